@@ -1,0 +1,69 @@
+//! The one place that decides whether unspin's protocols run on the machine's atomics or on [loom]'s models.
+//!
+//! Every lock-free protocol in this workspace names its atomics, fences, cells and threads through this
+//! crate and through nothing else. Compiled as usual the names are those of `core` and `std`; compiled with
+//! `RUSTFLAGS="--cfg loom"` they are loom's, and the same source is explored under every interleaving and
+//! every reordering that the C11 memory model permits.
+//!
+//! [loom]: https://docs.rs/loom
+//!
+//! ```
+//! use unspin_sync::atomic::{AtomicU32, Ordering};
+//!
+//! let word = AtomicU32::new(1);
+//! // Relaxed: one thread, nothing to order.
+//! assert_eq!(word.swap(2, Ordering::Relaxed), 1);
+//! ```
+
+/// Atomic integers, pointers and fences.
+pub mod atomic {
+    #[cfg(not(loom))]
+    pub use core::sync::atomic::{
+        AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        compiler_fence, fence,
+    };
+    #[cfg(loom)]
+    pub use loom::sync::atomic::{
+        AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
+    };
+
+    /// A compiler fence costs nothing on the machine; loom has no model of one, and needs none, because it
+    /// never reorders what one modelled thread does to itself.
+    #[cfg(loom)]
+    pub fn compiler_fence(_: Ordering) {}
+}
+
+/// Threads and their hints.
+pub mod thread {
+    #[cfg(loom)]
+    pub use loom::thread::{JoinHandle, spawn, yield_now};
+    #[cfg(not(loom))]
+    pub use std::thread::{JoinHandle, spawn, yield_now};
+}
+
+/// Spin-wait hints.
+pub mod hint {
+    #[cfg(not(loom))]
+    pub use core::hint::spin_loop;
+    /// Under loom a spinning thread must let the others run, or the model never ends.
+    #[cfg(loom)]
+    pub use loom::thread::yield_now as spin_loop;
+}
+
+/// Reference counting that loom can follow.
+pub mod sync {
+    #[cfg(loom)]
+    pub use loom::sync::Arc;
+    #[cfg(not(loom))]
+    pub use std::sync::Arc;
+}
+
+/// Runs `body` under every interleaving when compiled for loom, and once otherwise, so that each model is
+/// also an ordinary test.
+pub fn model<F: Fn() + Send + Sync + 'static>(body: F) {
+    #[cfg(loom)]
+    loom::model(body);
+    #[cfg(not(loom))]
+    body();
+}

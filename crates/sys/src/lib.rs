@@ -1,0 +1,33 @@
+//! The only crate of unspin that makes system calls.
+//!
+//! Calls are made by the `syscall` instruction itself, not through libc, for two reasons. The preload
+//! exports libc's `syscall()`, so a call through libc would come back to us; and libc's wrappers write
+//! `errno`, which a hook must leave as its caller had it. Every call answers with [`Errno`] instead.
+//!
+//! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`process`] (who is alive),
+//! [`clock`], [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and their C types),
+//! [`limits`] (the live `kernel.*` settings) and [`tls`] (initial-exec thread-local words).
+#![warn(missing_docs)]
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!(
+    "unspin runs on Linux on x86-64: its system-call and thread-local layers are written for that ABI"
+);
+
+pub mod clock;
+pub mod creds;
+mod errno;
+pub mod fault;
+pub mod file;
+pub mod futex;
+pub mod ipc;
+pub mod limits;
+pub mod mem;
+pub mod membarrier;
+pub mod process;
+pub mod raw;
+pub mod sched;
+pub mod signal;
+pub mod tls;
+
+pub use errno::Errno;

@@ -1,0 +1,187 @@
+//! Mappings.
+
+use crate::{Errno, raw};
+use core::ptr::NonNull;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// A mapping that is unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is plain memory that belongs to the address space, not to a thread; what is read and
+// written through it is the business of the typed layers above.
+unsafe impl Send for Mapping {}
+// SAFETY: as for Send; `Mapping` itself has no interior state.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `len` bytes of `file`, shared, readable and writable. Nothing is reserved: pages come
+    /// into being when they are first written.
+    pub fn shared(file: &File, len: usize) -> Result<Mapping, Errno> {
+        Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), READ_WRITE)
+    }
+
+    /// Maps the first `len` bytes of `file`, shared and read-only.
+    pub fn shared_read_only(file: &File, len: usize) -> Result<Mapping, Errno> {
+        Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), libc::PROT_READ)
+    }
+
+    /// Private zeroed memory that a child made by any kind of fork finds zeroed again
+    /// (`MADV_WIPEONFORK`, Linux 4.14): state that must not be inherited goes here. A child that shares the
+    /// address space (vfork) shares it.
+    pub fn wiped_on_fork(len: usize) -> Result<Mapping, Errno> {
+        let map = Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, READ_WRITE)?;
+        // SAFETY: the range is the mapping just made.
+        unsafe {
+            raw::call(libc::SYS_madvise, [map.start.as_ptr() as usize, len, libc::MADV_WIPEONFORK as usize])?;
+        }
+        Ok(map)
+    }
+
+    fn map(len: usize, flags: i32, fd: i32, prot: i32) -> Result<Mapping, Errno> {
+        // SAFETY: no address is asked for, so no existing mapping is touched.
+        let start = unsafe {
+            raw::call(libc::SYS_mmap, [0, len, prot as usize, flags as usize, fd as isize as usize, 0])?
+        };
+        let start = NonNull::new(start as *mut u8).ok_or(Errno::ENOMEM)?;
+        Ok(Mapping { start, len })
+    }
+
+    /// First byte.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the mapping has no bytes; never, as the kernel refuses length 0.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Keeps the mapping for the rest of the process.
+    pub fn leak(self) -> NonNull<u8> {
+        let start = self.start;
+        core::mem::forget(self);
+        start
+    }
+}
+
+const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by us, and dropping needs ownership: nobody borrows from it.
+        let _ = unsafe { raw::call(libc::SYS_munmap, [self.start.as_ptr() as usize, self.len]) };
+    }
+}
+
+/// Makes sure that writing to `offset..offset+len` of `file` cannot fail for lack of space: on tmpfs a page
+/// that cannot be had is SIGBUS at the store, an error number here. Existing contents stay.
+pub fn reserve(file: &File, offset: u64, len: u64) -> Result<(), Errno> {
+    // SAFETY: no pointers.
+    unsafe {
+        raw::call(
+            libc::SYS_fallocate,
+            [file.as_raw_fd() as usize, libc::FALLOC_FL_KEEP_SIZE as usize, offset as usize, len as usize],
+        )
+    }
+    .map(drop)
+}
+
+/// Gives the pages of `offset..offset+len` of `file` back; they read as zero afterwards.
+pub fn punch(file: &File, offset: u64, len: u64) -> Result<(), Errno> {
+    let mode = libc::FALLOC_FL_KEEP_SIZE | libc::FALLOC_FL_PUNCH_HOLE;
+    // SAFETY: no pointers; the caller owns the contents of the file.
+    unsafe {
+        raw::call(
+            libc::SYS_fallocate,
+            [file.as_raw_fd() as usize, mode as usize, offset as usize, len as usize],
+        )
+    }
+    .map(drop)
+}
+
+/// Copies `out.len()` bytes from address `from` of this very process, answering `EFAULT` where the kernel
+/// would have: the kernel reads the memory itself (`process_vm_readv`), so a bad pointer is never followed
+/// by us. Where a seccomp filter forbids the call the bytes are read directly.
+pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
+    let local = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
+    let remote = libc::iovec { iov_base: from as *mut _, iov_len: out.len() };
+    transfer(libc::SYS_process_vm_readv, &local, &remote)
+}
+
+/// Copies `bytes` to address `to` of this very process, as [`copy_in`] does in the other direction.
+pub fn copy_out(bytes: &[u8], to: usize) -> Result<(), Errno> {
+    let local = libc::iovec { iov_base: bytes.as_ptr() as *mut _, iov_len: bytes.len() };
+    let remote = libc::iovec { iov_base: to as *mut _, iov_len: bytes.len() };
+    transfer(libc::SYS_process_vm_writev, &local, &remote)
+}
+
+fn transfer(call: i64, local: &libc::iovec, remote: &libc::iovec) -> Result<(), Errno> {
+    if local.iov_len == 0 {
+        return Ok(());
+    }
+    let pid = crate::process::pid() as usize;
+    // SAFETY: both vectors are live; `local` spans a live slice, `remote` is checked by the kernel.
+    let result =
+        unsafe { raw::call(call, [pid, local as *const _ as usize, 1, remote as *const _ as usize, 1, 0]) };
+    match result {
+        Ok(n) if n == local.iov_len => Ok(()),
+        Err(Errno::ENOSYS | Errno::EPERM) => {
+            let (from, to) =
+                if call == libc::SYS_process_vm_readv { (remote, local) } else { (local, remote) };
+            // SAFETY: not checked by anyone here: this is the promise that the caller of semctl(2) makes
+            // to the kernel, and a broken one faults where the program's own access would.
+            unsafe {
+                core::ptr::copy_nonoverlapping(
+                    from.iov_base as *const u8,
+                    to.iov_base as *mut u8,
+                    local.iov_len,
+                )
+            };
+            Ok(())
+        }
+        _ => Err(Errno::EFAULT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_pointers_are_efault() {
+        let mut out = [0u8; 8];
+        assert_eq!(copy_in(8, &mut out), Err(Errno::EFAULT));
+        assert_eq!(copy_out(&out, 8), Err(Errno::EFAULT));
+        let mut target = 5u64;
+        copy_out(&9u64.to_ne_bytes(), &raw mut target as usize).unwrap();
+        copy_in(&raw const target as usize, &mut out).unwrap();
+        assert_eq!(u64::from_ne_bytes(out), 9);
+    }
+
+    #[test]
+    fn a_forked_child_finds_zeroes() {
+        let map = Mapping::wiped_on_fork(4096).unwrap();
+        let word = map.start().as_ptr().cast::<u64>();
+        // SAFETY: the mapping is ours, aligned and large enough; the child only reads it and exits.
+        unsafe {
+            word.write_volatile(1);
+            let child = libc::fork();
+            if child == 0 {
+                libc::_exit(word.read_volatile() as i32);
+            }
+            let mut status = 0;
+            libc::waitpid(child, &mut status, 0);
+            assert_eq!((libc::WEXITSTATUS(status), word.read_volatile()), (0, 1));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Who is alive.
+//!
+//! A thread is known by pid, tid and start time, so that a reused pid is not taken for the one before, and by
+//! the address of its initial stack, which `exec` changes while everything else stays: what the image before
+//! was doing died with it.
+
+use crate::{Errno, file, raw};
+
+/// A thread, distinguishable from every other thread that this boot has seen. Zeroed: nobody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Identity {
+    /// Process (thread group) id, in the pid namespace of the thread.
+    pub pid: u32,
+    /// Thread id, in the same namespace.
+    pub tid: u32,
+    /// Start time of the thread in clock ticks since boot: field 22 of `/proc/PID/stat`; 0 if unknown.
+    pub start_time: u64,
+    /// Address of the bottom of the initial stack: field 28 of `/proc/PID/stat`; 0 if unknown.
+    pub image: u64,
+    /// Inode number of the pid namespace; 0 if unknown.
+    pub namespace: u64,
+}
+
+/// What can be said of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// It runs, or nothing proves that it does not.
+    Alive,
+    /// It is gone, is a zombie, or its process has become another program.
+    Dead,
+}
+
+impl Identity {
+    /// The calling thread. Reads `/proc/thread-self/stat` once (some 10 us): keep the result.
+    pub fn current() -> Identity {
+        let (pid, tid) = (pid(), tid());
+        let stat = Stat::read(pid, tid).unwrap_or_default();
+        Identity { pid, tid, start_time: stat.start_time, image: stat.image, namespace: namespace() }
+    }
+
+    /// Whether the thread still runs the program it ran when the identity was taken.
+    ///
+    /// Costs a system call if the thread is gone without trace, and a read of `/proc` (some 5 us) if not.
+    /// Where `/proc` is not mounted a zombie counts as alive; a thread of another pid namespace always does.
+    pub fn life(&self) -> Life {
+        if self.pid == 0 {
+            return Life::Dead;
+        }
+        if self.namespace != 0 && self.namespace != namespace() {
+            return Life::Alive;
+        }
+        // SAFETY: signal 0 checks for existence only.
+        let exists = unsafe { raw::call(libc::SYS_tgkill, [self.pid as usize, self.tid as usize, 0]) };
+        if exists == Err(Errno::ESRCH) {
+            return Life::Dead;
+        }
+        let Some(stat) = Stat::read(self.pid, self.tid) else { return Life::Alive };
+        let reused = self.start_time != 0 && stat.start_time != self.start_time;
+        let other_image = self.image > 1 && stat.image > 1 && stat.image != self.image;
+        if stat.ended || reused || other_image { Life::Dead } else { Life::Alive }
+    }
+}
+
+/// The calling process.
+pub fn pid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { raw::syscall6(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// The calling thread.
+pub fn tid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { raw::syscall6(libc::SYS_gettid, [0; 6]) as u32 }
+}
+
+fn namespace() -> u64 {
+    file::inode(c"/proc/self/ns/pid").unwrap_or(0)
+}
+
+/// Inode number of this process's IPC namespace, 0 if unknown.
+pub fn ipc_namespace() -> u64 {
+    file::inode(c"/proc/self/ns/ipc").unwrap_or(0)
+}
+
+#[derive(Default)]
+struct Stat {
+    ended: bool,
+    start_time: u64,
+    image: u64,
+}
+
+impl Stat {
+    fn read(pid: u32, tid: u32) -> Option<Stat> {
+        use std::io::Write;
+        let mut path = [0u8; 64];
+        write!(&mut path[..63], "/proc/{pid}/task/{tid}/stat").ok()?;
+        let mut buffer = [0u8; 1024];
+        let text = file::read_small(core::ffi::CStr::from_bytes_until_nul(&path).ok()?, &mut buffer).ok()?;
+        Stat::parse(text)
+    }
+
+    /// proc_pid_stat(5). The second field is the command in parentheses, which may hold anything: fields are
+    /// counted from the last closing one.
+    fn parse(text: &[u8]) -> Option<Stat> {
+        let after = text.iter().rposition(|&b| b == b')')? + 1;
+        let mut fields = text[after..].split(|&b| b == b' ').filter(|f| !f.is_empty());
+        let state = fields.next()?; // field 3
+        let number = |f: Option<&[u8]>| std::str::from_utf8(f?).ok()?.trim_end().parse::<u64>().ok();
+        let start_time = number(fields.nth(18))?; // field 22
+        let image = number(fields.nth(5)).unwrap_or(0); // field 28
+        Some(Stat { ended: matches!(state, b"Z" | b"X" | b"x"), start_time, image })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn self_is_alive_and_reuse_is_noticed() {
+        let me = Identity::current();
+        assert_eq!(me.life(), Life::Alive);
+        assert!(me.start_time > 0);
+        assert_eq!(Identity { start_time: me.start_time + 1, ..me }.life(), Life::Dead);
+        assert_eq!(Identity::default().life(), Life::Dead);
+    }
+
+    #[test]
+    fn a_zombie_is_dead() {
+        // SAFETY: the child only exits; the parent reaps it afterwards.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::pause();
+            }
+            let id = Identity { pid: child as u32, tid: child as u32, ..Identity::default() };
+            assert_eq!(id.life(), Life::Alive);
+            libc::kill(child, libc::SIGKILL);
+            let mut info: libc::siginfo_t = core::mem::zeroed();
+            libc::waitid(libc::P_PID, child as u32, &mut info, libc::WEXITED | libc::WNOWAIT);
+            assert_eq!(id.life(), Life::Dead);
+            libc::waitpid(child, core::ptr::null_mut(), 0);
+            assert_eq!(id.life(), Life::Dead);
+        }
+    }
+
+    #[test]
+    fn command_names_with_parentheses_do_not_confuse() {
+        let line = b"7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21 22 23 24 777 26\n";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!((stat.ended, stat.start_time, stat.image), (false, 4242, 777));
+    }
+}

@@ -1,0 +1,47 @@
+//! The `syscall` instruction.
+//!
+//! ABI: number in `rax`, arguments in `rdi rsi rdx r10 r8 r9`, result in `rax`, `rcx` and `r11` clobbered;
+//! results in -4095..=-1 are negated error numbers (syscall(2), "Architecture calling conventions").
+
+use crate::Errno;
+use core::arch::asm;
+
+/// Makes system call `number` with up to six arguments and returns the raw result register.
+///
+/// # Safety
+/// The caller promises whatever the named call demands of its arguments; pointers among them must be valid
+/// for what the kernel does with them.
+#[inline(always)]
+pub unsafe fn syscall6(number: i64, a: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the instruction clobbers exactly what is declared here; what the call itself may do to memory
+    // is the caller's promise.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Turns a raw result register into a value or an [`Errno`].
+#[inline(always)]
+pub fn check(result: isize) -> Result<usize, Errno> {
+    if (-4095..0).contains(&result) { Err(Errno(-result as i32)) } else { Ok(result as usize) }
+}
+
+/// [`syscall6`] with the arguments that are given, checked.
+///
+/// # Safety
+/// As for [`syscall6`].
+#[inline(always)]
+pub unsafe fn call<const N: usize>(number: i64, args: [usize; N]) -> Result<usize, Errno> {
+    let mut a = [0; 6];
+    a[..N].copy_from_slice(&args);
+    // SAFETY: the caller's promise is syscall6's.
+    check(unsafe { syscall6(number, a) })
+}

@@ -1,0 +1,109 @@
+//! Thread-local words in the *initial-exec* model.
+//!
+//! `thread_local!` in a shared library compiles to a call of `__tls_get_addr`, a third of the cost of an
+//! uncontended `semop`, and stable Rust has no switch for another model. So the block is declared in
+//! assembly and reached by the two instructions of the initial-exec model (Drepper, "ELF Handling For
+//! Thread-Local Storage", 4.2). A library loaded with the program, as a preload is, always has room for it.
+//!
+//! The words are zero in a new thread, and they are *copied* by `fork`, like all memory of the forking thread.
+
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+
+global_asm!(
+    ".pushsection .tbss.unspin_tls_words,\"awT\",@nobits",
+    ".balign 64",
+    ".globl unspin_tls_words",
+    ".hidden unspin_tls_words",
+    ".type unspin_tls_words, @tls_object",
+    ".size unspin_tls_words, 64",
+    "unspin_tls_words:",
+    ".zero 64",
+    ".popsection",
+);
+
+/// Who owns which word. One name, one owner.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub enum Word {
+    /// The System V engine's state of this thread.
+    Sysv = 0,
+    /// The meter's table of this thread.
+    Meter = 1,
+    /// The preload: flags against re-entry.
+    Preload = 2,
+    /// An RCU reader outside the System V engine.
+    Rcu = 3,
+}
+
+/// The calling thread's word.
+#[inline(always)]
+pub fn word<'thread>(which: Word) -> &'thread Cell<usize> {
+    let base: usize;
+    // SAFETY: loads the block's offset from the global offset table and adds the thread pointer, which %fs:0
+    // holds (psABI, "Thread-Local Storage"). Reads memory that never changes after loading.
+    unsafe {
+        asm!(
+            "mov {base}, qword ptr [rip + unspin_tls_words@GOTTPOFF]",
+            "add {base}, qword ptr fs:[0]",
+            base = out(reg) base,
+            options(pure, readonly, nostack),
+        );
+    }
+    // SAFETY: 1. the block is 8 words, and every `Word` is below 8; 2. it lives as long as the thread; 3. a
+    // `Cell` is not `Sync`, so the reference stays in the thread.
+    unsafe { &*(base as *const Cell<usize>).add(which as usize) }
+}
+
+/// Calls `at_exit` with `value` when the calling thread ends (by return, `pthread_exit` or cancellation, not
+/// when the process ends). Returns `false` if the C library has no key left: then nothing will be called.
+///
+/// `at_exit` runs among the other destructors of thread-specific data, in unspecified order (POSIX
+/// `pthread_key_create`).
+pub fn at_thread_exit(key: &ExitKey, value: usize) -> bool {
+    let Some(key) = key.get() else { return false };
+    // SAFETY: the key was made by pthread_key_create and is never deleted.
+    unsafe { libc::pthread_setspecific(key, value as *const libc::c_void) == 0 }
+}
+
+/// A `pthread_key_t` that is created on first use.
+pub struct ExitKey {
+    key: std::sync::OnceLock<Option<libc::pthread_key_t>>,
+    destructor: extern "C" fn(usize),
+}
+
+impl ExitKey {
+    /// A key whose destructor gets the value that [`at_thread_exit`] was given.
+    pub const fn new(destructor: extern "C" fn(usize)) -> Self {
+        ExitKey { key: std::sync::OnceLock::new(), destructor }
+    }
+
+    fn get(&self) -> Option<libc::pthread_key_t> {
+        *self.key.get_or_init(|| {
+            let mut key = 0;
+            // SAFETY: an `extern "C" fn(usize)` is called with one pointer-sized argument in the same
+            // register as `fn(*mut c_void)`.
+            let destructor = unsafe {
+                core::mem::transmute::<extern "C" fn(usize), unsafe extern "C" fn(*mut libc::c_void)>(
+                    self.destructor,
+                )
+            };
+            // SAFETY: `key` is a live pthread_key_t.
+            let result = unsafe { libc::pthread_key_create(&mut key, Some(destructor)) };
+            (result == 0).then_some(key)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_per_thread_and_start_at_zero() {
+        word(Word::Preload).set(7);
+        let other = std::thread::spawn(|| word(Word::Preload).get()).join().unwrap();
+        assert_eq!((word(Word::Preload).get(), other), (7, 0));
+        assert_eq!(word(Word::Rcu).get(), 0);
+    }
+}
