@@ -7,13 +7,24 @@
 
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 
-/// Takes the next table that nobody has used, of `tables`.
-pub(crate) fn next(counter: &AtomicU64, tables: u32) -> Option<u32> {
-    // Relaxed: the counter hands out numbers; what is in the tables is zero from the file's creation on.
-    counter
-        .fetch_update(Relaxed, Relaxed, |n| (n < u64::from(tables)).then_some(n + 1))
-        .ok()
-        .map(|n| n as u32)
+/// Takes the next table that nobody has used, of `tables`, after `prepare` has made it ready: whoever sees
+/// the counter past a table can rely on it. Contenders may prepare the same table; one of them gets it.
+pub(crate) fn next<E>(
+    counter: &AtomicU64,
+    tables: u32,
+    prepare: impl Fn(u32) -> Result<(), E>,
+) -> Option<u32> {
+    // Relaxed: a guess that the exchange below checks.
+    let mut seen = counter.load(Relaxed);
+    loop {
+        let index = u32::try_from(seen).ok().filter(|&index| index < tables)?;
+        prepare(index).ok()?;
+        // Relaxed: what is handed out is a number and a page of zeroes, which no store of ours made.
+        match counter.compare_exchange(seen, seen + 1, Relaxed, Relaxed) {
+            Ok(_) => return Some(index),
+            Err(now) => seen = now,
+        }
+    }
 }
 
 /// Takes a table off the list. `link` is the list word of a table, none for a number that is no table's.

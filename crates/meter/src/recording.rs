@@ -4,27 +4,30 @@ use crate::error::{Reason, RecordingError};
 use crate::event::Event;
 use crate::header::{self, NEXT, REFUSED, RELEASED, TABLE_WORDS};
 use crate::pool;
-use crate::slot::{self, SLOT_WORDS, Slot};
+use crate::slot::{SLOT_WORDS, Slot};
 use crate::snapshot::{Snapshot, Unrecorded};
-use crate::table::{EVENTS, FIRST_EVENT, HEAD_WORDS, LINK, OVERFLOWED, OWNER, REENTERED, Table};
+use crate::table::{
+    self, Backing, EVENTS, FIRST_EVENT, HEAD_WORDS, LINK, OVERFLOWED, OWNER, REENTERED, Table, populate,
+};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
-use unspin_sys::{Errno, mem::Mapping, process, sched};
+use unspin_sys::{mem::Mapping, process, sched};
 
 /// Version of the file format that this crate writes and reads.
 pub const VERSION: u64 = 1;
-/// The most tables that a recording can have: 36 GiB of address space, sparse.
-pub const MAX_TABLES: u32 = 1 << 20;
+/// The most tables that a recording can have: 33 GiB of address space, sparse.
+pub const MAX_TABLES: u32 = 1 << 18;
 
 /// How to make a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Tables, one for each thread that ever records (those of threads that ended may be used again). Each
-    /// takes 36 KiB once it is claimed and nothing before.
+    /// Tables, one for each thread that records at a time (and one for each that ended without giving its
+    /// table back). Each is 132 KiB of the file's size, but of its memory a page when it is claimed and up to
+    /// one for each (lock, caller): 16 KiB are usual.
     pub tables: u32,
     /// CPUs that the program may run on.
     pub cpus: u32,
@@ -111,41 +114,48 @@ impl Recording {
         header::finish(self.map.words(), cpu_time.map_or(0, |t| t.as_nanos() as u64));
     }
 
-    /// A table for the calling thread, its pages brought into being; some microseconds. None if all are in
+    /// A table for the calling thread; some microseconds. None if all are in
     /// use or there is no memory for another: the thread is then counted as not recorded.
     pub fn claim(&self) -> Option<Table<'_>> {
-        let top = &self.map.words()[RELEASED];
-        let index = pool::pop(top, |index| Some(&self.table(index)?[LINK]))
-            .or_else(|| pool::next(&self.map.words()[NEXT], self.tables));
-        let table = index.and_then(|index| self.open_table(index));
+        let words = self.map.words();
+        let head = |index| 8 * self.offset(index);
+        let index = pool::pop(&words[RELEASED], |index| Some(&self.table(index)?[LINK])).or_else(|| {
+            pool::next(&words[NEXT], self.tables, |index| populate(&self.map, head(index), 8 * HEAD_WORDS))
+        });
+        let table = index.and_then(|index| self.table_of(index));
         if table.is_none() {
             // Relaxed: a count.
-            self.map.words()[REFUSED].fetch_add(1, Relaxed);
+            words[REFUSED].fetch_add(1, Relaxed);
         }
         table
     }
 
-    fn open_table(&self, index: u32) -> Option<Table<'_>> {
+    fn table_of(&self, index: u32) -> Option<Table<'_>> {
         let (head, slots) = self.parts(index)?;
-        if populate(&self.map, 8 * self.offset(index), 8 * TABLE_WORDS).is_err() {
-            pool::push(&self.map.words()[RELEASED], &head[LINK], index);
-            return None;
-        }
         // Relaxed: for people who look at the file, and for `release` in the same process.
         head[OWNER].store(whoami(), Relaxed);
-        Some(Table::new(head, slots, index))
+        let backing = Backing { map: &self.map, offset: 8 * (self.offset(index) + HEAD_WORDS) };
+        Some(Table::new(head, slots, Some(backing)))
     }
 
     /// Gives a table back when its thread ends: its counts stay, its next owner adds to them. A table that
     /// was inherited through fork is not the caller's to give and is left alone.
     pub fn release(&self, table: Table<'_>) {
-        let ours = self.table(table.index()).is_some_and(|words| core::ptr::eq(&words[0], &table.head()[0]));
+        let head = table.head();
         // Relaxed: the owner wrote the word itself.
-        if ours && table.head()[OWNER].load(Relaxed) == whoami() {
-            // Relaxed: published by the push. Nobody owns it: a second release finds that out.
-            table.head()[OWNER].store(0, Relaxed);
-            pool::push(&self.map.words()[RELEASED], &table.head()[LINK], table.index());
+        let mine = head[OWNER].load(Relaxed) == whoami();
+        if let Some(index) = self.index_of(head).filter(|_| mine) {
+            // Relaxed: published by the push. The next owner writes its own name.
+            head[OWNER].store(0, Relaxed);
+            pool::push(&self.map.words()[RELEASED], &head[LINK], index);
         }
+    }
+
+    /// Which table has this header; none if it belongs to another recording.
+    fn index_of(&self, head: &[AtomicU64]) -> Option<u32> {
+        let bytes = (head.as_ptr() as usize).checked_sub(self.map.start().as_ptr() as usize)?;
+        let index = (bytes / 8).checked_sub(header::WORDS)? / TABLE_WORDS;
+        u32::try_from(index).ok().filter(|&index| index < self.tables)
     }
 
     /// The sums over all tables as they stand; at any time, while the program runs or after its end, however
@@ -155,7 +165,7 @@ impl Recording {
     /// its count and not yet in its time. The error is one sample per thread.
     pub fn snapshot(&self) -> Snapshot {
         let words = self.map.words();
-        // Relaxed (all here): counts; keys are published by `slot::publish`.
+        // Relaxed (all here): counts; `slot::publish` orders what has to be.
         let claimed = words[NEXT].load(Relaxed).min(u64::from(self.tables)) as u32;
         let mut snapshot = Snapshot {
             window: header::window(words),
@@ -173,7 +183,7 @@ impl Recording {
             for event in Event::ALL {
                 add(&mut snapshot.events[event as usize], word(FIRST_EVENT + event as usize));
             }
-            for (key, counts) in slots.iter().filter_map(slot::read) {
+            for (key, counts) in table::rows(head, slots) {
                 snapshot.rows.entry(key).or_default().merge(&counts);
             }
         }
@@ -201,12 +211,4 @@ const _: () = assert!(Event::ALL.len() <= EVENTS && FIRST_EVENT + EVENTS <= HEAD
 
 fn whoami() -> u64 {
     u64::from(process::pid()) << 32 | u64::from(process::tid())
-}
-
-/// Kernels before 5.14 cannot populate; there a full tmpfs is SIGBUS at the first store.
-fn populate(map: &Mapping, offset: usize, bytes: usize) -> Result<(), Errno> {
-    match map.populate(offset, bytes) {
-        Err(Errno::EINVAL) => Ok(()),
-        other => other,
-    }
 }
