@@ -54,6 +54,8 @@ mod lockmeter;
 mod recording;
 #[cfg(not(loom))]
 mod report;
+#[cfg(all(test, not(loom)))]
+mod report003;
 #[cfg(not(loom))]
 mod row;
 #[cfg(not(loom))]
