@@ -98,7 +98,9 @@ impl<'a, H: Host> Rcu<'a, H> {
     /// [`new`](Rcu::new) over another operating system.
     pub fn with_host(domain: &'a Domain, slots: &'a [Slot], host: H) -> Self {
         // Relaxed: the number guards nothing, and whoever comes second finds it nonzero.
-        let _ = domain.sequence.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+        if domain.sequence.load(Ordering::Relaxed) == 0 {
+            let _ = domain.sequence.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
         Rcu { domain, registry: Registry::with_host(&domain.roster, slots, host) }
     }
 
