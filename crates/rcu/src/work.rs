@@ -193,8 +193,9 @@ impl<const W: usize> WorkQueue<W> {
 impl Cell {
     /// Takes what was pushed at `position`, or what a dead worker left in the cell.
     fn claim<H: Host>(&self, position: u64, registry: &Registry<'_, H>, me: Participant) -> Option<Attempt> {
-        // Relaxed: only compared; the exchange below acquires.
-        let word = self.state.load(Ordering::Relaxed);
+        // Acquire: partner is the exchange below, made by a worker that had registered: who does not see that
+        // takes its slot for one that it has given back.
+        let word = self.state.load(Ordering::Acquire);
         let attempt = match Work::decode(word) {
             Work::Ready(at) if at == position => Attempt::First,
             Work::Claimed(worker) if registry.life_lately(worker) == Life::Dead => Attempt::Again,
