@@ -22,7 +22,9 @@ pub struct Garbage {
 pub enum Attempt {
     /// Nobody has begun to free it.
     First,
-    /// Somebody was killed while freeing it: make sure that it is free.
+    /// Somebody was killed while freeing it: make sure that it is free. He may have got as far as to make it
+    /// available, and it may have a new user by now; so what cannot tell its users apart by itself should
+    /// have a version in its [`item`](Garbage::item) number.
     Again,
 }
 
