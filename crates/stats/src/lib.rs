@@ -11,7 +11,7 @@
 //!    [`collapse`] says when a run need not be waited for.
 //! 3. The rounds form [`Pairs`]: control and candidate, close together in time, so that drift cancels.
 //! 4. [`bootstrap`] gives the ratio to the control with its interval; [`permutation`] tests whether there is a
-//!    difference at all; [`mod@holm`] corrects for asking about several candidates; [`spread`] asks whether
+//!    difference at all; [`holm()`] corrects for asking about several candidates; [`spread`] asks whether
 //!    the runs scatter less.
 //! 5. [`NoiseFloor`] is what the control, measured twice in the same sitting, seems to differ by from itself.
 //!    Nothing is ranked below it. [`precision`] states the smallest effect that could have been found.

@@ -46,10 +46,15 @@ pub fn brown_forsythe(
     Some(BrownForsythe { statistic: f_statistic(&control, &candidate), p })
 }
 
-/// |x − median| / median of each value.
+/// |x − median| / median of each value; for an odd number of values without the median's own.
 fn relative_distances(values: &[f64]) -> Vec<f64> {
     let median = median(values);
-    values.iter().map(|value| (value - median).abs() / median).collect()
+    let mut distances: Vec<f64> = values.iter().map(|value| (value - median).abs() / median).collect();
+    if distances.len() % 2 == 1 {
+        let structural = distances.iter().position(|&distance| distance == 0.0);
+        distances.swap_remove(structural.expect("the median of an odd number of values is one of them"));
+    }
+    distances
 }
 
 /// One-way analysis of variance of two groups: variance between over variance within.
