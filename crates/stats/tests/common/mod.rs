@@ -17,6 +17,9 @@ pub struct Noise {
 /// Identical runs on a small shared machine were seen to vary by 26 %, and such machines drift.
 pub const SHARED_MACHINE: Noise = Noise { cv: 0.26, shared: 0.15, drift: 0.02 };
 
+/// A machine on which most of the noise comes in rounds: what pairing is for.
+pub const LOUD_NEIGHBOUR: Noise = Noise { cv: 0.15, shared: 0.4, drift: 0.05 };
+
 /// Draws run times.
 pub struct Machine {
     noise: Noise,
