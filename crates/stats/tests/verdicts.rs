@@ -37,7 +37,7 @@ fn faster() {
     assert_eq!(analysis.conclusion(), Conclusion::Faster);
     assert_eq!(
         rcu(&analysis).sentence,
-        "rcu is 3.00 times as fast as kernel (95 % interval 2.93–3.07, p = 0.00049, 12 rounds): \
+        "rcu is 3.00 times as fast as kernel (95 % interval 2.95–3.05, p = 0.00049, 12 rounds): \
          difference proven."
     );
 }
@@ -64,7 +64,7 @@ fn a_metric_where_more_is_better() {
 fn cpu_time_is_told_as_a_share() {
     let analysis = analyse(Metric::cpu_time(), &around(1.5, 0.02, 3));
     let sentence = &rcu(&analysis).sentence;
-    assert!(sentence.starts_with("rcu's CPU time is 0.50 times kernel's (95 % interval 0.4"), "{sentence}");
+    assert!(sentence.starts_with("rcu's CPU time is 0.500 times kernel's (95 % interval 0.4"), "{sentence}");
     assert!(sentence.ends_with("difference proven, for the better."), "{sentence}");
 }
 
