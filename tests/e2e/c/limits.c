@@ -1,6 +1,8 @@
 /* The limits are settings of the IPC namespace, and live: kernel.sem of proc(5). */
 #include "check.h"
 
+static struct sembuf many[600];
+
 static void set_limits(int msl, int mns, int opm, int mni)
 {
     FILE *f = fopen("/proc/sys/kernel/sem", "w");
@@ -17,7 +19,7 @@ int main(void)
         line("limits", "skipped, not root");
         return 0;
     }
-    set_limits(6, 10, 3, 3);
+    set_limits(6, 10, 502, 3);
     MUST(semctl(0, 0, IPC_INFO, (union semun){ .info = &info }));
     line("as set", "%d %d %d %d", info.semmsl, info.semmns, info.semopm, info.semmni);
 
@@ -38,17 +40,19 @@ int main(void)
     remove_set(c);
     ROW_ID("room again", c = semget(IPC_PRIVATE, 1, 0600));
 
-    ROW("SEMOPM", SEMOP(a, OP(0, 1, 0), OP(1, 1, 0), OP(2, 1, 0)));
-    ROW("over SEMOPM", SEMOP(a, OP(0, 1, 0), OP(1, 1, 0), OP(2, 1, 0), OP(3, 1, 0)));
+    for (unsigned i = 0; i < COUNT(many); i++)
+        many[i] = OP(i % 6, 1, 0);
+    ROW("SEMOPM raised", semop(a, many, 502));
+    ROW("over SEMOPM", semop(a, many, 503));
     row_values("values", a);
 
-    set_limits(2, 100, 5, 10);
+    set_limits(2, 100, 501, 10);
     ROW("SEMMSL lowered: existing sets stay", SEMOP(a, OP(5, 1, 0)));
     ROW("SEMMSL lowered: new ones obey", semget(IPC_PRIVATE, 3, 0600));
-    ROW("SEMOPM raised", SEMOP(a, OP(0, 1, 0), OP(1, 1, 0), OP(2, 1, 0), OP(3, 1, 0)));
+    ROW("SEMOPM lowered", semop(a, many, 502));
     int d = semget(IPC_PRIVATE, 2, 0600);
     line("SEMMNI raised", "%s", d >= 0 ? "an id" : errno_name(errno));
-    set_limits(2, 100, 5, 1);
+    set_limits(2, 100, 501, 1);
     ROW("SEMMNI lowered below what there is", semget(IPC_PRIVATE, 1, 0600));
     ROW("which still works", SEMOP(d, OP(0, 1, 0)));
     remove_set(a);
