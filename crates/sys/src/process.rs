@@ -74,6 +74,13 @@ pub fn tid() -> u32 {
     unsafe { raw::syscall6(libc::SYS_gettid, [0; 6]) as u32 }
 }
 
+/// Threads of the calling process; 0 where `/proc` cannot be read.
+///
+/// The link count of `/proc/self/task` is two more than its directories, one for each thread.
+pub fn thread_count() -> u64 {
+    file::links(c"/proc/self/task").map_or(0, |n| n.saturating_sub(2))
+}
+
 fn namespace() -> u64 {
     file::inode(c"/proc/self/ns/pid").unwrap_or(0)
 }
