@@ -33,9 +33,8 @@ impl Usage {
         // SAFETY: a zeroed rusage is a valid one.
         let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
         // SAFETY: the kernel fills `usage`; the call cannot fail with these arguments.
-        let _ = unsafe {
-            raw::call(libc::SYS_getrusage, [libc::RUSAGE_SELF as usize, &raw mut usage as usize])
-        };
+        let _ =
+            unsafe { raw::call(libc::SYS_getrusage, [libc::RUSAGE_SELF as usize, &raw mut usage as usize]) };
         Usage::from(&usage)
     }
 
@@ -215,9 +214,7 @@ pub fn signal_group(group: u32, signal: Signal) -> Result<(), Errno> {
 /// already, the answer is `ESRCH`.
 pub fn die_with_parent(parent: u32) -> Result<(), Errno> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as usize)?;
-    // SAFETY: no arguments, cannot fail.
-    let now = unsafe { raw::syscall6(libc::SYS_getppid, [0; 6]) as u32 };
-    if now == parent { Ok(()) } else { Err(Errno::ESRCH) }
+    if crate::process::parent() == parent { Ok(()) } else { Err(Errno::ESRCH) }
 }
 
 /// Descendants whose parents end become children of the calling process instead of init's.
@@ -244,9 +241,7 @@ pub fn tie_to_us(command: &mut Command) -> &mut Command {
     // SAFETY: the closure makes two system calls and touches neither memory nor locks: what may be done
     // between fork and exec.
     unsafe {
-        command.pre_exec(move || {
-            die_with_parent(parent).map_err(|e| std::io::Error::from_raw_os_error(e.0))
-        })
+        command.pre_exec(move || die_with_parent(parent).map_err(|e| std::io::Error::from_raw_os_error(e.0)))
     }
 }
 
