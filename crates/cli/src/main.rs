@@ -1,0 +1,26 @@
+//! The `unspin` program: finds the lock your CPUs spin on, replaces it, and proves the difference.
+#![forbid(unsafe_code)]
+
+mod engine;
+mod environment;
+mod error;
+mod library;
+mod options;
+mod program;
+mod run;
+mod semopbench;
+
+use clap::Parser;
+use options::{Command, Options};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match Options::parse().command {
+        Command::Run(options) => run::run(&options),
+        Command::Semopbench(options) => semopbench::run(&options),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("unspin: {error}");
+        error.exit_code()
+    })
+}

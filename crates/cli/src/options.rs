@@ -1,0 +1,108 @@
+//! The command line.
+
+use crate::engine::{self, Engine};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Finds the lock your CPUs spin on, replaces it, and proves the difference.
+///
+/// On any dynamically linked Linux program, with no source change and no recompile.
+#[derive(Parser, Debug)]
+#[command(name = "unspin", version, max_term_width = 100)]
+pub struct Options {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One variant for each command.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Run(Run),
+    Semopbench(Semopbench),
+}
+
+const RUN_EXIT_CODES: &str = "\
+Exit code: the program's own, or
+    2  the command line is wrong
+  125  unspin itself failed
+  126  the program cannot be executed, or the preload library cannot reach it
+  127  there is no such program";
+
+/// Run a program with its System V semaphores served by another engine
+#[derive(Args, Debug)]
+#[command(after_help = RUN_EXIT_CODES)]
+pub struct Run {
+    /// The engine: `kernel` passes every call through, `global` has one lock for all sets, `rcu` one per set
+    #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
+    pub sysv: Engine,
+
+    /// The file that holds the sets, shared by all programs that name it [default: one per user and engine]
+    #[arg(long, value_name = "FILE")]
+    pub arena: Option<PathBuf>,
+
+    /// The program and its arguments; or the name of a workload: semopbench
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+const SEMOPBENCH_EXIT_CODES: &str = "\
+Exit code:
+    0  the token went round every ring as often as asked
+    1  a process ended early, a token was lost, or the system refused something
+    2  the command line is wrong, or asks for more than the kernel allows";
+
+/// Pass tokens round rings of processes, each asleep on its own System V semaphore
+///
+/// One process is forked for each semaphore and sleeps on it. The master posts the first of each group. Who
+/// wakes up resets its own semaphore, posts the next of its group, and waits on its own. It is an ordinary
+/// program that calls semop(2): an engine serves it only under `unspin run` or `unspin prove`.
+#[derive(Args, Debug)]
+#[command(after_help = SEMOPBENCH_EXIT_CODES)]
+pub struct Semopbench {
+    /// Groups: semaphore sets, each with a token of its own
+    #[arg(short, value_name = "GROUPS", default_value_t = 8)]
+    pub groups: usize,
+
+    /// Semaphores in each group, one process for each; with 1 a process posts to itself and never sleeps
+    #[arg(short, value_name = "SEMAPHORES", default_value_t = 16)]
+    pub semaphores: usize,
+
+    /// Repetitions: how many times the token goes round each group
+    #[arg(short = 'n', value_name = "REPETITIONS", default_value_t = 500)]
+    pub repetitions: u64,
+
+    /// Reset the kernel's profile counters before the test starts, as `readprofile -r` does
+    #[arg(short)]
+    pub reset: bool,
+
+    /// Say on standard error what happens
+    #[arg(short)]
+    pub debug: bool,
+
+    /// Report the time of each process
+    #[arg(short)]
+    pub verbose: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn a_programs_options_are_its_own() {
+        let parsed = Options::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
+        let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
+        assert_eq!((run.sysv, run.command.len()), (Engine::Rcu, 4));
+        let parsed = Options::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
+        let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
+        assert_eq!(run.command, ["-odd-name"]);
+    }
+}
