@@ -1,0 +1,226 @@
+//! The English sentences.
+
+use crate::comparison::{Comparison, Spread, SpreadVerdict};
+use crate::floor::NoiseFloor;
+use crate::interval::Ratio;
+use crate::metric::{Direction, Metric, Quantity};
+use crate::settings::Settings;
+use crate::verdict::{Doubt, Verdict};
+
+/// What all sentences of a sitting have in common.
+pub(crate) struct Wording<'a> {
+    pub(crate) metric: &'a Metric,
+    pub(crate) settings: &'a Settings,
+    pub(crate) control: &'a str,
+}
+
+impl Wording<'_> {
+    /// A comparison's verdict.
+    pub(crate) fn verdict(&self, comparison: &Comparison) -> String {
+        let (name, control) = (&comparison.name, self.control);
+        match &comparison.verdict {
+            Verdict::ProvenFaster { ratio } | Verdict::ProvenSlower { ratio } => {
+                let difference = self.difference(name, *ratio, comparison);
+                format!("{difference}: difference proven{}.", self.for_better_or_worse(*ratio))
+            }
+            Verdict::NothingProven { could_hide, doubt } => {
+                let figures = match comparison.ratio {
+                    Some(ratio) => format!("{}: ", self.difference(name, ratio, comparison)),
+                    None => format!("{name} against {control}: "),
+                };
+                let hidden = self.hidden(*could_hide);
+                format!("{figures}no difference proven{}; {hidden}.", doubted(*doubt, comparison.rounds))
+            }
+            Verdict::Collapsed { limit_s, control_worst_s } => format!(
+                "{name} collapsed: stopped after {}, when {control}'s slowest run had taken {}; it is not ranked.",
+                seconds(*limit_s),
+                seconds(*control_worst_s)
+            ),
+            Verdict::Failed { name: failed_name, failed, runs, reason } => {
+                let end = if failed_name == name {
+                    "it is not ranked".to_string()
+                } else {
+                    format!("nothing can be compared with it, and {name} is not ranked")
+                };
+                format!("{failed_name} failed in {failed} of {runs} runs (first: {reason}); {end}.")
+            }
+        }
+    }
+
+    /// What the A/A pair shows.
+    pub(crate) fn noise_floor(&self, floor: &NoiseFloor) -> String {
+        let control = self.control;
+        let ratio = figures(floor.ratio, self.settings.confidence);
+        let seems = if floor.differs { "seems to differ from itself" } else { "does not differ from itself" };
+        format!(
+            "Noise floor: {control} measured twice {seems} (ratio {ratio}, {} rounds); \
+             a difference below {} is not ranked.",
+            floor.rounds,
+            effect(floor.factor)
+        )
+    }
+
+    /// What the test of spread proves.
+    pub(crate) fn spread(&self, name: &str, spread: &Spread) -> String {
+        let scatter = match spread.verdict {
+            SpreadVerdict::ProvenSteadier => "is steadier than",
+            SpreadVerdict::ProvenMoreErratic => "is more erratic than",
+            SpreadVerdict::NothingProven => "scatters about like",
+        };
+        let proven = match spread.verdict {
+            SpreadVerdict::NothingProven => "no difference of spread proven",
+            SpreadVerdict::ProvenSteadier | SpreadVerdict::ProvenMoreErratic => "difference of spread proven",
+        };
+        let unit = if self.metric.unit.is_empty() { String::new() } else { format!(" {}", self.metric.unit) };
+        format!(
+            "{name} {scatter} {} (standard deviation {} → {}{unit}, {} → {} of the mean, {}): {proven}.",
+            self.control,
+            significant(spread.control_standard_deviation),
+            significant(spread.candidate_standard_deviation),
+            percent(spread.control_coefficient_of_variation),
+            percent(spread.candidate_coefficient_of_variation),
+            p_value(spread.difference_p_corrected.unwrap_or(spread.difference.p)),
+        )
+    }
+
+    /// "rcu is 3.1 times as fast as kernel (95 % interval 2.9–3.4, p = 0.002, 12 rounds)".
+    fn difference(&self, name: &str, ratio: Ratio, comparison: &Comparison) -> String {
+        let control = self.control;
+        // Each phrase names a figure that is read the way it is written: as slow, as fast, times the CPU time.
+        let slower = ratio.value < 1.0;
+        let (before, after, shown) = match (self.metric.quantity, self.metric.direction) {
+            (Quantity::WallTime, _) if slower => {
+                (format!("{name} takes "), format!(" times as long as {control}"), inverse(ratio))
+            }
+            (Quantity::WallTime, _) => (format!("{name} is "), format!(" times as fast as {control}"), ratio),
+            (Quantity::Other, Direction::LowerIsBetter) => {
+                (format!("{name}'s {} is ", self.metric.name), format!(" times {control}'s"), inverse(ratio))
+            }
+            (Quantity::Other, Direction::HigherIsBetter) => {
+                (format!("{name}'s {} is ", self.metric.name), format!(" times {control}'s"), ratio)
+            }
+        };
+        let digits = digits(shown);
+        let p = comparison.difference_p_corrected.or(comparison.difference.map(|d| d.p));
+        let p = p.map_or(String::new(), |p| format!(", {}", p_value(p)));
+        format!(
+            "{before}{:.digits$}{after} ({} % interval {:.digits$}–{:.digits$}{p}, {} rounds)",
+            shown.value,
+            significant(100.0 * self.settings.confidence),
+            shown.lower,
+            shown.upper,
+            comparison.rounds
+        )
+    }
+
+    /// "times kernel's" does not say which way is better; "as fast as" does.
+    fn for_better_or_worse(&self, ratio: Ratio) -> &'static str {
+        match self.metric.quantity {
+            Quantity::WallTime => "",
+            Quantity::Other if ratio.value > 1.0 => ", for the better",
+            Quantity::Other => ", for the worse",
+        }
+    }
+
+    fn hidden(&self, could_hide: Option<f64>) -> String {
+        match could_hide {
+            Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
+            None => "any difference could still hide".into(),
+        }
+    }
+}
+
+fn doubted(doubt: Doubt, rounds: u32) -> String {
+    match doubt {
+        Doubt::TooFewRounds { needed } => {
+            format!(" ({rounds} rounds cannot prove one, {needed} are the least that can)")
+        }
+        Doubt::NotSignificant => String::new(),
+        Doubt::BelowFloor { floor } => format!(" (it is below the noise floor of {})", effect(floor)),
+    }
+}
+
+/// "1.02, 95 % interval 0.97–1.08".
+fn figures(ratio: Ratio, confidence: f64) -> String {
+    let digits = digits(ratio);
+    let confidence = significant(100.0 * confidence);
+    format!(
+        "{:.digits$}, {confidence} % interval {:.digits$}–{:.digits$}",
+        ratio.value, ratio.lower, ratio.upper
+    )
+}
+
+/// The same interval seen from the other side.
+fn inverse(ratio: Ratio) -> Ratio {
+    Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
+}
+
+/// Decimals that show the first digit of the interval's half width, and never round an end that excludes 1 to 1.
+fn digits(ratio: Ratio) -> usize {
+    const MOST: usize = 4;
+    let half = 0.5 * (ratio.upper - ratio.lower);
+    let shown = |digits: usize, x: f64| format!("{x:.digits$}").parse::<f64>().unwrap_or(x);
+    let fine = |digits: usize| {
+        let excludes = [ratio.lower, ratio.upper].iter().all(|&end| shown(digits, end) != 1.0);
+        half >= 0.5 * f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes)
+    };
+    // An interval without width has nothing to round to; whole numbers do if they are exact.
+    if half < 1e-9 && ratio.value == ratio.value.round() {
+        return 0;
+    }
+    (0..MOST).find(|&digits| fine(digits)).unwrap_or(MOST)
+}
+
+/// A factor as an effect: "8 %", "a factor of 2.3".
+fn effect(factor: f64) -> String {
+    if factor < 2.0 { percent(factor - 1.0) } else { format!("a factor of {}", significant(factor)) }
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{} %", significant(100.0 * fraction))
+}
+
+fn seconds(s: f64) -> String {
+    format!("{} s", significant(s))
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {}", significant(p)) }
+}
+
+/// Two significant digits; larger numbers keep all digits before the point.
+fn significant(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let decimals = (1 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    let shown = format!("{x:.decimals$}");
+    if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.').into() } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_follow_the_width() {
+        let digits = |value, lower, upper| digits(Ratio { value, lower, upper });
+        assert_eq!(digits(3.1, 2.9, 3.4), 1);
+        assert_eq!(digits(35.2, 31.0, 39.0), 0);
+        assert_eq!(digits(1.12, 1.11, 1.13), 2);
+        // Proven, so the lower end must not read "1.0".
+        assert_eq!(digits(1.3, 1.04, 1.6), 2);
+        assert_eq!(digits(1.0, 0.9, 1.1), 1);
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(significant(0.03125), "0.031");
+        assert_eq!(significant(0.05), "0.05");
+        assert_eq!(significant(123.4), "123");
+        assert_eq!(significant(7.5), "7.5");
+        assert_eq!(effect(1.083), "8.3 %");
+        assert_eq!(effect(2.345), "a factor of 2.3");
+        assert_eq!(p_value(0.000_01), "p < 0.0001");
+    }
+}
