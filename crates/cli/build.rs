@@ -74,10 +74,9 @@ fn commit(workspace: &Path) -> String {
         let output = Command::new("git").args(args).current_dir(workspace).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    if let Some(log) = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]) {
-        if Path::new(&log).exists() {
-            println!("cargo::rerun-if-changed={log}");
-        }
+    let log = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]);
+    if let Some(log) = log.filter(|log| Path::new(log).exists()) {
+        println!("cargo::rerun-if-changed={log}");
     }
     git(&["describe", "--always", "--dirty", "--abbrev=12"]).unwrap_or_else(|| "unknown".into())
 }

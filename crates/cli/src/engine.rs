@@ -33,8 +33,16 @@ impl fmt::Display for Engine {
     }
 }
 
+/// The engines that `prove` judges: all but the control.
+pub fn judged_parser() -> impl TypedValueParser<Value = Engine> {
+    PossibleValuesParser::new(Engine::ALL.iter().skip(1).map(|e| e.name())).map(by_name)
+}
+
 /// Parses a name for clap, which lists the names in its help and in its complaint about any other.
 pub fn parser() -> impl TypedValueParser<Value = Engine> {
-    PossibleValuesParser::new(Engine::ALL.map(Engine::name))
-        .map(|name| Engine::ALL.into_iter().find(|e| e.name() == name).expect("clap knows the names"))
+    PossibleValuesParser::new(Engine::ALL.map(Engine::name)).map(by_name)
+}
+
+fn by_name(name: String) -> Engine {
+    Engine::ALL.into_iter().find(|e| e.name() == name).expect("clap knows the names")
 }

@@ -45,7 +45,7 @@ fn unpack_into(folder: &Path, uid: u32) -> Result<PathBuf, String> {
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| named(&e.to_string()))?;
     let metadata = fs::symlink_metadata(folder).map_err(|e| named(&e.to_string()))?;
-    safe(&metadata, uid).map_err(|why| named(why))?;
+    safe(&metadata, uid).map_err(named)?;
     if !metadata.is_dir() {
         return Err(named("is not a folder"));
     }

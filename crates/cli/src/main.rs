@@ -7,6 +7,7 @@ mod error;
 mod library;
 mod options;
 mod program;
+mod prove;
 mod run;
 mod semopbench;
 
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = match Options::parse().command {
+        Command::Prove(options) => prove::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
     };

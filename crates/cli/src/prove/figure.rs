@@ -26,7 +26,7 @@ const WALL_TIME: &str = "wall-time";
 const CPU_TIME: &str = "cpu-time";
 
 /// A number as programs print it; with commas only where they separate thousands.
-const NUMBER: &str = r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|\d\.?)(?:[eE][-+]?\d+)?)";
+const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
 
 /// The figures that the workloads print about themselves: name of the workload, expression, unit.
 const WORKLOAD_FIGURES: [(&str, &str, &str); 1] = [("semopbench", "seconds per repetition", "s")];
@@ -47,7 +47,8 @@ impl Figure {
                 (Source::Output(compile(expression)?), Metric::custom(name, "", direction))
             }
             (None, Some((_, expression, unit))) => {
-                let metric = Metric::custom(expression, unit, Direction::LowerIsBetter);
+                // A time, so the sentences may say "as fast as".
+                let metric = Metric { name: expression.into(), unit: unit.into(), ..Metric::wall_time() };
                 (Source::Output(compile(expression)?), metric)
             }
         };
@@ -114,6 +115,8 @@ mod tests {
         assert_eq!(of("a|b", "b: 4"), Ok(4.0));
         assert_eq!(of("x", "x: 7."), Ok(7.0));
         assert_eq!(of("x", "x: 10"), Ok(10.0));
+        assert_eq!(of("x", "x: 1,234"), Ok(1234.0));
+        assert_eq!(of("x", "x = .5"), Ok(0.5));
     }
 
     #[test]
@@ -132,7 +135,9 @@ mod tests {
     #[test]
     fn bad_expressions_are_usage_errors() {
         let error = Figure::new(Some("(a"), Direction::LowerIsBetter, None).unwrap_err();
-        assert!(matches!(&error, Error::Usage(text) if text.contains("--metric '(a'") && !text.contains('\n')));
+        assert!(
+            matches!(&error, Error::Usage(text) if text.contains("--metric '(a'") && !text.contains('\n'))
+        );
         assert!(Figure::new(None, Direction::HigherIsBetter, None).is_err());
     }
 

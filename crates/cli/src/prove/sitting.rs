@@ -1,0 +1,99 @@
+//! The measurement itself: run after run, in the order that the statistics ask for.
+
+use super::contestant::Contestant;
+use super::interrupt::Interrupt;
+use super::progress::Progress;
+use super::runner::{Limit, Runner, Trial};
+use crate::error::Error;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use unspin_stats::{Analysis, Experiment, Phase, Plan, Run, Schedule, Step};
+
+/// One run, and where it belongs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Index of the contestant.
+    pub candidate: usize,
+    /// Round, counted from 1; 0 is the warm-up.
+    pub round: u32,
+    /// Seconds since the sitting began.
+    pub started_s: f64,
+    /// The run.
+    #[serde(flatten)]
+    pub trial: Trial,
+}
+
+/// A sitting that is over.
+#[derive(Debug)]
+pub struct Sitting {
+    /// Every run in the order in which it was made.
+    pub entries: Vec<Entry>,
+    /// What was measured, as the statistics keep it.
+    pub experiment: Experiment,
+    /// What it means.
+    pub analysis: Analysis,
+    /// Complete rounds.
+    pub rounds: u32,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl Sitting {
+    /// Runs the plan to its end, or until ^C. `patience` is what a run may take at most in any case.
+    pub fn hold(
+        runner: &Runner<'_>,
+        contestants: &[Contestant],
+        plan: Plan,
+        patience: Duration,
+    ) -> Result<Sitting, Error> {
+        let mut progress = Progress::new(&plan, contestants.len());
+        let mut schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
+        let mut entries = Vec::new();
+        let began = Instant::now();
+        while let Step::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
+            progress.show(&contestants[candidate], phase, began.elapsed());
+            let limit = match limit {
+                Some(limit) if limit < patience => Limit::Collapse(limit),
+                _ => Limit::Patience(patience),
+            };
+            let started_s = began.elapsed().as_secs_f64();
+            let Some(trial) = runner.run(&contestants[candidate], limit, None)? else { break };
+            schedule
+                .record(candidate, Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit)));
+            entries.push(Entry { candidate, round: round(phase), started_s, trial });
+            if runner.interrupt.came() {
+                break;
+            }
+        }
+        progress.finish();
+        Ok(Sitting {
+            entries,
+            experiment: schedule.experiment().clone(),
+            analysis: schedule.analyse(),
+            rounds: schedule.rounds(),
+            elapsed: began.elapsed(),
+        })
+    }
+
+    /// The measured runs of a contestant, the warm-up left out.
+    pub fn trials(&self, candidate: usize) -> impl Iterator<Item = &Trial> + Clone {
+        self.entries.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)
+    }
+
+    /// The first run of a contestant that did not end well, warm-up or not.
+    pub fn first_failure(&self, candidate: usize) -> Option<&Trial> {
+        self.entries.iter().filter(|e| e.candidate == candidate).map(|e| &e.trial).find(|t| t.value.is_err())
+    }
+}
+
+fn round(phase: Phase) -> u32 {
+    match phase {
+        Phase::WarmUp => 0,
+        Phase::Round(round) => round,
+    }
+}
+
+/// Whether a sitting was cut short.
+pub fn was_interrupted(interrupt: &Interrupt, analysis: &Analysis) -> bool {
+    interrupt.came() && analysis.stop.is_none()
+}
