@@ -30,5 +30,6 @@ pub mod raw;
 pub mod sched;
 pub mod signal;
 pub mod tls;
+mod view;
 
 pub use errno::Errno;
