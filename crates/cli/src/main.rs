@@ -10,6 +10,7 @@ mod program;
 mod prove;
 mod run;
 mod semopbench;
+mod stdout;
 
 use clap::Parser;
 use options::{Command, Options};

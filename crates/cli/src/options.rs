@@ -77,7 +77,7 @@ pub struct Prove {
     pub json: Option<PathBuf>,
 
     /// The program and its arguments; or the name of a workload: semopbench
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -108,7 +108,7 @@ pub struct Run {
     pub arena: Option<PathBuf>,
 
     /// The program and its arguments; or the name of a workload: semopbench
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::options;
+use crate::stdout;
 use std::process::ExitCode;
 use unspin_workloads::semopbench::{self, Debug, ProfileReset, Verbosity};
 
@@ -17,7 +18,7 @@ pub fn run(options: &options::Semopbench) -> Result<ExitCode, Error> {
     };
     match semopbench::run(&options) {
         Ok(report) => {
-            print!("{report}");
+            stdout::print(&report.to_string())?;
             Ok(ExitCode::SUCCESS)
         }
         Err(semopbench::Error::Option(text)) => Err(Error::Usage(format!("semopbench: {text}"))),

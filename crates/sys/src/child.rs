@@ -38,6 +38,11 @@ impl Usage {
         Usage::from(&usage)
     }
 
+    /// CPU time, user and system, in seconds.
+    pub fn cpu_s(&self) -> f64 {
+        (self.user_us + self.system_us) as f64 / 1e6
+    }
+
     /// What was used between `earlier` and now.
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage {

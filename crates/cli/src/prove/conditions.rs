@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use std::fs;
-use unspin_sys::child::Usage;
 
 /// CPU time of the whole machine, in seconds, since some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -37,7 +36,7 @@ impl CpuTime {
     }
 }
 
-/// What disturbed one run.
+/// What disturbed a run, or all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Disturbance {
     /// CPU time of all CPUs together, idle or not: what the shares below are shares of.
@@ -49,24 +48,14 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// Between two readings, while the measured program itself used `own`.
-    pub fn between(before: &CpuTime, after: &CpuTime, own: &Usage) -> Disturbance {
-        let own_s = (own.user_us + own.system_us) as f64 / 1e6;
+    /// Between two readings, while we and what we measured used `own_s` seconds of CPU time.
+    pub fn between(before: &CpuTime, after: &CpuTime, own_s: f64) -> Disturbance {
         Disturbance {
             total_s: after.total_s - before.total_s,
             steal_s: after.steal_s - before.steal_s,
             // The kernel counts in ticks, so a short run may seem to have used less than it did.
             others_s: (after.busy_s - before.busy_s - own_s).max(0.0),
         }
-    }
-
-    /// All of these together.
-    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Disturbance>) -> Disturbance {
-        all.into_iter().fold(Disturbance::default(), |sum, d| Disturbance {
-            total_s: sum.total_s + d.total_s,
-            steal_s: sum.steal_s + d.steal_s,
-            others_s: sum.others_s + d.others_s,
-        })
     }
 
     /// Steal and other programs, in percent of all CPU time. Zero if no time has passed.
@@ -107,8 +96,7 @@ mod tests {
     fn what_is_not_ours_is_others() {
         let before = CpuTime { busy_s: 10.0, steal_s: 1.0, total_s: 100.0 };
         let after = CpuTime { busy_s: 13.0, steal_s: 1.5, total_s: 104.0 };
-        let own = Usage { user_us: 1_500_000, system_us: 500_000, ..Usage::default() };
-        let disturbance = Disturbance::between(&before, &after, &own);
+        let disturbance = Disturbance::between(&before, &after, 2.0);
         assert_eq!(disturbance, Disturbance { total_s: 4.0, steal_s: 0.5, others_s: 1.0 });
         assert_eq!(disturbance.percent(), (12.5, 25.0));
         assert_eq!(Disturbance::default().percent(), (0.0, 0.0));

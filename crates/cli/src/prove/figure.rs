@@ -64,7 +64,7 @@ impl Figure {
     pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<f64, String> {
         match &self.source {
             Source::WallTime => Ok(elapsed.as_secs_f64()),
-            Source::CpuTime => Ok((usage.user_us + usage.system_us) as f64 / 1e6),
+            Source::CpuTime => Ok(usage.cpu_s()),
             Source::Output(expression) => pick(expression, output)
                 .ok_or_else(|| format!("no number for --metric '{}' in its output", self.metric.name)),
         }

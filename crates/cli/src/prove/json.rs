@@ -1,6 +1,7 @@
 //! The report as JSON, under a schema that has a version.
 
 use super::conditions::Disturbance;
+use super::locks::Metered;
 use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
 use super::sitting::Entry;
@@ -25,7 +26,9 @@ struct Document<'a> {
     candidates: Vec<Participant<'a>>,
     disturbance: &'a Disturbance,
     analysis: &'a Analysis,
+    no_preload: Option<&'a Comparison>,
     rcu_against_global: Option<&'a Comparison>,
+    locks: &'a [Metered],
     runs: &'a [Entry],
 }
 
@@ -34,6 +37,12 @@ struct Participant<'a> {
     name: &'a str,
     engine: Option<&'static str>,
     cpu: CpuShares,
+}
+
+/// Finds out before anything is measured whether the file can be written. What it holds stays until then.
+pub fn try_file(file: &Path) -> Result<(), Error> {
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.map(drop).map_err(|e| Error::Usage(format!("--json {}: {e}", file.display())))
 }
 
 /// Writes everything that is known about the proof, every run included.
@@ -53,9 +62,11 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         rounds: report.sitting.rounds,
         elapsed_s: report.sitting.elapsed.as_secs_f64(),
         candidates: candidates.collect(),
-        disturbance: &report.disturbance,
+        disturbance: &report.sitting.disturbance,
         analysis: &report.sitting.analysis,
+        no_preload: report.sitting.bare.as_ref(),
         rcu_against_global: report.reports_figure.as_ref(),
+        locks: &report.locks,
         runs: &report.sitting.entries,
     };
     let mut text = serde_json::to_string_pretty(&document)

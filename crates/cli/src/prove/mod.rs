@@ -6,6 +6,7 @@ mod figure;
 mod format;
 mod interrupt;
 mod json;
+mod locks;
 mod machine;
 mod progress;
 mod remains;
@@ -18,6 +19,7 @@ use crate::error::Error;
 use crate::library;
 use crate::options;
 use crate::program::Program;
+use crate::stdout;
 use contestant::contestants;
 use figure::Figure;
 use interrupt::Interrupt;
@@ -36,11 +38,13 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
     let contestants = contestants(&options.sysv);
     let plan = plan(options, &contestants, &figure)?;
+    options.json.as_deref().map_or(Ok(()), json::try_file)?;
     let interrupt = Interrupt::watch()?;
     let runner = Runner::new(&program, &figure, &interrupt, library::unpack()?)?;
     let sitting = Sitting::hold(&runner, &contestants, plan, options.time_limit)?;
-    let report = Report::new(&options.command, contestants, sitting, &interrupt);
-    print!("{}", text::Text(&report));
+    let locks = locks::meter(&runner, &contestants, &sitting, options.time_limit)?;
+    let report = Report::new(&options.command, contestants, sitting, locks, &interrupt);
+    stdout::print(&text::Text(&report).to_string())?;
     if let Some(file) = &options.json {
         json::write(&report, file)?;
     }

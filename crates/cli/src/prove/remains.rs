@@ -16,22 +16,28 @@ pub struct Remains {
     pub usage: Usage,
 }
 
-/// How long processes may take to end by themselves; then to end when asked to.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long what is left may take to end by itself after a program that returned: no time to speak of.
+pub const AFTER_RETURN: Duration = Duration::from_millis(200);
+/// The same after a program that was killed: a thousand children need some time to die, and what they leave
+/// in the kernel is cleared by whoever they have for it.
+pub const AFTER_DEATH: Duration = Duration::from_secs(5);
+/// How long processes may take to end when asked to.
+const ASKED_PATIENCE: Duration = Duration::from_millis(500);
 /// How long killed processes may take: one in an uninterruptible wait is given up on.
 const KILLED_PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Waits until nothing is left of the program that led the process group `group`, and ends what stays.
-pub fn clear(group: u32) -> Remains {
+/// Waits until nothing is left of the program that led the process group `group`, and ends what is still there
+/// after `patience`.
+pub fn clear(group: u32, patience: Duration) -> Remains {
     let mut remains = Remains::default();
-    if reap(&mut remains, PATIENCE) {
+    if reap(&mut remains, patience) {
         return remains;
     }
     remains.processes = children().len() as u32;
     let _ = child::signal_group(group, Signal::Terminate);
     tell_all(Signal::Terminate);
-    if reap(&mut remains, PATIENCE) {
+    if reap(&mut remains, ASKED_PATIENCE) {
         return remains;
     }
     let began = Instant::now();

@@ -1,8 +1,8 @@
 //! Everything that a proof is made of, before it is printed or written.
 
-use super::conditions::Disturbance;
 use super::contestant::Contestant;
 use super::interrupt::Interrupt;
+use super::locks::Metered;
 use super::machine::{Build, Machine};
 use super::runner::Trial;
 use super::sitting::{Sitting, was_interrupted};
@@ -29,8 +29,8 @@ pub struct Report {
     pub reports_figure: Option<Comparison>,
     /// Where the CPUs went, contestant by contestant.
     pub cpu: Vec<CpuShares>,
-    /// What disturbed all runs together.
-    pub disturbance: Disturbance,
+    /// What happened to the engines' locks.
+    pub locks: Vec<Metered>,
     /// Whether ^C ended the sitting.
     pub interrupted: bool,
 }
@@ -60,6 +60,7 @@ impl Report {
         command: &[OsString],
         contestants: Vec<Contestant>,
         sitting: Sitting,
+        locks: Vec<Metered>,
         interrupt: &Interrupt,
     ) -> Report {
         let machine = Machine::this();
@@ -69,25 +70,23 @@ impl Report {
             build: Build::THIS,
             cpu: (0..contestants.len()).map(shares).collect(),
             reports_figure: against_global(&contestants, &sitting),
-            disturbance: Disturbance::sum(sitting.entries.iter().map(|e| &e.trial.disturbance)),
             interrupted: was_interrupted(interrupt, &sitting.analysis),
             machine,
             contestants,
             sitting,
+            locks,
         }
     }
 
     /// The comparison of each contestant but the control.
     pub fn comparison(&self, contestant: &Contestant) -> Option<&Comparison> {
-        self.sitting.analysis.comparisons.iter().find(|c| c.name == contestant.name())
+        let all = self.sitting.analysis.comparisons.iter().chain(&self.sitting.bare);
+        all.into_iter().find(|c| c.name == contestant.name())
     }
 
-    /// The verdict on the engines alone: what the bare program does without them proves nothing about them.
+    /// The verdict on the engines.
     pub fn conclusion(&self) -> Conclusion {
-        let analysis = &self.sitting.analysis;
-        let judged = |name: &str| self.contestants.iter().any(|c| c.name() == name && c.is_judged());
-        let comparisons = analysis.comparisons.iter().filter(|c| judged(&c.name)).cloned().collect();
-        Analysis { comparisons, ..analysis.clone() }.conclusion()
+        self.sitting.analysis.conclusion()
     }
 
     /// See docs/exit-codes.md.

@@ -156,7 +156,9 @@ impl<'a> Runner<'a> {
             .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
         let waited = self.wait(process.id(), started, limit)?;
         let elapsed = started.elapsed();
-        let remains = remains::clear(process.id());
+        let returned = matches!(waited, Waited::Ended(_, Ending::Exited { .. }));
+        let patience = if returned { remains::AFTER_RETURN } else { remains::AFTER_DEATH };
+        let remains = remains::clear(process.id(), patience);
         let cpu_after = CpuTime::since_boot();
         // The next run gets a new one; an arena that a killed program left in whatever state goes with it.
         let _ = fs::remove_file(&arena);
@@ -173,7 +175,7 @@ impl<'a> Runner<'a> {
             involuntary_switches: usage.involuntary,
             ending,
             value,
-            disturbance: Disturbance::between(&cpu_before, &cpu_after, &usage),
+            disturbance: Disturbance::between(&cpu_before, &cpu_after, usage.cpu_s()),
             left_processes: remains.processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail: if failed { output.tail() } else { String::new() },

@@ -1,5 +1,6 @@
 //! The measurement itself: run after run, in the order that the statistics ask for.
 
+use super::conditions::{CpuTime, Disturbance};
 use super::contestant::Contestant;
 use super::interrupt::Interrupt;
 use super::progress::Progress;
@@ -7,7 +8,8 @@ use super::runner::{Limit, Runner, Trial};
 use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
-use unspin_stats::{Analysis, Experiment, Phase, Plan, Run, Schedule, Step};
+use unspin_stats::{Analysis, Comparison, Experiment, Phase, Plan, Role, Run, Schedule, Step};
+use unspin_sys::child::Usage;
 
 /// One run, and where it belongs.
 #[derive(Clone, Debug, Serialize)]
@@ -30,8 +32,14 @@ pub struct Sitting {
     pub entries: Vec<Entry>,
     /// What was measured, as the statistics keep it.
     pub experiment: Experiment,
-    /// What it means.
+    /// What it means for the engines.
     pub analysis: Analysis,
+    /// The bare program against the control: a family of its own, so that asking what the interposition costs
+    /// does not make it harder to prove something about the engines.
+    pub bare: Option<Comparison>,
+    /// What disturbed it from its beginning to its end. The kernel counts CPU time in ticks, so this is worth
+    /// more than the sum over short runs.
+    pub disturbance: Disturbance,
     /// Complete rounds.
     pub rounds: u32,
     /// How long it took.
@@ -49,6 +57,7 @@ impl Sitting {
         let mut progress = Progress::new(&plan, contestants.len());
         let mut schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
         let mut entries = Vec::new();
+        let (cpu_before, own_before) = (CpuTime::since_boot(), Usage::of_self());
         let began = Instant::now();
         while let Step::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
             progress.show(&contestants[candidate], phase, began.elapsed());
@@ -66,12 +75,19 @@ impl Sitting {
             }
         }
         progress.finish();
+        let elapsed = began.elapsed();
+        let own_s = Usage::of_self().since(&own_before).cpu_s()
+            + entries.iter().map(|e| e.trial.cpu_s()).sum::<f64>();
+        let experiment = schedule.experiment().clone();
+        let (analysis, bare) = analyse(&schedule, contestants);
         Ok(Sitting {
-            entries,
-            experiment: schedule.experiment().clone(),
-            analysis: schedule.analyse(),
+            disturbance: Disturbance::between(&cpu_before, &CpuTime::since_boot(), own_s),
             rounds: schedule.rounds(),
-            elapsed: began.elapsed(),
+            entries,
+            experiment,
+            analysis,
+            bare,
+            elapsed,
         })
     }
 
@@ -84,6 +100,20 @@ impl Sitting {
     pub fn first_failure(&self, candidate: usize) -> Option<&Trial> {
         self.entries.iter().filter(|e| e.candidate == candidate).map(|e| &e.trial).find(|t| t.value.is_err())
     }
+}
+
+/// The analysis of the engines, and that of the bare program.
+fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option<Comparison>) {
+    let whole = schedule.analyse();
+    let experiment = schedule.experiment();
+    let part = |wanted: &dyn Fn(&Contestant) -> bool| {
+        let samples = experiment.samples.iter().zip(contestants).filter(|(_, c)| wanted(c));
+        let samples = samples.map(|(s, _)| s.clone()).collect();
+        Analysis::of(&Experiment { samples, ..experiment.clone() }, &whole.settings)
+    };
+    let engines = part(&|c| c.engine.is_some());
+    let bare = part(&|c| c.engine.is_none() || c.candidate.role == Role::Control).comparisons.pop();
+    (Analysis { stop: whole.stop, advice: whole.advice, ..engines }, bare)
 }
 
 fn round(phase: Phase) -> u32 {

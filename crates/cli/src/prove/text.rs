@@ -2,6 +2,7 @@
 
 use super::contestant::{Contestant, TWIN};
 use super::format::{Scale, count, p_value, paragraph};
+use super::locks::Metered;
 use super::report::Report;
 use super::runner::Trial;
 use std::fmt::{self, Formatter};
@@ -21,6 +22,7 @@ impl fmt::Display for Text<'_> {
         self.table(f)?;
         self.verdict(f)?;
         self.cpus(f)?;
+        self.locks(f)?;
         self.failures(f)?;
         self.caveats(f)
     }
@@ -36,7 +38,7 @@ impl Text<'_> {
         };
         write!(f, "{}", paragraph(&self.0.command.join(" "), 0))?;
         let place = format!(
-            "{} x {}, Linux {}, unspin {} ({})",
+            "{} CPUs ({}), Linux {}, unspin {} ({})",
             machine.cpus, machine.processor, machine.kernel, build.version, build.commit
         );
         write!(f, "{}", paragraph(&place, 0))?;
@@ -135,8 +137,8 @@ impl Text<'_> {
 
     fn verdict(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "Verdict")?;
-        let judged = || self.0.contestants.iter().filter(|c| c.name() != TWIN);
-        for comparison in judged().filter_map(|c| self.0.comparison(c)) {
+        let shown = self.0.contestants.iter().filter(|c| c.name() != TWIN);
+        for comparison in shown.filter_map(|c| self.0.comparison(c)) {
             write!(f, "{}", paragraph(&comparison.sentence, 2))?;
             let spread = comparison.spread.map(|s| s.verdict);
             if matches!(spread, Some(SpreadVerdict::ProvenSteadier | SpreadVerdict::ProvenMoreErratic)) {
@@ -200,6 +202,37 @@ impl Text<'_> {
         writeln!(f)
     }
 
+    /// The engines' locks under each other; before the patch, after the patch.
+    fn locks(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (silent, metered): (Vec<&Metered>, Vec<&Metered>) =
+            self.0.locks.iter().partition(|metered| metered.is_empty());
+        if !metered.is_empty() {
+            writeln!(f, "The engines' locks, in one more run each, metered")?;
+            let comparison = metered
+                .iter()
+                .fold(unspin_meter::Comparison::new(), |table, m| table.with(m.engine, &m.report));
+            write!(f, "{comparison}")?;
+            for metered in &metered {
+                let events = metered.report.events.iter();
+                let counts: Vec<String> =
+                    events.map(|e| format!("{} {}", count(e.count as f64), e.event.name())).collect();
+                if !counts.is_empty() {
+                    writeln!(f, "Counted beside, {}: {}.", metered.engine, counts.join(", "))?;
+                }
+            }
+            writeln!(f)?;
+        }
+        for metered in silent {
+            let text = format!(
+                "No System V semaphore call reached the engine {}: the program makes none, or the preload \
+                 library does not reach the process that does. Its figures say nothing about the engine.\n",
+                metered.engine
+            );
+            write!(f, "{}", paragraph(&text, 0))?;
+        }
+        Ok(())
+    }
+
     fn failures(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, contestant) in self.0.contestants.iter().enumerate() {
             let Some(trial) = self.0.sitting.first_failure(index) else { continue };
@@ -215,14 +248,14 @@ impl Text<'_> {
     }
 
     fn caveats(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (steal, others) = self.0.disturbance.percent();
+        let (steal, others) = self.0.sitting.disturbance.percent();
         let judgement = if steal + others >= DISTURBED_PERCENT {
             " The intervals are wider for it; measure on a quiet machine."
         } else {
             ""
         };
         let disturbance = format!(
-            "Disturbance: other programs used {others:.1} % of the CPUs during the runs, the hypervisor took \
+            "Disturbance: other programs used {others:.1} % of the CPUs meanwhile, the hypervisor took \
              {steal:.1} %.{judgement}"
         );
         write!(f, "{}", paragraph(&disturbance, 0))?;
