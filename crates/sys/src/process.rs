@@ -36,7 +36,27 @@ impl Identity {
     pub fn current() -> Identity {
         let (pid, tid) = (pid(), tid());
         let stat = Stat::read(pid, tid).unwrap_or_default();
-        Identity { pid, tid, start_time: stat.start_time, image: stat.image, namespace: namespace() }
+        Identity { pid, tid, start_time: stat.start_time, image: stat.image, namespace: pid_namespace() }
+    }
+
+    /// Whoever has thread id `tid` now, in the caller's pid namespace; `None` if nobody has, or a thread that
+    /// has ended. `pid` stays 0, and so does whatever `/proc` does not tell.
+    pub fn of_thread(tid: u32) -> Option<Identity> {
+        // SAFETY: signal 0 checks for existence only.
+        let exists = unsafe { raw::call(libc::SYS_tkill, [tid as usize, 0]) };
+        if exists == Err(Errno::ESRCH) || exists == Err(Errno::EINVAL) {
+            return None;
+        }
+        // A thread that is not its process's first is missing from the list in /proc, not from its lookup.
+        let stat = Stat::read(tid, tid).unwrap_or_default();
+        let who = Identity {
+            pid: 0,
+            tid,
+            start_time: stat.start_time,
+            image: stat.image,
+            namespace: pid_namespace(),
+        };
+        (!stat.ended).then_some(who)
     }
 
     /// Whether the thread still runs the program it ran when the identity was taken.
@@ -47,7 +67,7 @@ impl Identity {
         if self.pid == 0 {
             return Life::Dead;
         }
-        if self.namespace != 0 && self.namespace != namespace() {
+        if self.namespace != 0 && self.namespace != pid_namespace() {
             return Life::Alive;
         }
         // SAFETY: signal 0 checks for existence only.
@@ -87,7 +107,8 @@ pub fn thread_count() -> u64 {
     file::links(c"/proc/self/task").map_or(0, |n| n.saturating_sub(2))
 }
 
-fn namespace() -> u64 {
+/// Inode number of this process's pid namespace, 0 if unknown.
+pub fn pid_namespace() -> u64 {
     file::inode(c"/proc/self/ns/pid").unwrap_or(0)
 }
 
@@ -137,6 +158,14 @@ mod tests {
         assert!(me.start_time > 0);
         assert_eq!(Identity { start_time: me.start_time + 1, ..me }.life(), Life::Dead);
         assert_eq!(Identity::default().life(), Life::Dead);
+    }
+
+    #[test]
+    fn a_thread_is_found_by_its_tid_alone() {
+        let (me, found) =
+            std::thread::spawn(|| (Identity::current(), Identity::of_thread(tid()))).join().unwrap();
+        assert_eq!(found, Some(Identity { pid: 0, ..me }));
+        assert_eq!(Identity::of_thread(0), None);
     }
 
     #[test]

@@ -1,0 +1,473 @@
+//! Models: every interleaving and every reordering of the protocols, explored by loom. Run by
+//! `RUSTFLAGS="--cfg loom" cargo test -p unspin-rcu --release --lib models`.
+//!
+//! Readers fence for themselves here ([`Fences::Full`]): loom knows no `membarrier`. A dead thread is one
+//! that stops after telling the [`Script`]. Each property has a planted bug beside it that must be found.
+
+use crate::registry::{Extent, Swept};
+use crate::script::{Script, arena, thread};
+use crate::slot::State;
+use crate::work::{Attempt, Garbage, WorkQueue};
+use crate::*;
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread::spawn;
+use unspin_sync::atomic::{AtomicU64, Ordering, fence};
+use unspin_sys::process::{Identity, Life};
+
+/// A domain, an operating system, and one thing that readers can reach until a writer makes it unreachable.
+struct World {
+    domain: Domain,
+    slots: Vec<Slot>,
+    script: Script,
+    unreachable: AtomicU64,
+    thing: UnsafeCell<u64>,
+}
+
+// SAFETY: `thing` is the only member that is not Sync; that it is not accessed by two threads at once is what
+// the models are about, and loom checks every access.
+unsafe impl Sync for World {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for World {}
+
+impl World {
+    fn new(slots: usize) -> Arc<World> {
+        let (domain, slots) = arena(slots);
+        let (script, unreachable, thing) = (Script::new(), AtomicU64::new(0), UnsafeCell::new(1));
+        Arc::new(World { domain, slots, script, unreachable, thing })
+    }
+
+    fn rcu(&self) -> Rcu<'_, &Script> {
+        Rcu::with_host(&self.domain, &self.slots, &self.script)
+    }
+
+    fn join(&self, tid: u32) -> Participant {
+        self.rcu().registry().register(&thread(tid), Fences::Full, &mut |_, _| Swept::Done).unwrap()
+    }
+
+    /// A reader's one access.
+    fn look(&self) {
+        // Relaxed: the thing was made before any thread was.
+        if self.unreachable.load(Ordering::Relaxed) == 0 {
+            // SAFETY: loom checks that nobody writes meanwhile.
+            self.thing.with(|it| assert_eq!(unsafe { *it }, 1, "read after free"));
+        }
+    }
+
+    fn section(&self, me: Participant) {
+        let slot = &self.slots[me.index()];
+        // SAFETY: `me` was registered for the calling thread, with these fences.
+        unsafe {
+            let section = slot.enter(&self.domain, Fences::Full);
+            self.look();
+            slot.leave(section);
+        }
+    }
+
+    fn unlink(&self) {
+        // Relaxed: what orders it is the grace period.
+        self.unreachable.store(1, Ordering::Relaxed);
+    }
+
+    fn free(&self) {
+        // SAFETY: loom checks that nobody reads meanwhile.
+        self.thing.with_mut(|it| unsafe { *it = 0 });
+    }
+
+    /// The writer as it should be.
+    fn update(&self) {
+        self.unlink();
+        let cookie = self.rcu().start_poll();
+        if self.rcu().poll(cookie) {
+            self.free();
+        }
+    }
+}
+
+/// Runs `reader` in a thread of its own, with a slot, against `writer`.
+fn against(reader: fn(&World, Participant), writer: fn(&World)) {
+    loom::model(move || {
+        let world = World::new(1);
+        let me = world.join(1);
+        let shared = world.clone();
+        let other = spawn(move || reader(&shared, me));
+        writer(&world);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn nothing_is_freed_under_a_reader() {
+    against(World::section, World::update);
+}
+
+#[test]
+fn nor_under_one_that_enters_again() {
+    against(
+        |world, me| {
+            world.section(me);
+            world.section(me);
+        },
+        World::update,
+    );
+}
+
+#[test]
+fn synchronize_ends_and_not_too_early() {
+    against(World::section, |world| {
+        world.unlink();
+        world.rcu().synchronize().unwrap();
+        world.free();
+    });
+}
+
+#[test]
+#[should_panic]
+fn planted_a_reader_without_its_fence() {
+    against(
+        |world, me| {
+            let slot = &world.slots[me.index()];
+            // SAFETY: wrong on purpose: these fences are not the ones that the slot was registered with.
+            unsafe {
+                let section = slot.enter(&world.domain, Fences::Expedited);
+                world.look();
+                slot.leave(section);
+            }
+        },
+        World::update,
+    );
+}
+
+#[test]
+#[should_panic]
+fn planted_a_section_left_before_its_reads() {
+    against(
+        |world, me| {
+            let slot = &world.slots[me.index()];
+            // SAFETY: wrong on purpose: the section ends before the access.
+            unsafe {
+                let section = slot.enter(&world.domain, Fences::Full);
+                slot.leave(section);
+            }
+            world.look();
+        },
+        World::update,
+    );
+}
+
+#[test]
+#[should_panic]
+fn planted_a_cookie_too_small() {
+    against(World::section, |world| {
+        world.unlink();
+        let cookie = world.rcu().start_poll();
+        if world.rcu().poll(Cookie::from_word(cookie.word() - 1)) {
+            world.free();
+        }
+    });
+}
+
+#[test]
+#[should_panic]
+fn planted_a_cookie_drawn_before_the_thing_was_unreachable() {
+    against(World::section, |world| {
+        let cookie = world.rcu().start_poll();
+        world.unlink();
+        if world.rcu().poll(cookie) {
+            world.free();
+        }
+    });
+}
+
+/// Two writers share what one scan found out.
+#[test]
+fn anothers_scan_is_as_good_as_ones_own() {
+    loom::model(|| {
+        let world = World::new(1);
+        let me = world.join(1);
+        let (a, b) = (world.clone(), world.clone());
+        let reader = spawn(move || a.section(me));
+        let writer = spawn(move || {
+            let cookie = b.rcu().start_poll();
+            b.rcu().poll(cookie);
+        });
+        world.unlink();
+        let cookie = world.rcu().start_poll();
+        if world.rcu().is_over(cookie) {
+            world.free();
+        }
+        writer.join().unwrap();
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn a_reader_that_registers_meanwhile_is_not_missed() {
+    loom::model(|| {
+        let world = World::new(1);
+        let shared = world.clone();
+        let reader = spawn(move || {
+            let me = shared.join(1);
+            shared.section(me);
+        });
+        world.update();
+        reader.join().unwrap();
+    });
+}
+
+/// A reader dies in its section; its successor in the slot is a reader too and must be waited for.
+#[test]
+fn a_dead_reader_is_passed_over_and_its_heir_is_not() {
+    bounded(3, || {
+        let world = World::new(1);
+        let victim = world.join(1);
+        // SAFETY: registered above; this thread plays its owner, who dies in the section.
+        let _ = unsafe { world.slots[victim.index()].enter(&world.domain, Fences::Full) };
+        world.script.kill(1);
+        let shared = world.clone();
+        let heir = spawn(move || {
+            let me = shared.join(2);
+            shared.section(me);
+        });
+        world.update();
+        heir.join().unwrap();
+    });
+}
+
+/// [`loom::model`] with at most `preemptions` switches that no thread asked for.
+fn bounded(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+/// Sweeps as thread `tid` and counts what `on_dead` was called for.
+fn sweep(world: &World, tid: u32) -> Vec<(Participant, Identity)> {
+    let mut swept = Vec::new();
+    world.rcu().registry().sweep(&thread(tid), Extent::All, &mut |who, id| {
+        swept.push((who, *id));
+        Swept::Done
+    });
+    swept
+}
+
+#[test]
+fn the_dead_are_swept_once() {
+    bounded(3, || {
+        let world = World::new(1);
+        let victim = world.join(1);
+        world.script.kill(1);
+        let shared = world.clone();
+        let other = spawn(move || sweep(&shared, 2));
+        let mut swept = sweep(&world, 3);
+        swept.extend(other.join().unwrap());
+        assert_eq!(swept, [(victim, thread(1))]);
+        assert_eq!(world.slots[0].state(), State::Free);
+    });
+}
+
+#[test]
+fn two_that_register_get_two_slots() {
+    bounded(3, || {
+        let world = World::new(2);
+        let shared = world.clone();
+        let other = spawn(move || shared.join(1));
+        let mine = world.join(2);
+        let theirs = other.join().unwrap();
+        assert_ne!(mine.index(), theirs.index());
+        let registry = world.rcu().registry();
+        assert_eq!((registry.identity(mine), registry.identity(theirs)), (Some(thread(2)), Some(thread(1))));
+    });
+}
+
+/// Someone asks for a dead thread's life for long, while the slot goes to a living one.
+#[test]
+fn a_late_verdict_does_not_hit_the_heir() {
+    bounded(3, || heir_of_a_slow_verdict(|world, victim| drop(world.rcu().registry().life(victim))));
+}
+
+#[test]
+#[should_panic]
+fn planted_a_verdict_executed_without_looking_again() {
+    bounded(3, || {
+        heir_of_a_slow_verdict(|world, victim| {
+            let slot = &world.slots[victim.index()];
+            let state = slot.state();
+            let asked = slot.identity(state).map(|who| (&world.script).life(&who));
+            if asked == Some(Life::Dead) {
+                // A store where a compare-and-swap belongs.
+                let word = victim.generation() << 3 | 4;
+                slot.state.store(word, Ordering::Release);
+            }
+        })
+    });
+}
+
+fn heir_of_a_slow_verdict(verdict: fn(&World, Participant)) {
+    let world = World::new(1);
+    let victim = world.join(1);
+    world.script.kill(1);
+    let shared = world.clone();
+    let slow = spawn(move || verdict(&shared, victim));
+    let heir = {
+        let registry = world.rcu().registry();
+        registry.register(&thread(2), Fences::Full, &mut |_, _| Swept::Done)
+    };
+    slow.join().unwrap();
+    if let Ok(heir) = heir {
+        assert_eq!(world.rcu().registry().identity(heir), Some(thread(2)));
+        assert_eq!(world.rcu().registry().participant(0), Some(heir));
+    }
+}
+
+/// A claimer dies before its slot is live, at any point, while another thread registers.
+#[test]
+fn a_claimer_killed_half_way_leaves_nothing_behind() {
+    bounded(3, || {
+        let world = World::new(1);
+        let shared = world.clone();
+        let victim = spawn(move || {
+            let mine = State::Claiming(Claim::of(&thread(1)));
+            if shared.slots[0].shift(State::Free, mine) {
+                shared.slots[0].fill(0, &thread(1));
+            }
+            shared.script.kill(1);
+        });
+        let early = world.rcu().registry().register(&thread(2), Fences::Full, &mut |_, _| Swept::Done);
+        victim.join().unwrap();
+        let heir = early.unwrap_or_else(|_| world.join(2));
+        assert_eq!(world.rcu().registry().identity(heir), Some(thread(2)));
+    });
+}
+
+/// A work queue, its workers, and how often each thing was freed.
+struct Works {
+    world: Arc<World>,
+    queue: WorkQueue<2>,
+    freed: [UnsafeCell<u64>; 3],
+}
+
+// SAFETY: `freed` is the only member that is not Sync, and loom checks every access.
+unsafe impl Sync for Works {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for Works {}
+
+impl Works {
+    fn new() -> Arc<Works> {
+        let world = World::new(2);
+        Arc::new(Works {
+            world,
+            queue: WorkQueue::default(),
+            freed: core::array::from_fn(|_| UnsafeCell::new(0)),
+        })
+    }
+
+    fn push(&self, item: u64) -> bool {
+        // SAFETY: the models push from one thread, each item once.
+        unsafe { self.queue.push(item + 1, Garbage { item, bytes: u64::MAX }) }
+    }
+
+    fn work(&self, me: Participant) -> Option<(u64, Attempt)> {
+        let mut done = None;
+        self.queue.work(&self.world.rcu().registry(), me, |garbage, attempt| {
+            // SAFETY: loom checks that nobody else frees the same thing at the same time.
+            self.freed[garbage.item as usize].with_mut(|count| unsafe { *count += 1 });
+            done = Some((garbage.item, attempt));
+        });
+        done
+    }
+
+    fn times_freed(&self, item: usize) -> u64 {
+        // SAFETY: every thread has been joined.
+        self.freed[item].with(|count| unsafe { *count })
+    }
+}
+
+#[test]
+fn large_things_are_freed_once_while_more_arrive() {
+    bounded(3, || {
+        let works = Works::new();
+        let (one, two) = (works.world.join(1), works.world.join(2));
+        assert!(works.push(0));
+        let shared = works.clone();
+        let other = spawn(move || {
+            shared.work(one);
+            shared.work(one);
+        });
+        let pushed = [works.push(1), works.push(2)];
+        works.work(two);
+        other.join().unwrap();
+        while works.work(two).is_some() {}
+        assert_eq!(works.times_freed(0), 1);
+        assert_eq!(works.times_freed(1), u64::from(pushed[0]));
+        assert_eq!(works.times_freed(2), u64::from(pushed[1]));
+        assert!(works.queue.is_empty());
+    });
+}
+
+#[test]
+fn a_dead_workers_piece_is_freed_by_one_other() {
+    bounded(3, || {
+        let works = Works::new();
+        let (one, two) = (works.world.join(1), works.world.join(2));
+        assert!(works.push(0));
+        // Dead on taking it: the closure unwinds out of `work`, which leaves the claim as a kill would.
+        let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            works
+                .queue
+                .work(&works.world.rcu().registry(), one, |_, _| std::panic::resume_unwind(Box::new(())));
+        }));
+        assert!(killed.is_err());
+        works.world.script.kill(1);
+        let shared = works.clone();
+        let other = spawn(move || {
+            let me = shared.world.join(3);
+            shared.work(me)
+        });
+        let mine = works.work(two);
+        let theirs = other.join().unwrap();
+        assert_eq!(mine.or(theirs), Some((0, Attempt::Again)));
+        assert!(mine.is_none() || theirs.is_none());
+        assert_eq!(works.times_freed(0), 1);
+    });
+}
+
+#[test]
+#[should_panic]
+fn planted_a_worker_that_looks_and_does_not_claim() {
+    bounded(3, || {
+        let works = Works::new();
+        let two = works.world.join(2);
+        assert!(works.push(0));
+        let shared = works.clone();
+        let other = spawn(move || {
+            if !shared.queue.is_empty() {
+                // SAFETY: wrong on purpose, and loom sees it.
+                shared.freed[0].with_mut(|count| unsafe { *count += 1 });
+            }
+        });
+        works.work(two);
+        other.join().unwrap();
+        assert_eq!(works.times_freed(0), 1);
+    });
+}
+
+/// The store-buffer shape by itself, as a check of the checker: loom must know what a fence is.
+#[test]
+fn a_fence_pair_forbids_that_both_miss() {
+    loom::model(|| {
+        let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+        let shared = words.clone();
+        let other = spawn(move || {
+            // Relaxed: the fences do it all.
+            shared.0.store(1, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            shared.1.load(Ordering::Relaxed)
+        });
+        // Relaxed: as above.
+        words.1.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let here = words.0.load(Ordering::Relaxed);
+        assert!(here + other.join().unwrap() > 0);
+    });
+}

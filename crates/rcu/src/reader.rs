@@ -1,0 +1,152 @@
+//! The safe way in: a registered thread and its read-side sections.
+
+use crate::fork::Birth;
+use crate::registry::{Full, Swept};
+use crate::slot::{Fences, Section};
+use crate::{Host, Linux, Participant, Rcu};
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use unspin_sys::process::Identity;
+use unspin_sys::{Errno, membarrier};
+
+/// Why a thread could not become a reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JoinError {
+    /// No slot is free.
+    Full(Full),
+    /// The kernel refused memory that does not survive a fork (`MADV_WIPEONFORK`, Linux 4.14).
+    NoMemory(Errno),
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinError::Full(full) => full.fmt(f),
+            JoinError::NoMemory(e) => write!(f, "no memory that a forked child finds wiped: {e}"),
+        }
+    }
+}
+
+impl core::error::Error for JoinError {}
+
+/// The calling thread as a reader of a domain; unregistered when dropped.
+///
+/// It stays in its thread, and in its process: a child made by `fork` has a copy that belongs to the parent.
+/// [`read`](Reader::read) panics there; the child joins by itself.
+pub struct Reader<'a, H: Host = Linux> {
+    rcu: Rcu<'a, H>,
+    participant: Participant,
+    fences: Fences,
+    birth: Birth,
+    /// Sections that are open, and what to leave the outermost with.
+    depth: Cell<usize>,
+    outermost: Cell<Option<Section>>,
+    /// A thread's slot is written by that thread.
+    here: PhantomData<*mut ()>,
+}
+
+impl<'a> Rcu<'a> {
+    /// Registers the calling thread as a reader. Reads `/proc` once.
+    ///
+    /// If every slot is taken, those of dead threads are freed: this is for domains whose participants hold
+    /// nothing but read-side sections. Others use [`Registry::register`](crate::registry::Registry::register)
+    /// and [`Slot::enter`](crate::Slot::enter).
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub fn join(&self) -> Result<Reader<'a>, JoinError> {
+        let birth = Birth::here().map_err(JoinError::NoMemory)?;
+        let fences = if membarrier::register_global_expedited() { Fences::Expedited } else { Fences::Full };
+        let participant = self
+            .registry()
+            .register(&Identity::current(), fences, &mut |_, _| Swept::Done)
+            .map_err(JoinError::Full)?;
+        let (depth, outermost) = (Cell::new(0), Cell::new(None));
+        Ok(Reader { rcu: *self, participant, fences, birth, depth, outermost, here: PhantomData })
+    }
+}
+
+impl<'a, H: Host> Reader<'a, H> {
+    /// Enters a read-side section that ends when the guard is dropped. Sections nest.
+    ///
+    /// # Panics
+    /// In a child made by `fork` after [`Rcu::join`].
+    #[inline]
+    pub fn read(&self) -> ReadGuard<'_, 'a, H> {
+        if self.depth.get() == 0 {
+            assert!(self.birth.is_here(), "this reader is the parent process's: call join() in the child");
+            let slot = &self.rcu.registry().slots()[self.participant.index()];
+            // SAFETY: `join` registered the slot for this thread under its own identity and with these
+            // fences; a `Reader` does not leave its thread; the line above says that this is no child.
+            self.outermost.set(Some(unsafe { slot.enter(self.rcu.domain(), self.fences) }));
+        }
+        self.depth.set(self.depth.get() + 1);
+        ReadGuard { reader: self }
+    }
+
+    /// The reader's name in shared memory.
+    pub fn participant(&self) -> Participant {
+        self.participant
+    }
+
+    /// The domain that it reads.
+    pub fn rcu(&self) -> Rcu<'a, H> {
+        self.rcu
+    }
+
+    fn leave(&self) {
+        self.depth.set(self.depth.get() - 1);
+        if self.depth.get() > 0 || !self.birth.is_here() {
+            return;
+        }
+        if let Some(section) = self.outermost.take() {
+            let slot = &self.rcu.registry().slots()[self.participant.index()];
+            // SAFETY: `read` entered this section on this slot, in this process; the last guard is being
+            // dropped, and what was found under the guards was borrowed from them.
+            unsafe { slot.leave(section) };
+        }
+    }
+}
+
+impl<H: Host> Drop for Reader<'_, H> {
+    fn drop(&mut self) {
+        if !self.birth.is_here() {
+            return;
+        }
+        // A guard that was forgotten, not dropped, left its section open.
+        self.depth.set(1);
+        self.leave();
+        // SAFETY: `join` registered it for this thread, and the only owner is being dropped; no guard is
+        // left, as guards borrow from the reader.
+        unsafe { self.rcu.registry().unregister(self.participant) };
+    }
+}
+
+impl<H: Host> fmt::Debug for Reader<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("participant", &self.participant)
+            .field("fences", &self.fences)
+            .finish()
+    }
+}
+
+/// A read-side section. What is found under it stays for as long as the guard is borrowed.
+#[must_use = "the section ends when the guard is dropped"]
+pub struct ReadGuard<'r, 'a, H: Host = Linux> {
+    reader: &'r Reader<'a, H>,
+}
+
+impl<H: Host> Drop for ReadGuard<'_, '_, H> {
+    #[inline]
+    fn drop(&mut self) {
+        self.reader.leave();
+    }
+}
+
+impl<H: Host> fmt::Debug for ReadGuard<'_, '_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ReadGuard").field(&self.reader.participant).finish()
+    }
+}

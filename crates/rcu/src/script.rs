@@ -1,0 +1,70 @@
+//! An operating system that says what a test tells it to.
+
+use crate::host::{Fenced, Rest};
+use crate::registry::EXAMINE_EVERY;
+use crate::{Claim, Domain, Host, Slot};
+use unspin_sync::atomic::{AtomicU64, Ordering, fence};
+use unspin_sys::process::{Identity, Life};
+
+/// Threads have ids below 64; each is alive until a test kills it. Not one of the words that a model explores
+/// the order of: a thread is found dead only after its last instruction, by the kernel's own ordering.
+pub(crate) struct Script {
+    dead: AtomicU64,
+    ticks: core::sync::atomic::AtomicU64,
+    fenced: Fenced,
+}
+
+impl Script {
+    pub(crate) fn new() -> Script {
+        Script { dead: AtomicU64::default(), ticks: Default::default(), fenced: Fenced::Everywhere }
+    }
+
+    pub(crate) fn without_membarrier() -> Script {
+        Script { fenced: Fenced::HereOnly, ..Script::new() }
+    }
+
+    /// From now on thread `tid` counts as dead.
+    pub(crate) fn kill(&self, tid: u32) {
+        // Release: the dead thread's last stores are seen by whoever finds it dead.
+        self.dead.fetch_or(1 << tid, Ordering::Release);
+    }
+
+    fn ask(&self, tid: u32) -> Life {
+        // Acquire: partner is `kill`.
+        if self.dead.load(Ordering::Acquire) >> tid & 1 == 1 { Life::Dead } else { Life::Alive }
+    }
+}
+
+impl Host for &Script {
+    fn life(&self, who: &Identity) -> Life {
+        self.ask(who.tid)
+    }
+
+    fn claim_life(&self, claim: Claim) -> Life {
+        self.ask(claim.tid())
+    }
+
+    fn fence_readers(&self) -> Fenced {
+        fence(Ordering::SeqCst);
+        self.fenced
+    }
+
+    fn ticks(&self) -> u64 {
+        // Every question is late enough to be asked.
+        self.ticks.fetch_add(EXAMINE_EVERY, core::sync::atomic::Ordering::Relaxed) + EXAMINE_EVERY
+    }
+
+    fn rest(&self, _: Rest) {
+        unspin_sync::thread::yield_now();
+    }
+}
+
+/// Thread `tid` of a process of its own.
+pub(crate) fn thread(tid: u32) -> Identity {
+    Identity { pid: tid, tid, start_time: 100, image: 0x7000_0000, namespace: 1 }
+}
+
+/// A new domain with `n` slots.
+pub(crate) fn arena(n: usize) -> (Domain, Vec<Slot>) {
+    (Domain::default(), (0..n).map(|_| Slot::default()).collect())
+}

@@ -1,0 +1,232 @@
+//! One registered thread: its read-side word, and who it is.
+
+use crate::{Claim, Domain, Participant};
+use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
+use unspin_sys::process::Identity;
+
+/// Who issues the fence between a reader's announcement and its first read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fences {
+    /// The writer, by `membarrier(2)`: the reader runs no fence instruction. Only for processes that called
+    /// [`unspin_sys::membarrier::register_global_expedited`] and were not refused, in this image: a
+    /// registration is inherited by `fork` and lost by `exec`.
+    Expedited,
+    /// The reader itself.
+    Full,
+}
+
+/// What a thread's slot held before it entered a section: zero at the outermost level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "leave the section with it"]
+pub struct Section(u64);
+
+/// A slot of the registry. All zeroes: free.
+///
+/// The read-side word has a cache line of its own, and so has the rest, which only registration and recovery
+/// write. The alignment keeps neighbours' read-side words apart by a pair of lines, as x86 prefetches pairs.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub struct Slot {
+    /// 0: quiescent. Else the sequence number that the owner read when it entered its outermost section.
+    /// Written by the owner; by a claimer or sweeper while nobody owns the slot.
+    active: AtomicU64,
+    apart: [u64; 7],
+    /// A [`State`].
+    pub(crate) state: AtomicU64,
+    /// How often the slot was claimed. Written by a claimer.
+    generation: AtomicU64,
+    /// The owner's [`Identity`], valid while the state is live, condemned or sweeping. Written by a claimer.
+    pid_and_tid: AtomicU64,
+    start_time: AtomicU64,
+    image: AtomicU64,
+    namespace: AtomicU64,
+    /// [`Host::ticks`](crate::Host::ticks) when somebody last asked whether the owner lives. A hint.
+    pub(crate) examined: AtomicU64,
+    reserved: u64,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot>() == 128);
+
+impl Slot {
+    /// Enters a read-side critical section: what is found from now on stays until [`leave`](Slot::leave).
+    /// Wait-free, no read-modify-write. Nests, also in a signal handler that interrupts a section, this
+    /// function, or `leave`.
+    ///
+    /// # Safety
+    /// 1. The calling thread registered this slot in the registry of `domain` under its own identity, has not
+    ///    unregistered it, and is not a child made by `fork` since. 2. `fences` is what it registered with.
+    #[inline(always)]
+    pub unsafe fn enter(&self, domain: &Domain, fences: Fences) -> Section {
+        // Relaxed: only this thread writes the word while it owns the slot.
+        let before = self.active.load(Ordering::Relaxed);
+        if before == 0 {
+            // Acquire: partner is the increment in `Rcu::start_poll`. Whoever reads a cookie's number here
+            // sees everything that was unlinked before that cookie was drawn.
+            let now = domain.sequence.load(Ordering::Acquire);
+            // Release: partner is the load in `Rcu::advance`. A scan that finds this section finds the one
+            // before it finished, with all its reads.
+            self.active.store(now, Ordering::Release);
+            // Between the store and the section's reads; see `Rcu::advance` for both interleavings.
+            match fences {
+                Fences::Expedited => compiler_fence(Ordering::SeqCst),
+                Fences::Full => fence(Ordering::SeqCst),
+            }
+        }
+        Section(before)
+    }
+
+    /// Leaves the section that [`enter`](Slot::enter) answered with `section`. Sections are left in the
+    /// reverse order of entering.
+    ///
+    /// # Safety
+    /// As for `enter`; and nothing found within the section is used afterwards.
+    #[inline(always)]
+    pub unsafe fn leave(&self, section: Section) {
+        // Release: partner is the load in `Rcu::advance`: a scan that finds the slot quiescent finds all
+        // reads of the section done.
+        self.active.store(section.0, Ordering::Release);
+    }
+
+    /// The read-side word, for a scan.
+    #[inline]
+    pub(crate) fn active(&self) -> u64 {
+        // Acquire: partners are the stores in `enter` and `leave`.
+        self.active.load(Ordering::Acquire)
+    }
+
+    /// Whether the owner is inside a section.
+    pub fn is_active(&self) -> bool {
+        self.active() != 0
+    }
+
+    pub(crate) fn state(&self) -> State {
+        // Acquire: partner is the release of whoever moved the state, so that the identity is his.
+        State::decode(self.state.load(Ordering::Acquire))
+    }
+
+    /// Moves the state, if it still is `from`.
+    pub(crate) fn shift(&self, from: State, to: State) -> bool {
+        // Release: what was done under `from` (identity written, sections over, locks released) is seen by
+        // whoever acts on `to`. Acquire: and the other way round. Relaxed on failure: nothing is used.
+        self.state.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Writes a new owner's identity and draws its generation; the caller holds the slot in `Claiming`.
+    pub(crate) fn fill(&self, index: usize, who: &Identity) -> Participant {
+        // Release: a fence, so that whoever reads one of the stores below and fences too (`identity`) sees
+        // that the state has moved on from what it was.
+        fence(Ordering::Release);
+        // Relaxed: the claim makes us the only writer of all these; the release of `shift` publishes them.
+        let generation = self.generation.load(Ordering::Relaxed) + 1;
+        self.generation.store(generation, Ordering::Relaxed);
+        self.pid_and_tid.store(u64::from(who.pid) << 32 | u64::from(who.tid), Ordering::Relaxed);
+        self.start_time.store(who.start_time, Ordering::Relaxed);
+        self.image.store(who.image, Ordering::Relaxed);
+        self.namespace.store(who.namespace, Ordering::Relaxed);
+        self.examined.store(0, Ordering::Relaxed);
+        self.active.store(0, Ordering::Relaxed);
+        Participant::new(index, generation)
+    }
+
+    /// The identity that goes with `state`, unless the state has moved on meanwhile.
+    pub(crate) fn identity(&self, state: State) -> Option<Identity> {
+        // Relaxed: the acquire of `state()` ordered these after the owner's `fill`, and the fence below
+        // pairs with the one in `fill` of a successor: had we read one of its values, the last load would
+        // not find the state unmoved.
+        let pid_and_tid = self.pid_and_tid.load(Ordering::Relaxed);
+        let who = Identity {
+            pid: (pid_and_tid >> 32) as u32,
+            tid: pid_and_tid as u32,
+            start_time: self.start_time.load(Ordering::Relaxed),
+            image: self.image.load(Ordering::Relaxed),
+            namespace: self.namespace.load(Ordering::Relaxed),
+        };
+        // Acquire: partner is the fence in `fill`.
+        fence(Ordering::Acquire);
+        // Relaxed: ordered by the fence.
+        (self.state.load(Ordering::Relaxed) == state.encode()).then_some(who)
+    }
+
+    /// The participant that has the slot, or had it last; stable while the caller holds it in `Sweeping`.
+    pub(crate) fn occupant(&self, index: usize) -> Participant {
+        // Relaxed: the acquire by which the caller took the slot ordered this after the owner's `fill`.
+        Participant::new(index, self.generation.load(Ordering::Relaxed))
+    }
+
+    /// Makes the slot quiescent in the name of a dead owner; the caller holds it in `Sweeping`.
+    pub(crate) fn silence(&self) {
+        // Relaxed: the release that ends the sweep publishes it; until then the state tells scans to look away.
+        self.active.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The state word: tag in bits 0..3, payload in bits 3..64.
+///
+/// | tag | payload | set by | left by | if the setter dies here |
+/// |---|---|---|---|---|
+/// | 0 Free | 0 | owner (unregister), sweeper, finder of a dead claimer | claimer | nobody has it |
+/// | 1 Claiming | [`Claim`] | claimer | claimer, to Live | a sweep sees the claimer dead: Free |
+/// | 2, 3 Live | generation | claimer | owner, to Free; anybody who proved it dead, to Condemned | that proof |
+/// | 4 Condemned | generation | who proved it dead; a sweeper that has to come back | sweeper | the next sweep takes it |
+/// | 5 Sweeping | [`Claim`] | sweeper | sweeper, to Free or Condemned | another sweeper takes over |
+///
+/// A thread reads under its slot only while it is Live. So a scan for readers need not wait for a slot in any
+/// other state, whatever its read-side word says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Free,
+    Claiming(Claim),
+    Live(u64, Fences),
+    Condemned(u64),
+    Sweeping(Claim),
+}
+
+impl State {
+    fn encode(self) -> u64 {
+        let (tag, payload) = match self {
+            State::Free => (0, 0),
+            State::Claiming(claim) => (1, claim.word()),
+            State::Live(generation, Fences::Full) => (2, generation),
+            State::Live(generation, Fences::Expedited) => (3, generation),
+            State::Condemned(generation) => (4, generation),
+            State::Sweeping(claim) => (5, claim.word()),
+        };
+        payload << 3 | tag
+    }
+
+    fn decode(word: u64) -> State {
+        let payload = word >> 3;
+        match word & 7 {
+            1 => State::Claiming(Claim::from_word(payload)),
+            2 => State::Live(payload, Fences::Full),
+            3 => State::Live(payload, Fences::Expedited),
+            4 => State::Condemned(payload),
+            5 => State::Sweeping(Claim::from_word(payload)),
+            // 6 and 7 are never written; a slot in such a state would be claimed by a CAS from 0 in vain.
+            _ => State::Free,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_survive_encoding_and_zero_is_free() {
+        let claim = Claim::of(&Identity { pid: 1, tid: 2, start_time: 3, image: 4096, namespace: 5 });
+        let all = [
+            State::Free,
+            State::Claiming(claim),
+            State::Live(9, Fences::Full),
+            State::Live(9, Fences::Expedited),
+            State::Condemned((1 << 45) - 1),
+            State::Sweeping(claim),
+        ];
+        for state in all {
+            assert_eq!(State::decode(state.encode()), state);
+        }
+        assert_eq!(State::Free.encode(), 0);
+    }
+}

@@ -1,0 +1,323 @@
+//! What can be shown in one process with a scripted operating system; the rest is in `tests/` and `models`.
+
+use crate::registry::{Extent, Full, Swept};
+use crate::script::{Script, arena, thread};
+use crate::slot::State;
+use crate::*;
+use unspin_sys::process::{Identity, Life};
+
+fn nothing(_: Participant, _: &Identity) -> Swept {
+    panic!("nobody is dead")
+}
+
+fn done(_: Participant, _: &Identity) -> Swept {
+    Swept::Done
+}
+
+#[test]
+fn a_section_holds_back_later_cookies_only() {
+    let (domain, slots) = arena(4);
+    let script = Script::new();
+    let rcu = Rcu::with_host(&domain, &slots, &script);
+    let me = rcu.registry().register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    let slot = &slots[me.index()];
+
+    let before = rcu.start_poll();
+    // SAFETY: the slot was registered above, by this thread.
+    let outer = unsafe { slot.enter(&domain, Fences::Full) };
+    let within = rcu.start_poll();
+    assert!(rcu.poll(before), "the section began after this cookie");
+    assert!(!rcu.poll(within));
+
+    // SAFETY: as above.
+    let inner = unsafe { slot.enter(&domain, Fences::Full) };
+    // SAFETY: the innermost section.
+    unsafe { slot.leave(inner) };
+    assert!(!rcu.poll(within), "the end of a nested section is not the end of the outer one");
+    // SAFETY: the innermost section.
+    unsafe { slot.leave(outer) };
+    assert!(!rcu.is_over(within), "nobody has looked yet");
+    assert!(rcu.poll(within) && rcu.is_over(within));
+    rcu.synchronize().unwrap();
+    assert!(rcu.counts().grace_periods >= 3 && rcu.counts().ticks_waited > 0);
+}
+
+#[test]
+fn one_scan_completes_every_cookie_it_can() {
+    let (domain, slots) = arena(2);
+    let script = Script::new();
+    let rcu = Rcu::with_host(&domain, &slots, &script);
+    let cookies: Vec<_> = (0..5).map(|_| rcu.start_poll()).collect();
+    assert!(rcu.poll(cookies[0]));
+    assert!(cookies.iter().all(|&c| rcu.is_over(c)));
+    assert!(!rcu.poll(Cookie::from_word(cookies[4].word() + 1)), "a number nobody drew is not over");
+}
+
+#[test]
+fn a_dead_reader_is_condemned_by_a_poll_and_freed_by_a_sweep() {
+    let (domain, slots) = arena(2);
+    let script = Script::new();
+    let rcu = Rcu::with_host(&domain, &slots, &script);
+    let registry = rcu.registry();
+    let victim = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    // SAFETY: the slot was registered above; this thread plays its owner.
+    let _ = unsafe { slots[victim.index()].enter(&domain, Fences::Full) };
+    let cookie = rcu.start_poll();
+    assert!(!rcu.poll(cookie) && !registry.pending());
+    script.kill(1);
+    assert!(rcu.poll(cookie), "the dead do not read");
+    assert!(registry.pending());
+    assert_eq!((registry.life(victim), registry.participant(victim.index())), (Life::Dead, None));
+    assert_eq!(registry.identity(victim), Some(thread(1)));
+
+    let mut seen = Vec::new();
+    let keep = registry.sweep(&thread(2), Extent::Condemned, &mut |who, id| {
+        seen.push((who, *id));
+        Swept::Keep
+    });
+    assert_eq!((keep, registry.pending()), (0, true));
+    let freed = registry.sweep(&thread(2), Extent::Condemned, &mut |who, id| {
+        seen.push((who, *id));
+        Swept::Done
+    });
+    assert_eq!((freed, registry.pending()), (1, false));
+    assert_eq!(seen, [(victim, thread(1)); 2]);
+    assert!(!slots[0].is_active());
+
+    let heir = registry.register(&thread(3), Fences::Full, &mut nothing).unwrap();
+    assert_eq!(heir.index(), victim.index());
+    assert_ne!(heir, victim);
+    assert_eq!((registry.life(victim), registry.life(heir)), (Life::Dead, Life::Alive));
+}
+
+#[test]
+fn registration_sweeps_when_full_and_says_so_when_all_live() {
+    let (domain, slots) = arena(2);
+    let script = Script::new();
+    let registry = Rcu::with_host(&domain, &slots, &script).registry();
+    let first = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    registry.register(&thread(2), Fences::Full, &mut nothing).unwrap();
+    assert_eq!(registry.register(&thread(3), Fences::Full, &mut nothing), Err(Full));
+    script.kill(1);
+    let heir = registry.register(&thread(3), Fences::Full, &mut done).unwrap();
+    assert_eq!(heir.index(), first.index());
+    // SAFETY: registered above; this thread plays its owner.
+    unsafe { registry.unregister(heir) };
+    // SAFETY: the same again, which must do nothing to the slot's next owner.
+    let next = registry.register(&thread(4), Fences::Full, &mut nothing).unwrap();
+    unsafe { registry.unregister(heir) };
+    assert_eq!(registry.participant(next.index()), Some(next));
+}
+
+#[test]
+fn half_made_claims_and_half_done_sweeps_are_taken_from_the_dead() {
+    let (domain, slots) = arena(3);
+    let script = Script::new();
+    let registry = Rcu::with_host(&domain, &slots, &script).registry();
+    registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    registry.register(&thread(2), Fences::Full, &mut nothing).unwrap();
+    registry.register(&thread(3), Fences::Full, &mut nothing).unwrap();
+    // Thread 5 died while it swept thread 1; thread 6 while it claimed the slot that 2 had given back.
+    let live = |i: usize| State::Live(registry.participant(i).unwrap().generation(), Fences::Full);
+    assert!(slots[0].shift(live(0), State::Sweeping(Claim::of(&thread(5)))));
+    assert!(slots[1].shift(live(1), State::Claiming(Claim::of(&thread(6)))));
+    let sweep = |extent| {
+        let mut swept = Vec::new();
+        let freed = registry.sweep(&thread(7), extent, &mut |who, _| {
+            swept.push(who.index());
+            Swept::Done
+        });
+        (freed, swept)
+    };
+    assert_eq!(sweep(Extent::All), (0, vec![]), "5 and 6 are alive and at it");
+    script.kill(5);
+    script.kill(6);
+    assert_eq!(sweep(Extent::Condemned), (2, vec![0]), "a claimer held nothing");
+    assert_eq!((slots[0].state(), slots[1].state()), (State::Free, State::Free));
+    assert_eq!(slots[2].state(), live(2));
+}
+
+#[test]
+fn a_new_image_condemns_the_slot_of_the_old_one() {
+    /// Alive is who has the image that a thread has now.
+    #[derive(Clone, Copy)]
+    struct Exec(u64);
+    impl Host for Exec {
+        fn life(&self, who: &Identity) -> Life {
+            if who.image == self.0 { Life::Alive } else { Life::Dead }
+        }
+        fn claim_life(&self, _: Claim) -> Life {
+            Life::Alive
+        }
+        fn fence_readers(&self) -> host::Fenced {
+            host::Fenced::Everywhere
+        }
+        fn ticks(&self) -> u64 {
+            0
+        }
+        fn rest(&self, _: host::Rest) {}
+    }
+    let (domain, slots) = arena(2);
+    let old = Identity { image: 4096, ..thread(1) };
+    let new = Identity { image: 8192, ..thread(1) };
+    let was =
+        Rcu::with_host(&domain, &slots, Exec(4096)).registry().register(&old, Fences::Full, &mut nothing);
+    let registry = Rcu::with_host(&domain, &slots, Exec(8192)).registry();
+    let is = registry.register(&new, Fences::Full, &mut nothing).unwrap();
+    assert_eq!(slots[was.unwrap().index()].state(), State::Condemned(1));
+    assert_eq!(registry.life(is), Life::Alive);
+    assert!(registry.pending());
+}
+
+#[test]
+fn without_membarrier_only_readers_that_fence_can_be_waited_for() {
+    let (domain, slots) = arena(2);
+    let script = Script::without_membarrier();
+    let rcu = Rcu::with_host(&domain, &slots, &script);
+    rcu.registry().register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    rcu.synchronize().unwrap();
+    let trusting = rcu.registry().register(&thread(2), Fences::Expedited, &mut nothing).unwrap();
+    let cookie = rcu.start_poll();
+    assert!(!rcu.poll(cookie));
+    assert_eq!(rcu.synchronize(), Err(Refused));
+    // SAFETY: registered above; this thread plays its owner.
+    unsafe { rcu.registry().unregister(trusting) };
+    assert!(rcu.poll(cookie));
+}
+
+#[test]
+fn guards_nest_and_may_be_dropped_in_any_order() {
+    let (domain, slots) = arena(2);
+    let rcu = Rcu::new(&domain, &slots);
+    let reader = rcu.join().unwrap();
+    let (first, second) = (reader.read(), reader.read());
+    let cookie = rcu.start_poll();
+    drop(first);
+    assert!(!rcu.poll(cookie));
+    drop(second);
+    assert!(rcu.poll(cookie));
+    core::mem::forget(reader.read());
+    let participant = reader.participant();
+    drop(reader);
+    assert!(!slots[participant.index()].is_active());
+    assert_eq!(rcu.registry().participant(participant.index()), None);
+}
+
+mod deferral {
+    use super::*;
+    use crate::deferred::{Deferred, LARGE, QueueFull};
+    use crate::work::{Attempt, Garbage};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn cookie(n: u64) -> Cookie {
+        Cookie::from_word(n)
+    }
+
+    /// What dies within `f` dies as a killed process does: nothing after it runs, what is stored stays.
+    fn killed_in(f: impl FnOnce()) {
+        assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
+    }
+
+    #[test]
+    fn entries_leave_oldest_first_when_their_time_has_come() {
+        let ring = Deferred::<4, 2>::default();
+        // SAFETY: one thread, one result.
+        let mut ring = unsafe { ring.exclusive() };
+        let mut freed = Vec::new();
+        for lap in 0..3 {
+            for i in 0..4 {
+                ring.call(lap * 10 + i, 1, cookie(i)).unwrap();
+            }
+            assert_eq!(ring.call(99, 1, cookie(9)), Err(QueueFull));
+            assert_eq!(ring.reap(|c| c <= cookie(1), |g, a| freed.push((g.item, a))), 2);
+            assert_eq!(ring.len(), 2);
+            assert_eq!(ring.reap(|_| true, |g, a| freed.push((g.item, a))), 2);
+        }
+        let all: Vec<_> = (0..3).flat_map(|l| (0..4).map(move |i| (l * 10 + i, Attempt::First))).collect();
+        assert_eq!(freed, all);
+        assert!(ring.is_empty() && ring.in_doubt().is_none());
+    }
+
+    #[test]
+    fn a_reaper_killed_in_free_leaves_the_item_in_doubt() {
+        let shared = Deferred::<4, 2>::default();
+        // SAFETY: one thread, one result.
+        let mut ring = unsafe { shared.exclusive() };
+        ring.call(1, 1, cookie(1)).unwrap();
+        ring.call(2, 1, cookie(1)).unwrap();
+        for _ in 0..2 {
+            killed_in(|| {
+                ring.reap(|_| true, |_, _| panic!("killed"));
+            });
+            assert_eq!(ring.in_doubt(), Some(Garbage { item: 1, bytes: 1 }));
+        }
+        let mut freed = Vec::new();
+        ring.reap(|_| true, |g, a| freed.push((g.item, a)));
+        assert_eq!(freed, [(1, Attempt::Again), (2, Attempt::First)]);
+    }
+
+    #[test]
+    fn large_things_are_worked_off_outside_and_the_overflow_inside() {
+        let (domain, slots) = arena(2);
+        let script = Script::new();
+        let registry = Rcu::with_host(&domain, &slots, &script).registry();
+        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+        let shared = Deferred::<4, 2>::default();
+        // SAFETY: one thread, one result.
+        let mut ring = unsafe { shared.exclusive() };
+        for lap in 0..5 {
+            for item in 0..4 {
+                ring.call(lap * 10 + item, LARGE + item, cookie(1)).unwrap();
+            }
+            let mut inside = Vec::new();
+            assert_eq!(ring.reap(|_| true, |g, _| inside.push(g.item - lap * 10)), 4);
+            // Item 0 has LARGE bytes, no more; 1 and 2 fill the queue.
+            assert_eq!(inside, [0, 3]);
+            let mut outside = Vec::new();
+            while shared.work_queue().work(&registry, me, |g, a| outside.push((g.item - lap * 10, a))) {}
+            assert_eq!(outside, [(1, Attempt::First), (2, Attempt::First)]);
+            assert!(shared.work_queue().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_dead_workers_piece_goes_to_another_and_a_living_ones_does_not() {
+        let (domain, slots) = arena(2);
+        let script = Script::new();
+        let registry = Rcu::with_host(&domain, &slots, &script).registry();
+        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+        let victim = registry.register(&thread(2), Fences::Full, &mut nothing).unwrap();
+        let shared = Deferred::<4, 2>::default();
+        // SAFETY: one thread, one result.
+        let mut ring = unsafe { shared.exclusive() };
+        ring.call(7, LARGE + 1, cookie(1)).unwrap();
+        ring.reap(|_| true, |_, _| unreachable!());
+        let queue = shared.work_queue();
+        killed_in(|| {
+            queue.work(&registry, victim, |_, _| panic!("killed"));
+        });
+        assert!(!queue.work(&registry, me, |_, _| panic!("it has an owner")));
+        script.kill(2);
+        let mut freed = None;
+        assert!(queue.work(&registry, me, |g, a| freed = Some((g.item, a))));
+        assert_eq!(freed, Some((7, Attempt::Again)));
+        assert!(queue.is_empty() && !queue.work(&registry, me, |_, _| unreachable!()));
+    }
+
+    #[test]
+    fn a_hand_over_repeated_after_a_death_is_done_once() {
+        let (domain, slots) = arena(1);
+        let script = Script::new();
+        let registry = Rcu::with_host(&domain, &slots, &script).registry();
+        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+        let shared = Deferred::<4, 2>::default();
+        let queue = shared.work_queue();
+        let garbage = Garbage { item: 1, bytes: LARGE + 1 };
+        // SAFETY: one thread; the ticket of a push that is repeated is the same.
+        assert!(unsafe { queue.push(1, garbage) && queue.push(1, garbage) });
+        assert!(queue.work(&registry, me, |_, _| {}));
+        // SAFETY: as above: killed after the push, repeated when the piece was done already.
+        assert!(unsafe { queue.push(1, garbage) });
+        assert!(queue.is_empty() && !queue.work(&registry, me, |_, _| unreachable!()));
+    }
+}
