@@ -37,7 +37,6 @@ pub struct Comparison {
     /// The test of spread.
     pub spread: Option<Spread>,
     /// What was proven.
-    #[serde(flatten)]
     pub verdict: Verdict,
     /// The verdict in one English sentence.
     pub sentence: String,

@@ -11,7 +11,7 @@
 //!    [`collapse`] says when a run need not be waited for.
 //! 3. The rounds form [`Pairs`]: control and candidate, close together in time, so that drift cancels.
 //! 4. [`bootstrap`] gives the ratio to the control with its interval; [`permutation`] tests whether there is a
-//!    difference at all; [`mod@holm`] corrects for asking about several candidates; [`spread`] asks whether
+//!    difference at all; [`holm()`] corrects for asking about several candidates; [`spread`] asks whether
 //!    the runs scatter less.
 //! 5. [`NoiseFloor`] is what the control, measured twice in the same sitting, seems to differ by from itself.
 //!    Nothing is ranked below it. [`precision`] states the smallest effect that could have been found.
@@ -21,7 +21,7 @@
 //!
 //! A proof needs [`rounds_for_proof`] rounds: with five, the smallest p of a paired permutation test is
 //! 2/2⁵ = 0.0625, and no difference, however large, gets below 0.05. The spread of five runs can be judged,
-//! because there the runs of both sides are relabelled, unpaired, in 252 ways.
+//! because there the runs of both sides are relabelled, unpaired, in 70 ways.
 //!
 //! # Failed runs
 //! A failed run is a result and is never dropped. A candidate with a failed run is never ranked; in the
@@ -34,6 +34,8 @@
 //! - B. Phipson, G. K. Smyth: *Permutation p-values should never be zero*, Stat. Appl. Genet. Mol. Biol. 9(1),
 //!   2010.
 //! - M. B. Brown, A. B. Forsythe: *Robust tests for the equality of variances*, J. Am. Stat. Assoc. 69, 1974.
+//! - W. G. S. Hines, R. J. O'Hara Hines: *Increased power with modified forms of the Levene (Med) test for
+//!   heterogeneity of variance*, Biometrics 56(2), 2000.
 //! - S. Holm: *A simple sequentially rejective multiple test procedure*, Scand. J. Statist. 6, 1979.
 //! - T. Kalibera, R. Jones: *Rigorous benchmarking in reasonable time*, ISMM 2013.
 //! - H. S. Bloom: *Minimum detectable effects*, Evaluation Review 19(5), 1995.

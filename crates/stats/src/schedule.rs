@@ -198,19 +198,15 @@ impl Schedule {
 
     /// How many more rounds the intervals need. `None` before two rounds, or if nothing is left to compare.
     pub fn advice(&self) -> Option<Advice> {
-        let confidence = self.plan.settings.confidence;
-        let target = self.plan.half_width_target.ln_1p();
-        let widest = self.active_comparisons().filter_map(|(candidate, log_ratios)| {
-            let half_width = precision::half_width(&log_ratios, confidence)?;
-            let needed = precision::rounds_needed(&log_ratios, confidence, target)?;
-            let more = if half_width <= target { 0 } else { needed.saturating_sub(log_ratios.len() as u32) };
-            Some((half_width, candidate, more))
-        });
-        let (half_width, candidate, rounds_more) = widest.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (half_width, candidate, log_ratios) = self.widest()?;
+        let (confidence, target) = (self.plan.settings.confidence, self.plan.half_width_target);
+        let needed = precision::rounds_needed(&log_ratios, confidence, target.ln_1p())?;
+        // Two rounds may happen to agree: what has been run already never has to be run again.
+        let rounds_more = needed.saturating_sub(log_ratios.len() as u32);
         Some(Advice {
             widest: self.plan.candidates[candidate].name.clone(),
-            half_width: half_width.exp_m1(),
-            half_width_target: self.plan.half_width_target,
+            half_width,
+            half_width_target: target,
             rounds_more,
             time_more_s: f64::from(rounds_more) * self.round_time_s(),
         })
@@ -251,7 +247,7 @@ impl Schedule {
         if rounds < self.plan.rounds_min_effective() {
             return None;
         }
-        if self.advice().is_some_and(|advice| advice.rounds_more == 0) {
+        if self.widest().is_some_and(|(half_width, ..)| half_width <= self.plan.half_width_target) {
             return Some(StopReason::NarrowEnough);
         }
         // The next round will take about as long as the last.
@@ -259,13 +255,18 @@ impl Schedule {
         (elapsed.saturating_add(last) > self.plan.budget).then_some(StopReason::BudgetSpent)
     }
 
-    /// Log ratios of every candidate that still takes part.
-    fn active_comparisons(&self) -> impl Iterator<Item = (usize, Vec<f64>)> {
+    /// The comparison with the widest interval among those that still take part: the relative half width of
+    /// its t interval, its candidate, its log ratios. `None` before two rounds.
+    fn widest(&self) -> Option<(f64, usize, Vec<f64>)> {
         let (control, direction) = (&self.experiment.samples[0], self.plan.metric.direction);
         let active = (1..self.active.len()).filter(|&candidate| self.active[candidate]);
-        active.map(move |candidate| {
-            (candidate, Pairs::of(control, &self.experiment.samples[candidate], direction).log_ratios())
-        })
+        let comparisons = active.filter_map(|candidate| {
+            let pairs = Pairs::of(control, &self.experiment.samples[candidate], direction);
+            let log_ratios = pairs.log_ratios();
+            let half_width = precision::half_width(&log_ratios, self.plan.settings.confidence)?;
+            Some((half_width.exp_m1(), candidate, log_ratios))
+        });
+        comparisons.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     /// Mean time of a round: the sum of the candidates' mean run times.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// corrected for the number of candidates, is at most alpha; the interval excludes 1 on the same side; and
 /// the ratio lies beyond the noise floor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "verdict")]
+#[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Verdict {
     /// Better than the control.
     ProvenFaster {
@@ -52,7 +52,7 @@ pub enum Verdict {
 
 /// Why no difference is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "because")]
+#[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Doubt {
     /// With so few rounds no p value can reach the level, however large the difference.
     TooFewRounds {

@@ -51,7 +51,8 @@ impl Wording<'_> {
     pub(crate) fn noise_floor(&self, floor: &NoiseFloor) -> String {
         let control = self.control;
         let ratio = figures(floor.ratio, self.settings.confidence);
-        let seems = if floor.differs { "seems to differ from itself" } else { "does not differ from itself" };
+        let seems =
+            if floor.differs { "seems to differ from itself" } else { "shows no difference from itself" };
         format!(
             "Noise floor: {control} measured twice {seems} (ratio {ratio}, {} rounds); \
              a difference below {} is not ranked.",
@@ -62,18 +63,14 @@ impl Wording<'_> {
 
     /// What the test of spread proves.
     pub(crate) fn spread(&self, name: &str, spread: &Spread) -> String {
-        let scatter = match spread.verdict {
-            SpreadVerdict::ProvenSteadier => "is steadier than",
-            SpreadVerdict::ProvenMoreErratic => "is more erratic than",
-            SpreadVerdict::NothingProven => "scatters about like",
-        };
-        let proven = match spread.verdict {
-            SpreadVerdict::NothingProven => "no difference of spread proven",
-            SpreadVerdict::ProvenSteadier | SpreadVerdict::ProvenMoreErratic => "difference of spread proven",
+        let (claim, proven) = match spread.verdict {
+            SpreadVerdict::ProvenSteadier => (" is steadier than ", "difference of spread proven"),
+            SpreadVerdict::ProvenMoreErratic => (" is more erratic than ", "difference of spread proven"),
+            SpreadVerdict::NothingProven => (" against ", "no difference of spread proven"),
         };
         let unit = if self.metric.unit.is_empty() { String::new() } else { format!(" {}", self.metric.unit) };
         format!(
-            "{name} {scatter} {} (standard deviation {} → {}{unit}, {} → {} of the mean, {}): {proven}.",
+            "{name}{claim}{} (standard deviation {} → {}{unit}, {} → {} of the mean, {}): {proven}.",
             self.control,
             significant(spread.control_standard_deviation),
             significant(spread.candidate_standard_deviation),
@@ -162,7 +159,7 @@ fn digits(ratio: Ratio) -> usize {
     let shown = |digits: usize, x: f64| format!("{x:.digits$}").parse::<f64>().unwrap_or(x);
     let fine = |digits: usize| {
         let excludes = [ratio.lower, ratio.upper].iter().all(|&end| shown(digits, end) != 1.0);
-        half >= 0.5 * f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes)
+        half >= f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes)
     };
     // An interval without width has nothing to round to; whole numbers do if they are exact.
     if half < 1e-9 && ratio.value == ratio.value.round() {
@@ -207,7 +204,7 @@ mod tests {
         let digits = |value, lower, upper| digits(Ratio { value, lower, upper });
         assert_eq!(digits(3.1, 2.9, 3.4), 1);
         assert_eq!(digits(35.2, 31.0, 39.0), 0);
-        assert_eq!(digits(1.12, 1.11, 1.13), 2);
+        assert_eq!(digits(1.12, 1.10, 1.14), 2);
         // Proven, so the lower end must not read "1.0".
         assert_eq!(digits(1.3, 1.04, 1.6), 2);
         assert_eq!(digits(1.0, 0.9, 1.1), 1);
