@@ -62,6 +62,6 @@ fn meter_one(
     let trial = runner.run(contestant, Limit::Patience(patience), Some(&path))?;
     let Some(trial) = trial.filter(|t| t.value.is_ok()) else { return Ok(None) };
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
-    let report = Report::from_recording(&recording, &|key| crate::engine::describe(key));
+    let report = Report::from_recording(&recording, &unspin_sysv::describe);
     Ok(Some(Metered { engine: engine.name(), elapsed_s: trial.elapsed_s, report }))
 }
