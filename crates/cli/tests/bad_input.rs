@@ -154,3 +154,21 @@ fn no_place_for_the_library() {
     assert!(code == Some(0) || err.contains(&occupied), "{code:?} {err}");
     assert!(err.lines().count() <= 1, "{err}");
 }
+
+#[test]
+fn arenas_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let garbage = file(folder.path(), "garbage", &[0x55; 1 << 16], 0o600);
+    let short = file(folder.path(), "short", b"no", 0o600);
+    let nowhere = folder.path().join("no/folder/arena").to_str().unwrap().to_owned();
+    let rcu = folder.path().join("rcu").to_str().unwrap().to_owned();
+    let made = unspin(&["run", "--sysv", "rcu", "--arena", &rcu, "true"]).status().unwrap();
+    assert!(made.success());
+    for (arena, engine) in [(&garbage, "rcu"), (&short, "rcu"), (&nowhere, "global"), (&rcu, "global")] {
+        let (code, text) = refusal(&["run", "--sysv", engine, "--arena", arena, "true"]);
+        assert_eq!(code, 125, "{text}");
+        assert!(text.starts_with(&format!("unspin: arena {arena}: ")), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    assert_eq!(fs::read(&garbage).unwrap(), [0x55; 1 << 16], "what is not ours is left as it is");
+}

@@ -101,6 +101,21 @@ fn a_candidate_that_hangs_is_ended() {
 }
 
 #[test]
+fn a_candidate_that_collapses_is_stopped_early() {
+    let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
+    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(flat(&out).contains("rcu collapsed: stopped after 5 s"), "{out}");
+}
+
+#[test]
+fn a_program_without_semaphores_is_told_apart() {
+    let (out, _, code) = prove("5", &[], "echo tps: 100");
+    assert_eq!(code, Some(3), "{out}");
+    assert!(flat(&out).contains("No System V semaphore call reached the engine rcu"), "{out}");
+}
+
+#[test]
 fn what_a_program_leaves_behind_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("pids");
@@ -188,4 +203,6 @@ fn a_workload_brings_its_own_figure() {
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
     assert!(flat(&out).contains("seconds per repetition, lower is better: 5 rounds"), "{out}");
     assert!(flat(&out).contains("Where the"), "{out}");
+    assert!(flat(&out).contains("CPUs eaten by sysv id locks: "), "{out}");
+    assert!(!flat(&out).contains("No System V semaphore call"), "{out}");
 }

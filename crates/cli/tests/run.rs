@@ -23,12 +23,13 @@ fn a_signal_is_the_programs() {
 #[test]
 fn the_program_finds_its_engine() {
     let script = r#"echo "$UNSPIN_SYSV $UNSPIN_ARENA ${UNSPIN_RECORD-none} $0 $*"; echo "$LD_PRELOAD""#;
+    let folder = tempfile::tempdir().unwrap();
     let mut command =
-        unspin(&["run", "--sysv", "rcu", "--arena", "some/arena", "sh", "-c", script, "me", "-x"]);
-    // A shell must not be stopped by an arena that nobody made: it does not use semaphores.
-    let (out, err, code) = finish(command.env("LD_PRELOAD", "/nowhere/other.so"));
+        unspin(&["run", "--sysv", "rcu", "--arena", "my-arena", "sh", "-c", script, "me", "-x"]);
+    command.env("LD_PRELOAD", "/nowhere/other.so").current_dir(folder.path());
+    let (out, err, code) = finish(&mut command);
     assert_eq!(code, Some(0), "{err}");
-    let arena = std::env::current_dir().unwrap().join("some/arena");
+    let arena = folder.path().join("my-arena");
     let (first, second) = out.trim_end().split_once('\n').unwrap();
     assert_eq!(first, format!("rcu {} none me -x", arena.display()));
     let (ours, others) = second.split_once(':').unwrap();
@@ -48,4 +49,19 @@ fn a_workload_is_a_program_too() {
     let (out, err, code) = finish(&mut command);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("6 hand-offs"), "{out}");
+}
+
+#[test]
+fn every_engine_runs_the_workload_in_an_arena_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    for engine in ["global", "rcu"] {
+        let arena = folder.path().join(engine);
+        let arena = arena.to_str().unwrap();
+        let workload = ["semopbench", "-g", "2", "-s", "4", "-n", "50", "-d"];
+        let (out, err, code) =
+            finish(&mut unspin(&[&["run", "--sysv", engine, "--arena", arena][..], &workload].concat()));
+        assert_eq!(code, Some(0), "{err}");
+        assert!(out.contains("400 hand-offs"), "{out}");
+        assert!(!common::sets_exist(&common::sets_of(&err)), "the kernel's sets have not been touched");
+    }
 }

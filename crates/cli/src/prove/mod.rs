@@ -12,6 +12,7 @@ mod progress;
 mod remains;
 mod report;
 mod runner;
+mod scratch;
 mod sitting;
 mod text;
 

@@ -5,6 +5,7 @@ use super::contestant::Contestant;
 use super::figure::Figure;
 use super::interrupt::Interrupt;
 use super::remains;
+use super::scratch::Scratch;
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::program::Program;
@@ -14,7 +15,6 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 use unspin_stats::Outcome;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
@@ -28,7 +28,7 @@ pub struct Runner<'a> {
     /// Set by ^C.
     pub interrupt: &'a Interrupt,
     library: PathBuf,
-    folder: TempDir,
+    scratch: Scratch,
     uid: u32,
 }
 
@@ -108,7 +108,7 @@ const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 const TAIL_LINES: usize = 8;
 
 impl<'a> Runner<'a> {
-    /// Arenas and recordings go into a folder of its own in `/dev/shm`, which is removed when it is dropped.
+    /// Makes the folder for arenas and recordings; it goes when the runner goes.
     pub fn new(
         program: &'a Program,
         figure: &'a Figure,
@@ -116,18 +116,14 @@ impl<'a> Runner<'a> {
         library: PathBuf,
     ) -> Result<Runner<'a>, Error> {
         child::adopt_orphans().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
-        let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() { memory } else { Path::new("/tmp") };
-        let folder = tempfile::Builder::new()
-            .prefix("unspin-prove-")
-            .tempdir_in(parent)
-            .map_err(|e| Error::at(parent, "a folder for arenas cannot be made here", e))?;
-        Ok(Runner { program, figure, interrupt, library, folder, uid: Creds::current().uid })
+        let uid = Creds::current().uid;
+        let scratch = Scratch::new(uid)?;
+        Ok(Runner { program, figure, interrupt, library, scratch, uid })
     }
 
     /// A file name in the runner's folder.
     pub fn scratch(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.scratch.file(name)
     }
 
     /// Runs the program once, with a fresh arena. Answers `None` if ^C ended it.
