@@ -101,3 +101,21 @@ fn a_removed_set_ends_the_benchmark() {
     assert!(!sets_exist(&sets));
     assert!(processes.iter().all(|&pid| gone(pid)));
 }
+
+#[test]
+fn a_killed_process_ends_the_benchmark_under_every_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    for engine in ["global", "rcu"] {
+        let arena = folder.path().join(engine);
+        let run = ["run", "--sysv", engine, "--arena", arena.to_str().unwrap()];
+        let workload = ["semopbench", "-g", "4", "-s", "4", "-n", "1000000000", "-d"];
+        let mut run = Background::start(unspin(&[&run[..], &workload].concat()));
+        run.wait_for_line("group 3 is started");
+        let processes = common::children_of(run.pid());
+        child::signal(processes[7], Signal::Kill).unwrap();
+        assert_eq!(run.wait().code(), Some(1));
+        let said = run.rest();
+        assert!(said.contains("was killed by signal 9"), "{said}");
+        assert!(processes.iter().all(|&pid| gone(pid)));
+    }
+}

@@ -254,20 +254,24 @@ pub fn tie_to_us(command: &mut Command) -> &mut Command {
 mod tests {
     use super::*;
 
-    fn sleeper() -> std::process::Child {
-        tie_to_us(Command::new("sleep").arg("1000")).spawn().unwrap()
+    fn started(command: &mut Command) -> u32 {
+        let child = tie_to_us(command).spawn().unwrap();
+        let pid = child.id();
+        // Waited for by its pid, below.
+        std::mem::forget(child);
+        pid
     }
 
     #[test]
     fn ends_are_told_apart() {
-        let child = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
-        let ended = wait_for(child.id(), Duration::from_secs(100)).unwrap().unwrap();
-        assert_eq!((ended.pid, ended.end), (child.id(), End::Exited(7)));
+        let pid = started(Command::new("sh").args(["-c", "exit 7"]));
+        let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
+        assert_eq!((ended.pid, ended.end), (pid, End::Exited(7)));
 
-        let child = sleeper();
-        assert_eq!(wait_for(child.id(), Duration::from_millis(1)), Ok(None));
-        signal_group(child.id(), Signal::Terminate).unwrap();
-        let ended = wait_for(child.id(), Duration::from_secs(100)).unwrap().unwrap();
+        let pid = started(Command::new("sleep").arg("1000"));
+        assert_eq!(wait_for(pid, Duration::from_millis(1)), Ok(None));
+        signal_group(pid, Signal::Terminate).unwrap();
+        let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
         assert_eq!(ended.end, End::Killed(libc::SIGTERM));
     }
 
