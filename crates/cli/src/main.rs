@@ -8,6 +8,7 @@ mod library;
 mod options;
 mod program;
 mod prove;
+mod reach;
 mod run;
 mod semopbench;
 mod stdout;

@@ -41,7 +41,8 @@ Exit code:
 ///
 /// The program runs again and again, never twice at once, in rounds of random order, until the intervals are
 /// narrow or the time is spent: with the kernel's semaphores through the preload library (the control), the
-/// same once more (the noise), without the library, and with each engine.
+/// same once more (the noise), without the library, and with each engine. Its standard input is empty, its
+/// output is kept back. What it leaves behind is ended before the next run begins.
 #[derive(Args, Debug)]
 #[command(after_help = PROVE_EXIT_CODES)]
 pub struct Prove {

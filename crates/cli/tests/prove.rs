@@ -131,6 +131,16 @@ fn what_a_program_leaves_behind_is_ended() {
 }
 
 #[test]
+fn a_workload_that_is_ended_leaves_no_sets() {
+    let workload = ["semopbench", "-g", "1", "-s", "2", "-n", "1000000000", "-d"];
+    let (out, _, code) = finish(&mut unspin(&[&["prove", "--time-limit", "500ms"][..], &workload].concat()));
+    assert_eq!(code, Some(4), "{out}");
+    assert!(out.contains("First failure of kernel: it was still running after 0.5 s."), "{out}");
+    assert!(!common::sets_exist(&common::sets_of(&out)), "{out}");
+    assert!(!out.contains("processes behind"), "they end by themselves: {out}");
+}
+
+#[test]
 fn an_interrupt_ends_everything_and_reports_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     let pid_file = folder.path().join("pid");
@@ -179,6 +189,7 @@ fn json_holds_everything() {
     let runs = result["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 9 * 5, "warm-up and eight rounds of five candidates");
     assert!(runs.iter().all(|run| run["elapsed_s"].as_f64().unwrap() > 0.0 && run["end"] == "exited"));
+    assert!(runs.iter().all(|run| run["value"].as_f64().unwrap() >= 100.0 && run["failure"].is_null()));
     assert!(result["machine"]["cpus"].as_u64().unwrap() >= 1);
     assert!(!result["unspin"]["commit"].as_str().unwrap().is_empty());
 }

@@ -8,6 +8,7 @@ mod interrupt;
 mod json;
 mod locks;
 mod machine;
+mod output;
 mod progress;
 mod remains;
 mod report;

@@ -4,14 +4,14 @@ use super::conditions::{CpuTime, Disturbance, kernel_sets};
 use super::contestant::Contestant;
 use super::figure::Figure;
 use super::interrupt::Interrupt;
+use super::output::Output;
 use super::remains;
 use super::scratch::Scratch;
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::program::Program;
-use serde::Serialize;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use serde::{Serialize, Serializer};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -70,6 +70,7 @@ pub struct Trial {
     #[serde(flatten)]
     pub ending: Ending,
     /// The figure, or why there is none.
+    #[serde(flatten, serialize_with = "value_or_failure")]
     pub value: Result<f64, String>,
     /// What disturbed it.
     pub disturbance: Disturbance,
@@ -102,10 +103,6 @@ impl Limit {
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a wait lasts before ^C is looked for again, should the signal not have cut it short.
 const SLICE: Duration = Duration::from_millis(200);
-/// The most output that a figure is looked for in: its end.
-const OUTPUT_BYTES_MAX: u64 = 64 << 20;
-/// Lines of a failed run's output that are shown.
-const TAIL_LINES: usize = 8;
 
 impl<'a> Runner<'a> {
     /// Makes the folder for arenas and recordings; it goes when the runner goes.
@@ -261,56 +258,12 @@ impl Trial {
     }
 }
 
-/// What a run prints. Files without a name rather than pipes: nobody has to read them while it runs.
-struct Output {
-    stdout: File,
-    stderr: File,
-}
-
-impl Output {
-    fn new() -> Result<Output, Error> {
-        let file =
-            || tempfile::tempfile().map_err(|e| Error::at(&std::env::temp_dir(), "no file for output", e));
-        Ok(Output { stdout: file()?, stderr: file()? })
+fn value_or_failure<S: Serializer>(value: &Result<f64, String>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Columns<'a> {
+        value: Option<f64>,
+        failure: Option<&'a str>,
     }
-
-    fn stdout(&self) -> Result<Stdio, Error> {
-        duplicate(&self.stdout)
-    }
-
-    fn stderr(&self) -> Result<Stdio, Error> {
-        duplicate(&self.stderr)
-    }
-
-    /// Standard error first, so that of two figures the one on standard output is the last.
-    fn text(&mut self) -> String {
-        let mut text = end_of(&mut self.stderr, OUTPUT_BYTES_MAX);
-        text.push('\n');
-        text.push_str(&end_of(&mut self.stdout, OUTPUT_BYTES_MAX));
-        text
-    }
-
-    /// The last lines of standard error, or of standard output if it said nothing there.
-    fn tail(&mut self) -> String {
-        let mut text = end_of(&mut self.stderr, 1 << 16);
-        if text.trim().is_empty() {
-            text = end_of(&mut self.stdout, 1 << 16);
-        }
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
-    }
-}
-
-fn duplicate(file: &File) -> Result<Stdio, Error> {
-    file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("dup: {e}")))
-}
-
-fn end_of(file: &mut File, bytes_max: u64) -> String {
-    let mut bytes = Vec::new();
-    let length = file.metadata().map_or(0, |m| m.len());
-    let read = file
-        .seek(SeekFrom::Start(length.saturating_sub(bytes_max)))
-        .and_then(|_| file.take(bytes_max).read_to_end(&mut bytes));
-    // Output that cannot be read back is output without a figure, and is reported as such.
-    if read.is_err() { String::new() } else { String::from_utf8_lossy(&bytes).into_owned() }
+    Columns { value: value.as_ref().ok().copied(), failure: value.as_ref().err().map(String::as_str) }
+        .serialize(serializer)
 }

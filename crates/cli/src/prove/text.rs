@@ -5,6 +5,7 @@ use super::format::{Scale, count, p_value, paragraph};
 use super::locks::Metered;
 use super::report::Report;
 use super::runner::Trial;
+use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 use unspin_stats::{Comparison, Direction, SpreadVerdict, StopReason, Summary};
 
@@ -268,15 +269,14 @@ impl Text<'_> {
     }
 
     fn left_sets<'a>(&self, f: &mut Formatter<'_>, trials: impl Iterator<Item = &'a Trial>) -> fmt::Result {
-        let mut sets: Vec<String> = trials.flat_map(|t| &t.left_sets).map(i32::to_string).collect();
-        sets.dedup();
+        let sets: BTreeSet<i32> = trials.flat_map(|t| t.left_sets.iter().copied()).collect();
         if sets.is_empty() {
             return Ok(());
         }
         let text = format!(
             "Runs that failed seem to have left kernel semaphore sets behind; if nobody else made them, remove \
              them: ipcrm -s {}",
-            sets.join(" -s ")
+            sets.iter().map(i32::to_string).collect::<Vec<_>>().join(" -s ")
         );
         write!(f, "{}", paragraph(&text, 0))
     }
