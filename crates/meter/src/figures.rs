@@ -49,6 +49,7 @@ pub(crate) fn time(seconds: f64) -> String {
         s if s < 99.95 => format!("{s:.1}s"),
         s if s < 9999.5 => format!("{s:.0}s"),
         _ if hours < 99.95 => format!("{hours:.1}h"),
+        _ if days < 99.95 => format!("{days:.1}d"),
         _ if days < 9999.5 => format!("{days:.0}d"),
         _ => ">27y".into(),
     }
@@ -75,4 +76,107 @@ pub(crate) fn count(n: u64) -> String {
 /// A share as report 003's headline has it: `76.3 %`, `6.85 %`.
 pub(crate) fn spoken_percent(share: f64) -> String {
     format!("{} %", number(share * 100.0).trim_end_matches(".00"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_original_formats() {
+        for (share, text) in [
+            (0.0, "   0%"),
+            (0.000_000_1, "0.00%"),
+            (0.0022, "0.22%"),
+            (0.01, "1.00%"),
+            (0.0101, " 1.0%"),
+            (0.763, "76.3%"),
+            (0.999, "99.9%"),
+            (0.99906, " 100%"),
+            (1.0, " 100%"),
+            (12.5, "1250%"),
+        ] {
+            assert_eq!(percent(share), text);
+        }
+        for (us, text) in [
+            (0.0, " 0.0us"),
+            (8.8, " 8.8us"),
+            (9.96, "10.0us"),
+            (10.0, "  10us"),
+            (9999.0, "9999us"),
+            (10_000.0, "  10ms"),
+            (2_809_000.0, "2809ms"),
+        ] {
+            assert_eq!(lockmeter_time(us / 1e6), text);
+        }
+    }
+
+    #[test]
+    fn our_formats() {
+        for (seconds, text) in [
+            (0.0, "0"),
+            (3e-10, "0ns"),
+            (40e-9, "40ns"),
+            (999.6e-9, "1.0us"),
+            (9.96e-6, "10us"),
+            (183e-6, "183us"),
+            (0.018, "18ms"),
+            (1.0, "1.00s"),
+            (37.5, "37.5s"),
+            (515.1, "515s"),
+            (20_000.0, "5.6h"),
+            (1e6, "11.6d"),
+            (1e7, "116d"),
+            (1e9, ">27y"),
+        ] {
+            assert_eq!(time(seconds), text);
+        }
+        assert_eq!((count(9_999_999_999), count(12_345_678_901)), ("9999999999".into(), "12.35e9".into()));
+        assert_eq!(count(u64::MAX), "1.84e19");
+        assert_eq!(
+            [0.763, 0.0685, 0.0034, 1.0, 0.0].map(spoken_percent),
+            ["76.3 %", "6.85 %", "0.34 %", "100 %", "0 %"]
+        );
+    }
+
+    /// Reads what [`time`] printed.
+    fn parse(text: &str) -> f64 {
+        let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+        let unit =
+            [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("h", 3600.0), ("d", 86400.0), ("", 1.0)]
+                .into_iter()
+                .find(|(name, _)| *name == &text[digits.len()..])
+                .unwrap();
+        digits.parse::<f64>().unwrap() * unit.1
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_fits_and_says_what_it_is(exponent in -9.0f64..8.5) {
+            let seconds = 10f64.powf(exponent);
+            let text = time(seconds);
+            prop_assert!(text.len() <= 5, "{text}");
+            // Two digits at least, but for single nanoseconds.
+            let off = (parse(&text) - seconds).abs();
+            prop_assert!(off <= 0.051 * seconds || off <= 0.5e-9, "{seconds} {text}");
+        }
+
+        #[test]
+        fn every_count_fits(n: u64, shift in 0u32..64) {
+            let text = count(n >> shift);
+            prop_assert!(text.len() <= 10, "{text}");
+            let off = (text.parse::<f64>().unwrap() - (n >> shift) as f64).abs();
+            prop_assert!(off <= 0.01 * (n >> shift) as f64);
+        }
+
+        #[test]
+        fn every_share_fits(share in 0.0f64..99.99) {
+            let text = percent(share);
+            prop_assert_eq!(text.len(), 5);
+            let shown = text.trim_end_matches('%').trim().parse::<f64>().unwrap() / 100.0;
+            let unit = if share > 0.999 { 0.01 } else { 0.001 };
+            prop_assert!((shown - share).abs() <= 0.501 * unit);
+        }
+    }
 }

@@ -44,7 +44,7 @@ pub(crate) fn line(row: &Row, level: Level) -> String {
         wait(row),
         row.attempts,
         share(row.nowait),
-        share(row.spun + row.slept),
+        share(row.spun.saturating_add(row.slept)),
         share(row.rejected),
         if level == Level::Caller { "  " } else { "" },
         row.name
@@ -59,7 +59,7 @@ fn hold(row: &Row) -> String {
 }
 
 fn wait(row: &Row) -> String {
-    let waiters = row.spun + row.slept;
+    let waiters = row.spun.saturating_add(row.slept);
     if row.lost == 0.0 || waiters == 0 {
         return format!("    0us{}", " ".repeat(15));
     }

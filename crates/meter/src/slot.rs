@@ -4,7 +4,7 @@
 
 use crate::counts::Counts;
 use crate::event::{Key, Outcome, Sample};
-use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sync::atomic::{AtomicU64, Ordering, Ordering::*};
 
 /// Words in a slot.
 pub(crate) const SLOT_WORDS: usize = 16;
@@ -47,11 +47,17 @@ pub(crate) fn tenant(slot: &Slot, key: Key) -> Tenant {
 
 /// Gives a free slot to `key`, with its first sample.
 pub(crate) fn publish(slot: &Slot, key: Key, sample: &Sample) {
+    // Release: pairs with the Acquire load in `read`: who sees the lock sees its caller and first sample.
+    publish_with(slot, key, sample, Release);
+}
+
+/// [`publish`] with the ordering of its last store as a parameter, so that a model can show what a weaker one
+/// breaks.
+fn publish_with(slot: &Slot, key: Key, sample: &Sample, order: Ordering) {
     // Relaxed: published by the store of LOCK.
     slot[CALLER].store(key.caller, Relaxed);
     add(slot, sample);
-    // Release: pairs with the Acquire load in `read`: who sees the lock sees its caller and first sample.
-    slot[LOCK].store(key.lock, Release);
+    slot[LOCK].store(key.lock, order);
 }
 
 /// Counts a sample. Plain additions: the owner of the table is the slot's only writer.
@@ -118,4 +124,48 @@ pub(crate) fn read(slot: &Slot) -> Option<(Key, Counts)> {
         wait_max: word(WAIT_MAX),
     };
     Some((Key { lock, caller: word(CALLER) }, counts))
+}
+
+#[cfg(test)]
+mod models {
+    use super::*;
+    use unspin_sync::{model, sync::Arc, thread};
+
+    const KEY: Key = Key { lock: 7, caller: 9 };
+    const SAMPLE: Sample = Sample { outcome: Outcome::Spun, hold: 5, spun: 3, slept: 0 };
+
+    /// One thread records two samples of a new key while another reads.
+    fn record_beside_a_reader(order: Ordering) {
+        model(move || {
+            let slot = Arc::new(Slot::default());
+            let writer = {
+                let slot = Arc::clone(&slot);
+                thread::spawn(move || {
+                    publish_with(&slot, KEY, &SAMPLE, order);
+                    add(&slot, &SAMPLE);
+                })
+            };
+            if let Some((key, counts)) = read(&slot) {
+                assert_eq!(key, KEY);
+                assert!((1..=2).contains(&counts.spun) && [5, 10].contains(&counts.hold), "{counts:?}");
+                assert!([3, 6].contains(&counts.spin) && counts.wait_max == 3, "{counts:?}");
+            }
+            writer.join().unwrap();
+            let (_, counts) = read(&slot).expect("published");
+            assert_eq!((counts.attempts(), counts.hold, counts.spin), (2, 10, 6));
+        });
+    }
+
+    #[test]
+    fn a_reader_sees_a_key_with_its_first_sample() {
+        record_beside_a_reader(Release);
+    }
+
+    /// The planted bug: a key published without Release shows a slot that is not written yet.
+    #[test]
+    #[cfg(loom)]
+    #[should_panic(expected = "left == right")]
+    fn a_relaxed_key_shows_an_empty_slot() {
+        record_beside_a_reader(Relaxed);
+    }
 }

@@ -69,9 +69,10 @@ impl<'r> Table<'r> {
         Table { head, slots, backing, busy: AtomicBool::new(false), one_thread: PhantomData }
     }
 
-    /// Records one attempt at a lock. Costs about 2 ns for a key seen before and in cache: no system call, no
-    /// allocation, no store outside this table. A new key may need a page of memory, and makes one system call
-    /// for it. Never touches `errno`.
+    /// Records one attempt at a lock. For a key seen before it is a couple of dozen instructions: no system
+    /// call, no allocation, no store outside this table. (1.8 ns in a loop over four keys, on a virtual
+    /// machine at 2.6 GHz.) A new key may need a page of memory, and makes one system call for it. Never
+    /// touches `errno`.
     ///
     /// A signal handler may call it at any time: what arrives while the interrupted code is itself recording is
     /// counted as not recorded. (A handler that leaves by `longjmp` at such a moment ends the thread's
@@ -266,5 +267,36 @@ mod tests {
         assert_eq!(head[REENTERED].load(Relaxed), 2);
         assert_eq!(head[FIRST_EVENT + Event::HandOff as usize].load(Relaxed), 5);
         assert_eq!(rows(&head, &slots).count(), 0);
+    }
+}
+
+#[cfg(test)]
+mod models {
+    use super::*;
+    use crate::event::Outcome;
+    use unspin_sync::{model, sync::Arc, thread};
+
+    /// The whole table: its owner records two keys while another thread reads all there is.
+    #[test]
+    fn a_reader_beside_the_owner_sees_whole_rows() {
+        model(|| {
+            let head: Arc<[AtomicU64; FIRST_EVENT]> = Arc::new(core::array::from_fn(|_| AtomicU64::new(0)));
+            let slots = Arc::new([Slot::default(), Slot::default()]);
+            let owner = {
+                let (head, slots) = (Arc::clone(&head), Arc::clone(&slots));
+                thread::spawn(move || {
+                    let table = Table::new(&head[..], &slots[..], None);
+                    let sample = Sample { outcome: Outcome::NoWait, hold: 4, spun: 0, slept: 0 };
+                    table.record(Key { lock: 1, caller: 11 }, &sample);
+                    table.record(Key { lock: 2, caller: 12 }, &sample);
+                })
+            };
+            let check = |(key, counts): (Key, Counts)| {
+                assert_eq!((key.caller, counts.nowait, counts.hold), (key.lock + 10, 1, 4));
+            };
+            rows(&head[..], &slots[..]).for_each(check);
+            owner.join().unwrap();
+            assert_eq!(rows(&head[..], &slots[..]).inspect(|row| check(*row)).count(), 2);
+        });
     }
 }

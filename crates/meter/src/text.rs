@@ -58,20 +58,23 @@ fn footer(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{}", worst.headline(report.cpus))?;
     }
     if !report.events.is_empty() {
-        let counts: Vec<String> =
-            report.events.iter().map(|e| format!("{} {}", count(e.count), e.event.name())).collect();
-        writeln!(f, "\nCounted beside: {}.", counts.join(", "))?;
+        writeln!(f, "\nCounted beside:")?;
     }
-    let lost = &report.unrecorded;
-    if !lost.is_nothing() {
-        writeln!(
-            f,
-            "\nNot recorded: {} samples (their threads' tables were full), {} (in signal handlers), and all of \
-             {} threads\n(no table was left for them): the true figures are higher.",
-            count(lost.overflowed),
-            count(lost.reentered),
-            count(lost.threads)
-        )?;
+    for event in &report.events {
+        writeln!(f, "{:>12} {}", count(event.count), event.event.name())?;
+    }
+    let missing = report.unrecorded;
+    if !missing.is_nothing() {
+        writeln!(f, "\nNot recorded, so that the true figures are higher:")?;
+    }
+    for (n, what) in [
+        (missing.overflowed, "samples of threads whose tables were full"),
+        (missing.reentered, "samples of signal handlers that interrupted a recording"),
+        (missing.threads, "threads for which no table was left, with all they did"),
+    ] {
+        if n > 0 {
+            writeln!(f, "{:>12} {what}", count(n))?;
+        }
     }
     Ok(())
 }
