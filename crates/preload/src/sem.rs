@@ -20,7 +20,7 @@ pub extern "C" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int {
 pub unsafe extern "C" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
     match start::opened() {
         // SAFETY: the caller's addresses, as the engine wants them.
-        Some(engine) => answer_operation(unsafe { engine.semop(id, ops as usize, nsops) }),
+        Some(engine) => answer_operation(unsafe { engine.semop(id, ops as usize, count(nsops)) }),
         // SAFETY: the caller's promise.
         None => unsafe { first_semtimedop(id, ops, nsops, core::ptr::null()) },
     }
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn semtimedop(
     match start::opened() {
         Some(engine) => {
             // SAFETY: the caller's addresses, as the engine wants them.
-            answer_operation(unsafe { engine.semtimedop(id, ops as usize, nsops, timeout as usize) })
+            answer_operation(unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) })
         }
         // SAFETY: the caller's promise.
         None => unsafe { first_semtimedop(id, ops, nsops, timeout) },
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn semtimedop(
 unsafe fn first_semtimedop(id: c_int, ops: *mut sembuf, nsops: size_t, timeout: *const timespec) -> c_int {
     let result = start::engine()
         // SAFETY: the caller's promise.
-        .and_then(|engine| unsafe { engine.semtimedop(id, ops as usize, nsops, timeout as usize) });
+        .and_then(|engine| unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) });
     answer_operation(result)
 }
 
@@ -68,6 +68,12 @@ pub unsafe extern "C" fn semctl(id: c_int, semnum: c_int, command: c_int, arg: *
     errno::answer(
         start::engine().and_then(|engine| unsafe { engine.semctl(id, semnum, command, arg as usize) }),
     )
+}
+
+/// The kernel takes the count as an `unsigned`, and does not see the upper half of libc's `size_t`.
+#[inline(always)]
+fn count(nsops: size_t) -> usize {
+    nsops as u32 as usize
 }
 
 #[inline(always)]

@@ -152,13 +152,17 @@ unsafe fn replace(
 
 /// What the kernel said, in the program's terms.
 fn as_program_set_it(seen: Action, known: Disposition) -> Action {
-    if seen.sa_sigaction != trampoline as *const () as usize {
-        return seen;
+    let flags = known.flags(seen.sa_flags);
+    if seen.sa_sigaction == trampoline as *const () as usize {
+        return if known.is_untouched() {
+            Action { sa_sigaction: known.handler(), ..action::zeroed() }
+        } else {
+            Action { sa_sigaction: known.handler(), sa_flags: flags, ..seen }
+        };
     }
-    if known.is_untouched() {
-        return Action { sa_sigaction: known.handler(), ..action::zeroed() };
-    }
-    Action { sa_sigaction: known.handler(), sa_flags: known.flags(seen.sa_flags), ..seen }
+    // A shot that was fired leaves SIG_DFL with the flags of its handler.
+    let fired = seen.sa_sigaction == libc::SIG_DFL && seen.sa_flags & libc::SA_RESETHAND != 0;
+    if fired && known.is_one_shot() { Action { sa_flags: flags, ..seen } } else { seen }
 }
 
 /// Installs the trampoline of an owned signal if the program has not set it yet; `false` if that failed.
