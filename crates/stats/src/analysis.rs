@@ -81,7 +81,8 @@ impl Analysis {
         correct(&mut comparisons);
 
         let noise_floor = comparisons.iter().find(|c| c.role == Role::ControlAgain).and_then(noise_floor);
-        let wording = Wording { metric, settings, control: &control.candidate.name };
+        let judged = comparisons.iter().filter(|c| c.role == Role::Candidate).count();
+        let wording = Wording { metric, settings, control: &control.candidate.name, judged };
         let judge = Judge::new(experiment, settings, noise_floor);
         for (comparison, samples) in comparisons.iter_mut().zip(others) {
             comparison.verdict = judge.verdict(comparison, samples);
@@ -109,7 +110,10 @@ impl Analysis {
 
     /// The sitting in one word.
     pub fn conclusion(&self) -> Conclusion {
-        let judged = || self.comparisons.iter().filter(|c| c.role == Role::Candidate).map(|c| &c.verdict);
+        // If nobody but the A/A twin takes part, its verdict tells whether the control works.
+        let anyone = self.comparisons.iter().any(|c| c.role == Role::Candidate);
+        let asked = self.comparisons.iter().filter(|c| !anyone || c.role == Role::Candidate);
+        let judged = || asked.clone().map(|c| &c.verdict);
         let failed = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. });
         let slower =
             |verdict: &Verdict| matches!(verdict, Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. });

@@ -196,6 +196,27 @@ impl Schedule {
         }
     }
 
+    /// About how much of the sitting is done after `elapsed`, from 0 to 1, for a progress bar: the minimum of
+    /// rounds, then the budget or the maximum of rounds, whichever ends it first. Narrow intervals may end
+    /// it sooner.
+    pub fn progress(&self, elapsed: Duration) -> f64 {
+        if self.stopped.is_some() {
+            return 1.0;
+        }
+        let active = self.active.iter().filter(|active| **active).count() as f64;
+        let left = (self.waiting.len() + usize::from(self.running.is_some())) as f64;
+        // The warm-up is a round like the others here.
+        let begun = match self.phase {
+            Phase::WarmUp => 1.0,
+            Phase::Round(round) => f64::from(round) + 1.0,
+        };
+        let share_of = |rounds: u32| (begun - left / active) / (f64::from(rounds) + 1.0);
+        let time = elapsed.as_secs_f64() / self.plan.budget.as_secs_f64().max(f64::MIN_POSITIVE);
+        time.max(share_of(self.plan.rounds_max))
+            .min(share_of(self.plan.rounds_min_effective()))
+            .clamp(0.0, 1.0)
+    }
+
     /// How many more rounds the intervals need. `None` before two rounds, or if nothing is left to compare.
     pub fn advice(&self) -> Option<Advice> {
         let (half_width, candidate, log_ratios) = self.widest()?;

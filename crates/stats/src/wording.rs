@@ -12,6 +12,8 @@ pub(crate) struct Wording<'a> {
     pub(crate) metric: &'a Metric,
     pub(crate) settings: &'a Settings,
     pub(crate) control: &'a str,
+    /// How many candidates the p values are corrected for.
+    pub(crate) judged: usize,
 }
 
 impl Wording<'_> {
@@ -20,16 +22,19 @@ impl Wording<'_> {
         let (name, control) = (&comparison.name, self.control);
         match &comparison.verdict {
             Verdict::ProvenFaster { ratio } | Verdict::ProvenSlower { ratio } => {
-                let difference = self.difference(name, *ratio, comparison);
-                format!("{difference}: difference proven{}.", self.for_better_or_worse(*ratio))
+                let (verb, phrase, shown) = self.phrase(*ratio);
+                let figures = self.figures(shown, comparison);
+                let side = self.for_better_or_worse(*ratio);
+                format!("{name}{verb}{} {phrase} ({figures}): difference proven{side}.", self.times(shown))
             }
             Verdict::NothingProven { could_hide, doubt } => {
-                let figures = match comparison.ratio {
-                    Some(ratio) => format!("{}: ", self.difference(name, ratio, comparison)),
-                    None => format!("{name} against {control}: "),
-                };
-                let hidden = self.hidden(*could_hide);
-                format!("{figures}no difference proven{}; {hidden}.", doubted(*doubt, comparison.rounds))
+                let measured = comparison.ratio.map_or(String::new(), |ratio| {
+                    let (_, phrase, shown) = self.phrase(ratio);
+                    let figures = self.figures(shown, comparison);
+                    format!("{} {phrase} in these runs ({figures}), ", self.times(shown))
+                });
+                let (doubted, hidden) = (doubted(*doubt, comparison.rounds), hidden(*could_hide));
+                format!("{name} against {control}: {measured}no difference proven{doubted}; {hidden}.")
             }
             Verdict::Collapsed { limit_s, control_worst_s } => format!(
                 "{name} collapsed: stopped after {}, when {control}'s slowest run had taken {}; it is not ranked.",
@@ -50,12 +55,14 @@ impl Wording<'_> {
     /// What the A/A pair shows.
     pub(crate) fn noise_floor(&self, floor: &NoiseFloor) -> String {
         let control = self.control;
-        let ratio = figures(floor.ratio, self.settings.confidence);
+        let digits = digits(floor.ratio);
+        let interval = interval(floor.ratio, self.settings.confidence);
         let seems =
             if floor.differs { "seems to differ from itself" } else { "shows no difference from itself" };
         format!(
-            "Noise floor: {control} measured twice {seems} (ratio {ratio}, {} rounds); \
+            "Noise floor: {control} measured twice {seems} (ratio {:.digits$}, {interval}, {} rounds); \
              a difference below {} is not ranked.",
+            floor.ratio.value,
             floor.rounds,
             effect(floor.factor)
         )
@@ -80,34 +87,39 @@ impl Wording<'_> {
         )
     }
 
-    /// "rcu is 3.1 times as fast as kernel (95 % interval 2.9–3.4, p = 0.002, 12 rounds)".
-    fn difference(&self, name: &str, ratio: Ratio, comparison: &Comparison) -> String {
+    /// The verb, the phrase that follows "3.1 times", and the ratio as it is read in that phrase: as fast or
+    /// as slow, or the plain quotient of the candidate's figure and the control's.
+    fn phrase(&self, ratio: Ratio) -> (String, String, Ratio) {
         let control = self.control;
-        // Each phrase names a figure that is read the way it is written: as slow, as fast, times the CPU time.
-        let slower = ratio.value < 1.0;
-        let (before, after, shown) = match (self.metric.quantity, self.metric.direction) {
-            (Quantity::WallTime, _) if slower => {
-                (format!("{name} takes "), format!(" times as long as {control}"), inverse(ratio))
+        let quotient = || (format!("'s {} is ", self.metric.name), format!("{control}'s"));
+        let ((verb, phrase), shown) = match (self.metric.quantity, self.metric.direction) {
+            (Quantity::WallTime, _) if ratio.value < 1.0 => {
+                ((" takes ".into(), format!("as long as {control}")), inverse(ratio))
             }
-            (Quantity::WallTime, _) => (format!("{name} is "), format!(" times as fast as {control}"), ratio),
-            (Quantity::Other, Direction::LowerIsBetter) => {
-                (format!("{name}'s {} is ", self.metric.name), format!(" times {control}'s"), inverse(ratio))
-            }
-            (Quantity::Other, Direction::HigherIsBetter) => {
-                (format!("{name}'s {} is ", self.metric.name), format!(" times {control}'s"), ratio)
-            }
+            (Quantity::WallTime, _) => ((" is ".into(), format!("as fast as {control}")), ratio),
+            (Quantity::Other, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
+            (Quantity::Other, Direction::HigherIsBetter) => (quotient(), ratio),
         };
+        (verb, phrase, shown)
+    }
+
+    /// "3.1 times".
+    fn times(&self, shown: Ratio) -> String {
         let digits = digits(shown);
-        let p = comparison.difference_p_corrected.or(comparison.difference.map(|d| d.p));
-        let p = p.map_or(String::new(), |p| format!(", {}", p_value(p)));
-        format!(
-            "{before}{:.digits$}{after} ({} % interval {:.digits$}–{:.digits$}{p}, {} rounds)",
-            shown.value,
-            significant(100.0 * self.settings.confidence),
-            shown.lower,
-            shown.upper,
-            comparison.rounds
-        )
+        format!("{:.digits$} times", shown.value)
+    }
+
+    /// "95 % interval 2.9–3.4, p = 0.002, 12 rounds".
+    fn figures(&self, shown: Ratio, comparison: &Comparison) -> String {
+        let p = match (comparison.difference_p_corrected, comparison.difference) {
+            (Some(p), _) if self.judged > 1 => {
+                format!(", {} corrected for {} candidates", p_value(p), self.judged)
+            }
+            (Some(p), _) => format!(", {}", p_value(p)),
+            (None, Some(difference)) => format!(", {}", p_value(difference.p)),
+            (None, None) => String::new(),
+        };
+        format!("{}{p}, {} rounds", interval(shown, self.settings.confidence), comparison.rounds)
     }
 
     /// "times kernel's" does not say which way is better; "as fast as" does.
@@ -118,12 +130,12 @@ impl Wording<'_> {
             Quantity::Other => ", for the worse",
         }
     }
+}
 
-    fn hidden(&self, could_hide: Option<f64>) -> String {
-        match could_hide {
-            Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
-            None => "any difference could still hide".into(),
-        }
+fn hidden(could_hide: Option<f64>) -> String {
+    match could_hide {
+        Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
+        None => "any difference could still hide".into(),
     }
 }
 
@@ -137,14 +149,11 @@ fn doubted(doubt: Doubt, rounds: u32) -> String {
     }
 }
 
-/// "1.02, 95 % interval 0.97–1.08".
-fn figures(ratio: Ratio, confidence: f64) -> String {
+/// "95 % interval 0.97–1.08".
+fn interval(ratio: Ratio, confidence: f64) -> String {
     let digits = digits(ratio);
     let confidence = significant(100.0 * confidence);
-    format!(
-        "{:.digits$}, {confidence} % interval {:.digits$}–{:.digits$}",
-        ratio.value, ratio.lower, ratio.upper
-    )
+    format!("{confidence} % interval {:.digits$}–{:.digits$}", ratio.lower, ratio.upper)
 }
 
 /// The same interval seen from the other side.
@@ -152,7 +161,7 @@ fn inverse(ratio: Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
 }
 
-/// Decimals that show the first digit of the interval's half width, and never round an end that excludes 1 to 1.
+/// Decimals that show a digit of the interval's half width, and never round an end that excludes 1 to 1.
 fn digits(ratio: Ratio) -> usize {
     const MOST: usize = 4;
     let half = 0.5 * (ratio.upper - ratio.lower);

@@ -116,6 +116,23 @@ fn no_round_begins_that_the_budget_has_no_room_for() {
 }
 
 #[test]
+fn progress_goes_from_nothing_to_all() {
+    for budget in [Duration::from_secs(10), Duration::from_secs(60), Duration::MAX] {
+        let mut schedule = Schedule::new(Plan { budget, rounds_max: 30, ..plan(&["rcu"]) }).unwrap();
+        let (mut clock, mut before) = (Duration::ZERO, 0.0);
+        assert_eq!(schedule.progress(clock), 0.0);
+        while let Step::Run { candidate, phase, .. } = schedule.next(clock) {
+            let now = schedule.progress(clock);
+            assert!((before..1.0).contains(&now), "{before} then {now} at {clock:?}");
+            before = now;
+            clock += SECOND;
+            schedule.record(candidate, Run::new(SECOND, noisy(candidate, phase)));
+        }
+        assert_eq!(schedule.progress(clock), 1.0);
+    }
+}
+
+#[test]
 fn narrow_intervals_end_the_sitting() {
     let mut schedule = Schedule::new(plan(&["rcu"])).unwrap();
     let (_, reason) = sit(&mut schedule, |_, _| Outcome::measured(2.0));

@@ -71,6 +71,8 @@ fn cpu_time_is_told_as_a_share() {
 #[test]
 fn nothing_proven_says_what_could_hide() {
     let analysis = analyse(Metric::wall_time(), &around(3.0, 0.02, 3));
+    let sentence = &rcu(&analysis).sentence;
+    assert!(sentence.starts_with("rcu against kernel: 1.00 times as "), "{sentence}");
     assert_eq!(analysis.conclusion(), Conclusion::NothingProven);
     let comparison = rcu(&analysis);
     let Verdict::NothingProven { could_hide: Some(hidden), doubt: Doubt::NotSignificant } =
@@ -80,7 +82,11 @@ fn nothing_proven_says_what_could_hide() {
     };
     assert!(hidden >= comparison.ratio.unwrap().farthest_factor());
     assert!(hidden >= analysis.noise_floor.unwrap().factor);
-    assert!(comparison.sentence.contains("no difference proven; a difference of up to "));
+    assert!(
+        comparison.sentence.contains("no difference proven; a difference of up to "),
+        "{}",
+        comparison.sentence
+    );
 }
 
 #[test]
@@ -175,6 +181,21 @@ fn with_a_failing_control_nothing_is_ranked() {
 }
 
 #[test]
+fn an_a_a_pair_alone_proves_nothing_and_fails_with_its_control() {
+    let mut sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
+        samples(Candidate::control_again("kernel again"), &around(3.0, 0.02, 5)),
+    ];
+    let conclusion = |samples: &[SampleSet]| {
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: samples.to_vec() };
+        Analysis::of(&experiment, &Settings::default()).conclusion()
+    };
+    assert_eq!(conclusion(&sets), Conclusion::NothingProven);
+    sets[1].runs[0].outcome = Outcome::Collapsed { limit_s: 20.0 };
+    assert_eq!(conclusion(&sets), Conclusion::Failed);
+}
+
+#[test]
 fn a_collapsed_candidate_is_reported_as_such() {
     let mut sets = vec![
         samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
@@ -204,6 +225,11 @@ fn several_candidates_are_corrected_for() {
     assert_eq!(twin.difference_p_corrected, None);
     assert_eq!(rcu.difference.unwrap().p, 2.0 / 4096.0);
     assert_eq!(rcu.difference_p_corrected, Some(2.0 * rcu.difference.unwrap().p));
+    assert!(
+        rcu.sentence.contains(", p = 0.00098 corrected for 2 candidates, 12 rounds)"),
+        "{}",
+        rcu.sentence
+    );
     assert!(matches!(global.verdict, Verdict::ProvenSlower { .. }));
     assert!(matches!(rcu.verdict, Verdict::ProvenFaster { .. }));
     assert_eq!(analysis.conclusion(), Conclusion::Faster);
