@@ -28,6 +28,16 @@ impl Scale {
     pub fn show(&self, value: f64) -> String {
         significant(value * self.factor)
     }
+
+    /// A mean and its standard deviation, to the same digit.
+    pub fn show_with_deviation(&self, mean: f64, deviation: f64) -> String {
+        let mean = self.show(mean);
+        let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        if mean.contains('e') {
+            return format!("{mean} ± {}", self.show(deviation));
+        }
+        format!("{mean} ± {:.decimals$}", deviation * self.factor)
+    }
 }
 
 /// Four significant digits; all digits before the point; an exponent where that would take too many.
@@ -90,6 +100,8 @@ mod tests {
         let scale = Scale::new(0.000_246, "s");
         assert_eq!((scale.show(0.000_246_13), scale.unit.as_str()), ("246.1".into(), "us"));
         assert_eq!(Scale::new(12.0, "s").show(12.3456), "12.35");
+        assert_eq!(Scale::new(12.0, "s").show_with_deviation(12.3456, 1.0), "12.35 ± 1.00");
+        assert_eq!(Scale::new(1e12, "").show_with_deviation(1e12, 1e10), "1.000e12 ± 1.000e10");
         assert_eq!(Scale::new(5e-9, "s").unit, "ns");
         assert_eq!(Scale::new(0.001, "TPS"), Scale { factor: 1.0, unit: "TPS".into() });
     }

@@ -59,7 +59,7 @@ fn meter_one(
     let recording =
         Recording::create(&path, Config::default()).map_err(|e| Error::Environment(e.to_string()))?;
     recording.start();
-    let trial = runner.run(contestant, Limit::Patience(patience), Some(&path))?;
+    let trial = runner.run(contestant, Limit::Patience(patience), Some(&path), &|| ())?;
     let Some(trial) = trial.filter(|t| t.value.is_ok()) else { return Ok(None) };
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
     let report = Report::from_recording(&recording, &unspin_sysv::describe);

@@ -101,8 +101,9 @@ impl Limit {
 
 /// How long a program may take to end once it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a wait lasts before ^C is looked for again, should the signal not have cut it short.
-const SLICE: Duration = Duration::from_millis(200);
+/// How long a wait lasts before ^C is looked for again, should the signal not have cut it short. The progress bar
+/// moves as often: seldom enough that nobody finds it in a measurement.
+const SLICE: Duration = Duration::from_millis(500);
 
 impl<'a> Runner<'a> {
     /// Makes the folder for arenas and recordings; it goes when the runner goes.
@@ -123,12 +124,14 @@ impl<'a> Runner<'a> {
         self.scratch.file(name)
     }
 
-    /// Runs the program once, with a fresh arena. Answers `None` if ^C ended it.
+    /// Runs the program once, with a fresh arena. Answers `None` if ^C ended it. While it runs, `waiting` is
+    /// called some times a second.
     pub fn run(
         &self,
         contestant: &Contestant,
         limit: Limit,
         recording: Option<&Path>,
+        waiting: &dyn Fn(),
     ) -> Result<Option<Trial>, Error> {
         let mut output = Output::new()?;
         let arena = self.scratch("arena");
@@ -147,7 +150,7 @@ impl<'a> Runner<'a> {
         let process = child::tie_to_us(&mut command)
             .spawn()
             .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
-        let waited = self.wait(process.id(), started, limit)?;
+        let waited = self.wait(process.id(), started, limit, waiting)?;
         let elapsed = started.elapsed();
         let returned = matches!(waited, Waited::Ended(_, Ending::Exited { .. }));
         let patience = if returned { remains::AFTER_RETURN } else { remains::AFTER_DEATH };
@@ -176,7 +179,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until the program has ended, its time is up, or ^C: then it is ended, with its process group.
-    fn wait(&self, pid: u32, started: Instant, limit: Limit) -> Result<Waited, Error> {
+    fn wait(&self, pid: u32, started: Instant, limit: Limit, waiting: &dyn Fn()) -> Result<Waited, Error> {
         let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
         let limit = limit.after();
         loop {
@@ -188,6 +191,7 @@ impl<'a> Runner<'a> {
                 };
                 return Ok(Waited::Ended(ended, ending));
             }
+            waiting();
             if self.interrupt.came() {
                 stop(pid).map_err(system)?;
                 return Ok(Waited::Interrupted);

@@ -66,7 +66,8 @@ impl Sitting {
                 _ => Limit::Patience(patience),
             };
             let started_s = began.elapsed().as_secs_f64();
-            let Some(trial) = runner.run(&contestants[candidate], limit, None)? else { break };
+            let run = runner.run(&contestants[candidate], limit, None, &|| progress.tick())?;
+            let Some(trial) = run else { break };
             schedule
                 .record(candidate, Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit)));
             entries.push(Entry { candidate, round: round(phase), started_s, trial });

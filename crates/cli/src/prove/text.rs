@@ -284,7 +284,7 @@ impl Text<'_> {
 
 fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {
     match summary.standard_deviation {
-        Some(sd) => format!("{} ± {}", scale.show(summary.mean), scale.show(sd)),
+        Some(sd) => scale.show_with_deviation(summary.mean, sd),
         None => scale.show(summary.mean),
     }
 }

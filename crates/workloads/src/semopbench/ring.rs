@@ -208,7 +208,7 @@ impl<'a> Ring<'a> {
             let expected = self.options.hand_offs();
             return Err(Error::Tokens(format!("{posts} hand-offs were made, {expected} were asked for")));
         }
-        for index in 0..self.pids.len() {
+        for index in 0..self.options.processes() {
             let (group, gate) = self.place(index);
             let expected = if gate == 0 { OPEN } else { SHUT };
             let value = libc_sem::value(self.sets[group], gate)
@@ -233,5 +233,36 @@ impl Drop for Ring<'_> {
         for pid in left() {
             while let Ok(None) = child::wait_for(pid, Duration::from_secs(1)) {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Debug, ProfileReset, Verbosity};
+    use super::*;
+
+    #[test]
+    fn lost_and_doubled_tokens_are_noticed() {
+        let options = Options {
+            groups: 1,
+            semaphores: 2,
+            repetitions: 3,
+            profile_reset: ProfileReset::No,
+            debug: Debug::Off,
+            verbosity: Verbosity::Summary,
+        };
+        let set = libc_sem::create(2).unwrap();
+        let records = tempfile::tempfile().unwrap();
+        let ring = Ring { options: &options, sets: vec![set], keeper: 0, records, pids: Vec::new() };
+        let posts = |posts| Record { finished_ns: 0, posts, usage: Usage::default() };
+        let complaint = |records: &[Record]| ring.check_tokens(records).unwrap_err().to_string();
+
+        assert!(complaint(&[posts(3), posts(3)]).contains("semaphore 0 of group 0 ended at 1, not at 0"));
+        libc_sem::post(set, 0).unwrap();
+        assert!(ring.check_tokens(&[posts(3), posts(3)]).is_ok());
+        assert!(complaint(&[posts(3), posts(2)]).contains("5 hand-offs were made, 6 were asked for"));
+        libc_sem::post(set, 1).unwrap();
+        assert!(complaint(&[posts(3), posts(3)]).contains("semaphore 1 of group 0 ended at 0, not at 1"));
+        libc_sem::remove(set);
     }
 }
