@@ -116,6 +116,15 @@ fn a_program_without_semaphores_is_told_apart() {
 }
 
 #[test]
+fn a_metered_run_that_fails_costs_its_table_only() {
+    let script = "[ -n \"$UNSPIN_RECORD\" ] && exit 9; echo tps: 100";
+    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    assert_eq!(code, Some(3), "{out}");
+    assert!(out.contains("No lock table of rcu: when metered, it ended with exit code 9.\n"), "{out}");
+    assert!(out.contains("Verdict\n"), "{out}");
+}
+
+#[test]
 fn what_a_program_leaves_behind_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("pids");

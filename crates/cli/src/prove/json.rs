@@ -1,7 +1,7 @@
 //! The report as JSON, under a schema that has a version.
 
 use super::conditions::Disturbance;
-use super::locks::Metered;
+use super::locks::Locks;
 use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
 use super::sitting::Entry;
@@ -21,6 +21,7 @@ struct Document<'a> {
     command: &'a [String],
     conclusion: Conclusion,
     interrupted: bool,
+    aborted: Option<String>,
     rounds: u32,
     elapsed_s: f64,
     candidates: Vec<Participant<'a>>,
@@ -28,7 +29,7 @@ struct Document<'a> {
     analysis: &'a Analysis,
     no_preload: Option<&'a Comparison>,
     rcu_against_global: Option<&'a Comparison>,
-    locks: &'a [Metered],
+    locks: &'a Locks,
     runs: &'a [Entry],
 }
 
@@ -59,6 +60,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         command: &report.command,
         conclusion: report.conclusion(),
         interrupted: report.interrupted,
+        aborted: report.sitting.aborted.as_ref().map(ToString::to_string),
         rounds: report.sitting.rounds,
         elapsed_s: report.sitting.elapsed.as_secs_f64(),
         candidates: candidates.collect(),

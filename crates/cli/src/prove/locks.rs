@@ -7,7 +7,6 @@ use super::contestant::Contestant;
 use super::runner::{Limit, Runner};
 use super::sitting::Sitting;
 use crate::engine::Engine;
-use crate::error::Error;
 use serde::Serialize;
 use std::time::Duration;
 use unspin_meter::{Config, Recording, Report};
@@ -30,23 +29,35 @@ impl Metered {
     }
 }
 
-/// Runs the program once more under each judged engine, the reports' order: what was before, what came after.
-/// Engines that failed are left out, and so is one whose metered run fails: it has no table to show.
+/// The tables of all engines.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Locks {
+    /// One for each engine, the reports' order: what was before, what came after.
+    pub metered: Vec<Metered>,
+    /// For each engine without a table, why it has none.
+    pub missing: Vec<String>,
+}
+
+/// Runs the program once more under each judged engine. Nothing that goes wrong here takes away from what has been
+/// measured before.
 pub fn meter(
     runner: &Runner<'_>,
     contestants: &[Contestant],
     sitting: &Sitting,
     patience: Duration,
-) -> Result<Vec<Metered>, Error> {
-    let mut metered = Vec::new();
+) -> Locks {
+    let mut locks = Locks::default();
     for (index, contestant) in contestants.iter().enumerate() {
         let Some(engine) = contestant.engine.filter(|_| contestant.is_judged()) else { continue };
-        if runner.interrupt.came() || sitting.first_failure(index).is_some() {
-            continue;
+        if sitting.first_failure(index).is_some() || sitting.trials(index).next().is_none() {
+            continue; // The verdict says so already.
         }
-        metered.extend(meter_one(runner, contestant, engine, patience)?);
+        match meter_one(runner, contestant, engine, patience) {
+            Ok(metered) => locks.metered.push(metered),
+            Err(reason) => locks.missing.push(format!("No lock table of {engine}: {reason}.")),
+        }
     }
-    Ok(metered)
+    locks
 }
 
 fn meter_one(
@@ -54,14 +65,19 @@ fn meter_one(
     contestant: &Contestant,
     engine: Engine,
     patience: Duration,
-) -> Result<Option<Metered>, Error> {
+) -> Result<Metered, String> {
+    if runner.interrupt.came() {
+        return Err("interrupted".into());
+    }
     let path = runner.scratch(&format!("recording-{engine}"));
-    let recording =
-        Recording::create(&path, Config::default()).map_err(|e| Error::Environment(e.to_string()))?;
+    let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
     recording.start();
-    let trial = runner.run(contestant, Limit::Patience(patience), Some(&path), &|| ())?;
-    let Some(trial) = trial.filter(|t| t.value.is_ok()) else { return Ok(None) };
+    let trial = runner
+        .run(contestant, Limit::Patience(patience), Some(&path), &|| ())
+        .map_err(|e| e.to_string())?
+        .ok_or("interrupted")?;
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
+    trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
     let report = Report::from_recording(&recording, &unspin_sysv::describe);
-    Ok(Some(Metered { engine: engine.name(), elapsed_s: trial.elapsed_s, report }))
+    Ok(Metered { engine: engine.name(), elapsed_s: trial.elapsed_s, report })
 }

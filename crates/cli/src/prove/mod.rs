@@ -44,7 +44,7 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::watch()?;
     let runner = Runner::new(&program, &figure, &interrupt, library::unpack()?)?;
     let sitting = Sitting::hold(&runner, &contestants, plan, options.time_limit)?;
-    let locks = locks::meter(&runner, &contestants, &sitting, options.time_limit)?;
+    let locks = locks::meter(&runner, &contestants, &sitting, options.time_limit);
     let report = Report::new(&options.command, contestants, sitting, locks, &interrupt);
     stdout::print(&text::Text(&report).to_string())?;
     if let Some(file) = &options.json {

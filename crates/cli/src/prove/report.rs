@@ -2,7 +2,7 @@
 
 use super::contestant::Contestant;
 use super::interrupt::Interrupt;
-use super::locks::Metered;
+use super::locks::Locks;
 use super::machine::{Build, Machine};
 use super::runner::Trial;
 use super::sitting::{Sitting, was_interrupted};
@@ -30,7 +30,7 @@ pub struct Report {
     /// Where the CPUs went, contestant by contestant.
     pub cpu: Vec<CpuShares>,
     /// What happened to the engines' locks.
-    pub locks: Vec<Metered>,
+    pub locks: Locks,
     /// Whether ^C ended the sitting.
     pub interrupted: bool,
 }
@@ -60,7 +60,7 @@ impl Report {
         command: &[OsString],
         contestants: Vec<Contestant>,
         sitting: Sitting,
-        locks: Vec<Metered>,
+        locks: Locks,
         interrupt: &Interrupt,
     ) -> Report {
         let machine = Machine::this();
@@ -93,6 +93,9 @@ impl Report {
     pub fn exit_code(&self) -> ExitCode {
         if self.interrupted {
             return ExitCode::from(130);
+        }
+        if let Some(error) = &self.sitting.aborted {
+            return error.exit_code();
         }
         ExitCode::from(match self.conclusion() {
             Conclusion::Faster => 0,

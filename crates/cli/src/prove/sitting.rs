@@ -40,6 +40,8 @@ pub struct Sitting {
     /// What disturbed it from its beginning to its end. The kernel counts CPU time in ticks, so this is worth
     /// more than the sum over short runs.
     pub disturbance: Disturbance,
+    /// What made it impossible to go on.
+    pub aborted: Option<Error>,
     /// Complete rounds.
     pub rounds: u32,
     /// How long it took.
@@ -56,7 +58,7 @@ impl Sitting {
     ) -> Result<Sitting, Error> {
         let mut progress = Progress::new(&plan, contestants.len());
         let mut schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
-        let mut entries = Vec::new();
+        let (mut entries, mut aborted) = (Vec::new(), None);
         let (cpu_before, own_before) = (CpuTime::since_boot(), Usage::of_self());
         let began = Instant::now();
         while let Step::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
@@ -66,8 +68,15 @@ impl Sitting {
                 _ => Limit::Patience(patience),
             };
             let started_s = began.elapsed().as_secs_f64();
-            let run = runner.run(&contestants[candidate], limit, None, &|| progress.tick())?;
-            let Some(trial) = run else { break };
+            let trial = match runner.run(&contestants[candidate], limit, None, &|| progress.tick()) {
+                Ok(Some(trial)) => trial,
+                Ok(None) => break,
+                Err(e) if schedule.rounds() == 0 => return Err(e),
+                Err(e) => {
+                    aborted = Some(e);
+                    break;
+                }
+            };
             schedule
                 .record(candidate, Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit)));
             entries.push(Entry { candidate, round: round(phase), started_s, trial });
@@ -85,6 +94,7 @@ impl Sitting {
             disturbance: Disturbance::between(&cpu_before, &CpuTime::since_boot(), own_s),
             rounds: schedule.rounds(),
             entries,
+            aborted,
             experiment,
             analysis,
             bare,

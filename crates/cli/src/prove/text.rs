@@ -54,6 +54,13 @@ impl Text<'_> {
         if self.0.interrupted {
             writeln!(f, "Interrupted: what follows is of the runs up to then.")?;
         }
+        if let Some(error) = &self.0.sitting.aborted {
+            write!(
+                f,
+                "{}",
+                paragraph(&format!("Broken off, what follows is of the runs up to then: {error}"), 0)
+            )?;
+        }
         writeln!(f)
     }
 
@@ -206,7 +213,7 @@ impl Text<'_> {
     /// The engines' locks under each other; before the patch, after the patch.
     fn locks(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (silent, metered): (Vec<&Metered>, Vec<&Metered>) =
-            self.0.locks.iter().partition(|metered| metered.is_empty());
+            self.0.locks.metered.iter().partition(|metered| metered.is_empty());
         if !metered.is_empty() {
             writeln!(f, "The engines' locks, in one more run each, metered")?;
             let comparison = metered
@@ -230,6 +237,9 @@ impl Text<'_> {
                 metered.engine
             );
             write!(f, "{}", paragraph(&text, 0))?;
+        }
+        for missing in &self.0.locks.missing {
+            write!(f, "{}", paragraph(missing, 0))?;
         }
         Ok(())
     }
