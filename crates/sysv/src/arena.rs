@@ -21,7 +21,7 @@ use crate::heap::Heap;
 use crate::ipc::Root;
 use crate::lock::Lock;
 use crate::participant::Participant;
-use std::fs::File;
+use core::ptr::NonNull;
 use unspin_rcu::{Deferred, Domain, Slot};
 use unspin_sync::atomic::{AtomicU32, AtomicU64};
 use unspin_sys::mem::Mapping;
@@ -87,17 +87,15 @@ pub(crate) struct Apart<T>(pub T);
 
 const SLOTS_AT: u64 = size_of::<Header>().next_multiple_of(4096) as u64;
 const PEOPLE_AT: u64 = (SLOTS_AT + MAX_PARTICIPANTS as u64 * size_of::<Slot>() as u64).next_multiple_of(4096);
-/// Address space of all participants; reserved one by one.
-const PEOPLE_BYTES: u64 = HEAP_AT - PEOPLE_AT;
 pub(crate) const HEAP_AT: u64 =
     (PEOPLE_AT + MAX_PARTICIPANTS as u64 * size_of::<Participant>() as u64).next_multiple_of(4096);
 
-/// A mapped arena. Mapped for as long as the process lives: threads keep references into it.
+/// A mapped arena. Mapped for as long as the process lives: threads keep references into it. Its file is closed:
+/// programs close descriptors that they do not know, and open their own under the same numbers.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    start: *const u8,
+    start: NonNull<u8>,
     bytes: u64,
-    file: File,
 }
 
 // SAFETY: the mapping is never unmapped, and all access goes through `Shared` types, which are atomics.
@@ -106,9 +104,9 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    fn new(map: Mapping, file: File) -> Arena {
+    fn new(map: Mapping) -> Arena {
         let bytes = map.len() as u64;
-        Arena { start: map.leak().as_ptr(), bytes, file }
+        Arena { start: map.leak(), bytes }
     }
 
     /// Length in bytes.
@@ -133,7 +131,9 @@ impl Arena {
         // SAFETY: 1. the range lies inside the mapping, which starts at a page and lives as long as the
         // process; 2. the offset is aligned for T; 3. `Shared` promises that any bits are a T and that shared
         // references are all it needs.
-        Some(unsafe { core::slice::from_raw_parts(self.start.add(offset as usize).cast::<T>(), count) })
+        Some(unsafe {
+            core::slice::from_raw_parts(self.start.as_ptr().add(offset as usize).cast::<T>(), count)
+        })
     }
 
     /// The first page.
@@ -167,17 +167,24 @@ impl Arena {
         self.reserve(PEOPLE_AT + index as u64 * person, person)
     }
 
-    /// Makes sure that `offset..offset+len` can be written.
+    /// Makes sure that `offset..offset+len` can be written: a page that cannot be had is an error here, and a fault
+    /// at the store. `ENOMEM` beyond the end.
     pub fn reserve(&self, offset: u64, len: u64) -> Result<(), unspin_sys::Errno> {
-        unspin_sys::mem::reserve(&self.file, offset, len)
+        match offset.checked_add(len) {
+            Some(end) if end <= self.bytes => {
+                // SAFETY: inside the mapping.
+                unspin_sys::mem::populate(unsafe { self.start.add(offset as usize) }, len as usize)
+            }
+            _ => Err(unspin_sys::Errno::ENOMEM),
+        }
     }
 
-    /// Gives back the whole pages inside `offset..offset+len`; they read as zero afterwards.
+    /// Gives back the whole pages inside `offset..offset+len`, a range that nobody uses; they read as zero afterwards.
     pub fn punch(&self, offset: u64, len: u64) {
-        let (from, to) = (offset.next_multiple_of(4096), (offset + len) / 4096 * 4096);
-        if from < to {
+        if offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
+            // SAFETY: 1. inside the mapping; 2. the caller owns a free block of the heap.
             // A failure keeps memory that nobody uses: nothing to be done about it.
-            let _ = unspin_sys::mem::punch(&self.file, from, to - from);
+            let _ = unsafe { unspin_sys::mem::discard(self.start.add(offset as usize), len as usize) };
         }
     }
 }

@@ -82,9 +82,10 @@ fn spawn(body: impl FnOnce()) -> i32 {
     // SAFETY: the child runs `body`, which never returns into the test harness.
     match unsafe { libc::fork() } {
         0 => {
-            // SAFETY: plain calls in the child. Should the test be killed, so is the child.
+            // SAFETY: a plain call in the child. Should the test be killed, so is the child.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             body();
+            // SAFETY: ends the child without running what belongs to the parent.
             unsafe { libc::_exit(0) }
         }
         child => child,

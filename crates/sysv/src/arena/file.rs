@@ -1,6 +1,6 @@
 //! Making and joining an arena's file.
 
-use super::{Arena, ArenaError, HEAP_AT, Header, MAGIC, SLOTS_AT};
+use super::{Arena, ArenaError, HEAP_AT, Header, MAGIC, PEOPLE_AT, SLOTS_AT};
 use crate::Kind;
 use crate::participant::Participant;
 use std::fs::{File, OpenOptions};
@@ -62,7 +62,7 @@ fn join(path: &Path, file: File, kind: Kind) -> Result<Arena, ArenaError> {
         return Err(ArenaError::Corrupt(path.into()));
     }
     let map = Mapping::shared(&file, bytes as usize).map_err(|e| os_error(path, e))?;
-    let arena = Arena::new(map, file);
+    let arena = Arena::new(map);
     check(path, arena.header(), bytes, kind)?;
     Ok(arena)
 }
@@ -108,9 +108,9 @@ fn fill(path: &Path, kind: Kind, options: &Options) -> Result<(), Error> {
     file.set_permissions(std::fs::Permissions::from_mode(options.mode))?;
     let bytes = options.bytes.next_multiple_of(4096);
     file.set_len(bytes)?;
-    unspin_sys::mem::reserve(&file, 0, HEAP_AT - crate::arena::PEOPLE_BYTES).map_err(into_io)?;
     let map = Mapping::shared(&file, bytes as usize).map_err(into_io)?;
-    let arena = Arena::new(map, file);
+    let arena = Arena::new(map);
+    arena.reserve(0, PEOPLE_AT).map_err(into_io)?;
     let header = arena.header();
     // Relaxed (all): nobody else knows the file; the Release below, and link(2), publish it.
     header.bytes.store(bytes, Relaxed);
