@@ -2,16 +2,17 @@
 //! the way, and those who come after must find everything in order.
 
 use crate::support::{Arena, Child, Dice, SLOTS, die, done};
-use unspin_rcu::deferred::{Deferred, LARGE};
+use unspin_rcu::deferred::{Deferred, Exclusive, LARGE};
 use unspin_rcu::registry::{Extent, Swept};
 use unspin_rcu::work::{Attempt, Garbage};
 use unspin_rcu::{Fences, Participant};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::process::Identity;
 
-/// Places to die at, spread over an operation, and elsewhere in every run. Each costs half the operation's
-/// length, some thousands of instructions, in steps of 3 to 40 us.
-const DEATHS: u64 = 24;
+/// Most places to die at in one operation, which differ from run to run if there are fewer than instructions.
+/// Each costs half the operation's length in steps of 3 to 40 us: a release build is killed at every one of
+/// some hundred instructions, a debug build, whose operations are ten times as long, here and there.
+const DEATHS: u64 = if cfg!(debug_assertions) { 24 } else { 1000 };
 
 /// How a stepped child ended, and after how many steps.
 enum Ended {
@@ -19,17 +20,16 @@ enum Ended {
     Killed,
 }
 
-/// Runs `body` in a child for `steps` instructions, and kills it there. Finding out who the child is takes
-/// longer than all the rest, and is not stepped through.
-fn step(steps: u64, body: impl FnOnce(&Identity)) -> Ended {
+/// Runs `body` in a child, after `setup`, for `steps` instructions, and kills it there.
+fn step<S>(steps: u64, setup: impl FnOnce() -> S, body: impl FnOnce(S)) -> Ended {
     let child = Child::run(|| {
-        let me = Identity::current();
+        let ready = setup();
         // SAFETY: asks to be traced, and stops until the parent steps on.
         unsafe {
             assert_eq!(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0), 0, "ptrace is not permitted here");
             libc::raise(libc::SIGSTOP);
         }
-        body(&me);
+        body(ready);
     });
     let mut status = 0;
     for n in 0..=steps {
@@ -52,21 +52,25 @@ fn step(steps: u64, body: impl FnOnce(&Identity)) -> Ended {
 }
 
 /// Calls `check` after `body` was killed at each of [`DEATHS`] places, in a new arena made by `prepare`; and
-/// after it was not killed at all.
-fn die_everywhere<T: 'static>(
+/// after it was not killed at all. `setup` comes before `body` in the same process, and is not killed in.
+fn die_everywhere<T: 'static, S>(
     prepare: impl Fn() -> &'static Arena<T>,
-    body: impl Fn(&'static Arena<T>, &Identity),
+    setup: impl Fn(&'static Arena<T>) -> S,
+    body: impl Fn(&'static Arena<T>, S),
     check: impl Fn(&'static Arena<T>),
 ) {
     let arena = prepare();
-    let Ended::Finished(length) = step(u64::MAX, |me| body(arena, me)) else { unreachable!() };
+    let Ended::Finished(length) = step(u64::MAX, || setup(arena), |ready| body(arena, ready)) else {
+        unreachable!("no child lives that long")
+    };
     check(arena);
     let mut dice = Dice::new();
-    for death in 0..DEATHS {
+    let deaths = DEATHS.min(length);
+    for death in 0..deaths {
         let arena = prepare();
-        let place = length * death / DEATHS + dice.below(length / DEATHS);
+        let place = length * death / deaths + dice.below(length / deaths);
         println!("killed after {place} of {length} instructions");
-        step(place, |me| body(arena, me));
+        step(place, || setup(arena), |ready| body(arena, ready));
         check(arena);
     }
 }
@@ -75,10 +79,10 @@ fn die_everywhere<T: 'static>(
 fn whoever_dies_registering_leaves_no_slot_behind() {
     // SAFETY: atomics are valid when zeroed.
     let new = || unsafe { Arena::<[AtomicU64; SLOTS]>::new() };
-    let body = |arena: &'static Arena<[AtomicU64; SLOTS]>, me: &Identity| {
+    let body = |arena: &'static Arena<[AtomicU64; SLOTS]>, me| {
         let registry = arena.rcu().registry();
         for _ in 0..2 {
-            let mine = registry.register(me, Fences::Full, &mut done).unwrap();
+            let mine = registry.register(&me, Fences::Full, &mut done).unwrap();
             arena.rest[mine.index()].fetch_add(1, Ordering::SeqCst);
             // SAFETY: registered above, by this thread.
             unsafe {
@@ -89,19 +93,24 @@ fn whoever_dies_registering_leaves_no_slot_behind() {
             }
         }
     };
-    die_everywhere(new, body, |arena| {
-        let (me, registry) = (Identity::current(), arena.rcu().registry());
-        arena.rcu().synchronize().unwrap();
-        let mut release = |who: Participant, _: &Identity| {
-            arena.rest[who.index()].store(0, Ordering::SeqCst);
-            Swept::Done
-        };
-        registry.sweep(&me, Extent::All, &mut release);
-        for _ in 0..SLOTS {
-            let mine = registry.register(&me, Fences::Full, &mut |_, _| unreachable!()).unwrap();
-            assert_eq!(arena.rest[mine.index()].load(Ordering::SeqCst), 0);
-        }
-    });
+    die_everywhere(
+        new,
+        |_| Identity::current(),
+        body,
+        |arena| {
+            let (me, registry) = (Identity::current(), arena.rcu().registry());
+            arena.rcu().synchronize().unwrap();
+            let mut release = |who: Participant, _: &Identity| {
+                arena.rest[who.index()].store(0, Ordering::SeqCst);
+                Swept::Done
+            };
+            registry.sweep(&me, Extent::All, &mut release);
+            for _ in 0..SLOTS {
+                let mine = registry.register(&me, Fences::Full, &mut |_, _| unreachable!()).unwrap();
+                assert_eq!(arena.rest[mine.index()].load(Ordering::SeqCst), 0);
+            }
+        },
+    );
 }
 
 #[test]
@@ -117,21 +126,27 @@ fn whoever_dies_sweeping_is_followed_by_another() {
         .settled();
         arena
     };
-    let sweep = |arena: &'static Arena<AtomicU64>, me: &Identity| {
-        arena.rcu().registry().sweep(me, Extent::All, &mut |who, _| {
+    let sweep = |arena: &'static Arena<AtomicU64>, me| {
+        arena.rcu().registry().sweep(&me, Extent::All, &mut |who, _| {
             assert_eq!(who.index(), 0);
             arena.rest.fetch_add(1, Ordering::SeqCst);
             Swept::Done
         });
     };
-    die_everywhere(prepare, sweep, |arena| {
-        arena.rcu().synchronize().unwrap();
-        sweep(arena, &Identity::current());
-        let calls = arena.rest.load(Ordering::SeqCst);
-        assert!((1..=2).contains(&calls), "released {calls} times");
-        let heir = arena.rcu().registry().register(&Identity::current(), Fences::Full, &mut done).unwrap();
-        assert_eq!(heir.index(), 0);
-    });
+    die_everywhere(
+        prepare,
+        |_| Identity::current(),
+        sweep,
+        |arena| {
+            arena.rcu().synchronize().unwrap();
+            sweep(arena, Identity::current());
+            let calls = arena.rest.load(Ordering::SeqCst);
+            assert!((1..=2).contains(&calls), "released {calls} times");
+            let heir =
+                arena.rcu().registry().register(&Identity::current(), Fences::Full, &mut done).unwrap();
+            assert_eq!(heir.index(), 0);
+        },
+    );
 }
 
 /// Things to be freed, and how far each has got: 0, 1 begun, 2 freed.
@@ -152,41 +167,63 @@ impl Heap {
         }
         thing.store(2, Ordering::SeqCst);
     }
+
+    /// Fills the queue and becomes a worker.
+    fn fill(arena: &'static Arena<Heap>) -> Participant {
+        let (rcu, heap) = (arena.rcu(), &arena.rest);
+        for item in 0..heap.things.len() as u64 {
+            heap.deferred().call(item, LARGE + item % 2, rcu.start_poll()).unwrap();
+        }
+        rcu.registry().register(&Identity::current(), Fences::Full, &mut done).unwrap()
+    }
+
+    /// Frees everything.
+    fn drain(arena: &'static Arena<Heap>, me: Participant) {
+        let (rcu, heap) = (arena.rcu(), &arena.rest);
+        let free = |garbage, attempt| heap.free(garbage, attempt);
+        heap.deferred().reap(|cookie| rcu.poll(cookie), free);
+        while heap.deferred.work_queue().work(&rcu.registry(), me, free) {}
+    }
+
+    fn deferred(&self) -> Exclusive<'_, 8, 4> {
+        // SAFETY: a child is the only user while it lives, and its parent afterwards.
+        unsafe { self.deferred.exclusive() }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.deferred().is_empty() && self.deferred.work_queue().is_empty()
+    }
+}
+
+fn new_heap() -> &'static Arena<Heap> {
+    // SAFETY: queue and atomics are valid when zeroed.
+    unsafe { Arena::new() }
 }
 
 #[test]
 fn whoever_dies_freeing_loses_nothing_and_frees_nothing_twice() {
-    // SAFETY: queue and atomics are valid when zeroed.
-    let new = || unsafe { Arena::<Heap>::new() };
-    let body = |arena: &'static Arena<Heap>, me: &Identity| {
-        let (rcu, heap) = (arena.rcu(), &arena.rest);
-        let me = rcu.registry().register(me, Fences::Full, &mut done).unwrap();
-        // SAFETY: the child is the only user while it lives, and its parent afterwards.
-        let mut deferred = unsafe { heap.deferred.exclusive() };
-        // What is queued already is known by the length, as an owner would know it from his own tables.
-        for item in deferred.len() as u64..heap.things.len() as u64 {
-            deferred.call(item, LARGE + item % 2, rcu.start_poll()).unwrap();
-        }
-        arena.reach(1);
-        deferred.reap(|cookie| rcu.poll(cookie), |garbage, attempt| heap.free(garbage, attempt));
-        let free = |garbage, attempt| heap.free(garbage, attempt);
-        while heap.deferred.work_queue().work(&rcu.registry(), me, free) {}
-    };
-    die_everywhere(new, body, |arena| {
-        let heap = &arena.rest;
-        if arena.stage.load(Ordering::SeqCst) == 0 {
-            // Died while filling the queue: nothing was freed, and what counts is whole.
-            return body(arena, &Identity::current());
-        }
-        // SAFETY: as above.
-        let mut deferred = unsafe { heap.deferred.exclusive() };
+    die_everywhere(new_heap, Heap::fill, Heap::drain, |arena| {
         let rcu = arena.rcu();
-        deferred.reap(|cookie| rcu.poll(cookie), |garbage, attempt| heap.free(garbage, attempt));
-        let me = rcu.registry().register(&Identity::current(), Fences::Full, &mut done).unwrap();
-        let free = |garbage, attempt| heap.free(garbage, attempt);
-        while heap.deferred.work_queue().work(&rcu.registry(), me, free) {}
+        Heap::drain(arena, rcu.registry().register(&Identity::current(), Fences::Full, &mut done).unwrap());
+        let heap = &arena.rest;
         assert!(heap.things.iter().all(|thing| thing.load(Ordering::SeqCst) == 2), "lost");
         assert_eq!(heap.freed_again.load(Ordering::SeqCst), 0, "freed twice");
-        assert!(deferred.is_empty() && heap.deferred.work_queue().is_empty());
+        assert!(heap.is_drained());
     });
+}
+
+#[test]
+fn whoever_dies_deferring_has_deferred_all_or_nothing() {
+    let call = |arena: &'static Arena<Heap>, cookie| arena.rest.deferred().call(3, 8, cookie).unwrap();
+    die_everywhere(
+        new_heap,
+        |arena| arena.rcu().start_poll(),
+        call,
+        |arena| {
+            let mut freed = Vec::new();
+            let queued = arena.rest.deferred().len();
+            arena.rest.deferred().reap(|cookie| arena.rcu().poll(cookie), |garbage, _| freed.push(garbage));
+            assert_eq!(freed, vec![Garbage { item: 3, bytes: 8 }; queued]);
+        },
+    );
 }
