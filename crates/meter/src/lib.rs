@@ -1,1 +1,81 @@
-//! meter
+//! The meter: what happens to locks, recorded per thread into a shared file, summed, and printed as the
+//! Lockmeter table. It knows no lock; who takes locks tells it.
+//!
+//! ```text
+//! program under the meter                         whoever wants the report
+//! thread ── Table::record(key, sample) ─┐
+//! thread ── Table::record(key, sample) ─┼─ file ── Recording::snapshot ── Report ── table, JSON
+//! thread ── Table::record(key, sample) ─┘          (while it runs, or after it ended in whatever way)
+//! ```
+//!
+//! Every thread writes to its own [`Table`] inside the [`Recording`], with plain stores: no lock, no system
+//! call, no allocation. The tables live in the file, so that what was recorded outlasts the program,
+//! SIGKILL included.
+//!
+//! ```
+//! use unspin_meter::{Config, Key, Outcome, Recording, Report, Sample};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let recording = Recording::create(&folder.path().join("run"), Config::default())?;
+//!
+//! let table = recording.claim().expect("there are 16384 tables");
+//! let key = Key { lock: 1, caller: 2 };
+//! table.record(key, &Sample { outcome: Outcome::Spun, hold: 700, spun: 4_000, slept: 0 });
+//! recording.release(table);
+//! recording.finish(None);
+//!
+//! let report = Report::from_recording(&recording, &|_| Some(("queue lock".into(), "push".into())));
+//! assert_eq!(report.locks[0].row.name, "queue lock");
+//! assert_eq!(report.total.spun, 1);
+//! println!("{report}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+#![cfg_attr(loom, expect(dead_code, reason = "models reach the protocols, not the file that uses the rest"))]
+
+mod counts;
+mod event;
+mod pool;
+mod slot;
+mod table;
+
+// Loom's atomics have no place in a file: its models reach the protocols above, not what is built on them.
+#[cfg(not(loom))]
+mod comparison;
+#[cfg(not(loom))]
+mod error;
+#[cfg(not(loom))]
+mod figures;
+#[cfg(not(loom))]
+mod header;
+#[cfg(not(loom))]
+mod lockmeter;
+#[cfg(not(loom))]
+mod recording;
+#[cfg(not(loom))]
+mod report;
+#[cfg(all(test, not(loom)))]
+mod report003;
+#[cfg(not(loom))]
+mod row;
+#[cfg(not(loom))]
+mod snapshot;
+#[cfg(not(loom))]
+mod text;
+#[cfg(not(loom))]
+mod window;
+
+#[cfg(not(loom))]
+pub use self::{
+    comparison::Comparison,
+    error::{Reason, RecordingError},
+    recording::{Config, MAX_TABLES, Recording, VERSION},
+    report::{EventCount, Lock, Names, Report, SCHEMA, SCHEMA_VERSION},
+    row::Row,
+    snapshot::{Snapshot, Unrecorded},
+    window::Window,
+};
+pub use counts::Counts;
+pub use event::{Event, Key, Outcome, Sample};
+pub use table::Table;

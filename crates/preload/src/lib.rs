@@ -1,1 +1,35 @@
-//! preload
+//! The library that `LD_PRELOAD` puts in front of libc.
+//!
+//! It holds hooks and nothing else: each exported function finds out who has to answer (an engine of
+//! `unspin-sysv`, or the next definition of the same name, libc's as a rule) and turns the answer into what C
+//! expects. The exports, by module:
+//!
+//! | module | exports | answered by |
+//! |---|---|---|
+//! | [`sem`] | `semget semop semtimedop semctl` | the engine that `UNSPIN_SYSV` names |
+//! | [`msg`], [`shm`] | `msg*`, `shm*` | the next definition |
+//! | [`syscall`] | `syscall` | the engine for the four calls above, the kernel for the rest |
+//! | [`creds`] | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
+//! | [`signal`] | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
+//!
+//! With `UNSPIN_SYSV` unset or `kernel` every call still takes this way, and ends in the kernel: that is the
+//! control of every measurement.
+//!
+//! [`start`] opens the engine, once, in this library's constructor or at the first semaphore call, whichever
+//! is earlier. Nothing here panics across the boundary to C ([`guard`]), and nothing is printed unless the
+//! library cannot do its job ([`notice`]).
+#![warn(missing_docs)]
+
+mod creds;
+mod environment;
+mod errno;
+mod guard;
+mod msg;
+mod next;
+mod notice;
+mod plan;
+mod sem;
+mod shm;
+mod signal;
+mod start;
+mod syscall;

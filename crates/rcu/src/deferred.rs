@@ -140,6 +140,16 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         (self.attempt(position) == Attempt::Again).then_some(garbage)
     }
 
+    /// Everything that is waiting for its grace period, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = Garbage> + '_ {
+        // Relaxed: under the lock, as said above.
+        let (head, tail) = (self.ring.head.load(Ordering::Relaxed), self.ring.tail.load(Ordering::Relaxed));
+        (head..tail).map(|position| {
+            let entry = &self.ring.entries[position as usize % N];
+            Garbage { item: entry.item.load(Ordering::Relaxed), bytes: entry.bytes.load(Ordering::Relaxed) }
+        })
+    }
+
     /// How many things are waiting for their grace period.
     pub fn len(&self) -> usize {
         // Relaxed: under the lock, as said above.

@@ -202,6 +202,11 @@ impl<'a, H: Host> Registry<'a, H> {
         self.slots
     }
 
+    /// How many slots were ever used: all participants' indices are below it.
+    pub fn high(&self) -> usize {
+        self.used().len()
+    }
+
     /// The slots that were ever used.
     pub(crate) fn used(&self) -> &'a [Slot] {
         // Acquire: partner is the increase in `claim`. Callers that must not miss a reader fence before.

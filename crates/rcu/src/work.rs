@@ -102,6 +102,19 @@ impl<const W: usize> WorkQueue<W> {
         self.head.load(Ordering::Relaxed) == self.tail.load(Ordering::Relaxed)
     }
 
+    /// Everything that is still to be freed or being freed. Meanwhile others may add and finish: exact for who
+    /// keeps them from adding, as far as additions go.
+    pub fn iter(&self) -> impl Iterator<Item = Garbage> + '_ {
+        let (head, tail) = self.range();
+        (head..tail).map(|position| self.cell(position)).filter_map(|cell| {
+            // Acquire: partner is the release of the pusher, so that the fields are his.
+            let state = Work::decode(cell.state.load(Ordering::Acquire));
+            // Relaxed: ordered by the state.
+            let (item, bytes) = (cell.item.load(Ordering::Relaxed), cell.bytes.load(Ordering::Relaxed));
+            (state != Work::Vacant).then_some(Garbage { item, bytes })
+        })
+    }
+
     /// Calls `free` for one thing, if there is one that nobody else is freeing. Returns whether it did.
     ///
     /// `me` is the calling thread. Should it be killed within `free`, whoever works next finds that out from

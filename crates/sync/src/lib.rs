@@ -19,13 +19,13 @@
 pub mod atomic {
     #[cfg(not(loom))]
     pub use core::sync::atomic::{
-        AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-        compiler_fence, fence,
+        AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+        Ordering, compiler_fence, fence,
     };
     #[cfg(loom)]
     pub use loom::sync::atomic::{
-        AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-        fence,
+        AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+        Ordering, fence,
     };
 
     /// A compiler fence costs nothing on the machine; loom has no model of one, and needs none, because it

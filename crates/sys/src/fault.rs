@@ -82,7 +82,13 @@ pub fn load_six(from: usize) -> Result<u64, Errno> {
 }
 
 // An object without any use of the table still needs the section, or the linker knows no bounds for it.
-global_asm!(".pushsection unspin_ex_table, \"aR\", @progbits", ".popsection");
+// The bounds are hidden, so that a shared library keeps to its own table and exports no name of it.
+global_asm!(
+    ".pushsection unspin_ex_table, \"aR\", @progbits",
+    ".popsection",
+    ".hidden __start_unspin_ex_table",
+    ".hidden __stop_unspin_ex_table",
+);
 
 unsafe extern "C" {
     #[link_name = "__start_unspin_ex_table"]

@@ -135,6 +135,27 @@ pub unsafe fn semctl(id: i32, semnum: i32, cmd: i32, arg: usize) -> Result<i32, 
         .map(|n| n as i32)
 }
 
+macro_rules! plain {
+    ($($name:ty)*) => {$(
+        impl $name {
+            /// The structure's bytes, as C sees them.
+            pub fn as_bytes(&self) -> &[u8] {
+                // SAFETY: the structure consists of integers without padding between or behind them (its size is
+                // the sum of theirs), so every byte is initialised.
+                unsafe { core::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
+            }
+
+            /// The structure's bytes, to be overwritten: any bytes are a valid value.
+            pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+                // SAFETY: as above, and every pattern of bits is a valid integer.
+                unsafe { core::slice::from_raw_parts_mut((&raw mut *self).cast(), size_of::<Self>()) }
+            }
+        }
+    )*};
+}
+
+plain! { SemidDs Seminfo }
+
 // The layouts are the ABI that programs are compiled for.
 const _: () = {
     assert!(size_of::<Sembuf>() == size_of::<libc::sembuf>());

@@ -1,1 +1,35 @@
-//! e2e
+//! One test source, two worlds.
+//!
+//! A C program of `c/` prints one line per observation. It runs [bare](World::Bare), on the kernel, and under
+//! the preload with each engine; the kernel is the oracle, and every line that differs from its line is a
+//! failure. Nothing in a program knows which world it runs in.
+//!
+//! What a machine lacks (a compiler, a package, root) skips a test, which then says so in one line that begins
+//! with `SKIPPED`.
+#![warn(missing_docs)]
+
+mod compiler;
+mod outcome;
+mod preload;
+mod run;
+mod tools;
+mod world;
+
+pub use compiler::{Program, build, build_library};
+pub use outcome::{Outcome, assert_same};
+pub use preload::library as preload;
+pub use run::{Run, scratch};
+pub use tools::{find_tool, is_root, shared_library, skip};
+pub use world::World;
+
+/// Runs a program of `c/` in every world and demands the kernel's output and exit status of each.
+pub fn conforms(source: &str, args: &[&str]) {
+    let Some(program) = build(source) else { return };
+    let run = |world| Run::new(program.path(), world).args(args).output();
+    let kernel = run(World::Bare);
+    assert!(kernel.status.success(), "{source} fails on the kernel itself:\n{kernel}");
+    assert!(!kernel.stdout.is_empty(), "{source} prints nothing: it tests nothing");
+    for world in World::PRELOADED {
+        assert_same(source, world, &kernel, &run(world));
+    }
+}

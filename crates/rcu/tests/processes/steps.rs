@@ -12,7 +12,7 @@ use unspin_sys::process::Identity;
 /// Most places to die at in one operation, which differ from run to run if there are fewer than instructions.
 /// Each costs half the operation's length in steps of 3 to 40 us: a release build is killed at every one of
 /// some hundred instructions, a debug build, whose operations are ten times as long, here and there.
-const DEATHS: u64 = if cfg!(debug_assertions) { 24 } else { 1000 };
+const DEATHS: u64 = if cfg!(debug_assertions) { 24 } else { 400 };
 
 /// How a stepped child ended, and after how many steps.
 enum Ended {

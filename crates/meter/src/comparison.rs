@@ -1,0 +1,78 @@
+//! The same locks in several reports, rows under each other.
+
+use crate::figures::number;
+use crate::lockmeter::Level;
+use crate::report::{Lock, Report};
+use crate::text::{HEADER, line};
+use std::fmt;
+
+/// Several reports, each under a label: first what was before, then what came after.
+///
+/// Locks pair by name. A lock that only some reports know has a line that says so in the others: it is gone,
+/// or it is new.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison<'a> {
+    columns: Vec<(String, &'a Report)>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Nothing to compare yet.
+    pub fn new() -> Comparison<'a> {
+        Comparison::default()
+    }
+
+    /// Adds a report.
+    #[must_use]
+    pub fn with(mut self, label: impl Into<String>, report: &'a Report) -> Comparison<'a> {
+        self.columns.push((label.into(), report));
+        self
+    }
+
+    /// The lock names, in the order of the first report that has them.
+    fn names(&self) -> Vec<&'a str> {
+        let mut names = Vec::new();
+        for lock in self.columns.iter().flat_map(|(_, report)| &report.locks) {
+            if !names.contains(&lock.row.name.as_str()) {
+                names.push(&lock.row.name);
+            }
+        }
+        names
+    }
+
+    /// `CPUs eaten by runqueue_lock: 4.56 of 8 → 0.58 of 8`; a report without the lock has `none` there.
+    fn headline(&self, name: &str) -> String {
+        let eaten: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(_, report)| match report.lock(name) {
+                Some(lock) => format!("{} of {}", number(lock.row.cpus), report.cpus),
+                None => "none".into(),
+            })
+            .collect();
+        format!("CPUs eaten by {name}: {}", eaten.join(" → "))
+    }
+}
+
+impl fmt::Display for Comparison<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HEADER)?;
+        for name in self.names() {
+            writeln!(f, "\n{}", self.headline(name))?;
+            for (label, report) in &self.columns {
+                match report.lock(name) {
+                    Some(lock) => writeln!(f, "{}", line(&lock.row, &labelled(label, lock), Level::Lock))?,
+                    None => writeln!(f, "{:>6}{:94}{label}", "-", "")?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The label, with the number of locks where it is not one.
+fn labelled(label: &str, lock: &Lock) -> String {
+    match lock.locks {
+        1 => label.into(),
+        n => format!("{label} ({n} locks)"),
+    }
+}

@@ -1,0 +1,94 @@
+//! What can be wrong with a recording file.
+
+use core::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use unspin_sys::Errno;
+
+/// Why a recording could not be made or opened. Its text is one line that names the file and the remedy.
+#[derive(Debug)]
+pub struct RecordingError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+/// What is wrong with a recording file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It cannot be created.
+    Create(io::Error),
+    /// It cannot be opened or read.
+    Open(io::Error),
+    /// It cannot be mapped, or there is no room for it.
+    Map(Errno),
+    /// It is something else.
+    NotARecording,
+    /// It is a recording of another version of the format.
+    Version {
+        /// The version in the file.
+        found: u64,
+    },
+    /// It is shorter than its header says.
+    CutShort {
+        /// Bytes that there should be.
+        expected: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// Its header holds values that no writer of this version makes.
+    Damaged(&'static str),
+    /// More tables were asked for than a recording can have.
+    TooManyTables {
+        /// How many were asked for.
+        asked: u32,
+    },
+}
+
+impl RecordingError {
+    pub(crate) fn new(path: &Path, reason: Reason) -> RecordingError {
+        RecordingError { path: path.to_owned(), reason }
+    }
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.reason {
+            Reason::Create(e) => write!(f, "cannot create recording {path}: {e}; choose another place"),
+            Reason::Open(e) => write!(f, "cannot open recording {path}: {e}"),
+            Reason::Map(e) => {
+                write!(f, "no room for recording {path}: {e}; free memory there or choose another place")
+            }
+            Reason::NotARecording => write!(f, "{path} is not an unspin recording"),
+            Reason::Version { found } => write!(
+                f,
+                "recording {path} has format version {found}, this unspin reads {}; read it with the unspin \
+                 that made it or record again",
+                crate::recording::VERSION
+            ),
+            Reason::CutShort { expected, found } => write!(
+                f,
+                "recording {path} is cut short: {found} of {expected} bytes; copy it again or record again"
+            ),
+            Reason::Damaged(what) => write!(f, "recording {path} is damaged ({what}); record again"),
+            Reason::TooManyTables { asked } => write!(
+                f,
+                "recording {path}: {asked} thread tables asked for, at least 1 and at most {} are possible",
+                crate::recording::MAX_TABLES
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecordingError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.reason {
+            Reason::Create(e) | Reason::Open(e) => Some(e),
+            Reason::Map(e) => Some(e),
+            _ => None,
+        }
+    }
+}

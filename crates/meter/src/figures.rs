@@ -1,0 +1,182 @@
+//! Numbers as text: as Lockmeter printed them, and as our own table does.
+
+/// A share as the 2001 program printed it: 5 characters up to 9999 %. The choice of digits is made before
+/// rounding, as it was there.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 99.9 || percent == 0.0 {
+        format!("{percent:4.0}%")
+    } else if percent > 1.0 {
+        format!("{percent:4.1}%")
+    } else {
+        format!("{percent:4.2}%")
+    }
+}
+
+/// A time as the 2001 program printed it: 6 characters up to 10 s. It kept times in single precision.
+pub(crate) fn lockmeter_time(seconds: f64) -> String {
+    let us = f64::from((seconds * 1e6) as f32);
+    if us < 10.0 {
+        format!("{us:4.1}us")
+    } else if us < 10_000.0 {
+        format!("{us:4.0}us")
+    } else {
+        format!("{:4.0}ms", us / 1000.0)
+    }
+}
+
+/// Units of [`time`]: the seconds that one is, and its name.
+const UNITS: [(f64, &str); 3] = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];
+
+/// A time from nanoseconds to years in at most 5 characters: two digits at least, three at most.
+pub(crate) fn time(seconds: f64) -> String {
+    if seconds == 0.0 {
+        return "0".into();
+    }
+    for (unit, name) in UNITS {
+        let value = seconds / unit;
+        // The limits are where rounding would need a digit more.
+        if value < 9.95 && name != "ns" {
+            return format!("{value:.1}{name}");
+        }
+        if value < 999.5 {
+            return format!("{value:.0}{name}");
+        }
+    }
+    let (hours, days) = (seconds / 3600.0, seconds / 86400.0);
+    match seconds {
+        s if s < 9.995 => format!("{s:.2}s"),
+        s if s < 99.95 => format!("{s:.1}s"),
+        s if s < 9999.5 => format!("{s:.0}s"),
+        _ if hours < 99.95 => format!("{hours:.1}h"),
+        _ if days < 99.95 => format!("{days:.1}d"),
+        _ if days < 9999.5 => format!("{days:.0}d"),
+        _ => ">27y".into(),
+    }
+}
+
+/// A plain number of three significant digits, at most 5 characters up to 99999.
+pub(crate) fn number(n: f64) -> String {
+    match n {
+        n if n < 9.995 => format!("{n:.2}"),
+        n if n < 99.95 => format!("{n:.1}"),
+        n => format!("{n:.0}"),
+    }
+}
+
+/// A count in at most 10 characters.
+pub(crate) fn count(n: u64) -> String {
+    match n {
+        0..10_000_000_000 => n.to_string(),
+        10_000_000_000..10_000_000_000_000 => format!("{:.2}e9", n as f64 / 1e9),
+        _ => format!("{:.2e}", n as f64),
+    }
+}
+
+/// A share as report 003's headline has it: `76.3 %`, `6.85 %`.
+pub(crate) fn spoken_percent(share: f64) -> String {
+    format!("{} %", number(share * 100.0).trim_end_matches(".00"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_original_formats() {
+        for (share, text) in [
+            (0.0, "   0%"),
+            (0.000_000_1, "0.00%"),
+            (0.0022, "0.22%"),
+            (0.01, "1.00%"),
+            (0.0101, " 1.0%"),
+            (0.763, "76.3%"),
+            (0.999, "99.9%"),
+            (0.99906, " 100%"),
+            (1.0, " 100%"),
+            (12.5, "1250%"),
+        ] {
+            assert_eq!(percent(share), text);
+        }
+        for (us, text) in [
+            (0.0, " 0.0us"),
+            (8.8, " 8.8us"),
+            (9.96, "10.0us"),
+            (10.0, "  10us"),
+            (9999.0, "9999us"),
+            (10_000.0, "  10ms"),
+            (2_809_000.0, "2809ms"),
+        ] {
+            assert_eq!(lockmeter_time(us / 1e6), text);
+        }
+    }
+
+    #[test]
+    fn our_formats() {
+        for (seconds, text) in [
+            (0.0, "0"),
+            (3e-10, "0ns"),
+            (40e-9, "40ns"),
+            (999.6e-9, "1.0us"),
+            (9.96e-6, "10us"),
+            (183e-6, "183us"),
+            (0.018, "18ms"),
+            (1.0, "1.00s"),
+            (37.5, "37.5s"),
+            (515.1, "515s"),
+            (20_000.0, "5.6h"),
+            (1e6, "11.6d"),
+            (1e7, "116d"),
+            (1e9, ">27y"),
+        ] {
+            assert_eq!(time(seconds), text);
+        }
+        assert_eq!((count(9_999_999_999), count(12_345_678_901)), ("9999999999".into(), "12.35e9".into()));
+        assert_eq!(count(u64::MAX), "1.84e19");
+        assert_eq!(
+            [0.763, 0.0685, 0.0034, 1.0, 0.0].map(spoken_percent),
+            ["76.3 %", "6.85 %", "0.34 %", "100 %", "0 %"]
+        );
+    }
+
+    /// Reads what [`time`] printed.
+    fn parse(text: &str) -> f64 {
+        let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+        let unit =
+            [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("h", 3600.0), ("d", 86400.0), ("", 1.0)]
+                .into_iter()
+                .find(|(name, _)| *name == &text[digits.len()..])
+                .unwrap();
+        digits.parse::<f64>().unwrap() * unit.1
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_fits_and_says_what_it_is(exponent in -9.0f64..8.5) {
+            let seconds = 10f64.powf(exponent);
+            let text = time(seconds);
+            prop_assert!(text.len() <= 5, "{text}");
+            // Two digits at least, but for single nanoseconds.
+            let off = (parse(&text) - seconds).abs();
+            prop_assert!(off <= 0.051 * seconds || off <= 0.5e-9, "{seconds} {text}");
+        }
+
+        #[test]
+        fn every_count_fits(n: u64, shift in 0u32..64) {
+            let text = count(n >> shift);
+            prop_assert!(text.len() <= 10, "{text}");
+            let off = (text.parse::<f64>().unwrap() - (n >> shift) as f64).abs();
+            prop_assert!(off <= 0.01 * (n >> shift) as f64);
+        }
+
+        #[test]
+        fn every_share_fits(share in 0.0f64..99.99) {
+            let text = percent(share);
+            prop_assert_eq!(text.len(), 5);
+            let shown = text.trim_end_matches('%').trim().parse::<f64>().unwrap() / 100.0;
+            let unit = if share > 0.999 { 0.01 } else { 0.001 };
+            prop_assert!((shown - share).abs() <= 0.501 * unit);
+        }
+    }
+}

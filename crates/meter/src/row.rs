@@ -1,0 +1,153 @@
+//! One row of the report: Lockmeter's columns, computed.
+
+use crate::counts::Counts;
+use crate::window::Window;
+use serde::{Deserialize, Serialize};
+
+/// The columns of one lock, of one of its callers, or of all locks together.
+///
+/// With dt the seconds metered and n the number of CPUs; attempts = nowait + spun + slept + rejected:
+///
+/// | column | field | is |
+/// |---|---|---|
+/// | UTIL | `util` | cumulated hold / dt. A lock's callers add up to the lock. Several locks folded into one row are added, so that the row can exceed 1 |
+/// | CON | `con` | (spun + slept + rejected) / attempts |
+/// | HOLD MEAN(MAX) | `hold_mean`, `hold_max` | cumulated hold / acquisitions |
+/// | WAIT MEAN(MAX) | `wait_mean`, `wait_max` | cumulated wait, spinning and sleeping, / those who waited |
+/// | (% CPU) | `spin_cpu` | time spent spinning / (n · dt): the share of the whole machine burnt; sleepers burn nothing |
+/// | TOTAL | `attempts` | attempts |
+/// | CPUS | `cpus` | CPUs eaten by this lock: UTIL + %CPU · n |
+/// | LOST | `lost` | seconds waited, summed over all waiters |
+/// | CEIL | `ceiling` | bound on the speed-up if this lock cost nothing; see [`Row::ceiling`] |
+///
+/// Shares are fractions (1 is 100 %), times are seconds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// The lock's name, the caller's, or `*TOTAL*`.
+    pub name: String,
+    /// All attempts.
+    pub attempts: u64,
+    /// Acquisitions without waiting.
+    pub nowait: u64,
+    /// Acquisitions after spinning.
+    pub spun: u64,
+    /// Acquisitions after sleeping.
+    pub slept: u64,
+    /// Refused attempts.
+    pub rejected: u64,
+    /// Seconds held in all.
+    pub hold: f64,
+    /// Mean hold per acquisition, in seconds.
+    pub hold_mean: f64,
+    /// Longest hold, in seconds.
+    pub hold_max: f64,
+    /// Seconds spent spinning in all.
+    pub spin: f64,
+    /// Seconds asleep in all.
+    pub sleep: f64,
+    /// Mean wait of those who waited, in seconds.
+    pub wait_mean: f64,
+    /// Longest wait, in seconds.
+    pub wait_max: f64,
+    /// Share of the metered time that the lock was held.
+    pub util: f64,
+    /// Share of the attempts that did not get the lock at once.
+    pub con: f64,
+    /// Share of the machine's CPU time burnt spinning.
+    pub spin_cpu: f64,
+    /// CPUs eaten by the lock.
+    pub cpus: f64,
+    /// Seconds waited in all.
+    pub lost: f64,
+    /// Bound on the speed-up if this lock cost nothing: the run would take no less than 1/`ceiling` of its
+    /// time. At least 1; the smaller of two bounds.
+    ///
+    /// 1. **1 + W**, W = `lost` / dt being the mean number of threads that wait for the lock. While k threads
+    ///    wait, at least one, the holder, gets on; without the lock at most k + 1 would, each no faster than
+    ///    at present, so that moment cannot become more than k + 1 times shorter. The share of time saved is
+    ///    at most the mean of k/(k+1), which (the function being concave) is at most W/(W+1).
+    /// 2. **n · dt / (C − S)**, C the program's CPU time and S the seconds it spent spinning on this lock: what
+    ///    else it computes has to be computed all the same, on n CPUs. Where C is not known, n stands in its
+    ///    place, which presumes that the program keeps at least one CPU busy with something else.
+    ///
+    /// What it leaves out: work that a thread could not even begin because of the lock counts only from when it
+    /// waits; the cost of an uncontended acquisition, and of cache lines that travel with the lock, is not in
+    /// the table; and while the holder itself cannot run, nobody gets on, which bound 1 takes for progress.
+    pub ceiling: f64,
+}
+
+impl Row {
+    /// Computes the columns from counts.
+    ///
+    /// ```
+    /// use unspin_meter::{Counts, Row, Window};
+    ///
+    /// // Report 003's runqueue_lock, in nanoseconds.
+    /// let counts = Counts {
+    ///     nowait: 258_383,
+    ///     spun: 2_134_055,
+    ///     hold: 2_392_438 * 8_800,
+    ///     hold_max: 183_000,
+    ///     spin: 2_134_055 * 49_000,
+    ///     wait_max: 1_989_000,
+    ///     ..Counts::default()
+    /// };
+    /// let window = Window { seconds: 27.6, cpus: 8, ticks_per_second: 1e9, cpu_seconds: None };
+    /// let row = Row::from_counts("runqueue_lock", &counts, &window);
+    /// assert_eq!(format!("{:.3} {:.3} {:.3}", row.util, row.con, row.spin_cpu), "0.763 0.892 0.474");
+    /// assert_eq!(format!("{:.2} of 8 CPUs", row.cpus), "4.55 of 8 CPUs");
+    /// ```
+    pub fn from_counts(name: impl Into<String>, counts: &Counts, window: &Window) -> Row {
+        let seconds = |ticks| window.to_seconds(ticks);
+        let cpus = f64::from(window.cpus);
+        let (hold, spin, sleep) = (seconds(counts.hold), seconds(counts.spin), seconds(counts.sleep));
+        let lost = spin + sleep;
+        let attempts = counts.attempts();
+        let util = hold / window.seconds;
+        let spin_cpu = spin / (cpus * window.seconds);
+        Row {
+            name: name.into(),
+            attempts,
+            nowait: counts.nowait,
+            spun: counts.spun,
+            slept: counts.slept,
+            rejected: counts.rejected,
+            hold,
+            hold_mean: per(hold, counts.acquisitions()),
+            hold_max: seconds(counts.hold_max),
+            spin,
+            sleep,
+            wait_mean: per(lost, counts.waiters()),
+            wait_max: seconds(counts.wait_max),
+            util,
+            con: per((attempts - counts.nowait) as f64, attempts),
+            spin_cpu,
+            cpus: util + spin_cpu * cpus,
+            lost,
+            ceiling: ceiling(lost, spin, window),
+        }
+    }
+
+    /// The share that `part` of the attempts is.
+    pub fn share(&self, part: u64) -> f64 {
+        per(part as f64, self.attempts)
+    }
+}
+
+/// `sum / n`, and 0 for nothing.
+fn per(sum: f64, n: u64) -> f64 {
+    if n == 0 { 0.0 } else { sum / n as f64 }
+}
+
+/// See [`Row::ceiling`].
+fn ceiling(lost: f64, spin: f64, window: &Window) -> f64 {
+    let waiters = 1.0 + lost / window.seconds;
+    let machine = f64::from(window.cpus);
+    let cpus = match window.cpu_seconds {
+        // A program that did nothing but spin, or whose times do not fit together, is bound by its waiters.
+        Some(cpu) if cpu > spin => machine * window.seconds / (cpu - spin),
+        Some(_) => waiters,
+        None => machine,
+    };
+    waiters.min(cpus).max(1.0)
+}

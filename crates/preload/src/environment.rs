@@ -1,0 +1,48 @@
+//! The environment, read without allocating: hooks run inside allocators and before any constructor.
+
+use core::ffi::{CStr, c_char};
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// The value of `name`, or `None` if it is unset or empty.
+pub fn value(name: &str) -> Option<&'static [u8]> {
+    // SAFETY: libc keeps `environ` null or pointing to a null-terminated array of C strings, from before the
+    // first constructor on. A program that changes its environment from another thread meanwhile races with
+    // us as it does with every getenv(3); this is read at start only.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            if let Some(value) = value_in(CStr::from_ptr(*entry).to_bytes(), name) {
+                return Some(value).filter(|v| !v.is_empty());
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// The value in one `NAME=value` entry, if the name is this one.
+fn value_in<'e>(entry: &'e [u8], name: &str) -> Option<&'e [u8]> {
+    entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_matched_whole() {
+        assert_eq!(value_in(b"UNSPIN_SYSV=rcu", "UNSPIN_SYSV"), Some(&b"rcu"[..]));
+        assert_eq!(value_in(b"UNSPIN_SYSVX=rcu", "UNSPIN_SYSV"), None);
+        assert_eq!(value_in(b"UNSPIN_SYSV", "UNSPIN_SYSV"), None);
+    }
+
+    #[test]
+    fn agrees_with_getenv() {
+        let path = std::env::var_os("PATH").unwrap();
+        assert_eq!(value("PATH"), Some(path.as_encoded_bytes()));
+        assert_eq!(value("UNSPIN_NO_SUCH_VARIABLE"), None);
+    }
+}

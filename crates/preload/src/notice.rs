@@ -1,0 +1,46 @@
+//! The one line on standard error.
+//!
+//! Formatted on the stack and written by the system call itself, so that it can be done anywhere.
+
+use core::fmt::{self, Write};
+use unspin_sys::raw;
+
+/// Writes `unspin: TEXT` and a newline to standard error in one piece. What does not fit into 1000 bytes is
+/// cut off; a closed standard error is the program's choice.
+pub fn print(text: fmt::Arguments<'_>) {
+    let mut line = Line { bytes: [0; LINE_MAX], len: 0 };
+    // A line that is full reports an error, and has what fits.
+    let _ = write!(line, "unspin: {text}");
+    line.bytes[line.len] = b'\n';
+    // SAFETY: the kernel reads the given bytes, which are initialised.
+    let _ = unsafe { raw::call(libc::SYS_write, [2, line.bytes.as_ptr() as usize, line.len + 1]) };
+}
+
+const LINE_MAX: usize = 1000;
+
+struct Line {
+    bytes: [u8; LINE_MAX],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = LINE_MAX - 1 - self.len;
+        let taken = text.len().min(room);
+        self.bytes[self.len..self.len + taken].copy_from_slice(&text.as_bytes()[..taken]);
+        self.len += taken;
+        if taken == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_cut() {
+        let mut line = Line { bytes: [0; LINE_MAX], len: 0 };
+        assert!(write!(line, "{}", "x".repeat(2 * LINE_MAX)).is_err());
+        assert_eq!(line.len, LINE_MAX - 1);
+    }
+}

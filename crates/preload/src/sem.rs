@@ -1,0 +1,111 @@
+//! Semaphores: the engine answers.
+
+use crate::{errno, notice, start};
+use core::ffi::{c_int, c_void};
+use libc::{key_t, sembuf, size_t, timespec};
+use unspin_sync::atomic::{AtomicBool, Ordering};
+use unspin_sys::Errno;
+
+/// semget(2).
+#[unsafe(no_mangle)]
+pub extern "C" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int {
+    errno::answer(start::engine().and_then(|engine| engine.semget(key, nsems, flags)))
+}
+
+/// semop(2).
+///
+/// # Safety
+/// As for libc's: `ops` is `nsops` operations, or EFAULT is answered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
+    match start::opened() {
+        // SAFETY: the caller's addresses, as the engine wants them.
+        Some(engine) => answer_operation(unsafe { engine.semop(id, ops as usize, count(nsops)) }),
+        // SAFETY: the caller's promise.
+        None => unsafe { first_semtimedop(id, ops, nsops, core::ptr::null()) },
+    }
+}
+
+/// semtimedop(2).
+///
+/// # Safety
+/// As for libc's: `ops` is `nsops` operations and `timeout` null or a relative time, or EFAULT is answered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn semtimedop(
+    id: c_int,
+    ops: *mut sembuf,
+    nsops: size_t,
+    timeout: *const timespec,
+) -> c_int {
+    match start::opened() {
+        Some(engine) => {
+            // SAFETY: the caller's addresses, as the engine wants them.
+            answer_operation(unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) })
+        }
+        // SAFETY: the caller's promise.
+        None => unsafe { first_semtimedop(id, ops, nsops, timeout) },
+    }
+}
+
+/// The two above when there is no engine yet. Apart, so that nothing has to be saved on the way to it.
+#[cold]
+#[inline(never)]
+unsafe fn first_semtimedop(id: c_int, ops: *mut sembuf, nsops: size_t, timeout: *const timespec) -> c_int {
+    let result = start::engine()
+        // SAFETY: the caller's promise.
+        .and_then(|engine| unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) });
+    answer_operation(result)
+}
+
+/// semctl(2). Variadic in C: the fourth argument is a `union semun` of one word, or missing, and the psABI
+/// passes a variadic word in the register of a declared one. A command without argument ignores what it holds.
+///
+/// # Safety
+/// As for libc's: `arg` is what `command` wants.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn semctl(id: c_int, semnum: c_int, command: c_int, arg: *mut c_void) -> c_int {
+    // SAFETY: the caller's promise is the engine's.
+    errno::answer(
+        start::engine().and_then(|engine| unsafe { engine.semctl(id, semnum, command, arg as usize) }),
+    )
+}
+
+/// The kernel takes the count as an `unsigned`, and does not see the upper half of libc's `size_t`.
+#[inline(always)]
+fn count(nsops: size_t) -> usize {
+    nsops as u32 as usize
+}
+
+#[inline(always)]
+fn answer_operation(result: Result<i32, Errno>) -> c_int {
+    match result {
+        Ok(value) => value,
+        Err(e) => fail_operation(e),
+    }
+}
+
+#[inline(never)]
+fn fail_operation(e: Errno) -> c_int {
+    if e == Errno::EOPNOTSUPP {
+        undo_refused();
+    }
+    errno::set(e);
+    -1
+}
+
+/// The kernel never answers EOPNOTSUPP to semop, so it is the engine that refused SEM_UNDO. Said once per
+/// process, and not again by children that a process forks after it.
+#[cold]
+fn undo_refused() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: only the question who came first matters.
+    if SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    if let Some(engine) = start::opened() {
+        notice::print(format_args!(
+            "SEM_UNDO is not implemented by engine {} yet; run with --sysv kernel (semop returns EOPNOTSUPP)",
+            engine.kind()
+        ));
+    }
+}

@@ -1,0 +1,73 @@
+//! libc's `syscall()`, for programs that call by number.
+//!
+//! The standard library inside this library calls it too, and so do allocators before anything is set up:
+//! whatever is not ours goes straight to the kernel, with no state, no allocation and no thread-local word.
+
+use crate::{creds, errno, sem, signal};
+use core::ffi::{c_int, c_long};
+use unspin_sys::{Errno, raw};
+
+/// syscall(2). Variadic in C; the psABI passes up to six variadic words where declared ones would be, and what a
+/// caller left out is read from the stack or a register and ignored by the kernel, as libc's own does it.
+///
+/// # Safety
+/// As for the system call of this number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let ints = (a as c_int, b as c_int, c as c_int);
+    // SAFETY: the caller's promise is the one that the call of this number wants.
+    unsafe {
+        match number {
+            libc::SYS_semget => sem::semget(ints.0, ints.1, ints.2).into(),
+            libc::SYS_semop => sem::semop(ints.0, b as _, c).into(),
+            libc::SYS_semtimedop => sem::semtimedop(ints.0, b as _, c, d as _).into(),
+            libc::SYS_semctl => sem::semctl(ints.0, ints.1, ints.2, d as _).into(),
+            libc::SYS_rt_sigaction => answer(signal::rt_sigaction(ints.0, b as _, c as _, d)),
+            libc::SYS_setuid
+            | libc::SYS_setgid
+            | libc::SYS_setreuid
+            | libc::SYS_setregid
+            | libc::SYS_setresuid
+            | libc::SYS_setresgid
+            | libc::SYS_setgroups
+            | libc::SYS_capset => {
+                let result = answer(raw::call(number, [a, b, c]));
+                creds::changed(result as c_int).into()
+            }
+            _ => answer(raw::call(number, [a, b, c, d, e, f])),
+        }
+    }
+}
+
+#[inline(always)]
+fn answer(result: Result<usize, Errno>) -> c_long {
+    match result {
+        Ok(value) => value as c_long,
+        Err(e) => {
+            errno::set(e);
+            -1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// In the test program this crate's definition is the one that `libc::syscall` means.
+    #[test]
+    fn follows_the_convention_of_libc() {
+        // SAFETY: getpid takes nothing; close of a descriptor that cannot exist touches nothing.
+        unsafe {
+            assert_eq!(libc::syscall(libc::SYS_getpid), std::process::id() as i64);
+            assert_eq!(libc::syscall(libc::SYS_close, -1), -1);
+        }
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EBADF));
+    }
+}

@@ -1,0 +1,61 @@
+//! Credentials, remembered.
+//!
+//! Reading them takes four system calls; an uncontended operation takes none. So each thread remembers what it
+//! read, until somebody says that they may have changed: the preload does so behind every call that changes them.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
+use unspin_sys::creds::{CAP_IPC_OWNER, Creds};
+
+static EPOCH: AtomicU32 = AtomicU32::new(1);
+
+/// Makes every thread read its credentials again. To be called after a successful `setuid` and its like.
+pub fn invalidate() {
+    // Relaxed: the thread that changed its credentials sees its own store; another thread's call is concurrent
+    // with the change and may go either way, as in the kernel.
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Changes with every [`invalidate`].
+#[inline(always)]
+pub(crate) fn epoch() -> u32 {
+    // Relaxed: see invalidate.
+    EPOCH.load(Ordering::Relaxed)
+}
+
+/// What the fast path needs of the credentials. Zeroed: not read yet.
+#[derive(Debug)]
+pub(crate) struct Cached {
+    epoch: Cell<u32>,
+    uid: Cell<u32>,
+    overrides: Cell<bool>,
+}
+
+impl Cached {
+    /// Whether they are as [`invalidate`] left them.
+    #[inline(always)]
+    pub fn is_fresh(&self) -> bool {
+        self.epoch.get() == epoch()
+    }
+
+    #[inline(always)]
+    pub fn uid(&self) -> u32 {
+        self.uid.get()
+    }
+
+    #[inline(always)]
+    pub fn overrides(&self) -> bool {
+        self.overrides.get()
+    }
+
+    /// Reads all credentials, and remembers what the fast path needs.
+    pub fn read(&self) -> Creds {
+        // Before the credentials, so that a change in between is not missed.
+        let epoch = epoch();
+        let creds = Creds::current();
+        self.uid.set(creds.uid);
+        self.overrides.set(creds.capable(CAP_IPC_OWNER));
+        self.epoch.set(epoch);
+        creds
+    }
+}

@@ -1,0 +1,512 @@
+//! The engines: one interface, three ways.
+
+use crate::arena::{Arena, ArenaError, Options};
+use crate::creds;
+use crate::ipc::{self, Access, Id, Perm, Registry};
+use crate::lock::{Discipline, Lock, Taken, Waited};
+use crate::names::{self, LockName};
+use crate::participant::{Participant, status};
+use crate::sem::{Section, Sem, Set, find_set, space, units_of};
+use crate::thread::{Critical, Known, Thread};
+use crate::{retire, time, wake};
+use core::fmt;
+use core::str::FromStr;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use unspin_meter::{Event, Outcome, Recording, Sample};
+use unspin_rcu::{Fences, Rcu};
+use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
+use unspin_sys::process::{self, Life};
+use unspin_sys::{Errno, membarrier};
+
+/// Which engine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// The running kernel's own System V IPC: the control.
+    Kernel,
+    /// One spin lock for all ids, held during every operation: the kernel before the patch of report 001.
+    Global,
+    /// One lock per id, ids found under RCU, simple operations without a lock: the patched kernel, and beyond.
+    Rcu,
+}
+
+impl Kind {
+    /// All engines.
+    pub const ALL: [Kind; 3] = [Kind::Kernel, Kind::Global, Kind::Rcu];
+
+    /// The name that commands and the environment use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Kernel => "kernel",
+            Kind::Global => "global",
+            Kind::Rcu => "rcu",
+        }
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self as u32
+    }
+
+    pub(crate) fn from_number(n: u32) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.number() == n)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Not the name of an engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownKind(pub String);
+
+impl fmt::Display for UnknownKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown engine '{}': choose kernel, global or rcu", self.0)
+    }
+}
+
+impl std::error::Error for UnknownKind {}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(name: &str) -> Result<Kind, UnknownKind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownKind(name.into()))
+    }
+}
+
+/// What a lock was taken for: the callers in the meter's table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub(crate) enum Call {
+    Semop = 1,
+    Wait,
+    Semget,
+    Get,
+    GetAll,
+    SetVal,
+    SetAll,
+    Count,
+    Stat,
+    IpcSet,
+    Rmid,
+    Sweep,
+}
+
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// What an engine consists of. Made once, never dropped: threads refer to it until they end.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub number: u64,
+    pub kind: Kind,
+    pub arena: Arena,
+    pub recording: Option<&'static Recording>,
+    pub fences: Fences,
+}
+
+/// An engine: a handle that may be copied. See the crate's text for an example.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    pub(crate) inner: Option<&'static Inner>,
+}
+
+impl Engine {
+    /// Opens an engine. `global` and `rcu` join the arena at `arena`, or make it; `kernel` needs none. The arena
+    /// stays mapped for as long as the process lives.
+    ///
+    /// With a `recording` the engine's locks are metered into it.
+    pub fn open(
+        kind: Kind,
+        arena: &Path,
+        options: &Options,
+        recording: Option<&'static Recording>,
+    ) -> Result<Engine, ArenaError> {
+        if kind == Kind::Kernel {
+            return Ok(Engine { inner: None });
+        }
+        let arena = Arena::open(arena, kind, options)?;
+        let fences = match membarrier::register_global_expedited() {
+            true => Fences::Expedited,
+            false => Fences::Full,
+        };
+        // Relaxed: uniqueness is all that is asked.
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let inner = Box::leak(Box::new(Inner { number, kind, arena, recording, fences }));
+        Ok(Engine { inner: Some(inner) })
+    }
+
+    /// The arena that processes of this user, IPC namespace and engine share unless told otherwise.
+    pub fn default_arena(kind: Kind) -> PathBuf {
+        let uid = unspin_sys::creds::Creds::current().uid;
+        PathBuf::from(format!("/dev/shm/unspin-sysv-{uid}-{}-{kind}", process::ipc_namespace()))
+    }
+
+    /// Looks for dead participants and releases what they held; returns how many places in the arena became free.
+    /// Never needed: whoever is held up by the dead finds them. It costs 5 us a participant.
+    pub fn bury_dead(&self) -> Result<usize, Errno> {
+        match self.inner {
+            Some(inner) => Ok(crate::sweep::sweep_all(inner, Thread::of(inner)?)),
+            None => Ok(0),
+        }
+    }
+
+    /// Threads that take part in the arena, the calling one among them.
+    pub fn participants(&self) -> Result<usize, Errno> {
+        let Some(inner) = self.inner else { return Ok(0) };
+        Thread::of(inner)?;
+        let registry = inner.rcu().registry();
+        Ok((0..registry.high()).filter(|&index| registry.participant(index).is_some()).count())
+    }
+
+    /// Which one it is.
+    pub fn kind(&self) -> Kind {
+        self.inner.map_or(Kind::Kernel, |inner| inner.kind)
+    }
+}
+
+impl Inner {
+    pub fn rcu(&self) -> Rcu<'_> {
+        Rcu::new(&self.arena.header().domain.0, self.arena.slots())
+    }
+
+    /// All participants that there ever were.
+    pub fn people(&self) -> &[Participant] {
+        self.arena.people(self.rcu().registry().high())
+    }
+
+    /// The lock that protects a set: its own, or everybody's.
+    pub fn lock_of<'a>(&'a self, set: &'a Set) -> &'a Lock {
+        match self.kind {
+            Kind::Global => &self.arena.header().global.0,
+            _ => set.lock(),
+        }
+    }
+
+    fn discipline(&self) -> Discipline {
+        match self.kind {
+            Kind::Global => Discipline::Spin,
+            _ => Discipline::Park,
+        }
+    }
+
+    /// Whether nobody can be executing under this participant index.
+    pub fn is_dead(&self, index: u32) -> bool {
+        let registry = self.rcu().registry();
+        registry.participant(index as usize).is_none_or(|who| registry.life(who) == Life::Dead)
+    }
+
+    fn acquire<'t>(
+        &'static self,
+        thread: &'t Thread,
+        name: LockName,
+        call: Call,
+        lock: &'t Lock,
+        discipline: Discipline,
+    ) -> (Held<'t>, Taken) {
+        let critical = thread.critical();
+        thread.person().enter_busy();
+        let (taken, waited) = match lock.try_acquire(thread.index()) {
+            true => (Taken::Clean, None),
+            false => {
+                let (taken, waited) =
+                    lock.acquire_slow(thread.index(), discipline, &|owner| self.is_dead(owner));
+                (taken, Some(waited))
+            }
+        };
+        let since = if thread.table().is_some() { time::ticks() } else { 0 };
+        (Held { thread, lock, name, call, waited, since, critical: Some(critical) }, taken)
+    }
+
+    /// Takes the lock of the set that `id` names, after `check` has passed, repairs it if need be, and begins a
+    /// section. `EINVAL` if there is no such set, `EIDRM` if it was removed meanwhile.
+    pub fn guard<'t>(
+        &'static self,
+        thread: &'t Thread,
+        call: Call,
+        id: i32,
+        check: impl FnOnce(&Set) -> Result<(), Errno>,
+    ) -> Result<Guard<'t>, Errno> {
+        if self.kind == Kind::Global {
+            let held = self.global(thread, call);
+            let set = self.find(id)?;
+            check(set.1)?;
+            return Ok(Guard::new(self, held, set));
+        }
+        let read = thread.read();
+        let set = self.find(id)?;
+        check(set.1)?;
+        let held = self.hold_set(thread, call, set);
+        drop(read);
+        match set.1.perm.is_deleted() {
+            true => Err(Errno::EIDRM),
+            false => Ok(Guard::new(self, held, set)),
+        }
+    }
+
+    /// As [`Inner::guard`], for the set that a participant waits for. `None` if it waits no more.
+    pub fn guard_waiting<'t>(
+        &'static self,
+        thread: &'t Thread,
+        call: Call,
+        person: &Participant,
+    ) -> Option<Guard<'t>> {
+        // A set whose waiters have not all been ended is not retired: within the read-side section it stays.
+        let read = thread.read();
+        // Acquire: partner of the Release in `Section::enqueue`.
+        if !matches!(person.waiter.status.load(Acquire), status::QUEUED | status::SLEEPING | status::GRANTED)
+        {
+            return None;
+        }
+        // Relaxed: ordered by the Acquire above.
+        let at = person.waiter.set.load(Relaxed);
+        // A grant outlives its set: only the table says whether what lies there is still a set.
+        ipc::objects(&self.arena).find(|&object| object == at)?;
+        let set = (at, find_set(&self.arena, at)?);
+        let held = match self.kind {
+            Kind::Global => self.global(thread, call),
+            _ => self.hold_set(thread, call, set),
+        };
+        drop(read);
+        (!set.1.perm.is_deleted()).then(|| Guard::new(self, held, set))
+    }
+
+    /// Takes the lock of a set that cannot go away: found in a read-side section, or under the registry lock.
+    pub fn guard_found<'t>(
+        &'static self,
+        thread: &'t Thread,
+        call: Call,
+        set: (u64, &'static Set),
+    ) -> Guard<'t> {
+        let held = match self.kind {
+            Kind::Global => self.global(thread, call),
+            _ => self.hold_set(thread, call, set),
+        };
+        Guard::new(self, held, set)
+    }
+
+    fn hold_set<'t>(
+        &'static self,
+        thread: &'t Thread,
+        call: Call,
+        (at, set): (u64, &'static Set),
+    ) -> Held<'t> {
+        // Relaxed: immutable once published.
+        let name = LockName::Set(set.perm.id.load(Relaxed));
+        let (held, taken) = self.acquire(thread, name, call, set.lock(), Discipline::Park);
+        if taken == Taken::Inherited {
+            self.repair(thread, at, set);
+        }
+        held
+    }
+
+    fn global<'t>(&'static self, thread: &'t Thread, call: Call) -> Held<'t> {
+        let lock = &self.arena.header().global.0;
+        let (held, taken) = self.acquire(thread, LockName::Global, call, lock, self.discipline());
+        if taken == Taken::Inherited {
+            for at in ipc::objects(&self.arena) {
+                if let Some(set) = find_set(&self.arena, at) {
+                    self.repair(thread, at, set);
+                }
+            }
+        }
+        held
+    }
+
+    /// Takes the global lock over if `dead` holds it.
+    pub fn inherit_global(&'static self, thread: &Thread, dead: u32) {
+        if self.arena.header().global.0.owner() == Some(dead) {
+            drop(self.global(thread, Call::Sweep));
+        }
+    }
+
+    fn repair(&'static self, thread: &Thread, at: u64, set: &'static Set) {
+        let mut section = Section::new(space(self, at, set), thread.index());
+        section.repair();
+        section.thaw();
+        // Under the lock: a rare path, and simple.
+        wake::wake_all_unverified(self, &section.wakes);
+    }
+
+    /// The set of `id` and its semaphores, if the thread may do `want` with it, from what the thread remembers: the
+    /// chain of dependent loads through the table would be half the time of an uncontended operation. In a read-side
+    /// section. `None` says only that the long way must be gone.
+    #[inline(always)]
+    pub fn recall(
+        &'static self,
+        thread: &'static Thread,
+        id: i32,
+        want: Access,
+    ) -> Option<(&'static Set, &'static [Sem])> {
+        // Acquire: partner of the Release in `Arena::note_change`. A section that reads a number from before a removal
+        // is one that the removal's grace period waits for, just as one that reads the table from before it.
+        let changes = thread.changes().load(Acquire);
+        let known = thread.memory(id);
+        let mut now = known.get();
+        if now.id != id || now.changes != changes || now.epoch != creds::epoch() {
+            now = self.learn(thread, id, changes)?;
+            known.set(now);
+        }
+        if now.may & want.bit() == 0 { None } else { now.set.zip(now.sems) }
+    }
+
+    #[cold]
+    fn learn(&'static self, thread: &Thread, id: i32, changes: u64) -> Option<Known> {
+        let (at, set) = self.find(id).ok()?;
+        let epoch = creds::epoch();
+        let creds = thread.creds.read();
+        let may = [Access::Read, Access::Alter].into_iter().filter(|&want| set.perm.allows(&creds, want));
+        let may = may.map(Access::bit).sum();
+        let sems = space(self, at, set).sems;
+        Some(Known { id, may, changes, epoch, set: Some(set), sems: Some(sems) })
+    }
+
+    /// The set of `id`, in a read-side section or under the lock of all sets.
+    pub fn find(&'static self, id: i32) -> Result<(u64, &'static Set), Errno> {
+        if id < 0 {
+            return Err(Errno::EINVAL);
+        }
+        let at = ipc::find_index(&self.arena, Id(id).index());
+        let set = find_set(&self.arena, at).ok_or(Errno::EINVAL)?;
+        // Relaxed: immutable once published.
+        match set.perm.id.load(Relaxed) == id && !set.perm.is_deleted() {
+            true => Ok((at, set)),
+            false => Err(Errno::EINVAL),
+        }
+    }
+
+    /// `EACCES` unless the caller may do `want` with the object.
+    #[inline]
+    pub fn permit(&self, thread: &Thread, perm: &Perm, want: Access) -> Result<(), Errno> {
+        if perm.allows_quickly(&thread.creds, want) || perm.allows(&thread.creds.read(), want) {
+            Ok(())
+        } else {
+            Err(Errno::EACCES)
+        }
+    }
+
+    /// Runs `f` under the registry lock.
+    pub fn with_registry<R>(
+        &'static self,
+        thread: &Thread,
+        call: Call,
+        f: impl FnOnce(&Registry<'static>) -> R,
+    ) -> R {
+        let lock = &self.arena.header().semaphores.0.lock;
+        let (held, taken) = self.acquire(thread, LockName::Registry, call, lock, Discipline::Park);
+        let registry =
+            Registry { arena: &self.arena, rcu: self.rcu(), me: thread.person(), units_of: units_of_object };
+        if taken == Taken::Inherited {
+            registry.repair(&mut |object| self.evict(thread, object));
+        }
+        let reaped = retire::reap(&registry, thread);
+        let result = f(&registry);
+        drop(held);
+        if reaped > 0 {
+            count(thread, Event::GracePeriod, 1);
+        }
+        retire::work(self, thread);
+        result
+    }
+
+    /// Marks a set as removed and ends all waits on it; returns its bytes. Under the registry lock.
+    pub fn evict(&'static self, thread: &Thread, object: u64) -> u64 {
+        let Some(set) = find_set(&self.arena, object) else { return 0 };
+        self.guard_found(thread, Call::Rmid, (object, set)).section().remove();
+        crate::sem::bytes(set)
+    }
+}
+
+fn units_of_object(arena: &Arena, object: u64) -> u32 {
+    units_of(arena, object)
+}
+
+#[cold]
+pub(crate) fn count(thread: &Thread, event: Event, n: u64) {
+    if let Some(table) = thread.table() {
+        table.count(event, n);
+    }
+}
+
+/// A lock that is held. Released, and then recorded, when dropped.
+pub(crate) struct Held<'t> {
+    thread: &'t Thread,
+    lock: &'t Lock,
+    name: LockName,
+    call: Call,
+    waited: Option<Waited>,
+    since: u64,
+    critical: Option<Critical<'t>>,
+}
+
+impl<'t> Held<'t> {
+    /// Releases the lock, but keeps signal handlers out for as long as the result lives.
+    fn release(mut self) -> Option<Critical<'t>> {
+        self.critical.take()
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let until = if self.since != 0 { time::ticks() } else { 0 };
+        self.lock.release();
+        self.thread.person().leave_busy();
+        if let Some(table) = self.thread.table() {
+            let waited = self.waited.unwrap_or_default();
+            let outcome = match self.waited {
+                None => Outcome::NoWait,
+                Some(Waited { slept: 0, .. }) => Outcome::Spun,
+                Some(_) => Outcome::Slept,
+            };
+            let hold = until.wrapping_sub(self.since);
+            let sample = Sample { outcome, hold, spun: waited.spun, slept: waited.slept };
+            table.record(names::key(self.name, self.call), &sample);
+        }
+    }
+}
+
+/// A section on a set, under its lock. Dropping it ends the section, releases the lock, and wakes.
+pub(crate) struct Guard<'t> {
+    inner: &'static Inner,
+    section: Section<'static>,
+    held: Option<Held<'t>>,
+    thread: &'t Thread,
+}
+
+impl<'t> Guard<'t> {
+    fn new(inner: &'static Inner, held: Held<'t>, (at, set): (u64, &'static Set)) -> Self {
+        let thread = held.thread;
+        Guard {
+            inner,
+            section: Section::new(space(inner, at, set), thread.index()),
+            held: Some(held),
+            thread,
+        }
+    }
+
+    /// The section.
+    pub fn section(&mut self) -> &mut Section<'static> {
+        &mut self.section
+    }
+
+    /// Performs what has become possible for waiters.
+    pub fn serve(&mut self) {
+        self.section.serve();
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.section.thaw();
+        // Whoever jumped out of a handler between the release and the wake-ups would leave somebody asleep: the
+        // section that keeps handlers out lasts until both are done.
+        let _critical = self.held.take().map(Held::release);
+        if !self.section.wakes.is_empty() {
+            count(self.thread, Event::HandOff, self.section.wakes.len());
+            wake::wake_all(self.inner, self.thread, &self.section.wakes);
+        }
+    }
+}

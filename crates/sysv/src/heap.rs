@@ -1,0 +1,162 @@
+//! Memory for tables, maps and sets: a rising end, and free lists by powers of two.
+//!
+//! Protected by the registry lock, whose holder may die at any instruction. So a block on its way from or to a
+//! free list is named in its holder's `pending` word first, and [`settle`] finds out what became of it.
+
+use crate::arena::{Arena, Shared};
+use crate::participant::Participant;
+use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use unspin_sys::Errno;
+
+// Relaxed: everything here is read and written under the registry lock. Release: where the order of two stores
+// matters to whoever inherits that lock; a dead holder's stores are in memory in program order up to some point,
+// and a Release store keeps the compiler from moving earlier ones behind it.
+
+const SMALLEST_CLASS: u32 = 8;
+const CLASSES: usize = 33;
+
+/// Root of the heap. Valid when zeroed but for `end`.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Heap {
+    end: AtomicU64,
+    free: [AtomicU64; CLASSES],
+}
+
+/// What stands before each block's payload.
+#[repr(C, align(64))]
+#[derive(Debug)]
+struct Block {
+    class: AtomicU32,
+    is_free: AtomicU32,
+    next: AtomicU64,
+}
+
+// SAFETY: atomics only, valid for every bit pattern.
+unsafe impl Shared for Block {}
+
+const HEAD: u64 = size_of::<Block>() as u64;
+
+impl Heap {
+    pub fn init(&self, start: u64) {
+        self.end.store(start, Relaxed);
+    }
+}
+
+/// Takes a block for `bytes` and returns the offset of its payload, which is zeroed. It stays pending until
+/// [`publish`]ed. `ENOMEM` if the arena or the file system is full.
+pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u64, Errno> {
+    let class = (bytes + HEAD).next_power_of_two().trailing_zeros().max(SMALLEST_CLASS);
+    let heap = &arena.header().heap.0;
+    let list = heap.free.get(class as usize).ok_or(Errno::ENOMEM)?;
+    let recycled = list.load(Relaxed);
+    let (at, fresh) = match arena.get::<Block>(recycled) {
+        Some(_) if recycled != 0 => (recycled, false),
+        _ => (heap.end.load(Relaxed), true),
+    };
+    if at.checked_add(1 << class).is_none_or(|end| end > arena.bytes()) {
+        return Err(Errno::ENOMEM);
+    }
+    arena.reserve(at, bytes + HEAD).map_err(|_| Errno::ENOMEM)?;
+    let block = arena.get::<Block>(at).ok_or(Errno::ENOMEM)?;
+    me.pending.store(at, Relaxed);
+    if fresh {
+        block.class.store(class, Release);
+        heap.end.store(at + (1 << class), Release);
+    } else {
+        list.store(block.next.load(Relaxed), Release);
+    }
+    block.is_free.store(0, Release);
+    let words = arena.slice::<AtomicU64>(at + HEAD, bytes.div_ceil(8) as usize).ok_or(Errno::ENOMEM)?;
+    words.iter().for_each(|word| word.store(0, Relaxed));
+    Ok(at + HEAD)
+}
+
+/// The block is reachable now, or retired: it needs no looking after any more.
+pub(crate) fn publish(me: &Participant) {
+    me.pending.store(0, Release);
+}
+
+/// Announces that a payload is about to be unlinked and retired.
+pub(crate) fn unpublish(me: &Participant, payload: u64) {
+    me.pending.store(payload - HEAD, Release);
+}
+
+/// What the caller has pending.
+pub(crate) fn pending(me: &Participant) -> u64 {
+    me.pending.load(Relaxed)
+}
+
+/// Puts back what [`pending`] said, after frees that used the record.
+pub(crate) fn restore(me: &Participant, pending: u64) {
+    me.pending.store(pending, Release);
+}
+
+/// Bytes of a payload's block, as its class says.
+pub(crate) fn size(arena: &Arena, payload: u64) -> u64 {
+    let class = arena.get::<Block>(payload - HEAD).map_or(0, |block| block.class.load(Relaxed));
+    (1u64 << class.min(CLASSES as u32)).saturating_sub(HEAD)
+}
+
+/// Puts a payload's block onto its free list, unless it is there.
+pub(crate) fn free(arena: &Arena, me: &Participant, payload: u64) {
+    let at = payload - HEAD;
+    let Some(block) = arena.get::<Block>(at) else { return };
+    let Some(list) = arena.header().heap.0.free.get(block.class.load(Relaxed) as usize) else { return };
+    if block.is_free.load(Relaxed) != 0 {
+        return;
+    }
+    me.pending.store(at, Release);
+    block.next.store(list.load(Relaxed), Relaxed);
+    block.is_free.store(1, Release);
+    list.store(at, Release);
+    me.pending.store(0, Release);
+}
+
+/// Whether a payload's block is free already: asked of the one whose reclamation a death interrupted.
+pub(crate) fn is_free(arena: &Arena, payload: u64) -> bool {
+    on_list(arena, payload - HEAD)
+}
+
+fn on_list(arena: &Arena, at: u64) -> bool {
+    let Some(block) = arena.get::<Block>(at) else { return true };
+    let Some(list) = arena.header().heap.0.free.get(block.class.load(Relaxed) as usize) else { return true };
+    let mut next = list.load(Relaxed);
+    let limit = arena.bytes() >> SMALLEST_CLASS;
+    for _ in 0..limit {
+        match arena.get::<Block>(next) {
+            _ if next == at => return true,
+            Some(block) if next != 0 => next = block.next.load(Relaxed),
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// What became of the block that a dead participant had pending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pending {
+    /// It had none, or the block is where it was before.
+    Nothing,
+    /// The payload is in nobody's list: reachable, retired, or lost.
+    Taken(u64),
+}
+
+/// See [`Pending`]. Under the registry lock; clears the record.
+pub(crate) fn settle(arena: &Arena, dead: &Participant) -> Pending {
+    let at = dead.pending.swap(0, Relaxed);
+    if at == 0 || at >= arena.header().heap.0.end.load(Relaxed) {
+        return Pending::Nothing;
+    }
+    if on_list(arena, at) {
+        if let Some(block) = arena.get::<Block>(at) {
+            // Died between unlinking and here, or between marking and linking: the list decides.
+            block.is_free.store(1, Relaxed);
+        }
+        return Pending::Nothing;
+    }
+    if let Some(block) = arena.get::<Block>(at) {
+        block.is_free.store(0, Relaxed);
+    }
+    Pending::Taken(at + HEAD)
+}

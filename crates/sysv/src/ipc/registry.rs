@@ -1,0 +1,267 @@
+//! The registry: which objects there are, under which ids and keys. Readers take no lock; whoever adds or removes
+//! holds the registry lock.
+//!
+//! The table of objects is the truth; the map of keys and the counts follow from it. So when the lock's holder
+//! dies, whoever inherits the lock makes them anew from the table ([`Registry::repair`]). An object is added by
+//! one store, of its offset into the table; it is removed by one store, of its *deleted* mark.
+
+use super::{Id, Keys, MAX_OBJECTS, Perm, Table};
+use crate::arena::{Arena, Header};
+use crate::heap;
+use crate::lock::Lock;
+use crate::participant::Participant;
+use crate::retire;
+use unspin_rcu::Rcu;
+use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use unspin_sys::Errno;
+
+/// Root of a registry, in the arena's header. Everything but the two offsets is protected by `lock`.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub lock: Lock,
+    /// Offset of the [`Table`].
+    pub table: AtomicU64,
+    /// Offset of the [`Keys`].
+    pub keys: AtomicU64,
+    /// Objects.
+    pub in_use: AtomicU32,
+    /// What they consist of: semaphores.
+    pub units: AtomicU32,
+    /// Sequence number of the next id.
+    sequence: AtomicU32,
+    /// Index given out last, plus one.
+    last: AtomicU32,
+}
+
+/// A registry whose lock is held by participant `me`.
+pub(crate) struct Registry<'a> {
+    pub arena: &'a Arena,
+    pub rcu: Rcu<'a>,
+    pub me: &'a Participant,
+    /// Semaphores of the object at an offset.
+    pub units_of: fn(&Arena, u64) -> u32,
+}
+
+/// `ipc_min_cycle` of `ipc/util.c`: indices go round at least this range before one is used again.
+const MIN_CYCLE: u32 = 64;
+
+impl<'a> Registry<'a> {
+    /// Gives a new arena an empty table and map.
+    pub fn init(arena: &Arena) -> Result<(), Errno> {
+        // Nobody else knows the arena: any participant's record serves for the allocations.
+        arena.reserve_participant(0)?;
+        let me = &arena.people(1)[0];
+        let root = &arena.header().semaphores.0;
+        let (table, keys) = new_tables(arena, me, super::table::FIRST_CAPACITY)?;
+        // Release: partner of the Acquire loads in `find_id` and `find_key`.
+        root.table.store(table, Release);
+        root.keys.store(keys, Release);
+        heap::publish(me);
+        Ok(())
+    }
+
+    fn root(&self) -> &'a Root {
+        let header: &'a Header = self.arena.header();
+        &header.semaphores.0
+    }
+
+    /// The object of `key`, while the lock keeps it from being removed.
+    pub fn find_key(&self, key: i32) -> Option<u64> {
+        find_key(self.arena, key)
+    }
+
+    /// Reserves an id: an index, and its sequence number. Indices are given out cyclically (`ipc_idr_alloc`), so
+    /// that an id is not seen again for long. `ENOSPC` beyond `limit` objects, `ENOMEM` without memory.
+    pub fn reserve(&self, limit: u32) -> Result<Id, Errno> {
+        let root = self.root();
+        let limit = limit.min(MAX_OBJECTS);
+        let in_use = root.in_use.load(Relaxed);
+        if in_use >= limit {
+            return Err(Errno::ENOSPC);
+        }
+        let range = (in_use * 3 / 2).max(MIN_CYCLE).min(limit);
+        let last = root.last.load(Relaxed);
+        let candidates = (last..range).chain(0..last.min(range)).chain(range..limit);
+        let index = candidates.into_iter().find(|&i| self.object(i) == 0).ok_or(Errno::ENOSPC)?;
+        self.make_room(index)?;
+        if index < last {
+            root.sequence.store(Id::next_sequence(root.sequence.load(Relaxed)), Relaxed);
+        }
+        root.last.store(index + 1, Relaxed);
+        Ok(Id::new(index, root.sequence.load(Relaxed)))
+    }
+
+    fn object(&self, index: u32) -> u64 {
+        // Relaxed: changed under the lock that we hold.
+        Table::find(self.arena, self.root().table.load(Relaxed), index as usize)
+    }
+
+    /// Publishes an object under an id that was reserved; its [`Perm`] holds id and key.
+    pub fn add(&self, object: u64) {
+        let Some(perm) = self.arena.get::<Perm>(object) else { return };
+        let (id, key) = (Id(perm.id.load(Relaxed)), perm.key.load(Relaxed));
+        let root = self.root();
+        // From this store on the object is there, whoever dies.
+        Table::publish(self.arena, root.table.load(Relaxed), id.index(), object);
+        heap::publish(self.me);
+        if key != 0 {
+            Keys::insert(self.arena, root.keys.load(Relaxed), key, id.index());
+        }
+        root.in_use.store(root.in_use.load(Relaxed) + 1, Relaxed);
+        let units = (self.units_of)(self.arena, object);
+        root.units.store(root.units.load(Relaxed) + units, Relaxed);
+    }
+
+    /// Unlinks an object that is marked as deleted, and retires its memory of `bytes`.
+    pub fn remove(&self, object: u64, bytes: u64) {
+        let Some(perm) = self.arena.get::<Perm>(object) else { return };
+        let (id, key) = (Id(perm.id.load(Relaxed)), perm.key.load(Relaxed));
+        let root = self.root();
+        if key != 0 {
+            Keys::remove(self.arena, root.keys.load(Relaxed), key, id.index());
+        }
+        root.in_use.store(root.in_use.load(Relaxed).saturating_sub(1), Relaxed);
+        let units = (self.units_of)(self.arena, object);
+        root.units.store(root.units.load(Relaxed).saturating_sub(units), Relaxed);
+        heap::unpublish(self.me, object);
+        Table::publish(self.arena, root.table.load(Relaxed), id.index(), 0);
+        self.arena.note_change();
+        retire::retire(self.arena, &self.rcu, self.me, object, bytes);
+    }
+
+    /// Makes sure that `index` has an entry, and that another key finds room.
+    fn make_room(&self, index: u32) -> Result<(), Errno> {
+        let root = self.root();
+        let table = root.table.load(Relaxed);
+        let capacity = self.arena.get::<Table>(table).map_or(0, Table::capacity);
+        let keys = root.keys.load(Relaxed);
+        if index >= capacity {
+            let grown = (capacity * 2).max(index + 1).min(MAX_OBJECTS);
+            self.replace_table(capacity, grown)?;
+            self.replace_keys(grown)
+        } else if self.arena.get::<Keys>(keys).is_none_or(|keys| !keys.has_room()) {
+            self.replace_keys(capacity)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// `grow_ary`: a copy is filled, published, and the old one retired. Readers that still use the old one find
+    /// every object that was there when they began.
+    fn replace_table(&self, from: u32, to: u32) -> Result<(), Errno> {
+        let (arena, root) = (self.arena, self.root());
+        let new = heap::allocate(arena, self.me, Table::bytes(to))?;
+        arena.get::<Table>(new).ok_or(Errno::ENOMEM)?.init(to);
+        for index in 0..from {
+            Table::publish(arena, new, index as usize, self.object(index));
+        }
+        let old = root.table.load(Relaxed);
+        // Release: partner of the Acquire in `find_id`: the entries are there when the table is.
+        root.table.store(new, Release);
+        heap::unpublish(self.me, old);
+        retire::retire(arena, &self.rcu, self.me, old, Table::bytes(from));
+        Ok(())
+    }
+
+    /// Makes a new map of keys from the table.
+    fn replace_keys(&self, objects: u32) -> Result<(), Errno> {
+        let (arena, root) = (self.arena, self.root());
+        let capacity = Keys::capacity_for(objects);
+        let new = heap::allocate(arena, self.me, Keys::bytes(capacity))?;
+        arena.get::<Keys>(new).ok_or(Errno::ENOMEM)?.init(capacity);
+        for object in self.objects() {
+            let Some(perm) = arena.get::<Perm>(object) else { continue };
+            let (id, key) = (Id(perm.id.load(Relaxed)), perm.key.load(Relaxed));
+            if key != 0 && !perm.is_deleted() {
+                Keys::insert(arena, new, key, id.index());
+            }
+        }
+        let old = root.keys.load(Relaxed);
+        // Release: partner of the Acquire in `find_key`.
+        root.keys.store(new, Release);
+        heap::unpublish(self.me, old);
+        let entries = arena.get::<Keys>(old).map_or(0, Keys::capacity);
+        retire::retire(arena, &self.rcu, self.me, old, Keys::bytes(entries));
+        Ok(())
+    }
+
+    /// Offsets of all objects, by index.
+    pub fn objects(&self) -> impl Iterator<Item = u64> + use<'a> {
+        objects(self.arena)
+    }
+
+    /// Finishes what a dead holder may have left half-done. `finish_removal` ends the waits on an object that is
+    /// marked as deleted and says how many bytes it has.
+    #[cold]
+    pub fn repair(&self, finish_removal: &mut dyn FnMut(u64) -> u64) {
+        retire::repair(self.arena, self.me);
+        let root = self.root();
+        for object in self.objects() {
+            if self.arena.get::<Perm>(object).is_some_and(Perm::is_deleted) {
+                let bytes = finish_removal(object);
+                self.remove(object, bytes);
+            }
+        }
+        let (mut in_use, mut units) = (0, 0);
+        for object in self.objects() {
+            in_use += 1;
+            units += (self.units_of)(self.arena, object);
+        }
+        root.in_use.store(in_use, Relaxed);
+        root.units.store(units, Relaxed);
+        let capacity = self.arena.get::<Table>(root.table.load(Relaxed)).map_or(0, Table::capacity);
+        // Without memory the map stays as it is: complete but for the key whose adder died.
+        let _ = self.replace_keys(capacity);
+    }
+
+    /// Whether the arena still refers to this payload, or will free it.
+    pub fn is_in_use(&self, payload: u64) -> bool {
+        let root = self.root();
+        root.table.load(Relaxed) == payload
+            || root.keys.load(Relaxed) == payload
+            || self.objects().any(|object| object == payload)
+            || retire::is_retired(self.arena, payload)
+    }
+}
+
+fn new_tables(arena: &Arena, me: &Participant, objects: u32) -> Result<(u64, u64), Errno> {
+    let table = heap::allocate(arena, me, Table::bytes(objects))?;
+    arena.get::<Table>(table).ok_or(Errno::ENOMEM)?.init(objects);
+    let capacity = Keys::capacity_for(objects);
+    let keys = heap::allocate(arena, me, Keys::bytes(capacity))?;
+    arena.get::<Keys>(keys).ok_or(Errno::ENOMEM)?.init(capacity);
+    Ok((table, keys))
+}
+
+/// The offset of the object that `id`'s index has now, 0 for none. Within a read-side section, or under the
+/// registry lock; the object may be another one's, or deleted.
+#[inline(always)]
+pub(crate) fn find_index(arena: &Arena, index: usize) -> u64 {
+    // Acquire: partner of the Release in `replace_table`.
+    Table::find(arena, arena.header().semaphores.0.table.load(Acquire), index)
+}
+
+/// The offset of the object that has `key`. Within a read-side section, or under the registry lock.
+#[inline(always)]
+pub(crate) fn find_key(arena: &Arena, key: i32) -> Option<u64> {
+    // Acquire: partner of the Release in `replace_keys`.
+    let keys = arena.header().semaphores.0.keys.load(Acquire);
+    let object = find_index(arena, Keys::find(arena, keys, key)?);
+    let perm = arena.get::<Perm>(object).filter(|_| object != 0)?;
+    // Relaxed: immutable once published.
+    (perm.key.load(Relaxed) == key && !perm.is_deleted()).then_some(object)
+}
+
+/// Offsets of all objects, by index. Within a read-side section, or under the registry lock.
+pub(crate) fn objects(arena: &Arena) -> impl Iterator<Item = u64> + use<'_> {
+    let capacity = capacity(arena);
+    (0..capacity).map(move |index| find_index(arena, index as usize)).filter(|&object| object != 0)
+}
+
+/// Entries of the table.
+pub(crate) fn capacity(arena: &Arena) -> u32 {
+    // Acquire: as in find_index.
+    let table = arena.header().semaphores.0.table.load(Acquire);
+    arena.get::<Table>(table).map_or(0, Table::capacity)
+}

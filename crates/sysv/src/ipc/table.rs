@@ -1,0 +1,60 @@
+//! The table that finds an object by its index: read without a lock, grown without one being held by readers.
+
+use crate::arena::{Arena, Shared};
+use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// Header of a table; `capacity` entries follow, each the offset of an object or 0. Growing makes a new one with
+/// the entries copied, publishes its offset, and retires this one after a grace period (`grow_ary` of the
+/// patch in report 001).
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Table {
+    capacity: AtomicU32,
+}
+
+// SAFETY: atomics only, valid for every bit pattern.
+unsafe impl Shared for Table {}
+
+/// Entries of a new arena's table: small, so that growth is an everyday matter and not a rare path.
+pub(crate) const FIRST_CAPACITY: u32 = 64;
+
+impl Table {
+    pub fn bytes(capacity: u32) -> u64 {
+        size_of::<Table>() as u64 + capacity as u64 * 8
+    }
+
+    pub fn init(&self, capacity: u32) {
+        // Relaxed: published by the Release store of this table's offset.
+        self.capacity.store(capacity, Relaxed);
+    }
+
+    pub fn capacity(&self) -> u32 {
+        // Relaxed: immutable once published; the Acquire load of the offset ordered it.
+        self.capacity.load(Relaxed)
+    }
+
+    /// The entry of `index`; `None` beyond the capacity.
+    #[inline(always)]
+    pub fn entry(arena: &Arena, table: u64, index: usize) -> Option<&AtomicU64> {
+        let header = arena.get::<Table>(table)?;
+        if index >= header.capacity() as usize {
+            return None;
+        }
+        arena.get(table + size_of::<Table>() as u64 + index as u64 * 8)
+    }
+
+    /// The offset of the object of `index`; 0 for none.
+    #[inline(always)]
+    pub fn find(arena: &Arena, table: u64, index: usize) -> u64 {
+        // Acquire: partner of the Release in `publish`: the object's fields are there when its offset is.
+        Table::entry(arena, table, index).map_or(0, |entry| entry.load(Acquire))
+    }
+
+    /// Makes `object` (0 for none) the one of `index`. Under the registry lock.
+    pub fn publish(arena: &Arena, table: u64, index: usize, object: u64) {
+        if let Some(entry) = Table::entry(arena, table, index) {
+            // Release: partner of the Acquire in `find`.
+            entry.store(object, Release);
+        }
+    }
+}

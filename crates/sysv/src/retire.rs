@@ -1,0 +1,113 @@
+//! Memory that readers may still look at: freed a grace period after it was unlinked.
+//!
+//! Small blocks go back to the heap by whoever holds the registry lock next; large ones, whose pages are given
+//! back to the system, by whoever has released it (report 001: "use the workqueue to enable RCU freeing vmalloced
+//! entries").
+
+use crate::arena::Arena;
+use crate::engine::{Call, Inner};
+use crate::heap;
+use crate::ipc::Registry;
+use crate::names::{LockName, key};
+use crate::participant::Participant;
+use crate::thread::Thread;
+use crate::time;
+use unspin_meter::{Outcome, Sample};
+use unspin_rcu::Rcu;
+use unspin_rcu::deferred::Exclusive;
+use unspin_rcu::work::Attempt;
+use unspin_sys::sched;
+
+/// Retired blocks before a grace period is asked for: it takes a membarrier and a look at every thread.
+const BATCH: usize = 16;
+/// Polls, with the CPU given away in between, when the queue is full; then the block is given up.
+const PATIENCE: u32 = 1_000;
+
+fn ring(arena: &Arena) -> Exclusive<'_, 1024, 256> {
+    // SAFETY: called under the registry lock only (or while the arena is being made), which guards the ring, and
+    // the result is dropped before another is made.
+    unsafe { arena.header().deferred.0.exclusive() }
+}
+
+/// Retires a payload that its caller has announced ([`heap::unpublish`]) and unlinked. Under the registry lock.
+pub(crate) fn retire(arena: &Arena, rcu: &Rcu<'_>, me: &Participant, payload: u64, bytes: u64) {
+    let cookie = rcu.start_poll();
+    for _ in 0..PATIENCE {
+        if ring(arena).call(payload, bytes, cookie).is_ok() {
+            break;
+        }
+        if reap_ring(arena, rcu, me) == 0 {
+            sched::yield_now();
+        }
+    }
+    // If the queue stayed full, some reader has been stopped within its section for long: the block is lost rather
+    // than taken from under it.
+    heap::publish(me);
+}
+
+/// Frees what is due; returns how many blocks. Under the registry lock.
+pub(crate) fn reap(registry: &Registry<'_>, thread: &Thread) -> u64 {
+    if ring(registry.arena).len() < BATCH {
+        return 0;
+    }
+    let start = time::ticks();
+    let reaped = reap_ring(registry.arena, &registry.rcu, registry.me);
+    if let Some(table) = thread.table() {
+        let spun = time::ticks().wrapping_sub(start);
+        let outcome = if reaped > 0 { Outcome::Spun } else { Outcome::Rejected };
+        table.record(key(LockName::GracePeriod, Call::Rmid), &Sample { outcome, hold: 0, spun, slept: 0 });
+    }
+    reaped as u64
+}
+
+fn reap_ring(arena: &Arena, rcu: &Rcu<'_>, me: &Participant) -> usize {
+    // What is being freed has a record of its own; what its caller has pending is another block.
+    let pending = heap::pending(me);
+    let reaped =
+        ring(arena).reap(|cookie| rcu.poll(cookie), |garbage, _| heap::free(arena, me, garbage.item));
+    heap::restore(me, pending);
+    reaped
+}
+
+/// Settles what the lock's dead holder was freeing, before anybody allocates.
+pub(crate) fn repair(arena: &Arena, me: &Participant) {
+    if ring(arena).in_doubt().is_some() {
+        let mut first = true;
+        ring(arena).reap(
+            |_| core::mem::take(&mut first),
+            |garbage, _| {
+                if !heap::is_free(arena, garbage.item) {
+                    heap::free(arena, me, garbage.item);
+                }
+            },
+        );
+    }
+}
+
+/// Whether a payload waits for its grace period, or to be freed after it. Under the registry lock.
+pub(crate) fn is_retired(arena: &Arena, payload: u64) -> bool {
+    let header = arena.header();
+    ring(arena).iter().any(|garbage| garbage.item == payload)
+        || header.deferred.0.work_queue().iter().any(|garbage| garbage.item == payload)
+}
+
+/// Frees one large block, outside the registry lock: its pages first, which takes long.
+pub(crate) fn work(inner: &'static Inner, thread: &Thread) {
+    let queue = inner.arena.header().deferred.0.work_queue();
+    if queue.is_empty() {
+        return;
+    }
+    let registry = inner.rcu().registry();
+    queue.work(&registry, thread.participant(), |garbage, attempt| match attempt {
+        Attempt::First => {
+            inner.arena.punch(garbage.item, garbage.bytes);
+            inner.with_registry(thread, Call::Rmid, |held| heap::free(held.arena, held.me, garbage.item));
+        }
+        // Somebody was killed here. The block may be free by now, and in use again.
+        Attempt::Again => inner.with_registry(thread, Call::Rmid, |held| {
+            if !heap::is_free(held.arena, garbage.item) && !held.is_in_use(garbage.item) {
+                heap::free(held.arena, held.me, garbage.item);
+            }
+        }),
+    });
+}

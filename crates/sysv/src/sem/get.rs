@@ -1,0 +1,121 @@
+//! semget(2).
+//!
+//! Order of checks as in Linux (`ksys_semget`, `ipcget`): size out of range (EINVAL); for a key that exists EEXIST,
+//! then size (EINVAL), then permission (EACCES); for one that does not, ENOENT, or EINVAL for an empty set, then the
+//! limits (ENOSPC) and memory (ENOMEM).
+
+use super::{Set, bytes_for, find_set};
+use crate::engine::{Call, Engine, Inner, Kind};
+use crate::heap;
+use crate::ipc::{self, Registry};
+use crate::thread::Thread;
+use crate::time;
+use unspin_sync::atomic::Ordering::Relaxed;
+use unspin_sys::Errno;
+use unspin_sys::ipc::flag::{IPC_CREAT, IPC_EXCL, IPC_PRIVATE};
+use unspin_sys::limits::SemLimits;
+
+impl Engine {
+    /// semget(2).
+    pub fn semget(&self, key: i32, nsems: i32, flags: i32) -> Result<i32, Errno> {
+        let Some(inner) = self.inner else { return unspin_sys::ipc::semget(key, nsems, flags) };
+        if (0..=SemLimits::DEFAULT.per_set as i32).contains(&nsems)
+            && key != IPC_PRIVATE
+            && flags & IPC_CREAT == 0
+            && inner.kind == Kind::Rcu
+            && let Some(thread) = Thread::current(inner.number)
+            && let Some(id) = find_quickly(inner, thread, key, nsems, flags)
+        {
+            return Ok(id);
+        }
+        slow(inner, key, nsems, flags)
+    }
+}
+
+/// An existing set that plainly suffices.
+#[inline]
+fn find_quickly(inner: &'static Inner, thread: &Thread, key: i32, nsems: i32, flags: i32) -> Option<i32> {
+    let _read = thread.read();
+    let set = find_set(&inner.arena, ipc::find_key(&inner.arena, key)?)?;
+    let fits = nsems as usize <= set.count() && set.perm.allows_flags_quickly(&thread.creds, flags);
+    // Relaxed: immutable once published.
+    fits.then(|| set.perm.id.load(Relaxed))
+}
+
+#[cold]
+fn slow(inner: &'static Inner, key: i32, nsems: i32, flags: i32) -> Result<i32, Errno> {
+    let thread = Thread::of(inner)?;
+    let creates = key == IPC_PRIVATE || flags & IPC_CREAT != 0;
+    if !creates && inner.kind != Kind::Global {
+        let _read = thread.read();
+        return match ipc::find_key(&inner.arena, key).and_then(|at| find_set(&inner.arena, at)) {
+            Some(set) => existing(set, thread, nsems, flags),
+            None => Err(check_size(nsems).err().unwrap_or(Errno::ENOENT)),
+        };
+    }
+    inner.with_registry(thread, Call::Semget, |registry| {
+        let found = if key == IPC_PRIVATE { None } else { registry.find_key(key) };
+        match found.and_then(|at| find_set(&inner.arena, at)) {
+            Some(set) => existing(set, thread, nsems, flags),
+            None => match check_size(nsems)? {
+                limits if creates => create(inner, registry, thread, (key, nsems as u32, flags), &limits),
+                _ => Err(Errno::ENOENT),
+            },
+        }
+    })
+}
+
+/// The limits, if they permit sets of this size.
+fn check_size(nsems: i32) -> Result<SemLimits, Errno> {
+    let limits = SemLimits::read();
+    match u32::try_from(nsems) {
+        Ok(n) if n <= limits.per_set => Ok(limits),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn existing(set: &Set, thread: &Thread, nsems: i32, flags: i32) -> Result<i32, Errno> {
+    // The limit comes first, but reading it costs more than all the rest, and a size within the set's is within the
+    // limit, unless that was lowered since.
+    if usize::try_from(nsems).map_or(true, |n| n > set.count()) {
+        check_size(nsems)?;
+    }
+    if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
+        return Err(Errno::EEXIST);
+    }
+    if nsems as usize > set.count() {
+        return Err(Errno::EINVAL);
+    }
+    if !set.perm.allows_flags(&thread.creds.read(), flags) {
+        return Err(Errno::EACCES);
+    }
+    // Relaxed: immutable once published.
+    Ok(set.perm.id.load(Relaxed))
+}
+
+fn create(
+    inner: &'static Inner,
+    registry: &Registry<'static>,
+    thread: &Thread,
+    (key, nsems, flags): (i32, u32, i32),
+    limits: &SemLimits,
+) -> Result<i32, Errno> {
+    if nsems == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let root = &inner.arena.header().semaphores.0;
+    // Relaxed: under the registry lock.
+    if root.units.load(Relaxed) as u64 + nsems as u64 > limits.total as u64 {
+        return Err(Errno::ENOSPC);
+    }
+    let id = registry.reserve(limits.sets)?;
+    let at = heap::allocate(&inner.arena, thread.person(), bytes_for(nsems))?;
+    let set = find_set(&inner.arena, at).ok_or(Errno::ENOMEM)?;
+    set.init(nsems, time::seconds());
+    if inner.kind == Kind::Global {
+        super::space(inner, at, set).slow_for_good();
+    }
+    set.perm.init(id.0, key, flags as u32, &thread.creds.read());
+    registry.add(at);
+    Ok(id.0)
+}

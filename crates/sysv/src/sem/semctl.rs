@@ -1,0 +1,284 @@
+//! semctl(2).
+//!
+//! Checks in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semctl` and what it calls); each function names its model.
+
+use super::{Section, Set, find_set, word::Word};
+use crate::engine::{Call, Engine, Guard, Inner, Kind};
+use crate::ipc::{self, Access, Id};
+use crate::participant::Queue;
+use crate::thread::Thread;
+use crate::time;
+use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use unspin_sys::ipc::{IpcPerm, SEMVMX, SemidDs, Seminfo, flag};
+use unspin_sys::limits::SemLimits;
+use unspin_sys::{Errno, fault, mem};
+
+impl Engine {
+    /// semctl(2); `arg` is the fourth argument's eight bytes, whatever member of `union semun` they are.
+    ///
+    /// # Safety
+    /// An address in `arg` is one that the program means to be read or written by the command; others are answered
+    /// with `EFAULT`.
+    pub unsafe fn semctl(&self, id: i32, semnum: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
+        let Some(inner) = self.inner else {
+            // SAFETY: the caller's promise is the kernel's.
+            return unsafe { unspin_sys::ipc::semctl(id, semnum, cmd, arg) };
+        };
+        if id < 0 {
+            return Err(Errno::EINVAL);
+        }
+        if inner.kind == Kind::Rcu
+            && let Some(thread) = Thread::current(inner.number)
+            && let Some(value) = quick(inner, thread, id, semnum, cmd, arg)
+        {
+            return Ok(value);
+        }
+        let thread = Thread::of(inner)?;
+        let call = Ctl { inner, thread, id };
+        match cmd & !flag::IPC_64 {
+            flag::IPC_INFO | flag::SEM_INFO => call.info(cmd, arg),
+            flag::IPC_STAT => call.stat(arg),
+            flag::SEM_STAT => call.stat_index(Some(Access::Read), arg),
+            flag::SEM_STAT_ANY => call.stat_index(None, arg),
+            flag::GETVAL | flag::GETPID | flag::GETNCNT | flag::GETZCNT => call.get(semnum, cmd),
+            flag::GETALL => call.get_all(arg),
+            flag::SETVAL => call.set_value(semnum, arg as i32),
+            flag::SETALL => call.set_all(arg),
+            flag::IPC_SET => call.set_perm(arg),
+            flag::IPC_RMID => call.remove(),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}
+
+/// GETVAL, GETPID and SETVAL of a semaphore that nobody waits for: no lock.
+#[inline]
+fn quick(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    semnum: i32,
+    cmd: i32,
+    arg: usize,
+) -> Option<i32> {
+    let want = match cmd {
+        flag::GETVAL | flag::GETPID => Access::Read,
+        flag::SETVAL if (0..=SEMVMX).contains(&(arg as i32)) => Access::Alter,
+        _ => return None,
+    };
+    let _read = thread.read();
+    let (set, sems) = inner.recall(thread, id, want)?;
+    let sem = sems.get(usize::try_from(semnum).ok()?)?;
+    // Acquire: partner of the Releases that write values.
+    let mut seen = Word(sem.word.load(Acquire));
+    loop {
+        match cmd {
+            _ if seen.is_slow() => return None,
+            flag::GETVAL => return Some(seen.value()),
+            flag::GETPID => return Some(seen.pid() as i32),
+            _ => {}
+        }
+        let new = Word::new(arg as i32, thread.pid());
+        // AcqRel: as in the fast path of semop.
+        match sem.word.compare_exchange_weak(seen.0, new.0, AcqRel, Acquire) {
+            Ok(_) => break,
+            Err(now) => seen = Word(now),
+        }
+    }
+    set.changed_at(time::seconds());
+    Some(0)
+}
+
+struct Ctl {
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+}
+
+impl Ctl {
+    fn guard(
+        &self,
+        call: Call,
+        check: impl FnOnce(&Set) -> Result<(), Errno>,
+    ) -> Result<Guard<'static>, Errno> {
+        self.inner.guard(self.thread, call, self.id, check)
+    }
+
+    fn permit(&self, set: &Set, want: Access) -> Result<(), Errno> {
+        self.inner.permit(self.thread, &set.perm, want)
+    }
+
+    /// `semctl_info`. Needs no permission; the id only must not be negative.
+    fn info(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
+        let limits = SemLimits::read();
+        let root = &self.inner.arena.header().semaphores.0;
+        // Relaxed: counts that may change at any time.
+        let (sets, sems) = match cmd {
+            flag::SEM_INFO => (root.in_use.load(Relaxed) as i32, root.units.load(Relaxed) as i32),
+            _ => (SEMUSZ, SEMVMX),
+        };
+        let info = Seminfo {
+            semmap: SemLimits::DEFAULT.total as i32,
+            semmni: limits.sets as i32,
+            semmns: limits.total as i32,
+            semmnu: SemLimits::DEFAULT.total as i32,
+            semmsl: limits.per_set as i32,
+            semopm: limits.ops as i32,
+            semume: SemLimits::DEFAULT.ops as i32,
+            semusz: sets,
+            semvmx: SEMVMX,
+            semaem: sems,
+        };
+        let highest = {
+            let _read = self.thread.read();
+            let arena = &self.inner.arena;
+            (0..ipc::capacity(arena) as usize).rev().find(|&i| ipc::find_index(arena, i) != 0).unwrap_or(0)
+        };
+        mem::copy_out(info.as_bytes(), arg)?;
+        Ok(highest as i32)
+    }
+
+    /// `semctl_stat` with IPC_STAT.
+    fn stat(&self, arg: usize) -> Result<i32, Errno> {
+        let mut guard = self.guard(Call::Stat, |set| self.permit(set, Access::Read))?;
+        let status = status(guard.section());
+        drop(guard);
+        mem::copy_out(status.as_bytes(), arg)?;
+        Ok(0)
+    }
+
+    /// `semctl_stat` with SEM_STAT and SEM_STAT_ANY: the id's index is what counts, and the answer is the id.
+    fn stat_index(&self, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
+        let id = {
+            let _read = self.thread.read();
+            let arena = &self.inner.arena;
+            let set = find_set(arena, ipc::find_index(arena, Id(self.id).index())).ok_or(Errno::EINVAL)?;
+            // Relaxed: immutable once published.
+            set.perm.id.load(Relaxed)
+        };
+        let mut guard = self
+            .inner
+            .guard(self.thread, Call::Stat, id, |set| want.map_or(Ok(()), |want| self.permit(set, want)))?;
+        let status = status(guard.section());
+        drop(guard);
+        mem::copy_out(status.as_bytes(), arg)?;
+        Ok(id)
+    }
+
+    /// `semctl_main` with GETVAL, GETPID, GETNCNT, GETZCNT: permission before the index.
+    fn get(&self, semnum: i32, cmd: i32) -> Result<i32, Errno> {
+        let call = if matches!(cmd, flag::GETVAL | flag::GETPID) { Call::Get } else { Call::Count };
+        let mut guard = self.guard(call, |set| {
+            self.permit(set, Access::Read)?;
+            index(set, semnum).map(drop)
+        })?;
+        let section = guard.section();
+        let sem = semnum as usize;
+        let dead = |index| self.inner.is_dead(index);
+        let value = match cmd {
+            flag::GETVAL => section.space.word(sem).value(),
+            flag::GETPID => section.space.word(sem).pid() as i32,
+            flag::GETNCNT => section.count_waiters(sem, Queue::Alter, dead) as i32,
+            _ => section.count_waiters(sem, Queue::Zero, dead) as i32,
+        };
+        Ok(value)
+    }
+
+    /// `semctl_main` with GETALL: a consistent look at all values.
+    fn get_all(&self, arg: usize) -> Result<i32, Errno> {
+        let mut guard = self.guard(Call::GetAll, |set| self.permit(set, Access::Read))?;
+        let section = guard.section();
+        section.touch_all();
+        let values: Vec<u16> =
+            (0..section.space.sems.len()).map(|sem| section.space.word(sem).value() as u16).collect();
+        drop(guard);
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        mem::copy_out(&bytes, arg)?;
+        Ok(0)
+    }
+
+    /// `semctl_setval`: the value before the id, the index before permission.
+    fn set_value(&self, semnum: i32, value: i32) -> Result<i32, Errno> {
+        if !(0..=SEMVMX).contains(&value) {
+            return Err(Errno::ERANGE);
+        }
+        let mut guard = self.guard(Call::SetVal, |set| {
+            index(set, semnum)?;
+            self.permit(set, Access::Alter)
+        })?;
+        let section = guard.section();
+        section.set_value(semnum as usize, value, self.thread.pid());
+        section.space.set.changed_at(time::seconds());
+        guard.serve();
+        Ok(0)
+    }
+
+    /// `semctl_main` with SETALL: permission, then the array (EFAULT), then its values (ERANGE).
+    fn set_all(&self, arg: usize) -> Result<i32, Errno> {
+        let count = {
+            let _read = self.thread.read();
+            let (_, set) = self.inner.find(self.id)?;
+            self.permit(set, Access::Alter)?;
+            set.count()
+        };
+        let mut bytes = vec![0u8; count * 2];
+        fault::copy_in(arg, &mut bytes)?;
+        let values: Vec<u16> = bytes.chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).collect();
+        if values.iter().any(|&value| value as i32 > SEMVMX) {
+            return Err(Errno::ERANGE);
+        }
+        // Removed while the array was copied: EIDRM (`sem_lock_and_putref`, `ipc_valid_object`).
+        let mut guard = self.guard(Call::SetAll, |_| Ok(())).map_err(|_| Errno::EIDRM)?;
+        let section = guard.section();
+        section.set_all(&values, self.thread.pid());
+        section.space.set.changed_at(time::seconds());
+        guard.serve();
+        Ok(0)
+    }
+
+    /// `semctl_down` with IPC_SET: the structure before the id.
+    fn set_perm(&self, arg: usize) -> Result<i32, Errno> {
+        let mut status = SemidDs::default();
+        fault::copy_in(arg, status.as_bytes_mut())?;
+        let mut guard = self.guard(Call::IpcSet, |set| self.own(set))?;
+        let section = guard.section();
+        section.space.set.perm.update(&status.sem_perm).ok_or(Errno::EINVAL)?;
+        self.inner.arena.note_change();
+        section.space.set.changed_at(time::seconds());
+        Ok(0)
+    }
+
+    fn own(&self, set: &Set) -> Result<(), Errno> {
+        if set.perm.is_owned_by(&self.thread.creds.read()) { Ok(()) } else { Err(Errno::EPERM) }
+    }
+
+    /// `semctl_down` with IPC_RMID.
+    fn remove(&self) -> Result<i32, Errno> {
+        self.inner.with_registry(self.thread, Call::Rmid, |registry| {
+            let (at, set) = self.inner.find(self.id)?;
+            self.own(set)?;
+            let bytes = self.inner.evict(self.thread, at);
+            registry.remove(at, bytes);
+            Ok(0)
+        })
+    }
+}
+
+/// SEMUSZ of `include/uapi/linux/sem.h`: "sizeof struct sem_undo".
+const SEMUSZ: i32 = 20;
+
+fn index(set: &Set, semnum: i32) -> Result<usize, Errno> {
+    usize::try_from(semnum).ok().filter(|&i| i < set.count()).ok_or(Errno::EINVAL)
+}
+
+fn status(section: &Section<'_>) -> SemidDs {
+    let set = section.space.set;
+    // Relaxed: times of day.
+    SemidDs {
+        sem_perm: IpcPerm { ..set.perm.to_c() },
+        sem_otime: set.otime.load(Relaxed),
+        sem_ctime: set.ctime.load(Relaxed),
+        sem_nsems: set.count() as u64,
+        ..SemidDs::default()
+    }
+}

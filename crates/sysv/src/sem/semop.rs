@@ -1,0 +1,301 @@
+//! semop(2) and semtimedop(2).
+//!
+//! Order of checks as in Linux 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`, `__do_semtimedop`): timeout
+//! pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL), index
+//! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
+
+use super::section::Performed;
+use super::{Op, Sem, Set, word::Word};
+use crate::engine::{Call, Engine, Inner, Kind, count};
+use crate::ipc::Access;
+use crate::participant::{MAX_OPS, Participant};
+use crate::thread::Thread;
+use crate::time;
+use crate::wait;
+use unspin_meter::Event;
+use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use unspin_sys::ipc::{SEMVMX, Sembuf};
+use unspin_sys::limits::SemLimits;
+use unspin_sys::{Errno, clock, fault, ipc};
+
+/// SEMOPM as it is unless changed: below it the live limit need not be read.
+const USUAL_SEMOPM: usize = 500;
+
+/// What the fast path came to.
+enum Fast {
+    Done,
+    Fails(Errno),
+    /// Anything that is not plainly one of the others.
+    Undecided,
+}
+
+impl Engine {
+    /// semop(2), with the arguments as a C program gives them.
+    ///
+    /// # Safety
+    /// If `ops` is readable for `nsops` structures nobody may write them meanwhile. Any other address is answered
+    /// with `EFAULT`.
+    #[inline(always)]
+    pub unsafe fn semop(&self, id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
+        // SAFETY: the caller's promise.
+        unsafe { self.semtimedop(id, ops, nsops, 0) }
+    }
+
+    /// semtimedop(2), with the arguments as a C program gives them; `timeout` 0 waits for ever.
+    ///
+    /// # Safety
+    /// As for [`Engine::semop`], for the timeout too.
+    #[inline(always)]
+    pub unsafe fn semtimedop(&self, id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i32, Errno> {
+        let Some(inner) = self.inner else {
+            // SAFETY: the caller's promise is the kernel's.
+            return unsafe { kernel(id, ops, nsops, timeout) };
+        };
+        if nsops == 1
+            && timeout == 0
+            && inner.kind == Kind::Rcu
+            && let Some(thread) = Thread::current(inner.number)
+            && let Ok(op) = fault::load_six(ops)
+        {
+            match fast(inner, thread, id, Op::from_bits(op)) {
+                Fast::Done => return Ok(0),
+                Fast::Fails(errno) => return Err(errno),
+                Fast::Undecided => {}
+            }
+        }
+        slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0)
+    }
+
+    /// semop(2) from Rust.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use unspin_sys::ipc::{Sembuf, flag};
+    /// use unspin_sysv::{Engine, Kind, Options};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None)?;
+    /// let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600)?;
+    /// let op = |sem_op| [Sembuf { sem_num: 0, sem_op, sem_flg: flag::IPC_NOWAIT as i16 }];
+    /// engine.semop_ops(id, &op(1))?;
+    /// engine.semop_ops(id, &op(-1))?;
+    /// assert_eq!(engine.semop_ops(id, &op(-1)), Err(unspin_sys::Errno::EAGAIN));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn semop_ops(&self, id: i32, ops: &[Sembuf]) -> Result<(), Errno> {
+        match self.inner {
+            // SAFETY: `ops` is a live slice of structures in C's layout.
+            None => unsafe { ipc::semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop),
+            Some(inner) => slow(inner, id, Vector::Own(ops), 0),
+        }
+    }
+}
+
+unsafe fn kernel(id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i32, Errno> {
+    // SAFETY: the caller's promise is the kernel's.
+    unsafe {
+        match timeout {
+            0 => ipc::semop(id, ops, nsops),
+            _ => ipc::semtimedop(id, ops, nsops, timeout),
+        }
+    }
+}
+
+/// One operation on one semaphore that nobody waits for: a compare-and-swap within a read-side section.
+#[inline(always)]
+fn fast(inner: &'static Inner, thread: &'static Thread, id: i32, op: Op) -> Fast {
+    if op.undo() {
+        return Fast::Undecided;
+    }
+    let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
+    let read = thread.read();
+    let Some((set, sems)) = inner.recall(thread, id, want) else { return Fast::Undecided };
+    let Some(sem) = sems.get(op.sem()) else { return Fast::Undecided };
+    // Acquire: as in `exchange`, for an answer that needs no exchange.
+    let seen = Word(sem.word.load(Acquire));
+    let new = match next(seen, op, thread.pid()) {
+        Ok(new) => new,
+        Err(answer) => return answer,
+    };
+    // Read before the exchange, which what stands behind it must wait for.
+    let now = time::seconds();
+    if let Err(other) = exchange(sem, seen, new)
+        && let Err(answer) = fast_again(thread, sem, op, other)
+    {
+        return answer;
+    }
+    set.operated_at(now);
+    drop(read);
+    if thread.table().is_some() {
+        count(thread, Event::FastPath, 1);
+    }
+    Fast::Done
+}
+
+/// Somebody else was faster: once more, until it succeeds or is no matter for the fast path.
+#[cold]
+fn fast_again(thread: &Thread, sem: &Sem, op: Op, mut seen: Word) -> Result<(), Fast> {
+    loop {
+        match exchange(sem, seen, next(seen, op, thread.pid())?) {
+            Ok(()) => return Ok(()),
+            Err(other) => seen = other,
+        }
+    }
+}
+
+/// The word after `op`; or the answer, if there is none.
+#[inline(always)]
+fn next(seen: Word, op: Op, pid: u32) -> Result<Word, Fast> {
+    if seen.is_slow() {
+        return Err(Fast::Undecided);
+    }
+    let result = seen.value() + op.delta();
+    if result < 0 || (op.delta() == 0 && seen.value() != 0) {
+        return Err(if op.nowait() { Fast::Fails(Errno::EAGAIN) } else { Fast::Undecided });
+    }
+    if result > SEMVMX {
+        return Err(Fast::Fails(Errno::ERANGE));
+    }
+    Ok(Word::new(result, pid))
+}
+
+#[inline(always)]
+fn exchange(sem: &Sem, seen: Word, new: Word) -> Result<(), Word> {
+    // AcqRel. Release: partner of the Acquire of whoever takes what we post, so that he sees what we did before.
+    // Acquire: the other way round. Against a lock holder: either his fetch_or of SLOW comes first, then this fails,
+    // or this comes first, then he sees the new value.
+    sem.word.compare_exchange(seen.0, new.0, AcqRel, Acquire).map(drop).map_err(Word)
+}
+
+/// A vector that is still to be read.
+#[derive(Clone, Copy)]
+enum Vector<'a> {
+    /// At an address of the program's, which may be bad.
+    Foreign(usize, usize),
+    /// Ours.
+    Own(&'a [Sembuf]),
+}
+
+impl Vector<'_> {
+    fn len(self) -> usize {
+        match self {
+            Vector::Foreign(_, n) => n,
+            Vector::Own(ops) => ops.len(),
+        }
+    }
+
+    /// Copies the operations to where a waker finds them.
+    fn read(self, into: &Participant) -> Result<(), Errno> {
+        for (i, to) in into.ops.iter().enumerate().take(self.len()) {
+            let op = match self {
+                Vector::Own(ops) => Op::new(ops[i]),
+                Vector::Foreign(at, _) => Op::from_bits(fault::load_six(at + i * size_of::<Sembuf>())?),
+            };
+            // Relaxed: published by the Release in `Section::enqueue`.
+            to.store(op.0, Relaxed);
+        }
+        into.waiter.nsops.store(self.len() as u32, Relaxed);
+        Ok(())
+    }
+}
+
+/// The call as a whole, for everything that the fast path leaves.
+#[cold]
+fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
+    let timeout = read_timeout(timeout)?;
+    if vector.len() > USUAL_SEMOPM && vector.len() > (SemLimits::read().ops as usize).min(MAX_OPS) {
+        return Err(Errno::E2BIG);
+    }
+    if vector.len() == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let thread = Thread::of(inner)?;
+    wait::interrupt(thread);
+    let person = thread.person();
+    vector.read(person)?;
+    if id < 0 {
+        return Err(Errno::EINVAL);
+    }
+    let deadline = timeout.map(check_timeout).transpose()?;
+    // Relaxed: read by wakers under the lock of the set that this thread enqueues itself in.
+    person.waiter.pid.store(thread.pid(), Relaxed);
+
+    match perform(inner, thread, id, deadline)? {
+        Step::Done => Ok(()),
+        Step::Queued(wait) => {
+            count(thread, Event::Blocked, 1);
+            wait::wait(inner, thread, wait, deadline)
+        }
+    }
+}
+
+enum Step {
+    Done,
+    /// The number of the wait.
+    Queued(u64),
+}
+
+fn perform(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    deadline: Option<u64>,
+) -> Result<Step, Errno> {
+    let person = thread.person();
+    let mut guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person))?;
+    let section = guard.section();
+    person.ops().for_each(|op| section.touch(op.sem()));
+    match section.evaluate(person.ops()) {
+        Performed::Fails(errno) => Err(errno),
+        Performed::Blocks(op) if person.ops().nth(op).is_some_and(|op| op.nowait()) => Err(Errno::EAGAIN),
+        Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
+        Performed::Blocks(_) => {
+            let wait = thread.waits.begin();
+            section.enqueue();
+            Ok(Step::Queued(wait))
+        }
+        Performed::Done => {
+            section.commit(person.ops(), thread.pid());
+            section.space.set.operated_at(time::seconds());
+            guard.serve();
+            Ok(Step::Done)
+        }
+    }
+}
+
+fn check(inner: &Inner, thread: &Thread, set: &Set, person: &Participant) -> Result<(), Errno> {
+    if person.ops().any(|op| op.sem() >= set.count()) {
+        return Err(Errno::EFBIG);
+    }
+    let alters = person.ops().any(|op| op.delta() != 0);
+    inner.permit(thread, &set.perm, if alters { Access::Alter } else { Access::Read })?;
+    match person.ops().any(|op| op.undo()) {
+        // The adjustments of SEM_UNDO come with a later version: refused, not ignored.
+        true => Err(Errno::EOPNOTSUPP),
+        false => Ok(()),
+    }
+}
+
+/// Seconds and nanoseconds of a `struct timespec`.
+type Timespec = (i64, i64);
+
+fn read_timeout(address: usize) -> Result<Option<Timespec>, Errno> {
+    if address == 0 {
+        return Ok(None);
+    }
+    let mut bytes = [0u8; 16];
+    fault::copy_in(address, &mut bytes)?;
+    let [low, high] =
+        [0, 8].map(|i| i64::from_ne_bytes(bytes[i..i + 8].try_into().expect("eight of sixteen")));
+    Ok(Some((low, high)))
+}
+
+/// The moment on the monotonic clock when a relative time is over. `EINVAL` as `timespec64_valid` says.
+fn check_timeout((seconds, nanoseconds): Timespec) -> Result<u64, Errno> {
+    if seconds < 0 || !(0..1_000_000_000).contains(&nanoseconds) {
+        return Err(Errno::EINVAL);
+    }
+    let ns = (seconds as u64).saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64);
+    Ok(if ns == 0 { 0 } else { clock::monotonic_ns().saturating_add(ns) })
+}

@@ -1,0 +1,51 @@
+//! A set with its semaphores and everybody who may wait for them: what the protocols below work on, wherever
+//! it lies (in the arena, or on the heap of a loom model).
+
+use super::set::{Sem, Set};
+use super::word::{SLOW, Word};
+use crate::participant::Participant;
+use unspin_sync::atomic::Ordering;
+
+/// See the module's text.
+#[derive(Clone, Copy)]
+pub struct Space<'a> {
+    /// Header of the set.
+    pub set: &'a Set,
+    /// Its semaphores.
+    pub sems: &'a [Sem],
+    /// All participants of the arena, up to the highest in use.
+    pub people: &'a [Participant],
+    /// Offset of the set in the arena: what a waiter names it by.
+    pub offset: u64,
+}
+
+impl<'a> Space<'a> {
+    /// The word of a semaphore. `sem` is below `nsems`: checked when the operation came in.
+    pub fn word(&self, sem: usize) -> Word {
+        // Acquire: partner of the Release stores of `put` and of the fast path's exchange: what the last
+        // operation's process wrote before it is visible to whoever acts on the value.
+        Word(self.sems[sem].word.load(Ordering::Acquire))
+    }
+
+    /// Writes value and pid, keeping the semaphore slow. Only for the lock's holder, on a slow word.
+    pub(super) fn put(&self, sem: usize, value: i32, pid: u32) {
+        // Release: partner of the Acquire in `word`; also keeps the redo record's stores before this one.
+        self.sems[sem].word.store(Word::new(value, pid).0 | SLOW, Ordering::Release);
+    }
+
+    /// Whether the set is being removed or is gone.
+    pub fn is_deleted(&self) -> bool {
+        self.set.perm.is_deleted()
+    }
+
+    /// Makes all words of a new set slow: its engine has no fast path.
+    pub(super) fn slow_for_good(&self) {
+        // Relaxed: published by the Release store of the set's offset in the table.
+        self.set.contended.always_slow.store(1, Ordering::Relaxed);
+        self.sems.iter().for_each(|sem| sem.word.store(SLOW, Ordering::Relaxed));
+    }
+
+    pub(super) fn person(&self, index: u32) -> Option<&'a Participant> {
+        self.people.get(index as usize)
+    }
+}

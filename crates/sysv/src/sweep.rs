@@ -1,0 +1,101 @@
+//! Burying the dead: what a killed thread held is released by whoever comes across it.
+//!
+//! Nobody is appointed to it. A thread that joins looks at a few participants; one that is held up looks at who holds
+//! it up; a sleeper on patrol buries whom others have found. Each step may be repeated from the beginning by somebody
+//! else, if the undertaker is killed.
+
+use crate::engine::{Call, Inner};
+use crate::heap::{self, Pending};
+use crate::ipc;
+use crate::participant::Participant;
+use crate::retire;
+use crate::sem::{bytes, find_set};
+use crate::thread::Thread;
+use unspin_rcu::registry::{Extent, Swept};
+
+/// Participants that a joining thread looks at: enough that a crowd of dead is found by the next crowd, too few to
+/// matter beside the cost of joining (5 us each).
+const GLANCES: usize = 4;
+
+/// Lets go of a dead participant that held nothing. The only burial that a thread can do which is not yet a
+/// participant itself.
+pub(crate) fn bury_if_clean(inner: &Inner, dead: unspin_rcu::Participant) -> Swept {
+    match inner.people().get(dead.index()) {
+        Some(person) if !person.is_clean() => Swept::Keep,
+        Some(person) => {
+            person.forget();
+            Swept::Done
+        }
+        None => Swept::Done,
+    }
+}
+
+/// A joining thread's look at a few participants.
+pub(crate) fn glance(inner: &'static Inner, thread: &Thread) {
+    let registry = inner.rcu().registry();
+    let high = registry.high().max(1);
+    // Any place to begin will do that differs from thread to thread.
+    let start = unspin_sys::clock::ticks() as usize / 64;
+    for i in 0..GLANCES.min(high) {
+        if let Some(who) = registry.participant((start + i) % high) {
+            let _ = registry.life(who);
+        }
+    }
+    sweep_condemned(inner, thread);
+}
+
+/// Buries whoever was found dead so far; not while the caller holds a lock.
+pub(crate) fn sweep_condemned(inner: &'static Inner, thread: &Thread) {
+    let registry = inner.rcu().registry();
+    if registry.pending() && !thread.person().is_busy() {
+        registry
+            .sweep(&thread.identity(), Extent::Condemned, &mut |dead, _| bury(inner, thread, dead.index()));
+    }
+}
+
+/// Looks for the dead among all participants, and buries them. Returns how many places became free.
+pub(crate) fn sweep_all(inner: &'static Inner, thread: &Thread) -> usize {
+    let registry = inner.rcu().registry();
+    registry.sweep(&thread.identity(), Extent::All, &mut |dead, _| bury(inner, thread, dead.index()))
+}
+
+fn bury(inner: &'static Inner, thread: &Thread, dead: usize) -> Swept {
+    let Some(person) = inner.people().get(dead) else { return Swept::Done };
+    if !person.is_clean() {
+        release_locks(inner, thread, dead as u32, person);
+        end_wait(inner, thread, dead as u32, person);
+    }
+    person.forget();
+    Swept::Done
+}
+
+/// Inherits every lock that the dead held, which repairs what it protects, and settles its allocation.
+fn release_locks(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
+    inner.with_registry(thread, Call::Sweep, |registry| {
+        let arena = &inner.arena;
+        if let Pending::Taken(payload) = heap::settle(arena, person)
+            && !registry.is_in_use(payload)
+        {
+            // Unlinked a moment before the death: readers may still be there.
+            heap::unpublish(registry.me, payload);
+            retire::retire(arena, &registry.rcu, registry.me, payload, heap::size(arena, payload));
+        }
+        for at in ipc::objects(arena) {
+            let Some(set) = find_set(arena, at) else { continue };
+            if inner.lock_of(set).owner() == Some(dead) {
+                drop(inner.guard_found(thread, Call::Sweep, (at, set)));
+                debug_assert!(bytes(set) > 0);
+            }
+        }
+        // The global lock may have been held while there was no set.
+        inner.inherit_global(thread, dead);
+    });
+}
+
+/// Takes the dead out of the queue it waited in, or takes back what it was granted after its death.
+fn end_wait(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
+    if let Some(mut guard) = inner.guard_waiting(thread, Call::Sweep, person) {
+        guard.section().bury(dead);
+        guard.serve();
+    }
+}

@@ -1,0 +1,344 @@
+//! The engine's state of the calling thread.
+//!
+//! It lies in a page that is wiped on fork, so that a child, whichever way it was made, finds itself unknown and
+//! joins the arena under its own name. A child that shares its parent's memory (vfork) acts as its parent.
+
+use crate::creds::Cached;
+use crate::engine::Inner;
+use crate::participant::Participant;
+use crate::sem::{Sem, Set};
+use crate::sweep;
+use crate::wait::Waits;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
+use unspin_meter::Table;
+use unspin_rcu::{Domain, Section, Slot};
+use unspin_sync::atomic::AtomicU64;
+use unspin_sys::mem::Mapping;
+use unspin_sys::process::Identity;
+use unspin_sys::signal::{Mask, set_mask};
+use unspin_sys::tls::{self, ExitKey, Word};
+use unspin_sys::{Errno, sched};
+
+/// One thread in one engine. Valid when zeroed: of no engine.
+///
+/// Only the thread itself touches it, and signal handlers that interrupt the thread: hence cells.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    /// Number of the engine; 0: not joined, or wiped by fork.
+    engine: Cell<u64>,
+    inner: Cell<Option<&'static Inner>>,
+    slot: Cell<Option<&'static Slot>>,
+    person: Cell<Option<&'static Participant>>,
+    domain: Cell<Option<&'static Domain>>,
+    changes: Cell<Option<&'static AtomicU64>>,
+    participant: Cell<Option<unspin_rcu::Participant>>,
+    identity: Cell<Identity>,
+    pid: Cell<u32>,
+    cpus: Cell<u32>,
+    pub creds: Cached,
+    /// Depth of sections that no signal handler may run in.
+    critical: Cell<u32>,
+    /// A signal handler was put off; the mask to restore is in `mask`.
+    deferred: Cell<bool>,
+    mask: Cell<u64>,
+    pub waits: Waits,
+    /// Sets used lately, by the low bits of their ids.
+    memory: [Cell<Known>; KNOWN],
+    /// Ticks that it paid to spin lately; see [`crate::wait`].
+    pub patience: Cell<u64>,
+    /// Waits since the last one that spun, while spinning does not pay.
+    pub unspun: Cell<u32>,
+    has_table: Cell<bool>,
+    table: UnsafeCell<MaybeUninit<Table<'static>>>,
+    next: Cell<Option<&'static Thread>>,
+}
+
+/// Sets that a thread remembers.
+const KNOWN: usize = 8;
+
+/// A set as it was when so many objects had been removed or changed. Zeroed: nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// The set's id.
+    pub id: i32,
+    /// What the thread may do, by the bits of [`Access`].
+    pub may: u32,
+    /// `Header::changes`.
+    pub changes: u64,
+    /// `creds::epoch`.
+    pub epoch: u32,
+    pub set: Option<&'static Set>,
+    pub sems: Option<&'static [Sem]>,
+}
+
+impl Thread {
+    /// The place where a set of this id is remembered.
+    #[inline(always)]
+    pub fn memory(&self, id: i32) -> &Cell<Known> {
+        &self.memory[id as usize % KNOWN]
+    }
+
+    /// The calling thread, if it has joined the engine of this number and is first in its list.
+    #[inline(always)]
+    pub fn current(engine: u64) -> Option<&'static Thread> {
+        let thread = first()?;
+        (thread.engine.get() == engine).then_some(thread)
+    }
+
+    /// The calling thread; joins the engine if it has not. `ENOMEM` if the arena has no place left.
+    #[inline]
+    pub fn of(inner: &'static Inner) -> Result<&'static Thread, Errno> {
+        match Thread::current(inner.number) {
+            Some(thread) => Ok(thread),
+            None => Thread::join(inner),
+        }
+    }
+
+    #[cold]
+    fn join(inner: &'static Inner) -> Result<&'static Thread, Errno> {
+        let mask = set_mask(Mask::ALL);
+        let result = match list().find(|t| t.engine.get() == inner.number) {
+            Some(thread) => Ok(thread),
+            None => Thread::enrol(inner),
+        };
+        set_mask(mask);
+        result
+    }
+
+    fn enrol(inner: &'static Inner) -> Result<&'static Thread, Errno> {
+        let thread = match list().find(|t| t.engine.get() == 0) {
+            Some(wiped) => wiped,
+            None => Thread::allocate()?,
+        };
+        let who = Identity::current();
+        let participant = inner
+            .rcu()
+            .registry()
+            .register(&who, inner.fences, &mut |dead, _| sweep::bury_if_clean(inner, dead))
+            .map_err(|_| Errno::ENOMEM)?;
+        let index = participant.index();
+        inner.arena.reserve_participant(index).map_err(|_| Errno::ENOMEM)?;
+        thread.inner.set(Some(inner));
+        thread.slot.set(inner.arena.slots().get(index));
+        thread.person.set(inner.arena.people(index + 1).last());
+        thread.domain.set(Some(&inner.arena.header().domain.0));
+        thread.changes.set(Some(&inner.arena.header().changes.0));
+        thread.participant.set(Some(participant));
+        thread.identity.set(who);
+        thread.pid.set(who.pid);
+        thread.cpus.set(sched::affinity_count() as u32);
+        thread.patience.set(crate::wait::FIRST_PATIENCE);
+        if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
+            // SAFETY: nobody else has a reference: `has_table` is still false in a new or wiped record.
+            unsafe { (*thread.table.get()).write(table) };
+            thread.has_table.set(true);
+        }
+        thread.engine.set(inner.number);
+        tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
+        sweep::glance(inner, thread);
+        Ok(thread)
+    }
+
+    fn allocate() -> Result<&'static Thread, Errno> {
+        let page = Mapping::wiped_on_fork(size_of::<Thread>().next_multiple_of(4096))?.leak();
+        // SAFETY: 1. a zeroed page is a valid `Thread`: all of its fields are cells of integers, of options of
+        // references, or uninitialised; 2. it is unmapped by `leave` alone, when the thread ends.
+        let thread: &'static Thread = unsafe { page.cast::<Thread>().as_ref() };
+        thread.next.set(first());
+        tls::word(Word::Sysv).set(thread as *const Thread as usize);
+        Ok(thread)
+    }
+
+    /// The engine.
+    pub fn inner(&self) -> &'static Inner {
+        // SAFETY: set before the engine's number, without which no thread is handed out.
+        unsafe { self.inner.get().unwrap_unchecked() }
+    }
+
+    /// Counts what makes the thread forget what it remembers of the table.
+    #[inline(always)]
+    pub fn changes(&self) -> &'static AtomicU64 {
+        // SAFETY: as in `inner`.
+        unsafe { self.changes.get().unwrap_unchecked() }
+    }
+
+    /// What other participants see of this thread.
+    #[inline(always)]
+    pub fn person(&self) -> &'static Participant {
+        // SAFETY: as in `inner`.
+        unsafe { self.person.get().unwrap_unchecked() }
+    }
+
+    /// Participant index.
+    #[inline(always)]
+    pub fn index(&self) -> u32 {
+        self.participant.get().map_or(0, |p| p.index() as u32)
+    }
+
+    /// This thread in the registry.
+    pub fn participant(&self) -> unspin_rcu::Participant {
+        self.participant.get().expect("set when the thread joined")
+    }
+
+    /// This thread to others.
+    pub fn identity(&self) -> Identity {
+        self.identity.get()
+    }
+
+    /// Process id, for `sempid`.
+    #[inline(always)]
+    pub fn pid(&self) -> u32 {
+        self.pid.get()
+    }
+
+    /// CPUs this thread may run on.
+    pub fn cpus(&self) -> u32 {
+        self.cpus.get()
+    }
+
+    /// The meter's table, if this engine is metered.
+    #[inline(always)]
+    pub fn table(&self) -> Option<&Table<'static>> {
+        // SAFETY: written before `has_table` was set, and dropped only by `leave`.
+        self.has_table.get().then(|| unsafe { (*self.table.get()).assume_init_ref() })
+    }
+
+    /// Enters a read-side section.
+    #[inline(always)]
+    pub fn read(&self) -> ReadSection<'_> {
+        // SAFETY: as in `inner`.
+        let (slot, domain) =
+            unsafe { (self.slot.get().unwrap_unchecked(), self.domain.get().unwrap_unchecked()) };
+        // SAFETY: 1. the slot was registered by this thread, and a forked child finds the record wiped; 2. with
+        // these fences.
+        let section = unsafe { slot.enter(domain, self.inner().fences) };
+        ReadSection { thread: self, slot, section }
+    }
+
+    /// Whether a signal handler must wait.
+    pub fn is_critical(&self) -> bool {
+        self.critical.get() != 0 || self.slot.get().is_some_and(Slot::is_active)
+    }
+
+    /// Notes that a signal was put off, and the mask that its program had.
+    pub fn defer(&self, mask: u64) {
+        if !self.deferred.get() {
+            self.mask.set(mask);
+            self.deferred.set(true);
+        }
+    }
+
+    /// Enters a section that no signal handler of the program may run in.
+    pub fn critical(&self) -> Critical<'_> {
+        let mask = crate::signal::masks().then(|| set_mask(Mask::ALL));
+        self.critical.set(self.critical.get() + 1);
+        compiler_fence(SeqCst);
+        Critical { thread: self, mask }
+    }
+
+    #[cold]
+    fn deliver(&self) {
+        if !self.is_critical() {
+            self.deferred.set(false);
+            set_mask(Mask(self.mask.get()));
+        }
+    }
+
+    #[inline(always)]
+    fn deliver_if_due(&self) {
+        compiler_fence(SeqCst);
+        if self.deferred.get() {
+            self.deliver();
+        }
+    }
+
+    fn leave(&'static self) {
+        let (Some(inner), Some(participant)) = (self.inner.get(), self.participant.get()) else { return };
+        // A thread that was cancelled in the middle of a section leaves its name: it is found dead, and what it
+        // held is repaired.
+        if self.engine.get() == inner.number && !self.is_critical() {
+            if self.has_table.replace(false)
+                && let Some(recording) = inner.recording
+            {
+                // SAFETY: it was written, and `has_table` is false from now on: it is taken once.
+                recording.release(unsafe { (*self.table.get()).assume_init_read() });
+            }
+            crate::wait::interrupt(self);
+            // SAFETY: registered by this thread, in no section, without a lock (that would be critical), and without a
+            // wait, which a jump out of a handler may have left and which was withdrawn just now.
+            unsafe { inner.rcu().registry().unregister(participant) };
+        }
+        self.engine.set(0);
+    }
+}
+
+fn first() -> Option<&'static Thread> {
+    let address = tls::word(Word::Sysv).get() as *const Thread;
+    // SAFETY: the word is zero or what `allocate` put there, which is unmapped only by `leave_all`, which zeroes it.
+    unsafe { address.as_ref() }
+}
+
+fn list() -> impl Iterator<Item = &'static Thread> {
+    core::iter::successors(first(), |thread| thread.next.get())
+}
+
+/// All engines' records of the calling thread that are in use.
+pub(crate) fn joined() -> impl Iterator<Item = &'static Thread> {
+    list().filter(|thread| thread.engine.get() != 0)
+}
+
+static EXIT: ExitKey = ExitKey::new(leave_all);
+
+extern "C" fn leave_all(_: usize) {
+    let mask = set_mask(Mask::ALL);
+    let mut next = first();
+    tls::word(Word::Sysv).set(0);
+    while let Some(thread) = next {
+        next = thread.next.get();
+        thread.leave();
+        // SAFETY: the page is the thread's own, reachable from the word that was zeroed and from nowhere else.
+        let _ = unsafe {
+            unspin_sys::mem::unmap(
+                thread as *const Thread as usize,
+                size_of::<Thread>().next_multiple_of(4096),
+            )
+        };
+    }
+    set_mask(mask);
+}
+
+/// Leaves the read-side section when dropped.
+pub(crate) struct ReadSection<'t> {
+    thread: &'t Thread,
+    slot: &'static Slot,
+    section: Section,
+}
+
+impl Drop for ReadSection<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: entered by this thread; references found within do not outlive it, except under a lock that keeps
+        // their object from being removed.
+        unsafe { self.slot.leave(self.section) };
+        self.thread.deliver_if_due();
+    }
+}
+
+/// Leaves the critical section when dropped.
+pub(crate) struct Critical<'t> {
+    thread: &'t Thread,
+    mask: Option<Mask>,
+}
+
+impl Drop for Critical<'_> {
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        self.thread.critical.set(self.thread.critical.get() - 1);
+        self.thread.deliver_if_due();
+        if let Some(mask) = self.mask {
+            set_mask(mask);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Waiting for one's operation to be performed: spinning briefly while that can help, then asleep.
+//!
+//! Spinning helps if another CPU is about to post within the time that falling asleep and being woken takes.
+//! Nobody can know, so each thread learns: its *patience* grows when a wait ends while it spins and halves when it
+//! ends in sleep, down to nothing; then one wait in [`PROBE_EVERY`] spins a little to see whether times have changed.
+//! A thread that may run on one CPU only never spins.
+//!
+//! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
+//! looks after 50 ms, then less and less often.
+
+use crate::engine::{Call, Inner};
+use crate::participant::status;
+use crate::sem::{Section, find_set};
+use crate::sweep;
+use crate::thread::Thread;
+use core::cell::Cell;
+use core::time::Duration;
+use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use unspin_sync::hint;
+use unspin_sys::futex::{self, Wake};
+use unspin_sys::{Errno, clock};
+
+/// Ticks that a new thread spins: some 10 us, twice what a futex round trip costs.
+pub(crate) const FIRST_PATIENCE: u64 = 25_000;
+const MOST_PATIENCE: u64 = 50_000;
+const LEAST_PATIENCE: u64 = 1_500;
+const PROBE_PATIENCE: u64 = 5_000;
+/// Waits without spinning before one spins again: bounds the cost of probing to some 2 us in 32 sleeps.
+const PROBE_EVERY: u32 = 32;
+const FIRST_PATROL_NS: u64 = 50_000_000;
+const LAST_PATROL_NS: u64 = 1_000_000_000;
+
+/// The wait that is under way, and how the last ones ended that a signal handler interrupted. Part of a thread's
+/// state.
+///
+/// A handler may use the thread's waiter record for a wait of its own, and it may never return to the wait that it
+/// interrupted. So a wait is known by a number, and the result is left under that number.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    last: Cell<u64>,
+    current: Cell<u64>,
+    ended: [Cell<(u64, u32)>; DEPTH],
+}
+
+/// Handlers within handlers whose waits' results are kept. A wait deeper down than that answers EINTR.
+const DEPTH: usize = 8;
+
+impl Waits {
+    /// Begins a wait and returns its number. Before the operation is queued.
+    pub fn begin(&self) -> u64 {
+        self.last.set(self.last.get() + 1);
+        self.current.set(self.last.get());
+        self.last.get()
+    }
+
+    fn is_current(&self, number: u64) -> bool {
+        self.current.get() == number
+    }
+
+    fn note_end(&self, end: u32) {
+        let number = self.current.replace(0);
+        self.ended[number as usize % DEPTH].set((number, end));
+    }
+
+    fn end_of(&self, number: u64) -> u32 {
+        match self.ended[number as usize % DEPTH].get() {
+            (noted, end) if noted == number => end,
+            _ => status::failed(Errno::EINTR.0),
+        }
+    }
+}
+
+/// What a status that ended a wait means to the caller.
+fn outcome(end: u32) -> Result<(), Errno> {
+    match end & 0xFF {
+        status::FAILED => Err(Errno((end >> 8) as i32)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` in
+/// nanoseconds of the monotonic clock.
+pub(crate) fn wait(
+    inner: &'static Inner,
+    thread: &Thread,
+    number: u64,
+    deadline: Option<u64>,
+) -> Result<(), Errno> {
+    let waiter = &thread.person().waiter;
+    spin(thread);
+    let mut patrol = FIRST_PATROL_NS;
+    loop {
+        if let Some(result) = ended(thread, number) {
+            return result;
+        }
+        // Release: partner of the Acquire in `Section::finish`. Relaxed on failure: the loop looks again.
+        let _ = waiter.status.compare_exchange(status::QUEUED, status::SLEEPING, Release, Relaxed);
+        let now = clock::monotonic_ns();
+        let left = deadline.map(|deadline| deadline.saturating_sub(now));
+        if left == Some(0) {
+            withdraw(inner, thread, Errno::EAGAIN);
+            continue;
+        }
+        let nap = Duration::from_nanos(left.map_or(patrol, |left| left.min(patrol)));
+        match futex::wait(crate::lock::futex_word(&waiter.status), status::SLEEPING, Some(nap)) {
+            Wake::Interrupted => withdraw(inner, thread, Errno::EINTR),
+            Wake::TimedOut => {
+                patrol = (patrol * 2).min(LAST_PATROL_NS);
+                look_around(inner, thread);
+            }
+            Wake::Woken => {}
+        }
+    }
+}
+
+fn ended(thread: &Thread, number: u64) -> Option<Result<(), Errno>> {
+    // Acquire: partner of the swap in `Section::finish`: what the granting process did before is visible.
+    let now = thread.person().waiter.status.load(Acquire);
+    // A handler may have ended the wait before this load, or between it and the next line.
+    if !thread.waits.is_current(number) {
+        return Some(outcome(thread.waits.end_of(number)));
+    }
+    if status::is_waiting(now) {
+        return None;
+    }
+    end(thread, now);
+    Some(outcome(now))
+}
+
+fn end(thread: &Thread, end: u32) {
+    thread.waits.note_end(end);
+    // Release: whoever finds the record idle finds that its thread is done with it. See `status`.
+    thread.person().waiter.status.store(status::IDLE, Release);
+}
+
+fn spin(thread: &Thread) {
+    let budget = budget(thread);
+    if budget == 0 {
+        return;
+    }
+    let waiter = &thread.person().waiter;
+    let start = clock::ticks();
+    loop {
+        // Relaxed: a peek; `ended` orders.
+        if !status::is_waiting(waiter.status.load(Relaxed)) {
+            thread.patience.set((thread.patience.get().max(PROBE_PATIENCE) * 2).min(MOST_PATIENCE));
+            return;
+        }
+        let now = clock::ticks();
+        // Relaxed: a sign of life with a date; see `Section::finish`.
+        waiter.beat.store(now, Relaxed);
+        if now.wrapping_sub(start) > budget {
+            let less = thread.patience.get() / 2;
+            thread.patience.set(if less < LEAST_PATIENCE { 0 } else { less });
+            return;
+        }
+        for _ in 0..4 {
+            hint::spin_loop();
+        }
+    }
+}
+
+fn budget(thread: &Thread) -> u64 {
+    if thread.cpus() < 2 {
+        return 0;
+    }
+    match thread.patience.get() {
+        0 if thread.unspun.get() < PROBE_EVERY => {
+            thread.unspun.set(thread.unspun.get() + 1);
+            0
+        }
+        0 => {
+            thread.unspun.set(0);
+            PROBE_PATIENCE
+        }
+        patience => patience,
+    }
+}
+
+/// Takes the thread's operation out of its queue, unless it has been performed or has failed already.
+#[cold]
+fn withdraw(inner: &'static Inner, thread: &Thread, why: Errno) {
+    with_own_set(inner, thread, |section| section.withdraw(why));
+}
+
+/// Runs `f` under the lock of the set that the thread waits for; not at all if its wait is over.
+fn with_own_set(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut Section<'_>)) {
+    let person = thread.person();
+    let Some(mut guard) = inner.guard_waiting(thread, Call::Wait, person) else { return };
+    f(guard.section());
+    guard.serve();
+}
+
+/// Ends a wait that a signal handler interrupted: before the handler runs if there is a trampoline, else when the
+/// thread calls the engine again (from the handler, or after a jump out of it), or ends.
+pub(crate) fn interrupt(thread: &Thread) {
+    if !thread.waits.is_current(0) {
+        withdraw(thread.inner(), thread, Errno::EINTR);
+        // Acquire: partner of the swap in `Section::finish`.
+        end(thread, thread.person().waiter.status.load(Acquire));
+    }
+}
+
+/// A sleeper's patrol: repairs the set if the owner of its lock is dead, and buries dead participants that
+/// somebody has come across.
+#[cold]
+fn look_around(inner: &'static Inner, thread: &Thread) {
+    let owner_is_dead = {
+        let _read = thread.read();
+        // Relaxed: the offset is this thread's own.
+        let set = find_set(&inner.arena, thread.person().waiter.set.load(Relaxed));
+        set.and_then(|set| inner.lock_of(set).owner()).is_some_and(|owner| inner.is_dead(owner))
+    };
+    if owner_is_dead {
+        with_own_set(inner, thread, |_| {});
+    }
+    sweep::sweep_condemned(inner, thread);
+}

@@ -1,0 +1,140 @@
+//! Running a program in a world of its own.
+
+use crate::{Outcome, World, preload};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// After this long a program is taken to hang. No test asserts a time: the longest takes seconds.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+
+/// A program about to run, with an arena that nobody else has.
+#[derive(Debug)]
+pub struct Run {
+    command: Command,
+    world: World,
+    preloads: Vec<OsString>,
+    input: Vec<u8>,
+    directory: tempfile::TempDir,
+}
+
+impl Run {
+    /// `program` in `world`.
+    pub fn new(program: impl AsRef<OsStr>, world: World) -> Run {
+        let mut command = Command::new(program);
+        // What the program prints must not depend on who runs the tests.
+        command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
+        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
+            command.env_remove(name);
+        }
+        Run { command, world, preloads: Vec::new(), input: Vec::new(), directory: scratch() }
+    }
+
+    /// Adds arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Run {
+        self.command.args(args);
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Sets the working directory.
+    pub fn current_dir(mut self, directory: &Path) -> Run {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Loads another library too, behind ours; in the bare world alone.
+    pub fn also_preload(mut self, library: &Path) -> Run {
+        self.preloads.push(library.into());
+        self
+    }
+
+    /// What the program reads from its standard input.
+    pub fn input(mut self, text: impl Into<Vec<u8>>) -> Run {
+        self.input = text.into();
+        self
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Panics
+    /// If the program does not start, or hangs; then it and its children are killed.
+    pub fn output(mut self) -> Outcome {
+        self.enter_world();
+        let path = |name: &str| self.directory.path().join(name);
+        std::fs::write(path("stdin"), &self.input).expect("the scratch directory takes a file");
+        let file = |name: &str| File::create(path(name)).expect("the scratch directory takes a file");
+        // Files, not pipes: a child that outlives the program must not keep us.
+        self.command
+            .stdin(Stdio::from(File::open(path("stdin")).expect("it was just written")))
+            .stdout(file("stdout"))
+            .stderr(file("stderr"))
+            .process_group(0);
+        let child = self.command.spawn().unwrap_or_else(|e| panic!("{:?} does not start: {e}", self.command));
+        let status = wait(child);
+        let read = |name: &str| {
+            String::from_utf8_lossy(&std::fs::read(path(name)).expect("it was made above")).into_owned()
+        };
+        let outcome = |status| Outcome { stdout: read("stdout"), stderr: read("stderr"), status };
+        match status {
+            Ok(status) => outcome(status),
+            Err(status) => panic!("{:?} hangs in world {}: {}", self.command, self.world, outcome(status)),
+        }
+    }
+
+    /// Sets what the test has not set itself.
+    fn enter_world(&mut self) {
+        let mut preloads = self.preloads.clone();
+        if let Some(engine) = self.world.engine() {
+            preloads.insert(0, preload().into());
+            let arena = self.directory.path().join("arena");
+            for (name, value) in [("UNSPIN_SYSV", engine.as_ref()), ("UNSPIN_ARENA", arena.as_os_str())] {
+                if !self.command.get_envs().any(|(set, to)| set == name && to.is_some()) {
+                    self.command.env(name, value);
+                }
+            }
+        }
+        if !preloads.is_empty() {
+            self.command.env("LD_PRELOAD", preloads.join(OsStr::new(":")));
+        }
+    }
+}
+
+/// The status, or as an error the status after the process group had to be killed.
+fn wait(mut child: Child) -> Result<ExitStatus, ExitStatus> {
+    let deadline = Instant::now() + HANGS_AFTER;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait().expect("the child is ours") {
+            return Ok(status);
+        }
+        if Instant::now() > deadline {
+            // SAFETY: the group was made for this child, which is not reaped yet, so the id is still its own.
+            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+            return Err(child.wait().expect("the child is ours"));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// A directory for one test, in memory where possible, since arenas are written all over. Deleted when dropped.
+pub fn scratch() -> tempfile::TempDir {
+    let builder = || {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("unspin-e2e-");
+        builder
+    };
+    builder()
+        .tempdir_in("/dev/shm")
+        .or_else(|_| builder().tempdir())
+        .unwrap_or_else(|e| panic!("no directory for temporary files: {e}; set TMPDIR"))
+}

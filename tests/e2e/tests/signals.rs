@@ -1,0 +1,23 @@
+//! Signal handlers of the program: the trampolines must not be noticed.
+
+use unspin_e2e::conforms;
+
+#[test]
+fn dispositions() {
+    conforms("dispositions", &[]);
+}
+
+#[test]
+fn delivery() {
+    conforms("delivery", &[]);
+}
+
+#[test]
+fn handlers_and_semop() {
+    conforms("handlers", &[]);
+}
+
+#[test]
+fn deaths() {
+    conforms("deaths", &[]);
+}
