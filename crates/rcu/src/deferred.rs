@@ -9,7 +9,7 @@
 use crate::work::{Garbage, WorkQueue};
 use crate::{Cookie, work::Attempt};
 use core::fmt;
-use unspin_sync::atomic::{AtomicU64, Ordering};
+use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 /// What has more bytes than this is freed by [`WorkQueue::work`]: a page, as in `ipc_alloc` of Linux 2.5.44,
 /// which took more than that from `vmalloc`.
@@ -86,8 +86,8 @@ pub struct Exclusive<'a, const N: usize, const W: usize> {
 }
 
 // All positions and entries are read and written under the owner's lock only, whose hand-over orders them; so
-// their loads are Relaxed. Stores are Release where a holder that is killed must have made the earlier ones:
-// a process is killed between two instructions, and only the compiler could have exchanged them.
+// their loads are Relaxed. Stores are Release where whoever takes the lock over from a killed holder must find
+// the earlier ones made.
 impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
     /// Has `item`, of `bytes` bytes, freed when `cookie` is over. The numbers are the owner's; items should be
     /// added in the order of their cookies, for the oldest is looked at first.
@@ -166,10 +166,10 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         // What was begun here is ended here. If the queue is full, nobody had time to work, and we do.
         let queued = garbage.bytes > LARGE && attempt == Attempt::First && self.hand_over(position, garbage);
         if !queued {
-            // Release: nothing in particular before; kept before what `free` does by the call's opacity to
-            // the compiler only if it is not inlined, hence the fence.
-            self.ring.begun.store(position + 1, Ordering::Release);
-            unspin_sync::atomic::compiler_fence(Ordering::SeqCst);
+            // Relaxed: under the lock. A killed process has made its stores in program order, so it is only
+            // the compiler that must not move this one past what `free` does.
+            self.ring.begun.store(position + 1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
             free(garbage, attempt);
         }
     }

@@ -97,7 +97,8 @@ impl<'a> Rcu<'a> {
 impl<'a, H: Host> Rcu<'a, H> {
     /// [`new`](Rcu::new) over another operating system.
     pub fn with_host(domain: &'a Domain, slots: &'a [Slot], host: H) -> Self {
-        // Relaxed: the number guards nothing, and whoever comes second finds it nonzero.
+        // Relaxed: the number guards nothing, and whoever comes second finds it nonzero. Looked at first,
+        // because even a failed exchange takes the line away from the readers.
         if domain.sequence.load(Ordering::Relaxed) == 0 {
             let _ = domain.sequence.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
         }

@@ -2,7 +2,7 @@
 
 use crate::fork::Birth;
 use crate::registry::{Full, Swept};
-use crate::slot::{Fences, Section};
+use crate::slot::{Fences, Section, Slot};
 use crate::{Host, Linux, Participant, Rcu};
 use core::cell::Cell;
 use core::fmt;
@@ -36,12 +36,12 @@ impl core::error::Error for JoinError {}
 /// [`read`](Reader::read) panics there; the child joins by itself.
 pub struct Reader<'a, H: Host = Linux> {
     rcu: Rcu<'a, H>,
+    slot: &'a Slot,
     participant: Participant,
     fences: Fences,
     birth: Birth,
-    /// Sections that are open, and what to leave the outermost with.
+    /// Guards that are alive. They may be dropped in any order, so the last one leaves, not the first.
     depth: Cell<usize>,
-    outermost: Cell<Option<Section>>,
     /// A thread's slot is written by that thread.
     here: PhantomData<*mut ()>,
 }
@@ -62,8 +62,8 @@ impl<'a> Rcu<'a> {
             .registry()
             .register(&Identity::current(), fences, &mut |_, _| Swept::Done)
             .map_err(JoinError::Full)?;
-        let (depth, outermost) = (Cell::new(0), Cell::new(None));
-        Ok(Reader { rcu: *self, participant, fences, birth, depth, outermost, here: PhantomData })
+        let slot = &self.registry().slots()[participant.index()];
+        Ok(Reader { rcu: *self, slot, participant, fences, birth, depth: Cell::new(0), here: PhantomData })
     }
 }
 
@@ -76,10 +76,10 @@ impl<'a, H: Host> Reader<'a, H> {
     pub fn read(&self) -> ReadGuard<'_, 'a, H> {
         if self.depth.get() == 0 {
             assert!(self.birth.is_here(), "this reader is the parent process's: call join() in the child");
-            let slot = &self.rcu.registry().slots()[self.participant.index()];
             // SAFETY: `join` registered the slot for this thread under its own identity and with these
             // fences; a `Reader` does not leave its thread; the line above says that this is no child.
-            self.outermost.set(Some(unsafe { slot.enter(self.rcu.domain(), self.fences) }));
+            let section = unsafe { self.slot.enter(self.rcu.domain(), self.fences) };
+            debug_assert_eq!(section, Section::OUTERMOST);
         }
         self.depth.set(self.depth.get() + 1);
         ReadGuard { reader: self }
@@ -95,16 +95,13 @@ impl<'a, H: Host> Reader<'a, H> {
         self.rcu
     }
 
+    #[inline]
     fn leave(&self) {
         self.depth.set(self.depth.get() - 1);
-        if self.depth.get() > 0 || !self.birth.is_here() {
-            return;
-        }
-        if let Some(section) = self.outermost.take() {
-            let slot = &self.rcu.registry().slots()[self.participant.index()];
+        if self.depth.get() == 0 && self.birth.is_here() {
             // SAFETY: `read` entered this section on this slot, in this process; the last guard is being
             // dropped, and what was found under the guards was borrowed from them.
-            unsafe { slot.leave(section) };
+            unsafe { self.slot.leave(Section::OUTERMOST) };
         }
     }
 }

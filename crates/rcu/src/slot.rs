@@ -20,6 +20,12 @@ pub enum Fences {
 #[must_use = "leave the section with it"]
 pub struct Section(u64);
 
+impl Section {
+    /// What the outermost section is left with.
+    #[cfg(not(loom))]
+    pub(crate) const OUTERMOST: Section = Section(0);
+}
+
 /// A slot of the registry. All zeroes: free.
 ///
 /// The read-side word has a cache line of its own, and so has the rest, which only registration and recovery

@@ -80,6 +80,16 @@ impl Child {
         }
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> libc::pid_t {
+        self.0
+    }
+
+    /// Says that the caller has reaped it.
+    pub fn reaped(self) {
+        core::mem::forget(self);
+    }
+
     /// Waits for the process to die by its own hand.
     pub fn settled(self) {
         assert!(libc::WIFSIGNALED(self.reap()), "the child was to kill itself");
