@@ -22,7 +22,7 @@ macro_rules! names {
 }
 
 names! {
-    E2BIG EACCES EAGAIN EBADF EBUSY EEXIST EFAULT EFBIG EIDRM EINTR EINVAL EIO ENOENT ENOEXEC ENOMEM
+    E2BIG EACCES EAGAIN EBADF EBUSY ECHILD EEXIST EFAULT EFBIG EIDRM EINTR EINVAL EIO ENOENT ENOEXEC ENOMEM
     ENOMSG ENOSPC ENOSYS ENOTDIR EPERM ERANGE ESRCH ETIMEDOUT EOPNOTSUPP EOVERFLOW
 }
 
@@ -42,3 +42,9 @@ impl fmt::Display for Errno {
 }
 
 impl std::error::Error for Errno {}
+
+impl From<Errno> for std::io::Error {
+    fn from(errno: Errno) -> std::io::Error {
+        std::io::Error::from_raw_os_error(errno.0)
+    }
+}

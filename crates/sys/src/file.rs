@@ -28,6 +28,15 @@ pub fn read_small<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Err
 
 /// The inode number behind a path.
 pub fn inode(path: &CStr) -> Option<u64> {
+    stat(path).map(|s| s.st_ino)
+}
+
+/// The number of links to what is behind a path.
+pub fn links(path: &CStr) -> Option<u64> {
+    stat(path).map(|s| s.st_nlink)
+}
+
+fn stat(path: &CStr) -> Option<libc::stat> {
     // SAFETY: a zeroed stat is a valid one; `path` is a C string; the kernel fills `stat`.
     unsafe {
         let mut stat: libc::stat = core::mem::zeroed();
@@ -36,6 +45,12 @@ pub fn inode(path: &CStr) -> Option<u64> {
             [libc::AT_FDCWD as usize, path.as_ptr() as usize, &raw mut stat as usize, 0],
         )
         .ok()?;
-        Some(stat.st_ino)
+        Some(stat)
     }
+}
+
+/// Whether a file has an extended attribute of this name, such as `security.capability`.
+pub fn has_attribute(path: &CStr, name: &CStr) -> bool {
+    // SAFETY: two C strings; length 0 asks for the size only.
+    unsafe { raw::call(libc::SYS_getxattr, [path.as_ptr() as usize, name.as_ptr() as usize, 0, 0]) }.is_ok()
 }

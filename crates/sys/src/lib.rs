@@ -4,9 +4,9 @@
 //! exports libc's `syscall()`, so a call through libc would come back to us; and libc's wrappers write
 //! `errno`, which a hook must leave as its caller had it. Every call answers with [`Errno`] instead.
 //!
-//! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`process`] (who is alive),
-//! [`clock`], [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and their C types),
-//! [`limits`] (the live `kernel.*` settings) and [`tls`] (initial-exec thread-local words).
+//! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`process`] (who is alive), [`child`]
+//! (processes of ours), [`clock`], [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
+//! their C types), [`limits`] (the live `kernel.*` settings) and [`tls`] (initial-exec thread-local words).
 #![warn(missing_docs)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -14,6 +14,7 @@ compile_error!(
     "unspin runs on Linux on x86-64: its system-call and thread-local layers are written for that ABI"
 );
 
+pub mod child;
 pub mod clock;
 pub mod creds;
 mod errno;

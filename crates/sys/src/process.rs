@@ -94,6 +94,19 @@ pub fn tid() -> u32 {
     unsafe { raw::syscall6(libc::SYS_gettid, [0; 6]) as u32 }
 }
 
+/// The parent of the calling process as it is now.
+pub fn parent() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { raw::syscall6(libc::SYS_getppid, [0; 6]) as u32 }
+}
+
+/// Threads of the calling process; 0 where `/proc` cannot be read.
+///
+/// The link count of `/proc/self/task` is two more than its directories, one for each thread.
+pub fn thread_count() -> u64 {
+    file::links(c"/proc/self/task").map_or(0, |n| n.saturating_sub(2))
+}
+
 /// Inode number of this process's pid namespace, 0 if unknown.
 pub fn pid_namespace() -> u64 {
     file::inode(c"/proc/self/ns/pid").unwrap_or(0)

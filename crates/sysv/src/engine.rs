@@ -154,6 +154,14 @@ impl Engine {
         }
     }
 
+    /// Threads that take part in the arena, the calling one among them.
+    pub fn participants(&self) -> Result<usize, Errno> {
+        let Some(inner) = self.inner else { return Ok(0) };
+        Thread::of(inner)?;
+        let registry = inner.rcu().registry();
+        Ok((0..registry.high()).filter(|&index| registry.participant(index).is_some()).count())
+    }
+
     /// Which one it is.
     pub fn kind(&self) -> Kind {
         self.inner.map_or(Kind::Kernel, |inner| inner.kind)

@@ -1,0 +1,82 @@
+//! Builds the preload library that the binary carries inside itself, and notes what the binary was built from.
+
+use sha2::{Digest, Sha256};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    let workspace = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..").canonicalize().unwrap();
+    rerun_if_sources_change(&workspace);
+    let library = build_preload(&workspace);
+    let bytes = std::fs::read(&library).unwrap_or_else(|e| panic!("{}: {e}", library.display()));
+    println!("cargo::rustc-env=UNSPIN_PRELOAD_FILE={}", library.display());
+    println!("cargo::rustc-env=UNSPIN_PRELOAD_HASH={}", hex(&Sha256::digest(&bytes)));
+    println!("cargo::rustc-env=UNSPIN_COMMIT={}", commit(&workspace));
+}
+
+/// The library consists of most crates of the workspace, so all of them count: the nested cargo knows better
+/// what is to be rebuilt, and does nothing in no time where nothing is.
+fn rerun_if_sources_change(workspace: &Path) {
+    for path in ["crates", "Cargo.toml", "Cargo.lock"] {
+        println!("cargo::rerun-if-changed={}", workspace.join(path).display());
+    }
+}
+
+/// A cargo inside cargo, because a dependency cannot be had as a cdylib on stable. It works in a target folder
+/// of its own, as the outer one holds the lock of its; and always in release, since an engine with debug
+/// assertions is not what anybody wants to measure.
+fn build_preload(workspace: &Path) -> PathBuf {
+    let target = PathBuf::from(env::var("OUT_DIR").unwrap()).join("preload");
+    let mut cargo = Command::new(env::var("CARGO").unwrap());
+    for (name, _) in env::vars_os() {
+        if leaks(&name.to_string_lossy()) {
+            cargo.env_remove(name);
+        }
+    }
+    let status = cargo
+        .args(["build", "--release", "--package", "unspin-preload", "--lib", "--target-dir"])
+        .arg(&target)
+        .current_dir(workspace)
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "none")
+        .status()
+        .expect("cargo can be started");
+    assert!(status.success(), "the preload library cannot be built: see above");
+    target.join("release/libunspin_preload.so")
+}
+
+/// What the outer cargo and its caller have set for the outer build: flags, wrappers (clippy's among them),
+/// features and profile. Where cargo finds its registry and whether it may use the network stays.
+fn leaks(name: &str) -> bool {
+    let kept = [
+        "CARGO",
+        "CARGO_HOME",
+        "CARGO_HTTP_",
+        "CARGO_NET_",
+        "CARGO_REGISTRY_",
+        "CARGO_REGISTRIES_",
+        "CARGO_SOURCE_",
+    ];
+    let dropped =
+        ["RUSTFLAGS", "RUSTDOCFLAGS", "RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "TARGET"];
+    let prefixed = |prefix: &&str| prefix.ends_with('_') && name.starts_with(*prefix) || *prefix == name;
+    let cargo = name.starts_with("CARGO_") && !kept.iter().any(prefixed);
+    cargo || dropped.contains(&name) || name.starts_with("CLIPPY_") || name.starts_with("__CARGO_")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// What `git describe` says, or "unknown" outside a repository.
+fn commit(workspace: &Path) -> String {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).current_dir(workspace).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let log = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]);
+    if let Some(log) = log.filter(|log| Path::new(log).exists()) {
+        println!("cargo::rerun-if-changed={log}");
+    }
+    git(&["describe", "--always", "--dirty", "--abbrev=12"]).unwrap_or_else(|| "unknown".into())
+}

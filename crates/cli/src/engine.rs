@@ -1,0 +1,21 @@
+//! The engines by name.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+pub use unspin_sysv::Kind as Engine;
+
+/// Parses an engine's name for clap, which lists the names in its help and in its complaint about any other.
+pub fn parser() -> impl TypedValueParser<Value = Engine> {
+    names(|_| true)
+}
+
+/// The same for the engines that `prove` judges: all but the control.
+pub fn judged_parser() -> impl TypedValueParser<Value = Engine> {
+    names(|engine| engine != Engine::Kernel)
+}
+
+fn names(offered: impl Fn(Engine) -> bool) -> impl TypedValueParser<Value = Engine> {
+    let offered: Vec<Engine> = Engine::ALL.into_iter().filter(|&e| offered(e)).collect();
+    PossibleValuesParser::new(offered.iter().map(|engine| engine.name()))
+        .map(|name| name.parse().expect("clap lets no other name through"))
+}

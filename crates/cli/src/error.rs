@@ -1,0 +1,55 @@
+//! What can go wrong that is not a defect of unspin, and the exit code for it.
+//!
+//! Each is one line on standard error that names the thing and says what to do.
+
+use std::fmt;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// An error that ends a command.
+#[derive(Debug)]
+pub enum Error {
+    /// The command line asks for something that does not exist or makes no sense.
+    Usage(String),
+    /// The benchmark gave no figures.
+    Benchmark(String),
+    /// Unspin could not do its own part: a cache folder, an arena, a system call.
+    Environment(String),
+    /// The program is there but cannot be executed, or cannot be reached by the preload library.
+    CannotRun(String),
+    /// There is no such program.
+    NotFound(String),
+}
+
+impl Error {
+    /// `what` failed for the file `path`.
+    pub fn at(path: &Path, what: &str, error: impl fmt::Display) -> Error {
+        Error::Environment(format!("{}: {what}: {error}", path.display()))
+    }
+
+    /// Documented with each command's `--help` and in docs/exit-codes.md.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Error::Benchmark(_) => 1,
+            Error::Usage(_) => 2,
+            // The three of env(1), timeout(1) and their kin.
+            Error::Environment(_) => 125,
+            Error::CannotRun(_) => 126,
+            Error::NotFound(_) => 127,
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Usage(text)
+            | Error::Benchmark(text)
+            | Error::Environment(text)
+            | Error::CannotRun(text)
+            | Error::NotFound(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,30 @@
+//! The `unspin` program: finds the lock your CPUs spin on, replaces it, and proves the difference.
+#![forbid(unsafe_code)]
+
+mod engine;
+mod environment;
+mod error;
+mod library;
+mod options;
+mod program;
+mod prove;
+mod reach;
+mod run;
+mod semopbench;
+mod stdout;
+
+use clap::Parser;
+use options::{Command, Options};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match Options::parse().command {
+        Command::Prove(options) => prove::run(&options),
+        Command::Run(options) => run::run(&options),
+        Command::Semopbench(options) => semopbench::run(&options),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("unspin: {error}");
+        error.exit_code()
+    })
+}

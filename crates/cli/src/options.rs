@@ -1,0 +1,184 @@
+//! The command line.
+
+use crate::engine::{self, Engine};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Finds the lock your CPUs spin on, replaces it, and proves the difference.
+///
+/// On any dynamically linked Linux program, with no source change and no recompile.
+#[derive(Parser, Debug)]
+#[command(name = "unspin", version, max_term_width = 100)]
+pub struct Options {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One variant for each command.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Prove(Prove),
+    Run(Run),
+    Semopbench(Semopbench),
+}
+
+const PROVE_EXIT_CODES: &str = "\
+Exit code:
+    0  at least one engine is proven faster (better) than the kernel
+    1  none is proven faster, and at least one is proven slower or collapsed
+    2  the command line is wrong
+    3  no difference is proven
+    4  the control failed, or every engine did
+  125  unspin itself failed
+  126  the program cannot be executed, or the preload library cannot reach it
+  127  there is no such program
+  130  interrupted; what was measured until then has been reported";
+
+/// Measure a program under several engines, and say what is proven
+///
+/// The program runs again and again, never twice at once, in rounds of random order, until the intervals are
+/// narrow or the time is spent: with the kernel's semaphores through the preload library (the control), the
+/// same once more (the noise), without the library, and with each engine. Its standard input is empty, its
+/// output is kept back. What it leaves behind is ended before the next run begins.
+#[derive(Args, Debug)]
+#[command(after_help = PROVE_EXIT_CODES)]
+pub struct Prove {
+    /// The engines to judge
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "global,rcu",
+          value_parser = engine::judged_parser())]
+    pub sysv: Vec<Engine>,
+
+    /// Exactly so many rounds, however long they take [default: as many as the time budget allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100_000))]
+    pub runs: Option<u32>,
+
+    /// What is compared: `wall-time`, `cpu-time`, or a figure in the program's output: a regular expression
+    /// whose group is the number, or which the number follows. The last match counts
+    /// [default: a workload's own figure, else wall-time]
+    #[arg(long, value_name = "REGEX")]
+    pub metric: Option<String>,
+
+    /// The figure named by --metric is the better the higher it is
+    #[arg(long, requires = "metric")]
+    pub higher_is_better: bool,
+
+    /// No round begins after this time, such as 90s or 5m
+    #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = duration)]
+    pub time_budget: Duration,
+
+    /// A run that takes longer is ended and has failed
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
+    pub time_limit: Duration,
+
+    /// Write everything, each run included, to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// The program and its arguments; or the name of a workload: semopbench
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// A time with a unit; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let parsed = seconds.or_else(|| humantime::parse_duration(text).ok());
+    parsed.filter(|d| !d.is_zero()).ok_or_else(|| "give a time such as 500ms, 90s or 5m".into())
+}
+
+const RUN_EXIT_CODES: &str = "\
+Exit code: the program's own, or
+    2  the command line is wrong
+  125  unspin itself failed
+  126  the program cannot be executed, or the preload library cannot reach it
+  127  there is no such program";
+
+/// Run a program with its System V semaphores served by another engine
+#[derive(Args, Debug)]
+#[command(after_help = RUN_EXIT_CODES)]
+pub struct Run {
+    /// The engine: `kernel` passes every call through, `global` has one lock for all sets, `rcu` one per set
+    #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
+    pub sysv: Engine,
+
+    /// The file that holds the sets, shared by all programs that name it [default: one per user and engine]
+    #[arg(long, value_name = "FILE")]
+    pub arena: Option<PathBuf>,
+
+    /// The program and its arguments; or the name of a workload: semopbench
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+const SEMOPBENCH_EXIT_CODES: &str = "\
+Exit code:
+    0  the token went round every ring as often as asked
+    1  a process ended early, a token was lost, or the system refused something
+    2  the command line is wrong, or asks for more than the kernel allows";
+
+/// Pass tokens round rings of processes, each asleep on its own System V semaphore
+///
+/// One process is forked for each semaphore and sleeps on it. The master posts the first of each group. Who
+/// wakes up resets its own semaphore, posts the next of its group, and waits on its own. It is an ordinary
+/// program that calls semop(2): an engine serves it only under `unspin run` or `unspin prove`.
+#[derive(Args, Debug)]
+#[command(after_help = SEMOPBENCH_EXIT_CODES)]
+pub struct Semopbench {
+    /// Groups: semaphore sets, each with a token of its own
+    #[arg(short, value_name = "GROUPS", default_value_t = 8)]
+    pub groups: usize,
+
+    /// Semaphores in each group, one process for each; with 1 a process posts to itself and never sleeps
+    #[arg(short, value_name = "SEMAPHORES", default_value_t = 16)]
+    pub semaphores: usize,
+
+    /// Repetitions: how many times the token goes round each group
+    #[arg(short = 'n', value_name = "REPETITIONS", default_value_t = 500)]
+    pub repetitions: u64,
+
+    /// Reset the kernel's profile counters before the test starts, as `readprofile -r` does
+    #[arg(short)]
+    pub reset: bool,
+
+    /// Say on standard error what happens
+    #[arg(short)]
+    pub debug: bool,
+
+    /// Report the time of each process
+    #[arg(short)]
+    pub verbose: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for bad in ["", "0", "-1", "soon", "1e300"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_programs_options_are_its_own() {
+        let parsed = Options::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
+        let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
+        assert_eq!((run.sysv, run.command.len()), (Engine::Rcu, 4));
+        let parsed = Options::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
+        let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
+        assert_eq!(run.command, ["-odd-name"]);
+    }
+}

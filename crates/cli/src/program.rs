@@ -1,0 +1,119 @@
+//! The program to run: what a command line names.
+
+use crate::error::Error;
+use crate::reach;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use unspin_sys::creds::Creds;
+
+/// The workloads that unspin has itself, by the name of their command.
+pub const WORKLOADS: [&str; 1] = ["semopbench"];
+
+/// A program that can be started.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The file.
+    pub path: PathBuf,
+    /// What it is called by: its `argv[0]`.
+    pub name: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// Finds the program that a command line names, and checks that the preload library can reach it. The name
+    /// of a workload means the workload; a program of that name is had by its path.
+    pub fn find(command: &[OsString]) -> Result<Program, Error> {
+        let (name, arguments) = command.split_first().expect("clap wants a command");
+        if is_workload(name) {
+            return Ok(Program { path: ourselves(), name: "unspin".into(), arguments: command.to_vec() });
+        }
+        let path = search(name, std::env::var_os("PATH"))?;
+        reach::check(&path, &Creds::current())?;
+        Ok(Program { path, name: name.clone(), arguments: arguments.to_vec() })
+    }
+
+    /// A command that starts it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg0(&self.name).args(&self.arguments);
+        command
+    }
+
+    /// The workload that it is, if it is one.
+    pub fn workload(&self) -> Option<&'static str> {
+        let first = self.arguments.first()?;
+        WORKLOADS.into_iter().find(|w| self.path == ourselves() && first == w)
+    }
+}
+
+fn is_workload(name: &OsStr) -> bool {
+    WORKLOADS.iter().any(|w| name == *w)
+}
+
+/// Our own file; through `/proc` if it has been replaced or removed since we were started.
+fn ourselves() -> PathBuf {
+    std::env::current_exe().ok().filter(|p| p.exists()).unwrap_or_else(|| "/proc/self/exe".into())
+}
+
+/// As execvp(3) does: a name with a slash is a path, any other is looked for in `PATH`.
+fn search(name: &OsStr, path: Option<OsString>) -> Result<PathBuf, Error> {
+    let shown = name.to_string_lossy();
+    if name.as_bytes().contains(&b'/') {
+        let file = PathBuf::from(name);
+        return match fs::metadata(&file) {
+            Ok(_) => Ok(file),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                Err(Error::NotFound(format!("{shown}: there is no such program")))
+            }
+            Err(e) => Err(Error::CannotRun(format!("{shown}: {e}"))),
+        };
+    }
+    let path = path.unwrap_or_else(|| "/bin:/usr/bin".into());
+    let files = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|f| f.is_file());
+    let mut unusable = None;
+    for file in files {
+        if reach::executable(&file) {
+            return Ok(file);
+        }
+        unusable.get_or_insert(file);
+    }
+    match unusable {
+        Some(file) => Ok(file), // What is wrong with it is found, and said, by `reach::check`.
+        None => Err(Error::NotFound(format!(
+            "{shown}: there is no such program in PATH (a file in this folder is ./{shown})"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    fn file(folder: &Path, name: &str, contents: &[u8], mode: u32) -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, contents).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    #[test]
+    fn programs_are_found_as_execvp_finds_them() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        file(a.path(), "tool", b"", 0o644);
+        let usable = file(b.path(), "tool", b"", 0o755);
+        let path = std::env::join_paths([a.path(), b.path()]).unwrap();
+        assert_eq!(search("tool".as_ref(), Some(path.clone())).unwrap(), usable);
+        let only_a = Some(a.path().as_os_str().to_owned());
+        assert_eq!(search("tool".as_ref(), only_a).unwrap(), a.path().join("tool"));
+        assert!(matches!(search("nothing".as_ref(), Some(path)), Err(Error::NotFound(_))));
+        assert!(matches!(search("/nothing/at/all".as_ref(), None), Err(Error::NotFound(_))));
+    }
+}

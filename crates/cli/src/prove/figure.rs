@@ -1,0 +1,153 @@
+//! What each run yields: a time, or a figure picked from the program's output.
+
+use crate::error::Error;
+use regex::Regex;
+use std::time::Duration;
+use unspin_stats::{Direction, Metric};
+use unspin_sys::child::Usage;
+
+/// Where the figure of a run comes from.
+#[derive(Debug)]
+pub struct Figure {
+    source: Source,
+    /// What it is called, and which way is better.
+    pub metric: Metric,
+}
+
+#[derive(Debug)]
+enum Source {
+    WallTime,
+    CpuTime,
+    Output(Regex),
+}
+
+/// Names on the command line that are no regular expressions.
+const WALL_TIME: &str = "wall-time";
+const CPU_TIME: &str = "cpu-time";
+
+/// A number as programs print it; with commas only where they separate thousands.
+const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
+
+/// The figures that the workloads print about themselves: name of the workload, expression, unit.
+const WORKLOAD_FIGURES: [(&str, &str, &str); 1] = [("semopbench", "seconds per repetition", "s")];
+
+impl Figure {
+    /// What `--metric` asks for. Without it a workload's own figure is taken, and wall time for all others.
+    pub fn new(
+        wanted: Option<&str>,
+        direction: Direction,
+        workload: Option<&'static str>,
+    ) -> Result<Figure, Error> {
+        let own = WORKLOAD_FIGURES.into_iter().find(|(name, ..)| workload == Some(*name));
+        let (source, metric) = match (wanted, own) {
+            (Some(CPU_TIME), _) => (Source::CpuTime, Metric::cpu_time()),
+            (Some(WALL_TIME), _) | (None, None) => (Source::WallTime, Metric::wall_time()),
+            (Some(expression), _) => {
+                let name = expression.to_owned();
+                (Source::Output(compile(expression)?), Metric::custom(name, "", direction))
+            }
+            (None, Some((_, expression, unit))) => {
+                // A time, so the sentences may say "as fast as".
+                let metric = Metric { name: expression.into(), unit: unit.into(), ..Metric::wall_time() };
+                (Source::Output(compile(expression)?), metric)
+            }
+        };
+        if direction == Direction::HigherIsBetter && !matches!(source, Source::Output(_)) {
+            return Err(Error::Usage(
+                "--higher-is-better speaks of a figure in the program's output: name it with --metric".into(),
+            ));
+        }
+        Ok(Figure { source, metric })
+    }
+
+    /// The figure of a run that ended well; or, in one line, why there is none.
+    pub fn of(&self, elapsed: Duration, usage: &Usage, output: &str) -> Result<f64, String> {
+        match &self.source {
+            Source::WallTime => Ok(elapsed.as_secs_f64()),
+            Source::CpuTime => Ok(usage.cpu_s()),
+            Source::Output(expression) => pick(expression, output)
+                .ok_or_else(|| format!("no number for --metric '{}' in its output", self.metric.name)),
+        }
+    }
+}
+
+/// The expression itself if it marks the number by a group; with a number after it if not.
+fn compile(expression: &str) -> Result<Regex, Error> {
+    let parse = |e: &str| {
+        Regex::new(e).map_err(|error| Error::Usage(format!("--metric '{expression}': {}", last_line(&error))))
+    };
+    let regex = parse(expression)?;
+    if regex.captures_len() > 1 { Ok(regex) } else { parse(&format!(r"(?:{expression})[^\d\n]*?{NUMBER}")) }
+}
+
+/// The parser's own message has a drawing of the expression above it.
+fn last_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+/// The last number wins: programs print progress first and results at the end.
+fn pick(expression: &Regex, output: &str) -> Option<f64> {
+    let last = expression.captures_iter(output).last()?;
+    let text = last.iter().skip(1).flatten().next()?.as_str();
+    text.replace(',', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(wanted: &str) -> Figure {
+        Figure::new(Some(wanted), Direction::HigherIsBetter, None).unwrap()
+    }
+
+    fn of(wanted: &str, output: &str) -> Result<f64, String> {
+        figure(wanted).of(Duration::ZERO, &Usage::default(), output)
+    }
+
+    #[test]
+    fn a_number_is_found_behind_the_expression() {
+        assert_eq!(of("tps", "1 tps: 7\n2 tps = 12.5 (best)\n"), Ok(12.5));
+        assert_eq!(of("rate", "rate: 1,234,567.5/s"), Ok(1_234_567.5));
+        assert_eq!(of("seconds per repetition", "seconds per repetition: 0.000011748"), Ok(0.000011748));
+        assert_eq!(of("x", "x 1.5e-3"), Ok(0.0015));
+        assert_eq!(of("x", "x -3"), Ok(-3.0));
+        assert_eq!(of("a|b", "b: 4"), Ok(4.0));
+        assert_eq!(of("x", "x: 7."), Ok(7.0));
+        assert_eq!(of("x", "x: 10"), Ok(10.0));
+        assert_eq!(of("x", "x: 1,234"), Ok(1234.0));
+        assert_eq!(of("x", "x = .5"), Ok(0.5));
+    }
+
+    #[test]
+    fn a_group_marks_the_number() {
+        assert_eq!(of(r"(\d+) of \d+ done", "3 of 9 done, 8 of 9 done"), Ok(8.0));
+        assert_eq!(of(r"(?:a (\d+)|b (\d+))", "b 5"), Ok(5.0));
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let reason = of("tps", "nothing here").unwrap_err();
+        assert!(reason.contains("--metric 'tps'"), "{reason}");
+        assert!(of("tps", "tps: none\n12").is_err(), "a number in another line is another number");
+    }
+
+    #[test]
+    fn bad_expressions_are_usage_errors() {
+        let error = Figure::new(Some("(a"), Direction::LowerIsBetter, None).unwrap_err();
+        assert!(
+            matches!(&error, Error::Usage(text) if text.contains("--metric '(a'") && !text.contains('\n'))
+        );
+        assert!(Figure::new(None, Direction::HigherIsBetter, None).is_err());
+    }
+
+    #[test]
+    fn workloads_have_figures_of_their_own() {
+        let default = |workload| Figure::new(None, Direction::LowerIsBetter, workload).unwrap().metric.name;
+        assert_eq!(default(Some("semopbench")), "seconds per repetition");
+        assert_eq!(default(None), "wall time");
+        let cpu = Figure::new(Some("cpu-time"), Direction::LowerIsBetter, Some("semopbench")).unwrap();
+        let usage = Usage { user_us: 1_000_000, system_us: 500_000, ..Usage::default() };
+        assert_eq!(cpu.of(Duration::ZERO, &usage, ""), Ok(1.5));
+    }
+}

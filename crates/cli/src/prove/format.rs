@@ -1,0 +1,132 @@
+//! Numbers and paragraphs as text.
+
+/// Columns that the output keeps to.
+pub const WIDTH: usize = 100;
+
+/// The unit in which the values of one column are shown, so that they can be compared by eye.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    factor: f64,
+    /// What a shown value is in.
+    pub unit: String,
+}
+
+impl Scale {
+    /// A scale for values about as large as `typical`. Seconds are shown as ms, us or ns where they are short.
+    pub fn new(typical: f64, unit: &str) -> Scale {
+        const SECONDS: [(f64, f64, &str); 4] =
+            [(1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "us"), (0.0, 1e9, "ns")];
+        if unit != "s" {
+            return Scale { factor: 1.0, unit: unit.to_owned() };
+        }
+        let (_, factor, unit) =
+            SECONDS.into_iter().find(|(least, ..)| typical >= *least).unwrap_or((1.0, 1.0, "s"));
+        Scale { factor, unit: unit.to_owned() }
+    }
+
+    /// The number alone.
+    pub fn show(&self, value: f64) -> String {
+        significant(value * self.factor)
+    }
+
+    /// A mean and its standard deviation, to the same digit.
+    pub fn show_with_deviation(&self, mean: f64, deviation: f64) -> String {
+        let mean = self.show(mean);
+        let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        if mean.contains('e') {
+            return format!("{mean} ± {}", self.show(deviation));
+        }
+        format!("{mean} ± {:.decimals$}", deviation * self.factor)
+    }
+}
+
+/// Four significant digits; all digits before the point; an exponent where that would take too many.
+pub fn significant(x: f64) -> String {
+    if x == 0.0 {
+        return "0".into();
+    }
+    let exponent = x.abs().log10().floor();
+    if !(-4.0..9.0).contains(&exponent) {
+        return format!("{x:.3e}");
+    }
+    let decimals = (3.0 - exponent).clamp(0.0, 7.0) as usize;
+    format!("{x:.decimals$}")
+}
+
+/// A p value.
+pub fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "<0.0001".into(),
+        p if p < 0.01 => format!("{p:.4}"),
+        p => format!("{p:.3}"),
+    }
+}
+
+/// A count, thousands as k, millions as M.
+pub fn count(n: f64) -> String {
+    match n {
+        n if n < 1e4 => format!("{n:.0}"),
+        n if n < 1e7 => format!("{:.0}k", n / 1e3),
+        n => format!("{:.0}M", n / 1e6),
+    }
+}
+
+/// A paragraph within [`WIDTH`], each of its lines indented by `indent`, those after the first by two more.
+pub fn paragraph(text: &str, indent: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let margin = if lines.len() == 1 { indent } else { indent + 2 };
+        let line = lines.last_mut().expect("there is a line");
+        let fits = margin + line.chars().count() + 1 + word.chars().count() <= WIDTH;
+        match (line.is_empty(), fits) {
+            (true, _) => line.push_str(word),
+            (false, true) => *line = format!("{line} {word}"),
+            (false, false) => lines.push(word.to_owned()),
+        }
+    }
+    let indented = lines.iter().enumerate().map(|(i, line)| {
+        let margin = if i == 0 { indent } else { indent + 2 };
+        format!("{:margin$}{line}\n", "")
+    });
+    indented.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_get_the_unit_they_need() {
+        let scale = Scale::new(0.000_246, "s");
+        assert_eq!((scale.show(0.000_246_13), scale.unit.as_str()), ("246.1".into(), "us"));
+        assert_eq!(Scale::new(12.0, "s").show(12.3456), "12.35");
+        assert_eq!(Scale::new(12.0, "s").show_with_deviation(12.3456, 1.0), "12.35 ± 1.00");
+        assert_eq!(Scale::new(1e12, "").show_with_deviation(1e12, 1e10), "1.000e12 ± 1.000e10");
+        assert_eq!(Scale::new(5e-9, "s").unit, "ns");
+        assert_eq!(Scale::new(0.001, "TPS"), Scale { factor: 1.0, unit: "TPS".into() });
+    }
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        assert_eq!(significant(85.0), "85.00");
+        assert_eq!(significant(123_456.7), "123457");
+        assert_eq!(significant(0.001_234_5), "0.001234");
+        assert_eq!(significant(1.5e-9), "1.500e-9");
+        assert_eq!(significant(0.0), "0");
+        assert_eq!(p_value(0.000_01), "<0.0001");
+        assert_eq!(p_value(0.031_25), "0.031");
+        assert_eq!(
+            (count(9_999.0), count(64_123.0), count(2e7)),
+            ("9999".into(), "64k".into(), "20M".into())
+        );
+    }
+
+    #[test]
+    fn paragraphs_stay_within_the_width() {
+        let text = paragraph(&"word ".repeat(60), 2);
+        assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
+        assert!(text.lines().next().unwrap().starts_with("  word"));
+        assert!(text.lines().nth(1).unwrap().starts_with("    word"));
+        assert_eq!(text.split_whitespace().count(), 60);
+    }
+}

@@ -1,0 +1,78 @@
+//! The report as JSON, under a schema that has a version.
+
+use super::conditions::Disturbance;
+use super::locks::Locks;
+use super::machine::{Build, Machine};
+use super::report::{CpuShares, Report};
+use super::sitting::Entry;
+use crate::error::Error;
+use serde::Serialize;
+use std::path::Path;
+use unspin_stats::{Analysis, Comparison, Conclusion};
+
+/// The number behind the slash is raised when a field changes its meaning or goes; new fields may come.
+const SCHEMA: &str = "unspin.prove/1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    unspin: Build,
+    machine: &'a Machine,
+    command: &'a [String],
+    conclusion: Conclusion,
+    interrupted: bool,
+    aborted: Option<String>,
+    rounds: u32,
+    elapsed_s: f64,
+    candidates: Vec<Participant<'a>>,
+    disturbance: &'a Disturbance,
+    analysis: &'a Analysis,
+    no_preload: Option<&'a Comparison>,
+    rcu_against_global: Option<&'a Comparison>,
+    locks: &'a Locks,
+    runs: &'a [Entry],
+}
+
+#[derive(Serialize)]
+struct Participant<'a> {
+    name: &'a str,
+    engine: Option<&'static str>,
+    cpu: CpuShares,
+}
+
+/// Finds out before anything is measured whether the file can be written. What it holds stays until then.
+pub fn try_file(file: &Path) -> Result<(), Error> {
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.map(drop).map_err(|e| Error::Usage(format!("--json {}: {e}", file.display())))
+}
+
+/// Writes everything that is known about the proof, every run included.
+pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
+    let candidates = report.contestants.iter().zip(&report.cpu).map(|(contestant, &cpu)| Participant {
+        name: contestant.name(),
+        engine: contestant.engine.map(|e| e.name()),
+        cpu,
+    });
+    let document = Document {
+        schema: SCHEMA,
+        unspin: report.build,
+        machine: &report.machine,
+        command: &report.command,
+        conclusion: report.conclusion(),
+        interrupted: report.interrupted,
+        aborted: report.sitting.aborted.as_ref().map(ToString::to_string),
+        rounds: report.sitting.rounds,
+        elapsed_s: report.sitting.elapsed.as_secs_f64(),
+        candidates: candidates.collect(),
+        disturbance: &report.sitting.disturbance,
+        analysis: &report.sitting.analysis,
+        no_preload: report.sitting.bare.as_ref(),
+        rcu_against_global: report.reports_figure.as_ref(),
+        locks: &report.locks,
+        runs: &report.sitting.entries,
+    };
+    let mut text = serde_json::to_string_pretty(&document)
+        .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
+    text.push('\n');
+    std::fs::write(file, text).map_err(|e| Error::at(file, "the result cannot be written here", e))
+}

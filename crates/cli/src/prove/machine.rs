@@ -1,0 +1,62 @@
+//! Where and with what a figure was measured: a number without this is none.
+
+use serde::Serialize;
+use std::fs;
+use unspin_sys::sched;
+
+/// The machine, and who measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// CPUs that programs may use.
+    pub cpus: usize,
+    /// What the processor calls itself.
+    pub processor: String,
+    /// The kernel's release, as `uname -r` prints it.
+    pub kernel: String,
+    /// Host name.
+    pub host: String,
+}
+
+impl Machine {
+    /// This machine.
+    pub fn this() -> Machine {
+        let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        Machine {
+            cpus: sched::affinity_count(),
+            processor: processor(&line("/proc/cpuinfo")),
+            kernel: line("/proc/sys/kernel/osrelease"),
+            host: line("/proc/sys/kernel/hostname"),
+        }
+    }
+}
+
+fn processor(cpuinfo: &str) -> String {
+    let line = cpuinfo.lines().find(|l| l.starts_with("model name"));
+    line.and_then(|l| l.split_once(':')).map_or("unknown processor", |(_, name)| name.trim()).to_owned()
+}
+
+/// Which unspin measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Build {
+    /// Version of the package.
+    pub version: &'static str,
+    /// What `git describe --always --dirty` said when it was built.
+    pub commit: &'static str,
+}
+
+impl Build {
+    /// This binary.
+    pub const THIS: Build = Build { version: env!("CARGO_PKG_VERSION"), commit: env!("UNSPIN_COMMIT") };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_has_a_name_or_none() {
+        assert_eq!(processor("processor\t: 0\nmodel name\t: Fast  CPU\n"), "Fast  CPU");
+        assert_eq!(processor(""), "unknown processor");
+        assert!(!Machine::this().kernel.is_empty());
+    }
+}

@@ -1,0 +1,145 @@
+//! Everything that a proof is made of, before it is printed or written.
+
+use super::contestant::Contestant;
+use super::interrupt::Interrupt;
+use super::locks::Locks;
+use super::machine::{Build, Machine};
+use super::runner::Trial;
+use super::sitting::{Sitting, was_interrupted};
+use crate::engine::Engine;
+use serde::Serialize;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use unspin_stats::{Analysis, Comparison, Conclusion, Experiment};
+
+/// The whole result of `unspin prove`.
+#[derive(Debug)]
+pub struct Report {
+    /// The command that was measured, as it was given.
+    pub command: Vec<String>,
+    /// Where.
+    pub machine: Machine,
+    /// With what.
+    pub build: Build,
+    /// Under which engines.
+    pub contestants: Vec<Contestant>,
+    /// The runs and what they mean.
+    pub sitting: Sitting,
+    /// The engine `rcu` against the engine `global`: the figure of the reports, which compared two kernels.
+    pub reports_figure: Option<Comparison>,
+    /// Where the CPUs went, contestant by contestant.
+    pub cpu: Vec<CpuShares>,
+    /// What happened to the engines' locks.
+    pub locks: Locks,
+    /// Whether ^C ended the sitting.
+    pub interrupted: bool,
+}
+
+/// Means over the measured runs of one contestant that ended well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CpuShares {
+    /// Percent of wall time × CPUs spent in user mode.
+    pub user_percent: f64,
+    /// Percent of wall time × CPUs spent in the kernel.
+    pub system_percent: f64,
+    /// What is left: idle, or other programs'.
+    pub idle_percent: f64,
+    /// CPU seconds for a run.
+    pub cpu_s: f64,
+    /// Wall seconds for a run.
+    pub wall_s: f64,
+    /// Context switches for a run, because a process waited.
+    pub voluntary_switches: f64,
+    /// Context switches for a run, because a process was made to.
+    pub involuntary_switches: f64,
+}
+
+impl Report {
+    /// Sums up a sitting.
+    pub fn new(
+        command: &[OsString],
+        contestants: Vec<Contestant>,
+        sitting: Sitting,
+        locks: Locks,
+        interrupt: &Interrupt,
+    ) -> Report {
+        let machine = Machine::this();
+        let shares = |candidate| CpuShares::of(sitting.trials(candidate), machine.cpus);
+        Report {
+            command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            build: Build::THIS,
+            cpu: (0..contestants.len()).map(shares).collect(),
+            reports_figure: against_global(&contestants, &sitting),
+            interrupted: was_interrupted(interrupt, &sitting.analysis),
+            machine,
+            contestants,
+            sitting,
+            locks,
+        }
+    }
+
+    /// The comparison of each contestant but the control.
+    pub fn comparison(&self, contestant: &Contestant) -> Option<&Comparison> {
+        let all = self.sitting.analysis.comparisons.iter().chain(&self.sitting.bare);
+        all.into_iter().find(|c| c.name == contestant.name())
+    }
+
+    /// The verdict on the engines.
+    pub fn conclusion(&self) -> Conclusion {
+        self.sitting.analysis.conclusion()
+    }
+
+    /// See docs/exit-codes.md.
+    pub fn exit_code(&self) -> ExitCode {
+        if self.interrupted {
+            return ExitCode::from(130);
+        }
+        if let Some(error) = &self.sitting.aborted {
+            return error.exit_code();
+        }
+        ExitCode::from(match self.conclusion() {
+            Conclusion::Faster => 0,
+            Conclusion::Slower => 1,
+            Conclusion::NothingProven => 3,
+            Conclusion::Failed => 4,
+        })
+    }
+}
+
+/// The same runs, with `global` as the control and `rcu` as the only candidate.
+fn against_global(contestants: &[Contestant], sitting: &Sitting) -> Option<Comparison> {
+    let samples = |engine| {
+        let index = contestants.iter().position(|c| c.is_judged() && c.engine == Some(engine))?;
+        Some(sitting.experiment.samples[index].clone())
+    };
+    let (mut global, rcu) = (samples(Engine::Global)?, samples(Engine::Rcu)?);
+    if global.failures().0 > 0 || global.collapsed_at().is_some() {
+        return None;
+    }
+    global.candidate.role = unspin_stats::Role::Control;
+    let experiment = Experiment { samples: vec![global, rcu], ..sitting.experiment.clone() };
+    Analysis::of(&experiment, &sitting.analysis.settings).comparisons.pop()
+}
+
+impl CpuShares {
+    fn of<'a>(trials: impl Iterator<Item = &'a Trial> + Clone, cpus: usize) -> CpuShares {
+        let ended_well = trials.filter(|t| t.value.is_ok());
+        let runs = ended_well.clone().count() as f64;
+        if runs == 0.0 {
+            return CpuShares::default();
+        }
+        let sum = |figure: &dyn Fn(&Trial) -> f64| ended_well.clone().map(figure).sum::<f64>();
+        let wall = sum(&|t| t.elapsed_s);
+        let percent = |part: f64| 100.0 * part / (wall * cpus as f64);
+        let (user_percent, system_percent) = (percent(sum(&|t| t.user_s)), percent(sum(&|t| t.system_s)));
+        CpuShares {
+            user_percent,
+            system_percent,
+            idle_percent: (100.0 - user_percent - system_percent).max(0.0),
+            cpu_s: sum(&Trial::cpu_s) / runs,
+            wall_s: wall / runs,
+            voluntary_switches: sum(&|t| t.voluntary_switches as f64) / runs,
+            involuntary_switches: sum(&|t| t.involuntary_switches as f64) / runs,
+        }
+    }
+}

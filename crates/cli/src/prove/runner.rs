@@ -1,0 +1,273 @@
+//! One run of the program: started, waited for or ended, and what it used.
+
+use super::conditions::{CpuTime, Disturbance, kernel_sets};
+use super::contestant::Contestant;
+use super::figure::Figure;
+use super::interrupt::Interrupt;
+use super::output::Output;
+use super::remains;
+use super::scratch::Scratch;
+use crate::environment::{self, Environment};
+use crate::error::Error;
+use crate::program::Program;
+use serde::{Serialize, Serializer};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use unspin_stats::Outcome;
+use unspin_sys::child::{self, End, Ended, Signal, Usage};
+use unspin_sys::creds::Creds;
+
+/// Starts the program again and again, once at a time.
+pub struct Runner<'a> {
+    /// What is run.
+    pub program: &'a Program,
+    /// What each run yields.
+    pub figure: &'a Figure,
+    /// Set by ^C.
+    pub interrupt: &'a Interrupt,
+    library: PathBuf,
+    scratch: Scratch,
+    uid: u32,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "end")]
+pub enum Ending {
+    /// The program returned.
+    Exited {
+        /// Its exit code.
+        code: i32,
+    },
+    /// A signal killed it.
+    Killed {
+        /// The signal.
+        signal: i32,
+    },
+    /// It was ended at its time limit.
+    TimedOut {
+        /// The limit, in seconds.
+        limit_s: f64,
+    },
+}
+
+/// Everything that is known about one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    /// Wall time in seconds, from before it was started until it had ended.
+    pub elapsed_s: f64,
+    /// CPU time in user mode, in seconds, with its children.
+    pub user_s: f64,
+    /// CPU time in the kernel, in seconds, with its children.
+    pub system_s: f64,
+    /// Context switches because a process waited.
+    pub voluntary_switches: u64,
+    /// Context switches because a process was made to.
+    pub involuntary_switches: u64,
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// The figure, or why there is none.
+    #[serde(flatten, serialize_with = "value_or_failure")]
+    pub value: Result<f64, String>,
+    /// What disturbed it.
+    pub disturbance: Disturbance,
+    /// Processes that it left behind, which were ended.
+    pub left_processes: u32,
+    /// Kernel semaphore sets that appeared during a run that failed, and are still there.
+    pub left_sets: Vec<i32>,
+    /// The end of its output, if it did not end well.
+    pub output_tail: String,
+}
+
+/// When a run is ended, and what that means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// A candidate that needs longer than this has collapsed.
+    Collapse(Duration),
+    /// A run that needs longer than this has failed: nobody waits for it.
+    Patience(Duration),
+}
+
+impl Limit {
+    fn after(self) -> Duration {
+        match self {
+            Limit::Collapse(limit) | Limit::Patience(limit) => limit,
+        }
+    }
+}
+
+/// How long a program may take to end once it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a wait lasts before ^C is looked for again, should the signal not have cut it short. The progress bar
+/// moves as often: seldom enough that nobody finds it in a measurement.
+const SLICE: Duration = Duration::from_millis(500);
+
+impl<'a> Runner<'a> {
+    /// Makes the folder for arenas and recordings; it goes when the runner goes.
+    pub fn new(
+        program: &'a Program,
+        figure: &'a Figure,
+        interrupt: &'a Interrupt,
+        library: PathBuf,
+    ) -> Result<Runner<'a>, Error> {
+        child::adopt_orphans().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
+        let uid = Creds::current().uid;
+        let scratch = Scratch::new(uid)?;
+        Ok(Runner { program, figure, interrupt, library, scratch, uid })
+    }
+
+    /// A file name in the runner's folder.
+    pub fn scratch(&self, name: &str) -> PathBuf {
+        self.scratch.file(name)
+    }
+
+    /// Runs the program once, with a fresh arena. Answers `None` if ^C ended it. While it runs, `waiting` is
+    /// called some times a second.
+    pub fn run(
+        &self,
+        contestant: &Contestant,
+        limit: Limit,
+        recording: Option<&Path>,
+        waiting: &dyn Fn(),
+    ) -> Result<Option<Trial>, Error> {
+        let mut output = Output::new()?;
+        let arena = self.scratch("arena");
+        let mut command = self.program.command();
+        command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
+        match contestant.engine {
+            Some(engine) => {
+                Environment { library: &self.library, engine, arena: Some(&arena), recording }
+                    .apply(&mut command);
+            }
+            None => environment::clear(&mut command),
+        }
+        let sets_before = kernel_sets(self.uid);
+        let cpu_before = CpuTime::since_boot();
+        let started = Instant::now();
+        let process = child::tie_to_us(&mut command)
+            .spawn()
+            .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
+        let waited = self.wait(process.id(), started, limit, waiting)?;
+        let elapsed = started.elapsed();
+        let returned = matches!(waited, Waited::Ended(_, Ending::Exited { .. }));
+        let patience = if returned { remains::AFTER_RETURN } else { remains::AFTER_DEATH };
+        let remains = remains::clear(process.id(), patience);
+        let cpu_after = CpuTime::since_boot();
+        // The next run gets a new one; an arena that a killed program left in whatever state goes with it.
+        let _ = fs::remove_file(&arena);
+        let Waited::Ended(ended, ending) = waited else { return Ok(None) };
+        let mut usage = ended.usage;
+        usage += remains.usage;
+        let value = self.value(ending, elapsed, &usage, &mut output);
+        let (failed, uid) = (value.is_err(), self.uid);
+        Ok(Some(Trial {
+            elapsed_s: elapsed.as_secs_f64(),
+            user_s: usage.user_us as f64 / 1e6,
+            system_s: usage.system_us as f64 / 1e6,
+            voluntary_switches: usage.voluntary,
+            involuntary_switches: usage.involuntary,
+            ending,
+            value,
+            disturbance: Disturbance::between(&cpu_before, &cpu_after, usage.cpu_s()),
+            left_processes: remains.processes,
+            left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
+            output_tail: if failed { output.tail() } else { String::new() },
+        }))
+    }
+
+    /// Waits until the program has ended, its time is up, or ^C: then it is ended, with its process group.
+    fn wait(&self, pid: u32, started: Instant, limit: Limit, waiting: &dyn Fn()) -> Result<Waited, Error> {
+        let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
+        let limit = limit.after();
+        loop {
+            let left = limit.saturating_sub(started.elapsed());
+            if let Some(ended) = child::wait_for(pid, left.min(SLICE)).map_err(system)? {
+                let ending = match ended.end {
+                    End::Exited(code) => Ending::Exited { code },
+                    End::Killed(signal) => Ending::Killed { signal },
+                };
+                return Ok(Waited::Ended(ended, ending));
+            }
+            waiting();
+            if self.interrupt.came() {
+                stop(pid).map_err(system)?;
+                return Ok(Waited::Interrupted);
+            }
+            if started.elapsed() >= limit {
+                let ended = stop(pid).map_err(system)?;
+                return Ok(Waited::Ended(ended, Ending::TimedOut { limit_s: limit.as_secs_f64() }));
+            }
+        }
+    }
+
+    fn value(
+        &self,
+        ending: Ending,
+        elapsed: Duration,
+        usage: &Usage,
+        output: &mut Output,
+    ) -> Result<f64, String> {
+        match ending {
+            Ending::Exited { code: 0 } => self.figure.of(elapsed, usage, &output.text()),
+            Ending::Exited { code } => Err(format!("it ended with exit code {code}")),
+            Ending::Killed { signal } => Err(format!("signal {signal} killed it")),
+            Ending::TimedOut { limit_s } => Err(format!("it was still running after {limit_s:.1} s")),
+        }
+    }
+}
+
+enum Waited {
+    Ended(Ended, Ending),
+    Interrupted,
+}
+
+/// Asks the process group to end, and makes it end.
+fn stop(pid: u32) -> Result<Ended, unspin_sys::Errno> {
+    // The leader has not been waited for, so the group is still its own.
+    let _ = child::signal_group(pid, Signal::Terminate);
+    let asked = Instant::now();
+    while asked.elapsed() < GRACE {
+        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(asked.elapsed()))? {
+            return Ok(ended);
+        }
+    }
+    let _ = child::signal_group(pid, Signal::Kill);
+    loop {
+        if let Some(ended) = child::wait_for(pid, SLICE)? {
+            return Ok(ended);
+        }
+    }
+}
+
+fn new_sets(before: &[i32], uid: u32) -> Vec<i32> {
+    kernel_sets(uid).into_iter().filter(|id| !before.contains(id)).collect()
+}
+
+impl Trial {
+    /// As the statistics want it.
+    pub fn outcome(&self, limit: Limit) -> Outcome {
+        match (&self.value, self.ending, limit) {
+            (Ok(value), ..) => Outcome::measured(*value),
+            (Err(_), Ending::TimedOut { limit_s }, Limit::Collapse(_)) => Outcome::Collapsed { limit_s },
+            (Err(reason), ..) => Outcome::Failed { reason: reason.clone() },
+        }
+    }
+
+    /// CPU time in seconds.
+    pub fn cpu_s(&self) -> f64 {
+        self.user_s + self.system_s
+    }
+}
+
+fn value_or_failure<S: Serializer>(value: &Result<f64, String>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Columns<'a> {
+        value: Option<f64>,
+        failure: Option<&'a str>,
+    }
+    Columns { value: value.as_ref().ok().copied(), failure: value.as_ref().err().map(String::as_str) }
+        .serialize(serializer)
+}

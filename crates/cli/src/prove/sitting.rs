@@ -1,0 +1,140 @@
+//! The measurement itself: run after run, in the order that the statistics ask for.
+
+use super::conditions::{CpuTime, Disturbance};
+use super::contestant::Contestant;
+use super::interrupt::Interrupt;
+use super::progress::Progress;
+use super::runner::{Limit, Runner, Trial};
+use crate::error::Error;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use unspin_stats::{Analysis, Comparison, Experiment, Phase, Plan, Role, Run, Schedule, Step};
+use unspin_sys::child::Usage;
+
+/// One run, and where it belongs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Index of the contestant.
+    pub candidate: usize,
+    /// Round, counted from 1; 0 is the warm-up.
+    pub round: u32,
+    /// Seconds since the sitting began.
+    pub started_s: f64,
+    /// The run.
+    #[serde(flatten)]
+    pub trial: Trial,
+}
+
+/// A sitting that is over.
+#[derive(Debug)]
+pub struct Sitting {
+    /// Every run in the order in which it was made.
+    pub entries: Vec<Entry>,
+    /// What was measured, as the statistics keep it.
+    pub experiment: Experiment,
+    /// What it means for the engines.
+    pub analysis: Analysis,
+    /// The bare program against the control: a family of its own, so that asking what the interposition costs
+    /// does not make it harder to prove something about the engines.
+    pub bare: Option<Comparison>,
+    /// What disturbed it from its beginning to its end. The kernel counts CPU time in ticks, so this is worth
+    /// more than the sum over short runs.
+    pub disturbance: Disturbance,
+    /// What made it impossible to go on.
+    pub aborted: Option<Error>,
+    /// Complete rounds.
+    pub rounds: u32,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl Sitting {
+    /// Runs the plan to its end, or until ^C. `patience` is what a run may take at most in any case.
+    pub fn hold(
+        runner: &Runner<'_>,
+        contestants: &[Contestant],
+        plan: Plan,
+        patience: Duration,
+    ) -> Result<Sitting, Error> {
+        let mut progress = Progress::new(&plan, contestants.len());
+        let mut schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
+        let (mut entries, mut aborted) = (Vec::new(), None);
+        let (cpu_before, own_before) = (CpuTime::since_boot(), Usage::of_self());
+        let began = Instant::now();
+        while let Step::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
+            progress.show(&contestants[candidate], phase, began.elapsed());
+            let limit = match limit {
+                Some(limit) if limit < patience => Limit::Collapse(limit),
+                _ => Limit::Patience(patience),
+            };
+            let started_s = began.elapsed().as_secs_f64();
+            let trial = match runner.run(&contestants[candidate], limit, None, &|| progress.tick()) {
+                Ok(Some(trial)) => trial,
+                Ok(None) => break,
+                Err(e) if schedule.rounds() == 0 => return Err(e),
+                Err(e) => {
+                    aborted = Some(e);
+                    break;
+                }
+            };
+            schedule
+                .record(candidate, Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit)));
+            entries.push(Entry { candidate, round: round(phase), started_s, trial });
+            if runner.interrupt.came() {
+                break;
+            }
+        }
+        progress.finish();
+        let elapsed = began.elapsed();
+        let own_s = Usage::of_self().since(&own_before).cpu_s()
+            + entries.iter().map(|e| e.trial.cpu_s()).sum::<f64>();
+        let experiment = schedule.experiment().clone();
+        let (analysis, bare) = analyse(&schedule, contestants);
+        Ok(Sitting {
+            disturbance: Disturbance::between(&cpu_before, &CpuTime::since_boot(), own_s),
+            rounds: schedule.rounds(),
+            entries,
+            aborted,
+            experiment,
+            analysis,
+            bare,
+            elapsed,
+        })
+    }
+
+    /// The measured runs of a contestant, the warm-up left out.
+    pub fn trials(&self, candidate: usize) -> impl Iterator<Item = &Trial> + Clone {
+        self.entries.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)
+    }
+
+    /// The first run of a contestant that did not end well, warm-up or not.
+    pub fn first_failure(&self, candidate: usize) -> Option<&Trial> {
+        self.entries.iter().filter(|e| e.candidate == candidate).map(|e| &e.trial).find(|t| t.value.is_err())
+    }
+}
+
+/// The analysis of the engines, and that of the bare program.
+fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option<Comparison>) {
+    let whole = schedule.analyse();
+    let experiment = schedule.experiment();
+    let part = |wanted: &dyn Fn(&Contestant) -> bool| {
+        let samples = experiment.samples.iter().zip(contestants).filter(|(_, c)| wanted(c));
+        let samples = samples.map(|(s, _)| s.clone()).collect();
+        Analysis::of(&Experiment { samples, ..experiment.clone() }, &whole.settings)
+    };
+    let engines = part(&|c| c.engine.is_some());
+    let bare = part(&|c| c.engine.is_none() || c.candidate.role == Role::Control).comparisons.pop();
+    (Analysis { stop: whole.stop, advice: whole.advice, ..engines }, bare)
+}
+
+fn round(phase: Phase) -> u32 {
+    match phase {
+        Phase::WarmUp => 0,
+        Phase::Round(round) => round,
+    }
+}
+
+/// Whether a sitting was cut short.
+pub fn was_interrupted(interrupt: &Interrupt, analysis: &Analysis) -> bool {
+    interrupt.came() && analysis.stop.is_none()
+}

@@ -1,0 +1,309 @@
+//! The report as it is read: noise first, then who ran how fast, what that proves, and where the CPUs went.
+
+use super::contestant::{Contestant, TWIN};
+use super::format::{Scale, count, p_value, paragraph};
+use super::locks::Metered;
+use super::report::Report;
+use super::runner::Trial;
+use std::collections::BTreeSet;
+use std::fmt::{self, Formatter};
+use unspin_stats::{Comparison, Direction, SpreadVerdict, StopReason, Summary};
+
+/// A share of the CPUs, in percent, from which on a disturbance is worth a warning: about what separates an idle
+/// machine's background from somebody else's work.
+const DISTURBED_PERCENT: f64 = 5.0;
+
+/// Prints a report within 100 columns; lock rows within 120.
+pub struct Text<'a>(pub &'a Report);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.heading(f)?;
+        self.noise(f)?;
+        self.table(f)?;
+        self.verdict(f)?;
+        self.cpus(f)?;
+        self.locks(f)?;
+        self.failures(f)?;
+        self.caveats(f)
+    }
+}
+
+impl Text<'_> {
+    fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Report { machine, build, sitting, .. } = self.0;
+        let metric = &sitting.analysis.metric;
+        let better = match metric.direction {
+            Direction::LowerIsBetter => "lower is better",
+            Direction::HigherIsBetter => "higher is better",
+        };
+        write!(f, "{}", paragraph(&self.0.command.join(" "), 0))?;
+        let place = format!(
+            "{} CPUs ({}), Linux {}, unspin {} ({})",
+            machine.cpus, machine.processor, machine.kernel, build.version, build.commit
+        );
+        write!(f, "{}", paragraph(&place, 0))?;
+        let done = format!(
+            "{}, {better}: {} rounds of {} candidates after a warm-up, in random order, {:.0} s",
+            metric.name,
+            sitting.rounds,
+            self.0.contestants.len(),
+            sitting.elapsed.as_secs_f64()
+        );
+        write!(f, "{}", paragraph(&done, 0))?;
+        if self.0.interrupted {
+            writeln!(f, "Interrupted: what follows is of the runs up to then.")?;
+        }
+        if let Some(error) = &self.0.sitting.aborted {
+            write!(
+                f,
+                "{}",
+                paragraph(&format!("Broken off, what follows is of the runs up to then: {error}"), 0)
+            )?;
+        }
+        writeln!(f)
+    }
+
+    fn noise(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let analysis = &self.0.sitting.analysis;
+        let (Some(sentence), Some(floor)) = (&analysis.noise_floor_sentence, &analysis.noise_floor) else {
+            return writeln!(f, "Noise floor: unknown, the control has not run often enough.\n");
+        };
+        write!(f, "{}", paragraph(sentence, 0))?;
+        let effect = 100.0 * (floor.minimum_detectable_effect - 1.0);
+        writeln!(
+            f,
+            "Minimum detectable effect of {} rounds at this noise: {effect:.1} % (power {:.0} %).\n",
+            floor.rounds,
+            100.0 * analysis.settings.power
+        )
+    }
+
+    fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let analysis = &self.0.sitting.analysis;
+        let scale =
+            Scale::new(analysis.control_summary.as_ref().map_or(1.0, |s| s.mean), &analysis.metric.unit);
+        let unit = if scale.unit.is_empty() { String::new() } else { format!(" [{}]", scale.unit) };
+        writeln!(
+            f,
+            "{:15} {:>19}  {:>9}  {:>6}  {:>13}  {:>7} {:>8} {:>5} {:>6}",
+            "",
+            format!("mean ± sd{unit}"),
+            "best n-1",
+            "ratio",
+            "95 % interval",
+            "p",
+            "p spread",
+            "runs",
+            "failed"
+        )?;
+        for (index, contestant) in self.0.contestants.iter().enumerate() {
+            self.row(f, index, contestant, &scale)?;
+        }
+        let better = "ratio: how many times as good as the control, kernel; above 1 is better. p is corrected \
+                      (Holm). best n-1: the mean without the worst run, as the reports state it; nothing is \
+                      decided by it.";
+        writeln!(f, "{}", paragraph(better, 0))
+    }
+
+    fn row(
+        &self,
+        f: &mut Formatter<'_>,
+        index: usize,
+        contestant: &Contestant,
+        scale: &Scale,
+    ) -> fmt::Result {
+        let analysis = &self.0.sitting.analysis;
+        let comparison = self.0.comparison(contestant);
+        let summary = match comparison {
+            Some(comparison) => comparison.summary.as_ref(),
+            None => analysis.control_summary.as_ref(),
+        };
+        let runs = self.0.sitting.trials(index).count();
+        let failed = self.0.sitting.trials(index).filter(|t| t.value.is_err()).count();
+        let ratio = comparison.and_then(|c| c.ratio);
+        writeln!(
+            f,
+            "{:15} {:>19}  {:>9}  {:>6}  {:>13}  {:>7} {:>8} {runs:>5} {failed:>6}",
+            contestant.name(),
+            summary.map_or("-".into(), |s| mean_and_sd(s, scale)),
+            summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
+            match (comparison, ratio) {
+                (None, _) => "1".into(),
+                (_, Some(ratio)) => format!("{:.2}", ratio.value),
+                (_, None) => "-".into(),
+            },
+            match (comparison, ratio) {
+                (None, _) => "the control".into(),
+                (_, Some(ratio)) => format!("{:.2} - {:.2}", ratio.lower, ratio.upper),
+                (_, None) => "-".into(),
+            },
+            comparison.and_then(p_of_difference).map_or("-".into(), p_value),
+            comparison.and_then(p_of_spread).map_or("-".into(), p_value),
+        )
+    }
+
+    fn verdict(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Verdict")?;
+        let shown = self.0.contestants.iter().filter(|c| c.name() != TWIN);
+        for comparison in shown.filter_map(|c| self.0.comparison(c)) {
+            write!(f, "{}", paragraph(&comparison.sentence, 2))?;
+            let spread = comparison.spread.map(|s| s.verdict);
+            if matches!(spread, Some(SpreadVerdict::ProvenSteadier | SpreadVerdict::ProvenMoreErratic)) {
+                write!(f, "{}", paragraph(comparison.spread_sentence.as_deref().unwrap_or_default(), 2))?;
+            }
+        }
+        if let Some(comparison) = &self.0.reports_figure {
+            write!(f, "{}", paragraph(&format!("The reports' figure: {}", comparison.sentence), 2))?;
+        }
+        write!(f, "{}", paragraph(&self.what_more(), 2))?;
+        writeln!(f)
+    }
+
+    /// Why there are no more runs, and how many more it would take.
+    fn what_more(&self) -> String {
+        let analysis = &self.0.sitting.analysis;
+        let ended = match analysis.stop {
+            Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
+            Some(StopReason::BudgetSpent) => "The time budget is spent.",
+            Some(StopReason::RoundsMax) => "As many rounds were run as were asked for.",
+            Some(StopReason::ControlFailed) => "Stopped, because the control failed.",
+            Some(StopReason::NoneLeft) => "Stopped, because no candidate was left.",
+            None => "Cut short.",
+        };
+        match &analysis.advice {
+            Some(advice) if advice.rounds_more > 0 => format!(
+                "{ended} For intervals of ±{:.1} % (the widest, {}'s, has ±{:.1} %) about {} more rounds are \
+                 needed, {:.0} s.",
+                100.0 * advice.half_width_target,
+                advice.widest,
+                100.0 * advice.half_width,
+                advice.rounds_more,
+                advice.time_more_s
+            ),
+            _ => ended.into(),
+        }
+    }
+
+    fn cpus(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let cpus = self.0.machine.cpus;
+        writeln!(f, "Where the {cpus} CPUs went, means of a run")?;
+        writeln!(
+            f,
+            "{:15} {:>8} {:>8} {:>8}   {:>9} {:>9}   {:>18} {:>12}",
+            "", "user", "system", "idle", "CPU [s]", "wall [s]", "switches: voluntary", "involuntary"
+        )?;
+        for (contestant, cpu) in self.0.contestants.iter().zip(&self.0.cpu) {
+            writeln!(
+                f,
+                "{:15} {:>6.1} % {:>6.1} % {:>6.1} %   {:>9.3} {:>9.3}   {:>19} {:>12}",
+                contestant.name(),
+                cpu.user_percent,
+                cpu.system_percent,
+                cpu.idle_percent,
+                cpu.cpu_s,
+                cpu.wall_s,
+                count(cpu.voluntary_switches),
+                count(cpu.involuntary_switches)
+            )?;
+        }
+        writeln!(f)
+    }
+
+    /// The engines' locks under each other; before the patch, after the patch.
+    fn locks(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (silent, metered): (Vec<&Metered>, Vec<&Metered>) =
+            self.0.locks.metered.iter().partition(|metered| metered.is_empty());
+        if !metered.is_empty() {
+            writeln!(f, "The engines' locks, in one more run each, metered")?;
+            let comparison = metered
+                .iter()
+                .fold(unspin_meter::Comparison::new(), |table, m| table.with(m.engine, &m.report));
+            write!(f, "{comparison}")?;
+            for metered in &metered {
+                let events = metered.report.events.iter();
+                let counts: Vec<String> =
+                    events.map(|e| format!("{} {}", count(e.count as f64), e.event.name())).collect();
+                if !counts.is_empty() {
+                    writeln!(f, "Counted beside, {}: {}.", metered.engine, counts.join(", "))?;
+                }
+            }
+            writeln!(f)?;
+        }
+        for metered in silent {
+            let text = format!(
+                "No System V semaphore call reached the engine {}: the program makes none, or the preload \
+                 library does not reach the process that does. Its figures say nothing about the engine.\n",
+                metered.engine
+            );
+            write!(f, "{}", paragraph(&text, 0))?;
+        }
+        for missing in &self.0.locks.missing {
+            write!(f, "{}", paragraph(missing, 0))?;
+        }
+        Ok(())
+    }
+
+    fn failures(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, contestant) in self.0.contestants.iter().enumerate() {
+            let Some(trial) = self.0.sitting.first_failure(index) else { continue };
+            let reason = trial.value.as_ref().err().map_or("", String::as_str);
+            writeln!(f, "First failure of {}: {reason}. The end of its output:", contestant.name())?;
+            let tail = if trial.output_tail.trim().is_empty() { "(nothing)" } else { &trial.output_tail };
+            for line in tail.lines() {
+                writeln!(f, "  | {line}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
+    fn caveats(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (steal, others) = self.0.sitting.disturbance.percent();
+        let judgement = if steal + others >= DISTURBED_PERCENT {
+            " The intervals are wider for it; measure on a quiet machine."
+        } else {
+            ""
+        };
+        let disturbance = format!(
+            "Disturbance: other programs used {others:.1} % of the CPUs meanwhile, the hypervisor took \
+             {steal:.1} %.{judgement}"
+        );
+        write!(f, "{}", paragraph(&disturbance, 0))?;
+        let trials = || self.0.sitting.entries.iter().map(|e| &e.trial);
+        let processes: u32 = trials().map(|t| t.left_processes).sum();
+        if processes > 0 {
+            writeln!(f, "Runs left {processes} processes behind, which were ended before the next began.")?;
+        }
+        self.left_sets(f, trials())
+    }
+
+    fn left_sets<'a>(&self, f: &mut Formatter<'_>, trials: impl Iterator<Item = &'a Trial>) -> fmt::Result {
+        let sets: BTreeSet<i32> = trials.flat_map(|t| t.left_sets.iter().copied()).collect();
+        if sets.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "Runs that failed seem to have left kernel semaphore sets behind; if nobody else made them, remove \
+             them: ipcrm -s {}",
+            sets.iter().map(i32::to_string).collect::<Vec<_>>().join(" -s ")
+        );
+        write!(f, "{}", paragraph(&text, 0))
+    }
+}
+
+fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {
+    match summary.standard_deviation {
+        Some(sd) => scale.show_with_deviation(summary.mean, sd),
+        None => scale.show(summary.mean),
+    }
+}
+
+fn p_of_difference(comparison: &Comparison) -> Option<f64> {
+    comparison.difference_p_corrected.or(comparison.difference.map(|d| d.p))
+}
+
+fn p_of_spread(comparison: &Comparison) -> Option<f64> {
+    let spread = comparison.spread?;
+    Some(spread.difference_p_corrected.unwrap_or(spread.difference.p))
+}

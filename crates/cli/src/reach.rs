@@ -1,0 +1,223 @@
+//! Whether the preload library can reach a program.
+//!
+//! The dynamic linker ignores `LD_PRELOAD` in silence where it does not apply; a measurement of such a program
+//! would compare it with itself. So everything that can be known beforehand is checked, and said.
+
+use crate::error::Error;
+use object::LittleEndian;
+use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use unspin_sys::creds::Creds;
+
+/// Refuses a file that cannot be executed or cannot be reached.
+pub fn check(path: &Path, creds: &Creds) -> Result<(), Error> {
+    check_at(path, creds, Depth(0))
+}
+
+/// Whether somebody may execute it. That we may is for exec to find out.
+pub fn executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0)
+}
+
+/// How many interpreters of interpreters have been followed.
+#[derive(Clone, Copy)]
+struct Depth(u32);
+
+/// The kernel gives up with ELOOP after this many: `exec_binprm` in fs/exec.c.
+const DEPTH_MAX: u32 = 5;
+
+fn check_at(path: &Path, creds: &Creds, depth: Depth) -> Result<(), Error> {
+    let refuse = |why: String| Err(Error::CannotRun(format!("{}: {why}", path.display())));
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(e) => return refuse(e.to_string()),
+    };
+    if metadata.is_dir() {
+        return refuse("is a folder, not a program".into());
+    }
+    if !executable(path) {
+        return refuse("is not executable (chmod +x makes it so)".into());
+    }
+    let head = match read_head(path) {
+        Ok(head) => head,
+        // Execute permission suffices for exec; what we cannot read we cannot check.
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => return Ok(()),
+        Err(e) => return refuse(e.to_string()),
+    };
+    if head.starts_with(b"#!") {
+        return check_script(path, &head, creds, depth);
+    }
+    privileges(path, &metadata, creds).map_or(Ok(()), |why| {
+        refuse(format!("{why}: the dynamic linker ignores LD_PRELOAD for it; run a copy without (cp)"))
+    })?;
+    linkage(&head).map_or(Ok(()), refuse)
+}
+
+/// Enough for the program headers, which linkers put right behind the file header, and for a `#!` line.
+const HEAD_BYTES: u64 = 64 * 1024;
+
+fn read_head(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn check_script(path: &Path, head: &[u8], creds: &Creds, depth: Depth) -> Result<(), Error> {
+    let line = head[2..].split(|&b| b == b'\n').next().unwrap_or_default();
+    let words = line.split(|b| b" \t\r".contains(b));
+    let interpreter = words.into_iter().find(|word| !word.is_empty()).unwrap_or_default();
+    let interpreter = Path::new(OsStr::from_bytes(interpreter));
+    let refuse = |why: String| {
+        let script = path.display();
+        Err(Error::CannotRun(format!("{script}: its interpreter {}: {why}", interpreter.display())))
+    };
+    if depth.0 >= DEPTH_MAX {
+        return refuse("is a script of a script of a script: the kernel gives up".into());
+    }
+    if !interpreter.exists() {
+        return refuse("there is no such program (first line of the script)".into());
+    }
+    match check_at(interpreter, creds, Depth(depth.0 + 1)) {
+        Err(Error::CannotRun(why)) => {
+            Err(Error::CannotRun(format!("{}: its interpreter {why}", path.display())))
+        }
+        other => other,
+    }
+}
+
+/// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)), if it would.
+fn privileges(path: &Path, metadata: &fs::Metadata, creds: &Creds) -> Option<&'static str> {
+    let bits = Privileges {
+        set_uid: (metadata.mode() & 0o4000 != 0).then(|| metadata.uid()),
+        // Without group execute permission the bit means something else (mandatory locking).
+        set_gid: (metadata.mode() & 0o2010 == 0o2010).then(|| metadata.gid()),
+        capabilities: CString::new(path.as_os_str().as_bytes())
+            .is_ok_and(|path| unspin_sys::file::has_attribute(&path, c"security.capability")),
+    };
+    bits.reason(creds)
+}
+
+struct Privileges {
+    set_uid: Option<u32>,
+    set_gid: Option<u32>,
+    capabilities: bool,
+}
+
+impl Privileges {
+    /// A change to the ids that we have is none, and to the superuser file capabilities add nothing.
+    fn reason(&self, creds: &Creds) -> Option<&'static str> {
+        if self.set_uid.is_some_and(|uid| uid != creds.uid) {
+            Some("is set-uid")
+        } else if self.set_gid.is_some_and(|gid| gid != creds.gid) {
+            Some("is set-gid")
+        } else if self.capabilities && creds.uid != 0 {
+            Some("has file capabilities")
+        } else {
+            None
+        }
+    }
+}
+
+/// What stands between the library and a program with this head, if anything.
+fn linkage(head: &[u8]) -> Option<String> {
+    if !head.starts_with(b"\x7fELF") {
+        return Some("is neither an ELF program nor a script that begins with #!".into());
+    }
+    let foreign = || Some("is not a 64-bit x86 program: the preload library is".into());
+    // 32-bit programs have another header, so the class is looked at first: e_ident[EI_CLASS] of elf(5).
+    if head.get(4) != Some(&2) || head.get(5) != Some(&1) {
+        return foreign();
+    }
+    let Ok(header) = FileHeader64::<LittleEndian>::parse(head) else {
+        return Some("its ELF header is damaged".into());
+    };
+    if header.e_machine(LittleEndian) != EM_X86_64 {
+        return foreign();
+    }
+    let Ok(segments) = header.program_headers(LittleEndian, head) else {
+        return Some("its ELF program headers are damaged".into());
+    };
+    let Some(segment) = segments.iter().find(|s| s.p_type(LittleEndian) == PT_INTERP) else {
+        return Some("is statically linked: there is no dynamic linker to preload anything".into());
+    };
+    let interpreter = segment.data(LittleEndian, head).unwrap_or_default();
+    let interpreter = String::from_utf8_lossy(interpreter.strip_suffix(b"\0").unwrap_or(interpreter));
+    if interpreter.contains("ld-musl") {
+        return Some(format!("uses another C library ({interpreter}); the preload library is for glibc"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    fn file(folder: &Path, name: &str, contents: &[u8], mode: u32) -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, contents).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn refusal(path: &Path) -> String {
+        check(path, &Creds::current()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_cannot_be_executed_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let f = |name, contents: &[u8], mode| refusal(&file(folder.path(), name, contents, mode));
+        assert!(f("plain", b"\x7fELF", 0o644).contains("not executable"));
+        assert!(f("text", b"hello\n", 0o755).contains("neither an ELF program nor a script"));
+        assert!(f("short", b"\x7fELF\x02\x01", 0o755).contains("damaged"));
+        assert!(f("32-bit", b"\x7fELF\x01\x01", 0o755).contains("not a 64-bit x86"));
+        assert!(f("lost", b"#! /no/such/interpreter -x\n", 0o755).contains("/no/such/interpreter"));
+        assert!(f("bare", b"#!\n", 0o755).contains("interpreter"));
+        assert!(refusal(folder.path()).contains("is a folder"));
+    }
+
+    #[test]
+    fn scripts_are_as_good_as_their_interpreters() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = file(folder.path(), "good", b"#!/bin/sh\necho\n", 0o755);
+        check(&good, &Creds::current()).unwrap();
+        let own = folder.path().join("loop");
+        let looped = file(folder.path(), "loop", format!("#!{}\n", own.display()).as_bytes(), 0o755);
+        assert!(refusal(&looped).contains("kernel gives up"));
+    }
+
+    #[test]
+    fn headers_decide() {
+        let ourselves = read_head(Path::new("/proc/self/exe")).unwrap();
+        assert_eq!(linkage(&ourselves), None);
+        let mut other_machine = ourselves.clone();
+        other_machine[18] = 183; // e_machine: EM_AARCH64
+        assert!(linkage(&other_machine).unwrap().contains("not a 64-bit x86"));
+        let mut fixed = ourselves;
+        fixed[56] = 0; // e_phnum: no program headers, so no interpreter
+        fixed[57] = 0;
+        assert!(linkage(&fixed).unwrap().contains("statically linked"));
+    }
+
+    #[test]
+    fn privileges_that_change_nothing_do_not_matter() {
+        let creds = |uid| Creds { uid, gid: 5, groups: Vec::new(), capabilities: 0 };
+        let reason = |set_uid, set_gid, capabilities, uid| {
+            Privileges { set_uid, set_gid, capabilities }.reason(&creds(uid))
+        };
+        assert_eq!(reason(Some(0), None, false, 1000), Some("is set-uid"));
+        assert_eq!(reason(Some(0), None, false, 0), None);
+        assert_eq!(reason(None, Some(5), false, 0), None);
+        assert_eq!(reason(None, Some(6), false, 0), Some("is set-gid"));
+        assert_eq!(reason(None, None, true, 1000), Some("has file capabilities"));
+        assert_eq!(reason(None, None, true, 0), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! `unspin run`: replace, no measurement.
+
+use crate::engine::Engine;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::library;
+use crate::options;
+use crate::program::Program;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Becomes the program, so that its exit code, its signals and its terminal are its own. Returns only if that
+/// fails.
+pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
+    let program = Program::find(&options.command)?;
+    let library = library::unpack()?;
+    let arena = options.arena.as_deref().map(absolute).transpose()?;
+    try_arena(options.sysv, arena.as_deref())?;
+    let mut command = program.command();
+    Environment { library: &library, engine: options.sysv, arena: arena.as_deref(), recording: None }
+        .apply(&mut command);
+    let error = command.exec();
+    Err(Error::CannotRun(format!("{}: {error}", program.path.display())))
+}
+
+/// Opens the arena, as the program will: an arena that is full, damaged, or somebody else's is better heard of
+/// before the program has begun.
+fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
+    let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
+    let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
+    opened.map(drop).map_err(|e| Error::Environment(e.to_string()))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|e| Error::Usage(format!("--arena {}: {e}", path.display())))
+}

@@ -1,0 +1,174 @@
+//! Bad input: one line that names the thing and says what to do, and a documented exit code.
+
+mod common;
+
+use common::{finish, unspin};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+/// The exit code and the whole of standard error.
+fn refusal(arguments: &[&str]) -> (i32, String) {
+    let (out, err, code) = finish(&mut unspin(arguments));
+    assert_eq!(out, "", "nothing is reported");
+    (code.unwrap(), err)
+}
+
+/// The command line is refused before anything is run, by clap, whose first line names the culprit.
+#[test]
+fn bad_command_lines() {
+    let cases: [(&[&str], &str); 12] = [
+        (&["frobnicate"], "'frobnicate'"),
+        (&["run", "ls"], "--sysv"),
+        (&["run", "--sysv", "rcu"], "<COMMAND>"),
+        (&["run", "--sysv", "fast", "ls"], "'fast' for '--sysv <ENGINE>'"),
+        (&["run", "--frob", "--sysv", "rcu", "ls"], "'--frob'"),
+        (&["prove"], "<COMMAND>"),
+        (&["prove", "--sysv", "kernel", "ls"], "'kernel' for '--sysv <ENGINES>'"),
+        (&["prove", "--runs", "4", "ls"], "'4' for '--runs <N>'"),
+        (&["prove", "--time-budget", "soon", "ls"], "'soon' for '--time-budget <DURATION>'"),
+        (&["prove", "--higher-is-better", "ls"], "--metric"),
+        (&["semopbench", "-g", "x"], "'x' for '-g <GROUPS>'"),
+        (&["semopbench", "--frob"], "'--frob'"),
+    ];
+    for (arguments, culprit) in cases {
+        let (code, text) = refusal(arguments);
+        assert_eq!(code, 2, "{arguments:?}: {text}");
+        assert!(text.starts_with("error: ") && text.contains(culprit), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn what_clap_cannot_know() {
+    let expected = [
+        (&["prove", "--metric", "(a", "ls"][..], "unspin: --metric '(a': unclosed group\n"),
+        (
+            &["prove", "--metric", "cpu-time", "--higher-is-better", "ls"],
+            "unspin: --higher-is-better speaks of a figure in the program's output: name it with --metric\n",
+        ),
+        (&["prove", "--sysv", "rcu,rcu", "ls"], "unspin: candidate 'rcu' is named twice: name it once\n"),
+        (
+            &["prove", "--json", "/no/such/folder/x.json", "ls"],
+            "unspin: --json /no/such/folder/x.json: No such file or directory (os error 2)\n",
+        ),
+        (&["semopbench", "-g", "0"], "unspin: semopbench: -g, -s and -n must be at least 1\n"),
+    ];
+    for (arguments, text) in expected {
+        assert_eq!(refusal(arguments), (2, text.to_owned()), "{arguments:?}");
+    }
+    let (code, text) = refusal(&["semopbench", "-g", "1000000000"]);
+    assert_eq!(code, 2);
+    assert!(text.starts_with("unspin: semopbench: -g 1000000000: the kernel allows "), "{text}");
+}
+
+#[test]
+fn programs_that_do_not_exist() {
+    for command in [&["run", "--sysv", "rcu"][..], &["prove"]] {
+        let (code, text) = refusal(&[command, &["no-such-program"]].concat());
+        assert_eq!(code, 127);
+        assert_eq!(
+            text,
+            "unspin: no-such-program: there is no such program in PATH (a file in this folder is ./no-such-program)\n"
+        );
+        let (code, text) = refusal(&[command, &["./no/such/program", "-x"]].concat());
+        assert_eq!((code, text.as_str()), (127, "unspin: ./no/such/program: there is no such program\n"));
+    }
+}
+
+fn file(folder: &Path, name: &str, contents: &[u8], mode: u32) -> String {
+    let path = folder.join(name);
+    fs::write(&path, contents).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
+
+#[test]
+fn programs_that_cannot_be_run_or_reached() {
+    let folder = tempfile::tempdir().unwrap();
+    let ourselves = fs::read(env!("CARGO_BIN_EXE_unspin")).unwrap();
+    let patched = |offset: usize, bytes: &[u8]| {
+        let mut elf = ourselves.clone();
+        elf[offset..offset + bytes.len()].copy_from_slice(bytes);
+        elf
+    };
+    let file = |name, contents: &[u8], mode| file(folder.path(), name, contents, mode);
+    let cases = [
+        (file("plain", b"#!/bin/sh\n", 0o644), "is not executable (chmod +x makes it so)"),
+        (file("text", b"echo\n", 0o755), "is neither an ELF program nor a script that begins with #!"),
+        // e_phnum of the ELF header: without program headers there is no interpreter.
+        (
+            file("static", &patched(56, &[0, 0]), 0o755),
+            "is statically linked: there is no dynamic linker to preload anything",
+        ),
+        // e_machine: EM_AARCH64.
+        (
+            file("foreign", &patched(18, &[183, 0]), 0o755),
+            "is not a 64-bit x86 program: the preload library is",
+        ),
+        (
+            file("script", b"#!/no/such/shell\n", 0o755),
+            "its interpreter /no/such/shell: there is no such program (first line of the script)",
+        ),
+        (folder.path().to_str().unwrap().to_owned(), "is a folder, not a program"),
+    ];
+    for (program, why) in &cases {
+        for command in [&["run", "--sysv", "global"][..], &["prove"]] {
+            let (code, text) = refusal(&[command, &[program.as_str()]].concat());
+            assert_eq!((code, text), (126, format!("unspin: {program}: {why}\n")));
+        }
+    }
+}
+
+/// A program that runs as somebody else: made by the superuser; where we are not, one that every system has.
+fn set_uid_program(folder: &Path) -> Option<String> {
+    let own = folder.join("set-uid");
+    fs::copy("/bin/true", &own).unwrap();
+    if chown(&own, Some(65534), None).is_ok() {
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o4755)).unwrap();
+        return Some(own.into_os_string().into_string().unwrap());
+    }
+    let known = ["/usr/bin/su", "/usr/bin/passwd", "/usr/bin/mount"].map(Path::new);
+    let is_set_uid = |p: &&Path| fs::metadata(p).is_ok_and(|m| m.permissions().mode() & 0o4000 != 0);
+    known.into_iter().find(is_set_uid).map(|p| p.to_str().unwrap().to_owned())
+}
+
+#[test]
+fn programs_that_run_as_somebody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = set_uid_program(folder.path()) else {
+        eprintln!("skipped: no set-uid program on this machine, and we cannot make one");
+        return;
+    };
+    let (code, text) = refusal(&["run", "--sysv", "rcu", &program]);
+    let why = "is set-uid: the dynamic linker ignores LD_PRELOAD for it; run a copy without (cp)";
+    assert_eq!((code, text), (126, format!("unspin: {program}: {why}\n")));
+}
+
+#[test]
+fn no_place_for_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let occupied = file(folder.path(), "occupied", b"", 0o644);
+    let mut command = unspin(&["run", "--sysv", "kernel", "true"]);
+    let (_, err, code) = finish(command.env("XDG_CACHE_HOME", &occupied));
+    // The private folder in /tmp is taken instead, unless that is impossible too.
+    assert!(code == Some(0) || err.contains(&occupied), "{code:?} {err}");
+    assert!(err.lines().count() <= 1, "{err}");
+}
+
+#[test]
+fn arenas_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let garbage = file(folder.path(), "garbage", &[0x55; 1 << 16], 0o600);
+    let short = file(folder.path(), "short", b"no", 0o600);
+    let nowhere = folder.path().join("no/folder/arena").to_str().unwrap().to_owned();
+    let rcu = folder.path().join("rcu").to_str().unwrap().to_owned();
+    let made = unspin(&["run", "--sysv", "rcu", "--arena", &rcu, "true"]).status().unwrap();
+    assert!(made.success());
+    for (arena, engine) in [(&garbage, "rcu"), (&short, "rcu"), (&nowhere, "global"), (&rcu, "global")] {
+        let (code, text) = refusal(&["run", "--sysv", engine, "--arena", arena, "true"]);
+        assert_eq!(code, 125, "{text}");
+        assert!(text.starts_with(&format!("unspin: arena {arena}: ")), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    assert_eq!(fs::read(&garbage).unwrap(), [0x55; 1 << 16], "what is not ours is left as it is");
+}

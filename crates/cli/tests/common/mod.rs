@@ -1,0 +1,111 @@
+//! What the tests of the program share.
+#![expect(dead_code, reason = "each test binary uses its part")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The program, with a cache folder that belongs to the tests.
+pub fn unspin(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unspin"));
+    command.args(arguments).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Standard output, standard error and the exit code of a command that is expected to end.
+pub fn finish(command: &mut Command) -> (String, String, Option<i32>) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
+}
+
+/// How long the tests wait for what must happen before they give up. No statement about speed.
+const GIVE_UP: Duration = Duration::from_secs(120);
+
+pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !happened() {
+        assert!(began.elapsed() < GIVE_UP, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A command that runs beside the test, in a process group of its own, with its standard error at hand.
+pub struct Background {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Background {
+    pub fn start(mut command: Command) -> Background {
+        let mut child =
+            command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Background { child, stderr }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Reads standard error up to a line that contains `text`.
+    pub fn wait_for_line(&mut self, text: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            let read = self.stderr.read_line(&mut line).unwrap();
+            assert!(read > 0, "it ended without saying '{text}'");
+        }
+        line
+    }
+
+    pub fn wait_for_sets(&mut self) -> Vec<i32> {
+        sets_of(&self.wait_for_line("sets ["))
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    /// What else it said.
+    pub fn rest(&mut self) -> String {
+        let mut text = String::new();
+        self.stderr.read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The set ids in a line such as `semopbench: sets [3, 32772], kept by process 7`.
+pub fn sets_of(stderr: &str) -> Vec<i32> {
+    let line = stderr.lines().find(|l| l.contains("sets [")).expect("-d names the sets");
+    let list = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
+    list.split(", ").map(|id| id.parse().unwrap()).collect()
+}
+
+/// Whether any of these sets exists in the kernel.
+pub fn sets_exist(sets: &[i32]) -> bool {
+    let table = std::fs::read_to_string("/proc/sysvipc/sem").unwrap();
+    let ids = table.lines().skip(1).filter_map(|l| l.split_whitespace().nth(1)?.parse::<i32>().ok());
+    ids.into_iter().any(|id| sets.contains(&id))
+}
+
+pub fn children_of(pid: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Whether a process has ended; as a zombie it may stay for as long as init pleases.
+pub fn gone(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+}

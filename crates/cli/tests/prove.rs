@@ -1,0 +1,228 @@
+//! `unspin prove`, with programs whose figures are known beforehand: scripts that look at which engine they
+//! have been given.
+
+mod common;
+
+use common::{Background, finish, gone, unspin, wait_until};
+use serde_json::Value;
+use std::fs;
+use unspin_sys::child::{self, Signal};
+
+/// `prove --runs N --metric tps --higher-is-better` of a shell script, with more options.
+fn prove(runs: &str, options: &[&str], script: &str) -> (String, String, Option<i32>) {
+    let metric = ["prove", "--runs", runs, "--metric", "tps", "--higher-is-better"];
+    finish(&mut unspin(&[&metric[..], options, &["--", "sh", "-c", script]].concat()))
+}
+
+/// A text without its line breaks.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn faster_is_proven() {
+    let script = "case $UNSPIN_SYSV in rcu) echo tps: 200;; *) echo tps: 100;; esac";
+    let (out, err, code) = prove("8", &[], script);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(flat(&out).contains("rcu's tps is 2 times kernel's (95 % interval 2–2"), "{out}");
+    assert!(flat(&out).contains("difference proven, for the better"), "{out}");
+    assert!(flat(&out).contains("The reports' figure: rcu's tps is 2 times global's"), "{out}");
+    assert_eq!(err, "", "no progress bar where there is no terminal");
+    assert!(out.lines().all(|l| l.chars().count() <= 100), "{out}");
+}
+
+#[test]
+fn slower_is_proven() {
+    let script = "case $UNSPIN_SYSV in rcu) echo tps: 50;; *) echo tps: 100;; esac";
+    let (out, err, code) = prove("8", &[], script);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(flat(&out).contains("difference proven, for the worse"), "{out}");
+}
+
+#[test]
+fn nothing_is_proven_of_equals() {
+    let (out, err, code) = prove("8", &[], "echo tps: 100");
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(flat(&out).contains("no difference proven"), "{out}");
+    assert!(!flat(&out).contains(": difference proven"), "{out}");
+}
+
+#[test]
+fn five_rounds_prove_nothing() {
+    let script = "case $UNSPIN_SYSV in rcu) echo tps: 900;; *) echo tps: 100;; esac";
+    let (out, err, code) = prove("5", &["--sysv", "rcu"], script);
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(flat(&out).contains("5 rounds cannot prove one"), "{out}");
+}
+
+#[test]
+fn what_the_bare_program_does_decides_nothing() {
+    let script = "case $UNSPIN_SYSV in '') echo tps: 900;; *) echo tps: 100;; esac";
+    let (out, _, code) = prove("8", &[], script);
+    assert_eq!(code, Some(3), "{out}");
+    assert!(flat(&out).contains("no preload's tps is 9 times kernel's"), "{out}");
+}
+
+#[test]
+fn a_control_that_fails_is_the_end() {
+    let (out, _, code) = prove("5", &[], "echo no luck today >&2; exit 7");
+    assert_eq!(code, Some(4), "{out}");
+    assert!(flat(&out).contains("First failure of kernel: it ended with exit code 7."), "{out}");
+    assert!(out.contains("  | no luck today\n"), "{out}");
+    assert!(flat(&out).contains("Stopped, because the control failed."), "{out}");
+}
+
+#[test]
+fn a_candidate_that_crashes_is_a_result() {
+    let script = "case $UNSPIN_SYSV in global) kill -11 $$;; rcu) echo tps: 200;; *) echo tps: 100;; esac";
+    let (out, _, code) = prove("8", &[], script);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(
+        out.contains("global failed in 3 of 3 runs (first: signal 11 killed it); it is not ranked"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_candidate_without_a_figure_has_failed() {
+    let script = "case $UNSPIN_SYSV in rcu) echo nothing;; *) echo tps: 100;; esac";
+    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    assert_eq!(code, Some(4), "{out}");
+    assert!(flat(&out).contains("no number for --metric 'tps' in its output"), "{out}");
+    assert!(out.contains("  | nothing\n"), "{out}");
+}
+
+#[test]
+fn a_candidate_that_hangs_is_ended() {
+    let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
+    let (out, _, code) = prove("5", &["--sysv", "rcu", "--time-limit", "300ms"], script);
+    assert_eq!(code, Some(4), "{out}");
+    assert!(flat(&out).contains("it was still running after 0.3 s"), "{out}");
+}
+
+#[test]
+fn a_candidate_that_collapses_is_stopped_early() {
+    let script = "[ \"$UNSPIN_SYSV\" = rcu ] && sleep 1000; echo tps: 100";
+    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(flat(&out).contains("rcu collapsed: stopped after 5 s"), "{out}");
+}
+
+#[test]
+fn a_program_without_semaphores_is_told_apart() {
+    let (out, _, code) = prove("5", &[], "echo tps: 100");
+    assert_eq!(code, Some(3), "{out}");
+    assert!(flat(&out).contains("No System V semaphore call reached the engine rcu"), "{out}");
+}
+
+#[test]
+fn a_metered_run_that_fails_costs_its_table_only() {
+    let script = "[ -n \"$UNSPIN_RECORD\" ] && exit 9; echo tps: 100";
+    let (out, _, code) = prove("5", &["--sysv", "rcu"], script);
+    assert_eq!(code, Some(3), "{out}");
+    assert!(out.contains("No lock table of rcu: when metered, it ended with exit code 9.\n"), "{out}");
+    assert!(out.contains("Verdict\n"), "{out}");
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("pids");
+    // In a session of its own, so that signals to the process group do not reach it.
+    let script = format!("setsid sleep 1000 & echo $! >> {}; echo tps: 100", list.display());
+    let (out, _, code) = prove("5", &["--sysv", "rcu"], &script);
+    assert_eq!(code, Some(3), "{out}");
+    assert!(flat(&out).contains("processes behind, which were ended"), "{out}");
+    let pids = fs::read_to_string(&list).unwrap();
+    // Warm-up and five rounds of four candidates, and one metered run.
+    assert_eq!(pids.lines().count(), 6 * 4 + 1);
+    assert!(pids.lines().all(|pid| gone(pid.parse().unwrap())), "{pids}");
+}
+
+#[test]
+fn a_workload_that_is_ended_leaves_no_sets() {
+    let workload = ["semopbench", "-g", "1", "-s", "2", "-n", "1000000000", "-d"];
+    let (out, _, code) = finish(&mut unspin(&[&["prove", "--time-limit", "500ms"][..], &workload].concat()));
+    assert_eq!(code, Some(4), "{out}");
+    assert!(out.contains("First failure of kernel: it was still running after 0.5 s."), "{out}");
+    assert!(!common::sets_exist(&common::sets_of(&out)), "{out}");
+    assert!(!out.contains("processes behind"), "they end by themselves: {out}");
+}
+
+#[test]
+fn an_interrupt_ends_everything_and_reports_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pid");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid_file.display());
+    let json = folder.path().join("result.json");
+    let mut run =
+        Background::start(unspin(&["prove", "--json", json.to_str().unwrap(), "--", "sh", "-c", &script]));
+    wait_until("the program runs", || pid_file.exists());
+    let pid: u32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    child::signal(run.pid(), Signal::Terminate).unwrap();
+    assert_eq!(run.wait().code(), Some(130));
+    assert!(gone(pid));
+    let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(result["interrupted"], true);
+}
+
+#[test]
+fn a_killed_prove_leaves_no_program_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pid");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid_file.display());
+    let mut run = Background::start(unspin(&["prove", "--", "sh", "-c", &script]));
+    wait_until("the program runs", || pid_file.exists());
+    let pid: u32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    child::signal(run.pid(), Signal::Kill).unwrap();
+    run.wait();
+    wait_until("the program is gone", || gone(pid));
+}
+
+#[test]
+fn json_holds_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let script = "case $UNSPIN_SYSV in rcu) echo tps: 200;; *) echo tps: 100;; esac";
+    let (out, err, code) = prove("8", &["--json", file.to_str().unwrap()], script);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let result: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(result["schema"], "unspin.prove/1");
+    assert_eq!(result["conclusion"], "faster");
+    assert_eq!(result["command"][0], "sh");
+    assert_eq!(result["rounds"], 8);
+    assert_eq!(result["analysis"]["metric"]["name"], "tps");
+    let names: Vec<&str> =
+        result["candidates"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["kernel", "kernel (again)", "no preload", "global", "rcu"]);
+    let runs = result["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 9 * 5, "warm-up and eight rounds of five candidates");
+    assert!(runs.iter().all(|run| run["elapsed_s"].as_f64().unwrap() > 0.0 && run["end"] == "exited"));
+    assert!(runs.iter().all(|run| run["value"].as_f64().unwrap() >= 100.0 && run["failure"].is_null()));
+    assert!(result["machine"]["cpus"].as_u64().unwrap() >= 1);
+    assert!(!result["unspin"]["commit"].as_str().unwrap().is_empty());
+}
+
+#[test]
+fn wall_time_and_cpu_time_are_figures_too() {
+    for metric in ["wall-time", "cpu-time"] {
+        let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let (out, err, code) = finish(&mut unspin(&[
+            "prove", "--runs", "5", "--metric", metric, "--sysv", "rcu", "--", "sh", "-c", busy,
+        ]));
+        assert_eq!(code, Some(3), "{out}{err}");
+        let name = if metric == "wall-time" { "wall time" } else { "CPU time" };
+        assert!(flat(&out).contains(&format!("{name}, lower is better: 5 rounds")), "{out}");
+    }
+}
+
+#[test]
+fn a_workload_brings_its_own_figure() {
+    let command = ["prove", "--runs", "5", "--sysv", "rcu", "semopbench", "-g", "2", "-s", "2", "-n", "20"];
+    let (out, err, code) = finish(&mut unspin(&command));
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
+    assert!(flat(&out).contains("seconds per repetition, lower is better: 5 rounds"), "{out}");
+    assert!(flat(&out).contains("Where the"), "{out}");
+    assert!(flat(&out).contains("CPUs eaten by sysv id locks: "), "{out}");
+    assert!(!flat(&out).contains("No System V semaphore call"), "{out}");
+}

@@ -1,0 +1,232 @@
+//! Everything together: from runs to verdicts.
+
+use crate::advice::Advice;
+use crate::bootstrap::ratio_of_means;
+use crate::candidate::Role;
+use crate::comparison::{Comparison, Spread, SpreadVerdict};
+use crate::experiment::Experiment;
+use crate::floor::NoiseFloor;
+use crate::holm::holm;
+use crate::judge::{Judge, judge_spread};
+use crate::metric::Metric;
+use crate::pairs::Pairs;
+use crate::permutation::sign_flip;
+use crate::precision::minimum_detectable_effect;
+use crate::random::{Purpose, stream};
+use crate::run::{Outcome, Run};
+use crate::sample::{SampleSet, Summary};
+use crate::schedule::StopReason;
+use crate::settings::Settings;
+use crate::spread::brown_forsythe;
+use crate::verdict::{Doubt, Verdict};
+use crate::wording::Wording;
+use serde::{Deserialize, Serialize};
+
+/// The result of a sitting. The names of the fields are part of the JSON schema of `unspin prove --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// What each run yielded.
+    pub metric: Metric,
+    /// The seed that reproduces order and intervals.
+    pub seed: u64,
+    /// The levels of proof.
+    pub settings: Settings,
+    /// Why the sitting ended; absent if it was cut short.
+    pub stop: Option<StopReason>,
+    /// The control's name.
+    pub control: String,
+    /// The control's warm-up run.
+    pub control_warm_up: Option<Run>,
+    /// All measured runs of the control, in the order of the rounds.
+    pub control_runs: Vec<Run>,
+    /// Moments of the control's runs that ended well.
+    pub control_summary: Option<Summary>,
+    /// What the A/A pair shows; absent if there is none, or too few rounds of it.
+    pub noise_floor: Option<NoiseFloor>,
+    /// The noise floor in one English sentence.
+    pub noise_floor_sentence: Option<String>,
+    /// Everyone else against the control, in the order of the plan.
+    pub comparisons: Vec<Comparison>,
+    /// How many more rounds narrow intervals would take.
+    pub advice: Option<Advice>,
+}
+
+/// The sitting in one word, for an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conclusion {
+    /// At least one candidate is proven faster.
+    Faster,
+    /// None is proven faster; at least one is proven slower or collapsed.
+    Slower,
+    /// No difference is proven.
+    NothingProven,
+    /// The control failed, or all candidates did.
+    Failed,
+}
+
+impl Analysis {
+    /// Analyses all runs of a sitting. Pure: the same experiment and settings give the same result.
+    ///
+    /// # Panics
+    /// If the experiment has no control at its head.
+    pub fn of(experiment: &Experiment, settings: &Settings) -> Analysis {
+        let (control, others) = experiment.samples.split_first().expect("an experiment has a control");
+        assert_eq!(control.candidate.role, Role::Control, "the control comes first");
+        let metric = &experiment.metric;
+        let mut comparisons: Vec<Comparison> = others
+            .iter()
+            .map(|samples| compare(control, samples, metric, settings, experiment.seed))
+            .collect();
+        correct(&mut comparisons);
+
+        let noise_floor = comparisons.iter().find(|c| c.role == Role::ControlAgain).and_then(noise_floor);
+        let judged = comparisons.iter().filter(|c| c.role == Role::Candidate).count();
+        let wording = Wording { metric, settings, control: &control.candidate.name, judged };
+        let judge = Judge::new(experiment, settings, noise_floor);
+        for (comparison, samples) in comparisons.iter_mut().zip(others) {
+            comparison.verdict = judge.verdict(comparison, samples);
+            comparison.sentence = wording.verdict(comparison);
+            if let Some(spread) = &mut comparison.spread {
+                spread.verdict = judge_spread(spread, settings.alpha);
+                comparison.spread_sentence = Some(wording.spread(&comparison.name, spread));
+            }
+        }
+        Analysis {
+            metric: metric.clone(),
+            seed: experiment.seed,
+            settings: *settings,
+            stop: None,
+            control: control.candidate.name.clone(),
+            control_warm_up: control.warm_up.clone(),
+            control_runs: control.runs.clone(),
+            control_summary: control.summary(metric.direction),
+            noise_floor_sentence: noise_floor.map(|floor| wording.noise_floor(&floor)),
+            noise_floor,
+            comparisons,
+            advice: None,
+        }
+    }
+
+    /// The sitting in one word.
+    pub fn conclusion(&self) -> Conclusion {
+        // If nobody but the A/A twin takes part, its verdict tells whether the control works.
+        let anyone = self.comparisons.iter().any(|c| c.role == Role::Candidate);
+        let asked = self.comparisons.iter().filter(|c| !anyone || c.role == Role::Candidate);
+        let judged = || asked.clone().map(|c| &c.verdict);
+        let failed = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. });
+        let slower =
+            |verdict: &Verdict| matches!(verdict, Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. });
+        if judged().any(|verdict| matches!(verdict, Verdict::ProvenFaster { .. })) {
+            Conclusion::Faster
+        } else if judged().any(slower) {
+            Conclusion::Slower
+        } else if judged().count() > 0 && judged().all(failed) {
+            Conclusion::Failed
+        } else {
+            Conclusion::NothingProven
+        }
+    }
+}
+
+/// All figures of one comparison that do not depend on the others. Every comparison starts its random
+/// streams anew, so its figures do not depend on its place in the list either.
+fn compare(
+    control: &SampleSet,
+    samples: &SampleSet,
+    metric: &Metric,
+    settings: &Settings,
+    seed: u64,
+) -> Comparison {
+    let pairs = Pairs::of(control, samples, metric.direction);
+    let values = pairs.values();
+    let random = |purpose| stream(seed, purpose);
+    Comparison {
+        name: samples.candidate.name.clone(),
+        role: samples.candidate.role,
+        warm_up: samples.warm_up.clone(),
+        runs: samples.runs.clone(),
+        failed_runs: samples.failures().0,
+        summary: samples.summary(metric.direction),
+        rounds: values.len() as u32,
+        ratio: ratio_of_means(
+            &values,
+            metric.direction,
+            settings.confidence,
+            settings.resamples,
+            &mut random(Purpose::Bootstrap),
+        ),
+        difference: sign_flip(&pairs.differences(), settings.draws, &mut random(Purpose::SignFlip)),
+        difference_p_corrected: None,
+        minimum_detectable_effect: minimum_detectable_effect(
+            &pairs.log_ratios(),
+            settings.alpha,
+            settings.power,
+        ),
+        spread: spread(control, samples, metric, settings, seed),
+        // Replaced once all comparisons are there to be corrected for.
+        verdict: Verdict::NothingProven { could_hide: None, doubt: Doubt::NotSignificant },
+        sentence: String::new(),
+        spread_sentence: None,
+    }
+}
+
+fn spread(
+    control: &SampleSet,
+    samples: &SampleSet,
+    metric: &Metric,
+    settings: &Settings,
+    seed: u64,
+) -> Option<Spread> {
+    let random = &mut stream(seed, Purpose::Spread);
+    let test = brown_forsythe(&control.values(), &samples.values(), settings.draws, random)?;
+    let (control, candidate) = (control.summary(metric.direction)?, samples.summary(metric.direction)?);
+    Some(Spread {
+        control_standard_deviation: control.standard_deviation?,
+        candidate_standard_deviation: candidate.standard_deviation?,
+        control_coefficient_of_variation: control.coefficient_of_variation?,
+        candidate_coefficient_of_variation: candidate.coefficient_of_variation?,
+        brown_forsythe: test.statistic,
+        difference: test.p,
+        difference_p_corrected: None,
+        verdict: SpreadVerdict::NothingProven,
+    })
+}
+
+/// Fills in Holm's corrections: one family for the differences, one for the spreads. The A/A twin belongs to
+/// neither: it is asked nothing.
+fn correct(comparisons: &mut [Comparison]) {
+    let judged = || |c: &&mut Comparison| c.role == Role::Candidate;
+    let p: Vec<f64> = comparisons.iter_mut().filter(judged()).filter_map(|c| Some(c.difference?.p)).collect();
+    let with_p = comparisons.iter_mut().filter(judged()).filter(|c| c.difference.is_some());
+    for (comparison, corrected) in with_p.zip(holm(&p)) {
+        comparison.difference_p_corrected = Some(corrected);
+    }
+    let p: Vec<f64> =
+        comparisons.iter_mut().filter(judged()).filter_map(|c| Some(c.spread?.difference.p)).collect();
+    let spreads = comparisons.iter_mut().filter(judged()).filter_map(|c| c.spread.as_mut());
+    for (spread, corrected) in spreads.zip(holm(&p)) {
+        spread.difference_p_corrected = Some(corrected);
+    }
+}
+
+fn noise_floor(twin: &Comparison) -> Option<NoiseFloor> {
+    Some(NoiseFloor::new(twin.rounds, twin.ratio?, twin.minimum_detectable_effect?))
+}
+
+/// Runs of the control's program, its A/A twin included, that did not end well: who, how many, of how many,
+/// and why the first of them.
+pub(crate) fn control_failure(experiment: &Experiment) -> Option<Verdict> {
+    let same = experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
+    same.filter_map(|samples| {
+        let failed = samples.all_runs().filter(|run| run.value().is_none());
+        let reason = match &failed.clone().next()?.outcome {
+            Outcome::Failed { reason } => reason.clone(),
+            Outcome::Collapsed { limit_s } => format!("still running after {limit_s:.1} s"),
+            Outcome::Ok { .. } => return None,
+        };
+        let (failed, runs) = (failed.count() as u32, samples.all_runs().count() as u32);
+        Some(Verdict::Failed { name: samples.candidate.name.clone(), failed, runs, reason })
+    })
+    .next()
+}

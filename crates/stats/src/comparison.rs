@@ -1,0 +1,78 @@
+//! One candidate against the control.
+
+use crate::candidate::Role;
+use crate::interval::Ratio;
+use crate::p_value::PValue;
+use crate::run::Run;
+use crate::sample::Summary;
+use crate::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// A candidate's runs and how they compare with the control's. Absent fields need more runs than there are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The candidate's name.
+    pub name: String,
+    /// Its role; the A/A twin is compared like any other, but no verdict counts it.
+    pub role: Role,
+    /// The warm-up run.
+    pub warm_up: Option<Run>,
+    /// All measured runs, in the order of the rounds.
+    pub runs: Vec<Run>,
+    /// Runs that failed, the warm-up included.
+    pub failed_runs: u32,
+    /// Moments of the runs that ended well.
+    pub summary: Option<Summary>,
+    /// Rounds in which both this candidate and the control yielded a value.
+    pub rounds: u32,
+    /// How many times as good as the control, above 1 is better. With failed runs it describes only the
+    /// rounds without.
+    pub ratio: Option<Ratio>,
+    /// Paired permutation test of "no difference". Failed runs take part as worst.
+    pub difference: Option<PValue>,
+    /// `difference.p` after Holm's correction over all candidates; absent for the A/A twin.
+    pub difference_p_corrected: Option<f64>,
+    /// The smallest true effect, as a factor of at least 1, that this comparison would find with 80 % power.
+    pub minimum_detectable_effect: Option<f64>,
+    /// The test of spread.
+    pub spread: Option<Spread>,
+    /// What was proven.
+    pub verdict: Verdict,
+    /// The verdict in one English sentence.
+    pub sentence: String,
+    /// What was proven about the spread, in one English sentence.
+    pub spread_sentence: Option<String>,
+}
+
+/// Whether the candidate's runs scatter differently from the control's, see [`crate::spread`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Standard deviation of the control's runs, in the metric's unit.
+    pub control_standard_deviation: f64,
+    /// Standard deviation of the candidate's runs, in the metric's unit.
+    pub candidate_standard_deviation: f64,
+    /// The control's standard deviation over its mean.
+    pub control_coefficient_of_variation: f64,
+    /// The candidate's standard deviation over its mean.
+    pub candidate_coefficient_of_variation: f64,
+    /// Brown and Forsythe's F, absent if nothing varies at all.
+    pub brown_forsythe: Option<f64>,
+    /// Its permutation test.
+    pub difference: PValue,
+    /// `difference.p` after Holm's correction over the spreads of all candidates; absent for the A/A twin.
+    pub difference_p_corrected: Option<f64>,
+    /// What is proven.
+    pub verdict: SpreadVerdict,
+}
+
+/// What was proven about the spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpreadVerdict {
+    /// The candidate's runs scatter less.
+    ProvenSteadier,
+    /// The candidate's runs scatter more.
+    ProvenMoreErratic,
+    /// No difference proven.
+    NothingProven,
+}

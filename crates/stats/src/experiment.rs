@@ -1,0 +1,16 @@
+//! Everything that was measured in one sitting.
+
+use crate::metric::Metric;
+use crate::sample::SampleSet;
+use serde::{Deserialize, Serialize};
+
+/// All runs of a sitting, before any statistics. The control comes first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// What each run yielded.
+    pub metric: Metric,
+    /// Seed of every random decision.
+    pub seed: u64,
+    /// The runs of each candidate.
+    pub samples: Vec<SampleSet>,
+}

@@ -1,0 +1,45 @@
+//! The noise floor: what the same program, measured twice, seems to differ by.
+
+use crate::interval::Ratio;
+use serde::{Deserialize, Serialize};
+
+/// What the A/A pair of a sitting shows. Nothing is ranked below [`NoiseFloor::factor`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoiseFloor {
+    /// Rounds with both halves of the pair.
+    pub rounds: u32,
+    /// The control against itself; the true value is 1.
+    pub ratio: Ratio,
+    /// The smallest true effect, as a factor of at least 1, that this many rounds would show at this noise,
+    /// see [`crate::minimum_detectable_effect`].
+    pub minimum_detectable_effect: f64,
+    /// Whether the same program seems to differ from itself: 1 lies outside the interval. This happens to
+    /// one sitting in twenty by chance; more often it tells of a disturbance that pairing did not cancel.
+    pub differs: bool,
+    /// The floor itself, a factor of at least 1: the minimum detectable effect or, if the pair differs, the
+    /// far end of its interval if that is larger.
+    pub factor: f64,
+}
+
+impl NoiseFloor {
+    /// The floor that an A/A pair with this ratio and this minimum detectable effect gives.
+    pub fn new(rounds: u32, ratio: Ratio, minimum_detectable_effect: f64) -> NoiseFloor {
+        let differs = !ratio.includes_one();
+        let observed = if differs { ratio.farthest_factor() } else { 1.0 };
+        let factor = minimum_detectable_effect.max(observed);
+        NoiseFloor { rounds, ratio, minimum_detectable_effect, differs, factor }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_that_differs_raises_the_floor() {
+        let quiet = NoiseFloor::new(10, Ratio { value: 1.01, lower: 0.98, upper: 1.04 }, 1.05);
+        assert_eq!((quiet.differs, quiet.factor), (false, 1.05));
+        let disturbed = NoiseFloor::new(10, Ratio { value: 0.5, lower: 0.4, upper: 0.6 }, 1.05);
+        assert_eq!((disturbed.differs, disturbed.factor), (true, 2.5));
+    }
+}

@@ -1,0 +1,143 @@
+//! From figures to a verdict.
+
+use crate::analysis::control_failure;
+use crate::candidate::Role;
+use crate::comparison::{Comparison, Spread, SpreadVerdict};
+use crate::experiment::Experiment;
+use crate::floor::NoiseFloor;
+use crate::interval::factor;
+use crate::permutation::rounds_for_proof;
+use crate::sample::SampleSet;
+use crate::settings::Settings;
+use crate::verdict::{Doubt, Verdict};
+
+/// What all verdicts of a sitting have in common.
+pub(crate) struct Judge {
+    alpha: f64,
+    floor: Option<NoiseFloor>,
+    /// The fewest rounds that can prove anything.
+    rounds_needed: u32,
+    control_failure: Option<Verdict>,
+    control_worst_s: f64,
+}
+
+impl Judge {
+    pub(crate) fn new(experiment: &Experiment, settings: &Settings, floor: Option<NoiseFloor>) -> Judge {
+        let judged = experiment.samples.iter().filter(|s| s.candidate.role == Role::Candidate).count();
+        let elapsed = experiment.samples[0].all_runs().map(|run| run.elapsed_s);
+        Judge {
+            alpha: settings.alpha,
+            floor,
+            rounds_needed: rounds_for_proof(judged, settings.alpha),
+            control_failure: control_failure(experiment),
+            control_worst_s: elapsed.fold(0.0, f64::max),
+        }
+    }
+
+    /// The verdict on one comparison. Failures come first: no speed makes up for them.
+    pub(crate) fn verdict(&self, comparison: &Comparison, samples: &SampleSet) -> Verdict {
+        if let Some(failure) = &self.control_failure {
+            return failure.clone();
+        }
+        if let Some(limit_s) = samples.collapsed_at() {
+            return Verdict::Collapsed { limit_s, control_worst_s: self.control_worst_s };
+        }
+        if let (failed, Some(reason)) = samples.failures() {
+            let runs = samples.all_runs().count() as u32;
+            return Verdict::Failed { name: comparison.name.clone(), failed, runs, reason: reason.into() };
+        }
+        self.of_figures(comparison)
+    }
+
+    fn of_figures(&self, comparison: &Comparison) -> Verdict {
+        let floor = self.floor.map(|floor| floor.factor).or(comparison.minimum_detectable_effect);
+        let doubtful = |doubt| {
+            let could_hide = comparison.ratio.zip(floor).map(|(r, floor)| r.farthest_factor().max(floor));
+            Verdict::NothingProven { could_hide, doubt }
+        };
+        let few = doubtful(Doubt::TooFewRounds { needed: self.rounds_needed });
+        let (Some(ratio), Some(floor), Some(difference)) = (comparison.ratio, floor, comparison.difference)
+        else {
+            return few;
+        };
+        let p = comparison.difference_p_corrected.unwrap_or(difference.p);
+        if comparison.rounds < self.rounds_needed {
+            few
+        } else if p > self.alpha || ratio.includes_one() {
+            doubtful(Doubt::NotSignificant)
+        } else if factor(ratio.value) <= floor {
+            doubtful(Doubt::BelowFloor { floor })
+        } else if ratio.value > 1.0 {
+            Verdict::ProvenFaster { ratio }
+        } else {
+            Verdict::ProvenSlower { ratio }
+        }
+    }
+}
+
+/// What the test of spread proves.
+pub(crate) fn judge_spread(spread: &Spread, alpha: f64) -> SpreadVerdict {
+    let p = spread.difference_p_corrected.unwrap_or(spread.difference.p);
+    if p > alpha {
+        SpreadVerdict::NothingProven
+    } else if spread.candidate_coefficient_of_variation < spread.control_coefficient_of_variation {
+        SpreadVerdict::ProvenSteadier
+    } else {
+        SpreadVerdict::ProvenMoreErratic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Analysis;
+    use crate::candidate::Candidate;
+    use crate::interval::Ratio;
+    use crate::metric::Metric;
+    use crate::run::{Outcome, Run};
+    use std::time::Duration;
+
+    /// A comparison of twelve rounds in which the candidate is twice as fast beyond doubt.
+    fn beyond_doubt() -> (Judge, Comparison) {
+        let samples = |candidate, mean: f64| {
+            let value = |i| mean * (1.0 + 0.001 * f64::from(i % 3));
+            let run = |i| Run::new(Duration::from_secs(1), Outcome::measured(value(i)));
+            SampleSet { runs: (0..12).map(run).collect(), ..SampleSet::new(candidate) }
+        };
+        let samples = vec![samples(Candidate::control("kernel"), 2.0), samples(Candidate::new("rcu"), 1.0)];
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+        let settings = Settings::default();
+        let comparison = Analysis::of(&experiment, &settings).comparisons.remove(0);
+        let floor = NoiseFloor::new(12, Ratio { value: 1.0, lower: 0.99, upper: 1.01 }, 1.05);
+        (Judge::new(&experiment, &settings, Some(floor)), comparison)
+    }
+
+    #[test]
+    fn each_condition_alone_prevents_a_proof() {
+        let (judge, sound) = beyond_doubt();
+        assert!(matches!(judge.of_figures(&sound), Verdict::ProvenFaster { .. }));
+        let ratio = sound.ratio.unwrap();
+        let floor = 1.05;
+        let cases = [
+            (Comparison { difference_p_corrected: Some(0.051), ..sound.clone() }, Doubt::NotSignificant),
+            (
+                Comparison { ratio: Some(Ratio { lower: 0.99, ..ratio }), ..sound.clone() },
+                Doubt::NotSignificant,
+            ),
+            (
+                Comparison { ratio: Some(Ratio { value: 1.04, lower: 1.03, upper: 1.05 }), ..sound.clone() },
+                Doubt::BelowFloor { floor },
+            ),
+            (Comparison { rounds: 5, ..sound.clone() }, Doubt::TooFewRounds { needed: 6 }),
+        ];
+        for (comparison, expected) in cases {
+            match judge.of_figures(&comparison) {
+                Verdict::NothingProven { doubt, could_hide: Some(hidden) } => {
+                    assert_eq!(doubt, expected);
+                    assert!(hidden >= floor);
+                }
+                other => panic!("{expected:?} should prevent a proof: {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is measured, and which way is better.
+
+use serde::{Deserialize, Serialize};
+
+/// Which values of a metric are the good ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Seconds, misses, bytes.
+    LowerIsBetter,
+    /// Transactions per second.
+    HigherIsBetter,
+}
+
+impl Direction {
+    /// How many times as good `candidate` is as `control`; above 1 is better. Both must be positive.
+    pub fn times_as_good(self, candidate: f64, control: f64) -> f64 {
+        match self {
+            Direction::LowerIsBetter => control / candidate,
+            Direction::HigherIsBetter => candidate / control,
+        }
+    }
+}
+
+/// What the sentences about a metric talk of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// How long the program took: "3.1 times as fast".
+    WallTime,
+    /// Anything else: "0.32 times the CPU time of kernel".
+    Other,
+}
+
+/// The figure that each run yields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// What it is called in sentences and tables.
+    pub name: String,
+    /// Its unit as printed after a value; empty if unknown.
+    pub unit: String,
+    /// Which way is better.
+    pub direction: Direction,
+    /// How the sentences speak of it.
+    pub quantity: Quantity,
+}
+
+impl Metric {
+    /// Wall time in seconds.
+    pub fn wall_time() -> Metric {
+        Metric {
+            name: "wall time".into(),
+            unit: "s".into(),
+            direction: Direction::LowerIsBetter,
+            quantity: Quantity::WallTime,
+        }
+    }
+
+    /// CPU time, user and system, in seconds.
+    pub fn cpu_time() -> Metric {
+        Metric { name: "CPU time".into(), quantity: Quantity::Other, ..Metric::wall_time() }
+    }
+
+    /// A figure the program prints itself.
+    pub fn custom(name: impl Into<String>, unit: impl Into<String>, direction: Direction) -> Metric {
+        Metric { name: name.into(), unit: unit.into(), direction, quantity: Quantity::Other }
+    }
+}

@@ -1,0 +1,94 @@
+//! The pairs that the rounds form: control and candidate, run close together in time.
+
+use crate::metric::Direction;
+use crate::sample::SampleSet;
+
+/// What one round says about a candidate and the control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pair {
+    /// Both ended well.
+    Values {
+        /// The control's value.
+        control: f64,
+        /// The candidate's value.
+        candidate: f64,
+    },
+    /// Only the candidate failed: the candidate is worse, by more than any ratio says.
+    CandidateFailed,
+    /// Only the control failed: the candidate is better, by more than any ratio says.
+    ControlFailed,
+    /// Both failed: no difference.
+    BothFailed,
+}
+
+/// The pairs of all rounds that both took part in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pairs {
+    /// One per round.
+    pub rounds: Vec<Pair>,
+    direction: Direction,
+}
+
+impl Pairs {
+    /// Pairs the runs of equal rounds.
+    pub fn of(control: &SampleSet, candidate: &SampleSet, direction: Direction) -> Pairs {
+        let rounds = control.runs.iter().zip(&candidate.runs);
+        let rounds = rounds.map(|(control, candidate)| match (control.value(), candidate.value()) {
+            (Some(control), Some(candidate)) => Pair::Values { control, candidate },
+            (Some(_), None) => Pair::CandidateFailed,
+            (None, Some(_)) => Pair::ControlFailed,
+            (None, None) => Pair::BothFailed,
+        });
+        Pairs { rounds: rounds.collect(), direction }
+    }
+
+    /// (control, candidate) of the rounds where both ended well.
+    pub fn values(&self) -> Vec<(f64, f64)> {
+        let values = self.rounds.iter().filter_map(|pair| match *pair {
+            Pair::Values { control, candidate } => Some((control, candidate)),
+            Pair::CandidateFailed | Pair::ControlFailed | Pair::BothFailed => None,
+        });
+        values.collect()
+    }
+
+    /// ln(times as good) of the rounds where both ended well: positive where the candidate won.
+    pub fn log_ratios(&self) -> Vec<f64> {
+        let ratio =
+            |&(control, candidate): &(f64, f64)| self.direction.times_as_good(candidate, control).ln();
+        self.values().iter().map(ratio).collect()
+    }
+
+    /// The differences that the sign-flip test looks at. Without failures: the log ratios. With failures:
+    /// signed ranks of the log ratios (Wilcoxon), where a failed run is worse than any value.
+    pub fn differences(&self) -> Vec<f64> {
+        let all = self.rounds.iter().map(|pair| match *pair {
+            Pair::Values { control, candidate } => self.direction.times_as_good(candidate, control).ln(),
+            Pair::CandidateFailed => f64::NEG_INFINITY,
+            Pair::ControlFailed => f64::INFINITY,
+            Pair::BothFailed => 0.0,
+        });
+        let all: Vec<f64> = all.collect();
+        if all.iter().all(|difference| difference.is_finite()) { all } else { signed_ranks(&all) }
+    }
+}
+
+/// Rank of |d| with the sign of d; equal magnitudes share the mean of their ranks, zero stays zero.
+fn signed_ranks(differences: &[f64]) -> Vec<f64> {
+    let rank = |d: f64| {
+        let below = differences.iter().filter(|other| other.abs() < d.abs()).count() as f64;
+        let equal = differences.iter().filter(|other| other.abs() == d.abs()).count() as f64;
+        below + 0.5 * (equal + 1.0)
+    };
+    differences.iter().map(|&d| if d == 0.0 { 0.0 } else { d.signum() * rank(d) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_run_is_worse_than_any_value() {
+        let inf = f64::INFINITY;
+        assert_eq!(signed_ranks(&[0.5, -0.1, 0.0, -inf, 0.1]), [4.0, -2.5, 0.0, -5.0, 2.5]);
+    }
+}

@@ -1,0 +1,129 @@
+//! What is to be measured, and for how long at most.
+
+use crate::candidate::{Candidate, Role};
+use crate::metric::Metric;
+use crate::permutation::rounds_for_proof;
+use crate::settings::Settings;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// The fewest rounds that may be asked for; five was the reports' number. A proof needs more, see
+/// [`Plan::rounds_min_effective`].
+pub const ROUNDS_AT_LEAST: u32 = 5;
+
+/// A plan for a sitting. [`Plan::new`] fills in defaults; the fields may be changed before it is used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The control first, then the others in the order in which the results show them.
+    pub candidates: Vec<Candidate>,
+    /// What each run yields.
+    pub metric: Metric,
+    /// Seed of every random decision.
+    pub seed: u64,
+    /// Levels of proof.
+    pub settings: Settings,
+    /// Rounds that are run even if the time budget is spent.
+    pub rounds_min: u32,
+    /// Rounds after which the sitting ends in any case.
+    pub rounds_max: u32,
+    /// Time after which no further round begins.
+    pub budget: Duration,
+    /// Relative half width at which an interval is narrow enough, for example 0.025.
+    pub half_width_target: f64,
+}
+
+impl Plan {
+    /// A plan with the default limits: six to a hundred rounds, one minute, 2.5 %.
+    pub fn new(candidates: Vec<Candidate>, metric: Metric, seed: u64) -> Plan {
+        Plan {
+            candidates,
+            metric,
+            seed,
+            settings: Settings::default(),
+            rounds_min: 6,
+            rounds_max: 100,
+            budget: Duration::from_secs(60),
+            half_width_target: 0.025,
+        }
+    }
+
+    /// The rounds that are run before the sitting may end: at least so many that a difference can be proven
+    /// at all ([`rounds_for_proof`]), unless `rounds_max` forbids it.
+    pub fn rounds_min_effective(&self) -> u32 {
+        let judged = self.candidates.iter().filter(|c| c.role == Role::Candidate).count();
+        self.rounds_min.max(rounds_for_proof(judged, self.settings.alpha)).min(self.rounds_max)
+    }
+
+    /// Checks that the plan can be carried out.
+    ///
+    /// # Errors
+    /// One [`PlanError`], the first that is found.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let count = |role| self.candidates.iter().filter(|c| c.role == role).count();
+        let control_first = self.candidates.first().is_some_and(|c| c.role == Role::Control);
+        if !control_first || count(Role::Control) != 1 {
+            return Err(PlanError::Control);
+        }
+        if count(Role::ControlAgain) > 1 {
+            return Err(PlanError::ControlAgain);
+        }
+        if self.candidates.len() < 2 {
+            return Err(PlanError::NothingToCompare);
+        }
+        let names: Vec<&str> = self.candidates.iter().map(|c| c.name.as_str()).collect();
+        if let Some(i) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
+            return Err(PlanError::NameTwice(names[i].into()));
+        }
+        if self.rounds_min < ROUNDS_AT_LEAST || self.rounds_max < self.rounds_min {
+            return Err(PlanError::Rounds { min: self.rounds_min, max: self.rounds_max });
+        }
+        if !(self.half_width_target > 0.0 && self.half_width_target.is_finite()) {
+            return Err(PlanError::Target(self.half_width_target));
+        }
+        Ok(())
+    }
+}
+
+/// Why a plan cannot be carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanError {
+    /// There is no control, several, or it is not the first.
+    Control,
+    /// The control is repeated more than once.
+    ControlAgain,
+    /// The control is alone.
+    NothingToCompare,
+    /// Two candidates bear this name.
+    NameTwice(String),
+    /// Too few rounds, or a maximum below the minimum.
+    Rounds {
+        /// The minimum asked for.
+        min: u32,
+        /// The maximum asked for.
+        max: u32,
+    },
+    /// Not a usable relative half width.
+    Target(f64),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Control => write!(f, "exactly one control is needed, and it must come first"),
+            PlanError::ControlAgain => write!(f, "the control can be repeated only once"),
+            PlanError::NothingToCompare => write!(f, "nothing to compare the control with: name a candidate"),
+            PlanError::NameTwice(name) => write!(f, "candidate '{name}' is named twice: name it once"),
+            PlanError::Rounds { min, max } => write!(
+                f,
+                "{min} to {max} rounds cannot be run: at least {ROUNDS_AT_LEAST} are needed, \
+                 and the maximum must not be below the minimum"
+            ),
+            PlanError::Target(target) => {
+                write!(f, "{target} is no relative half width: give a positive number such as 0.025")
+            }
+        }
+    }
+}
+
+impl Error for PlanError {}

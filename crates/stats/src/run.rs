@@ -1,0 +1,68 @@
+//! One run of one candidate, and how it ended.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How a run ended. A run that yields no value is a result like any other and is never dropped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Outcome {
+    /// It ended well and the metric has this value (in the metric's unit, positive and finite).
+    Ok {
+        /// The value of the metric.
+        value: f64,
+    },
+    /// It crashed, returned an error, or printed no usable figure.
+    Failed {
+        /// What happened, in one line.
+        reason: String,
+    },
+    /// It was stopped at its time limit, see [`crate::collapse`].
+    Collapsed {
+        /// The limit it ran into, in seconds.
+        limit_s: f64,
+    },
+}
+
+impl Outcome {
+    /// A value, or a failure if no ratio can be formed with it: ratios need positive finite figures.
+    ///
+    /// ```
+    /// use unspin_stats::Outcome;
+    /// assert_eq!(Outcome::measured(2.5), Outcome::Ok { value: 2.5 });
+    /// assert!(matches!(Outcome::measured(0.0), Outcome::Failed { .. }));
+    /// ```
+    pub fn measured(value: f64) -> Outcome {
+        if value.is_finite() && value > 0.0 {
+            Outcome::Ok { value }
+        } else {
+            let reason = format!("the metric is {value}; a ratio needs a positive finite figure");
+            Outcome::Failed { reason }
+        }
+    }
+}
+
+/// One run: how long it took and how it ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Wall time of the run in seconds, whatever the metric is.
+    pub elapsed_s: f64,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Run {
+    /// A run of this wall time that ended so.
+    pub fn new(elapsed: Duration, outcome: Outcome) -> Run {
+        Run { elapsed_s: elapsed.as_secs_f64(), outcome }
+    }
+
+    /// The value of the metric, if the run ended well.
+    pub fn value(&self) -> Option<f64> {
+        match self.outcome {
+            Outcome::Ok { value } => Some(value),
+            Outcome::Failed { .. } | Outcome::Collapsed { .. } => None,
+        }
+    }
+}

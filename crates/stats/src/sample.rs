@@ -1,0 +1,143 @@
+//! All runs of one candidate, in order, and their summary.
+
+use crate::candidate::Candidate;
+use crate::metric::Direction;
+use crate::run::{Outcome, Run};
+use serde::{Deserialize, Serialize};
+
+/// All runs of one candidate. `runs[i]` belongs to round `i`, so equal indices of two candidates were
+/// taken close together in time and form a pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleSet {
+    /// Whose runs these are.
+    #[serde(flatten)]
+    pub candidate: Candidate,
+    /// The warm-up run. Its value enters no statistic; its failure counts as a failed run.
+    pub warm_up: Option<Run>,
+    /// The measured runs, one per round, until the end or until the candidate was taken out.
+    pub runs: Vec<Run>,
+}
+
+impl SampleSet {
+    /// No runs yet.
+    pub fn new(candidate: Candidate) -> SampleSet {
+        SampleSet { candidate, warm_up: None, runs: Vec::new() }
+    }
+
+    /// The values of the measured runs that ended well, in order.
+    pub fn values(&self) -> Vec<f64> {
+        self.runs.iter().filter_map(Run::value).collect()
+    }
+
+    /// Every run, the warm-up first.
+    pub fn all_runs(&self) -> impl DoubleEndedIterator<Item = &Run> + Clone {
+        self.warm_up.iter().chain(&self.runs)
+    }
+
+    /// How many runs failed (the warm-up included), and the first reason.
+    pub fn failures(&self) -> (u32, Option<&str>) {
+        let mut reasons = self.all_runs().filter_map(|run| match &run.outcome {
+            Outcome::Failed { reason } => Some(reason.as_str()),
+            Outcome::Ok { .. } | Outcome::Collapsed { .. } => None,
+        });
+        let first = reasons.next();
+        (u32::from(first.is_some()) + reasons.count() as u32, first)
+    }
+
+    /// The time limit in seconds that the candidate ran into, if it collapsed.
+    pub fn collapsed_at(&self) -> Option<f64> {
+        self.all_runs().find_map(|run| match run.outcome {
+            Outcome::Collapsed { limit_s } => Some(limit_s),
+            Outcome::Ok { .. } | Outcome::Failed { .. } => None,
+        })
+    }
+
+    /// The summary of the runs that ended well; `None` if there is none.
+    pub fn summary(&self, direction: Direction) -> Option<Summary> {
+        Summary::of(&self.values(), direction)
+    }
+}
+
+/// Moments and order statistics of some values, in the unit of the metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many values.
+    pub count: u32,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Sample standard deviation (divisor n − 1); absent for a single value.
+    pub standard_deviation: Option<f64>,
+    /// Standard deviation over mean; absent for a single value.
+    pub coefficient_of_variation: Option<f64>,
+    /// Median, the mean of the two middle values for an even count.
+    pub median: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// The mean without the single worst value, as the historical reports state it. For comparison with
+    /// them only: dropping the worst run hides exactly what contention does, and nothing is decided by it.
+    pub mean_of_best_n_minus_1: Option<f64>,
+}
+
+impl Summary {
+    /// Summarises `values`; `None` if there are none.
+    ///
+    /// ```
+    /// use unspin_stats::{Direction, Summary};
+    /// let s = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], Direction::LowerIsBetter).unwrap();
+    /// assert_eq!((s.mean, s.median, s.min, s.max), (5.0, 4.5, 2.0, 9.0));
+    /// assert_eq!(s.mean_of_best_n_minus_1, Some(31.0 / 7.0));
+    /// ```
+    pub fn of(values: &[f64], direction: Direction) -> Option<Summary> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let mean = mean(values);
+        let standard_deviation = standard_deviation(values);
+        let best = match direction {
+            Direction::LowerIsBetter => &sorted[..sorted.len() - 1],
+            Direction::HigherIsBetter => &sorted[1..],
+        };
+        Some(Summary {
+            count: values.len() as u32,
+            mean,
+            standard_deviation,
+            coefficient_of_variation: standard_deviation.map(|sd| sd / mean),
+            median: median_of_sorted(&sorted),
+            min,
+            max,
+            mean_of_best_n_minus_1: (!best.is_empty()).then(|| self::mean(best)),
+        })
+    }
+}
+
+/// Arithmetic mean; NaN for no values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Sample standard deviation, `None` below two values. Two passes: no cancellation for close values.
+pub(crate) fn standard_deviation(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// Median of values; NaN for no values.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    median_of_sorted(&sorted)
+}
+
+fn median_of_sorted(sorted: &[f64]) -> f64 {
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+    }
+}

@@ -1,0 +1,25 @@
+//! The levels at which something counts as proven.
+
+use serde::{Deserialize, Serialize};
+
+/// Levels and numbers of random draws. The defaults are the field's conventions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Confidence of every interval: 0.95.
+    pub confidence: f64,
+    /// Level of significance of a proof, after Holm's correction: 0.05.
+    pub alpha: f64,
+    /// Power at which the minimum detectable effect is stated: 0.8.
+    pub power: f64,
+    /// Bootstrap resamples per interval. The ends lie far out in the tails, see [`crate::bootstrap`], so
+    /// fewer than about 5000 make them jump from seed to seed.
+    pub resamples: u32,
+    /// Random permutations where not all are tried.
+    pub draws: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { confidence: 0.95, alpha: 0.05, power: 0.8, resamples: 9_999, draws: 9_999 }
+    }
+}

@@ -1,0 +1,232 @@
+//! The English sentences.
+
+use crate::comparison::{Comparison, Spread, SpreadVerdict};
+use crate::floor::NoiseFloor;
+use crate::interval::Ratio;
+use crate::metric::{Direction, Metric, Quantity};
+use crate::settings::Settings;
+use crate::verdict::{Doubt, Verdict};
+
+/// What all sentences of a sitting have in common.
+pub(crate) struct Wording<'a> {
+    pub(crate) metric: &'a Metric,
+    pub(crate) settings: &'a Settings,
+    pub(crate) control: &'a str,
+    /// How many candidates the p values are corrected for.
+    pub(crate) judged: usize,
+}
+
+impl Wording<'_> {
+    /// A comparison's verdict.
+    pub(crate) fn verdict(&self, comparison: &Comparison) -> String {
+        let (name, control) = (&comparison.name, self.control);
+        match &comparison.verdict {
+            Verdict::ProvenFaster { ratio } | Verdict::ProvenSlower { ratio } => {
+                let (verb, phrase, shown) = self.phrase(*ratio);
+                let figures = self.figures(shown, comparison);
+                let side = self.for_better_or_worse(*ratio);
+                format!("{name}{verb}{} {phrase} ({figures}): difference proven{side}.", self.times(shown))
+            }
+            Verdict::NothingProven { could_hide, doubt } => {
+                let measured = comparison.ratio.map_or(String::new(), |ratio| {
+                    let (_, phrase, shown) = self.phrase(ratio);
+                    let figures = self.figures(shown, comparison);
+                    format!("{} {phrase} in these runs ({figures}), ", self.times(shown))
+                });
+                let (doubted, hidden) = (doubted(*doubt, comparison.rounds), hidden(*could_hide));
+                format!("{name} against {control}: {measured}no difference proven{doubted}; {hidden}.")
+            }
+            Verdict::Collapsed { limit_s, control_worst_s } => format!(
+                "{name} collapsed: stopped after {}, when {control}'s slowest run had taken {}; it is not ranked.",
+                seconds(*limit_s),
+                seconds(*control_worst_s)
+            ),
+            Verdict::Failed { name: failed_name, failed, runs, reason } => {
+                let end = if failed_name == name {
+                    "it is not ranked".to_string()
+                } else {
+                    format!("nothing can be compared with it, and {name} is not ranked")
+                };
+                format!("{failed_name} failed in {failed} of {runs} runs (first: {reason}); {end}.")
+            }
+        }
+    }
+
+    /// What the A/A pair shows.
+    pub(crate) fn noise_floor(&self, floor: &NoiseFloor) -> String {
+        let control = self.control;
+        let digits = digits(floor.ratio);
+        let interval = interval(floor.ratio, self.settings.confidence);
+        let seems =
+            if floor.differs { "seems to differ from itself" } else { "shows no difference from itself" };
+        format!(
+            "Noise floor: {control} measured twice {seems} (ratio {:.digits$}, {interval}, {} rounds); \
+             a difference below {} is not ranked.",
+            floor.ratio.value,
+            floor.rounds,
+            effect(floor.factor)
+        )
+    }
+
+    /// What the test of spread proves.
+    pub(crate) fn spread(&self, name: &str, spread: &Spread) -> String {
+        let (claim, proven) = match spread.verdict {
+            SpreadVerdict::ProvenSteadier => (" is steadier than ", "difference of spread proven"),
+            SpreadVerdict::ProvenMoreErratic => (" is more erratic than ", "difference of spread proven"),
+            SpreadVerdict::NothingProven => (" against ", "no difference of spread proven"),
+        };
+        let unit = if self.metric.unit.is_empty() { String::new() } else { format!(" {}", self.metric.unit) };
+        format!(
+            "{name}{claim}{} (standard deviation {} → {}{unit}, {} → {} of the mean, {}): {proven}.",
+            self.control,
+            significant(spread.control_standard_deviation),
+            significant(spread.candidate_standard_deviation),
+            percent(spread.control_coefficient_of_variation),
+            percent(spread.candidate_coefficient_of_variation),
+            p_value(spread.difference_p_corrected.unwrap_or(spread.difference.p)),
+        )
+    }
+
+    /// The verb, the phrase that follows "3.1 times", and the ratio as it is read in that phrase: as fast or
+    /// as slow, or the plain quotient of the candidate's figure and the control's.
+    fn phrase(&self, ratio: Ratio) -> (String, String, Ratio) {
+        let control = self.control;
+        let quotient = || (format!("'s {} is ", self.metric.name), format!("{control}'s"));
+        let ((verb, phrase), shown) = match (self.metric.quantity, self.metric.direction) {
+            (Quantity::WallTime, _) if ratio.value < 1.0 => {
+                ((" takes ".into(), format!("as long as {control}")), inverse(ratio))
+            }
+            (Quantity::WallTime, _) => ((" is ".into(), format!("as fast as {control}")), ratio),
+            (Quantity::Other, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
+            (Quantity::Other, Direction::HigherIsBetter) => (quotient(), ratio),
+        };
+        (verb, phrase, shown)
+    }
+
+    /// "3.1 times".
+    fn times(&self, shown: Ratio) -> String {
+        let digits = digits(shown);
+        format!("{:.digits$} times", shown.value)
+    }
+
+    /// "95 % interval 2.9–3.4, p = 0.002, 12 rounds".
+    fn figures(&self, shown: Ratio, comparison: &Comparison) -> String {
+        let p = match (comparison.difference_p_corrected, comparison.difference) {
+            (Some(p), _) if self.judged > 1 => {
+                format!(", {} corrected for {} candidates", p_value(p), self.judged)
+            }
+            (Some(p), _) => format!(", {}", p_value(p)),
+            (None, Some(difference)) => format!(", {}", p_value(difference.p)),
+            (None, None) => String::new(),
+        };
+        format!("{}{p}, {} rounds", interval(shown, self.settings.confidence), comparison.rounds)
+    }
+
+    /// "times kernel's" does not say which way is better; "as fast as" does.
+    fn for_better_or_worse(&self, ratio: Ratio) -> &'static str {
+        match self.metric.quantity {
+            Quantity::WallTime => "",
+            Quantity::Other if ratio.value > 1.0 => ", for the better",
+            Quantity::Other => ", for the worse",
+        }
+    }
+}
+
+fn hidden(could_hide: Option<f64>) -> String {
+    match could_hide {
+        Some(factor) => format!("a difference of up to {} either way could still hide", effect(factor)),
+        None => "any difference could still hide".into(),
+    }
+}
+
+fn doubted(doubt: Doubt, rounds: u32) -> String {
+    match doubt {
+        Doubt::TooFewRounds { needed } => {
+            format!(" ({rounds} rounds cannot prove one, {needed} are the least that can)")
+        }
+        Doubt::NotSignificant => String::new(),
+        Doubt::BelowFloor { floor } => format!(" (it is below the noise floor of {})", effect(floor)),
+    }
+}
+
+/// "95 % interval 0.97–1.08".
+fn interval(ratio: Ratio, confidence: f64) -> String {
+    let digits = digits(ratio);
+    let confidence = significant(100.0 * confidence);
+    format!("{confidence} % interval {:.digits$}–{:.digits$}", ratio.lower, ratio.upper)
+}
+
+/// The same interval seen from the other side.
+fn inverse(ratio: Ratio) -> Ratio {
+    Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
+}
+
+/// Decimals that show a digit of the interval's half width, and never round an end that excludes 1 to 1.
+fn digits(ratio: Ratio) -> usize {
+    const MOST: usize = 4;
+    let half = 0.5 * (ratio.upper - ratio.lower);
+    let shown = |digits: usize, x: f64| format!("{x:.digits$}").parse::<f64>().unwrap_or(x);
+    let fine = |digits: usize| {
+        let excludes = [ratio.lower, ratio.upper].iter().all(|&end| shown(digits, end) != 1.0);
+        half >= f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes)
+    };
+    // An interval without width has nothing to round to; whole numbers do if they are exact.
+    if half < 1e-9 && ratio.value == ratio.value.round() {
+        return 0;
+    }
+    (0..MOST).find(|&digits| fine(digits)).unwrap_or(MOST)
+}
+
+/// A factor as an effect: "8 %", "a factor of 2.3".
+fn effect(factor: f64) -> String {
+    if factor < 2.0 { percent(factor - 1.0) } else { format!("a factor of {}", significant(factor)) }
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{} %", significant(100.0 * fraction))
+}
+
+fn seconds(s: f64) -> String {
+    format!("{} s", significant(s))
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {}", significant(p)) }
+}
+
+/// Two significant digits; larger numbers keep all digits before the point.
+fn significant(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let decimals = (1 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    let shown = format!("{x:.decimals$}");
+    if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.').into() } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_follow_the_width() {
+        let digits = |value, lower, upper| digits(Ratio { value, lower, upper });
+        assert_eq!(digits(3.1, 2.9, 3.4), 1);
+        assert_eq!(digits(35.2, 31.0, 39.0), 0);
+        assert_eq!(digits(1.12, 1.10, 1.14), 2);
+        // Proven, so the lower end must not read "1.0".
+        assert_eq!(digits(1.3, 1.04, 1.6), 2);
+        assert_eq!(digits(1.0, 0.9, 1.1), 1);
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(significant(0.03125), "0.031");
+        assert_eq!(significant(0.05), "0.05");
+        assert_eq!(significant(123.4), "123");
+        assert_eq!(significant(7.5), "7.5");
+        assert_eq!(effect(1.083), "8.3 %");
+        assert_eq!(effect(2.345), "a factor of 2.3");
+        assert_eq!(p_value(0.000_01), "p < 0.0001");
+    }
+}

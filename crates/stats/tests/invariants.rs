@@ -1,0 +1,178 @@
+//! What must hold for any runs whatever.
+
+use proptest::prelude::*;
+use std::time::Duration;
+use unspin_stats::bootstrap::ratio_of_means;
+use unspin_stats::permutation::sign_flip;
+use unspin_stats::random::{Purpose, stream};
+use unspin_stats::spread::brown_forsythe;
+use unspin_stats::{
+    Analysis, Candidate, Direction, Experiment, Metric, Outcome, PValue, Ratio, Run, SampleSet, Settings,
+    Summary, Verdict, holm,
+};
+
+const LOWER: Direction = Direction::LowerIsBetter;
+
+fn close(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1e-9)
+}
+
+fn pairs() -> impl Strategy<Value = Vec<(f64, f64)>> {
+    prop::collection::vec((0.01f64..100.0, 0.01f64..100.0), 2..24)
+}
+
+fn values() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec(0.01f64..100.0, 5..12)
+}
+
+fn interval(pairs: &[(f64, f64)]) -> Ratio {
+    ratio_of_means(pairs, LOWER, 0.95, 499, &mut stream(1, Purpose::Bootstrap)).unwrap()
+}
+
+fn difference(pairs: &[(f64, f64)]) -> PValue {
+    let differences: Vec<f64> = pairs.iter().map(|(control, candidate)| (control / candidate).ln()).collect();
+    sign_flip(&differences, 199, &mut stream(1, Purpose::SignFlip)).unwrap()
+}
+
+fn samples(candidate: Candidate, outcomes: &[Outcome]) -> SampleSet {
+    let run = |outcome: &Outcome| Run::new(Duration::from_secs(1), outcome.clone());
+    SampleSet { runs: outcomes.iter().map(run).collect(), ..SampleSet::new(candidate) }
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        8 => (0.01f64..100.0).prop_map(Outcome::measured),
+        1 => Just(Outcome::Failed { reason: "signal 11".into() }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_unit_does_not_matter(pairs in pairs(), scale in 0.001f64..1000.0) {
+        let scaled: Vec<_> = pairs.iter().map(|(a, b)| (a * scale, b * scale)).collect();
+        let (plain, scaled_interval) = (interval(&pairs), interval(&scaled));
+        prop_assert!(close(plain.value, scaled_interval.value));
+        prop_assert!(close(plain.lower, scaled_interval.lower) && close(plain.upper, scaled_interval.upper));
+        prop_assert_eq!(difference(&pairs).p, difference(&scaled).p);
+    }
+
+    #[test]
+    fn swapping_the_sides_inverts_the_ratio_and_keeps_p(pairs in pairs()) {
+        let swapped: Vec<_> = pairs.iter().map(|&(a, b)| (b, a)).collect();
+        let (plain, inverse) = (interval(&pairs), interval(&swapped));
+        prop_assert!(close(plain.value, 1.0 / inverse.value));
+        prop_assert!(close(plain.lower, 1.0 / inverse.upper) && close(plain.upper, 1.0 / inverse.lower));
+        prop_assert_eq!(difference(&pairs).p, difference(&swapped).p);
+    }
+
+    #[test]
+    fn the_other_direction_inverts_the_ratio(pairs in pairs()) {
+        let random = || stream(1, Purpose::Bootstrap);
+        let higher = ratio_of_means(&pairs, Direction::HigherIsBetter, 0.95, 499, &mut random()).unwrap();
+        let lower = interval(&pairs);
+        prop_assert!(close(higher.value, 1.0 / lower.value) && close(higher.lower, 1.0 / lower.upper));
+    }
+
+    #[test]
+    fn the_order_of_the_rounds_does_not_matter(mut pairs in pairs(), rotate in 0usize..24) {
+        pairs.truncate(16); // up to here the test is exact
+        let before = (interval(&pairs).value, difference(&pairs).p);
+        let middle = rotate % pairs.len();
+        pairs.rotate_left(middle);
+        pairs.reverse();
+        prop_assert!(close(before.0, interval(&pairs).value));
+        prop_assert_eq!(before.1, difference(&pairs).p);
+    }
+
+    #[test]
+    fn p_lies_between_the_smallest_attainable_and_one(pairs in pairs()) {
+        let value = difference(&pairs);
+        prop_assert!(value.p >= value.smallest_attainable && value.p <= 1.0);
+        prop_assert!(value.smallest_attainable > 0.0);
+    }
+
+    #[test]
+    fn the_ends_enclose_the_ratio_if_all_rounds_agree_on_the_side(pairs in pairs()) {
+        let ratio = interval(&pairs);
+        prop_assert!(ratio.lower <= ratio.upper);
+        let extremes = pairs.iter().map(|(a, b)| a / b);
+        let (low, high) = extremes.fold((f64::MAX, 0.0f64), |(low, high), r| (low.min(r), high.max(r)));
+        // A ratio of sums lies between the extreme ratios of the summands, whatever is drawn.
+        prop_assert!(ratio.lower >= low * (1.0 - 1e-9) && ratio.upper <= high * (1.0 + 1e-9));
+    }
+
+    #[test]
+    fn spread_is_symmetric_and_scale_free(left in values(), right in values(), scale in 0.01f64..100.0) {
+        let p = |left: &[f64], right: &[f64]| {
+            brown_forsythe(left, right, 199, &mut stream(1, Purpose::Spread)).unwrap()
+        };
+        let plain = p(&left, &right);
+        let scaled = p(&left, &right.iter().map(|x| x * scale).collect::<Vec<_>>());
+        prop_assert!(close(plain.statistic.unwrap(), scaled.statistic.unwrap()));
+        prop_assert!(close(plain.p.p, scaled.p.p));
+        let swapped = p(&right, &left);
+        prop_assert!(close(plain.statistic.unwrap(), swapped.statistic.unwrap()));
+        if left.len() + right.len() <= 16 {
+            prop_assert!(close(plain.p.p, swapped.p.p));
+        }
+    }
+
+    #[test]
+    fn holm_lies_between_the_plain_p_and_bonferroni(p in prop::collection::vec(0.0f64..=1.0, 1..8)) {
+        let corrected = holm(&p);
+        for (i, (plain, corrected_i)) in p.iter().zip(&corrected).enumerate() {
+            prop_assert!(plain <= corrected_i && *corrected_i <= 1.0);
+            // The order of the p values survives: no pair is turned round.
+            for (other, corrected_other) in p.iter().zip(&corrected).skip(i + 1) {
+                prop_assert!((plain - other) * (corrected_i - corrected_other) >= 0.0);
+            }
+        }
+        let smallest = (0..p.len()).min_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap();
+        prop_assert!(close(corrected[smallest], (p[smallest] * p.len() as f64).min(1.0)));
+    }
+
+    #[test]
+    fn a_summary_is_ordered(values in values()) {
+        let summary = Summary::of(&values, LOWER).unwrap();
+        prop_assert!(summary.min <= summary.median && summary.median <= summary.max);
+        prop_assert!(summary.min <= summary.mean * (1.0 + 1e-12) && summary.mean <= summary.max * (1.0 + 1e-12));
+        prop_assert!(summary.mean_of_best_n_minus_1.unwrap() <= summary.mean * (1.0 + 1e-12));
+        let higher = Summary::of(&values, Direction::HigherIsBetter).unwrap();
+        prop_assert!(higher.mean_of_best_n_minus_1.unwrap() >= summary.mean * (1.0 - 1e-12));
+    }
+
+    #[test]
+    fn any_outcomes_give_an_analysis_and_failures_are_never_proven_faster(
+        control in prop::collection::vec(outcome(), 0..12),
+        twin in prop::collection::vec(outcome(), 0..12),
+        first in prop::collection::vec(outcome(), 0..12),
+        second in prop::collection::vec(outcome(), 0..12),
+    ) {
+        let settings = Settings { resamples: 199, draws: 199, ..Settings::default() };
+        let sets = |order: [usize; 2]| {
+            let candidates = [samples(Candidate::new("first"), &first), samples(Candidate::new("second"), &second)];
+            let mut sets = vec![
+                samples(Candidate::control("control"), &control),
+                samples(Candidate::control_again("twin"), &twin),
+            ];
+            sets.extend(order.map(|i| candidates[i].clone()));
+            Experiment { metric: Metric::wall_time(), seed: 5, samples: sets }
+        };
+        let analysis = Analysis::of(&sets([0, 1]), &settings);
+        let failed = |outcomes: &[Outcome]| outcomes.iter().any(|o| !matches!(o, Outcome::Ok { .. }));
+        for (comparison, outcomes) in analysis.comparisons.iter().zip([&twin, &first, &second]) {
+            let faster = matches!(comparison.verdict, Verdict::ProvenFaster { .. });
+            prop_assert!(!(faster && (failed(outcomes) || failed(&control) || failed(&twin))));
+            prop_assert!(comparison.sentence.ends_with('.'));
+        }
+        // The order of the candidates changes nothing but the order of the results.
+        let turned = Analysis::of(&sets([1, 0]), &settings);
+        prop_assert_eq!(&turned.comparisons[1], &analysis.comparisons[2]);
+        prop_assert_eq!(&turned.comparisons[2], &analysis.comparisons[1]);
+        // And it survives being stored.
+        let json = serde_json::to_string(&analysis).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Analysis>(&json).unwrap(), analysis);
+    }
+}

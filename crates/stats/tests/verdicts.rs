@@ -1,0 +1,258 @@
+//! Each verdict, from runs made up to deserve it, and the sentence that states it.
+
+use std::time::Duration;
+use unspin_stats::{
+    Analysis, Candidate, Conclusion, Direction, Doubt, Experiment, Metric, Outcome, Run, SampleSet, Settings,
+    SpreadVerdict, Verdict,
+};
+
+/// Runs of one candidate with these values; every run took one second.
+fn samples(candidate: Candidate, values: &[f64]) -> SampleSet {
+    let run = |&value: &f64| Run::new(Duration::from_secs(1), Outcome::measured(value));
+    SampleSet { runs: values.iter().map(run).collect(), ..SampleSet::new(candidate) }
+}
+
+/// Twelve runs about a mean; the pattern is fixed, `shift` turns it so that two sets are not in step.
+fn around(mean: f64, spread: f64, shift: usize) -> Vec<f64> {
+    const PATTERN: [f64; 12] = [0.3, -0.8, 1.4, -0.2, 0.9, -1.5, 0.1, 1.1, -0.6, -1.0, 0.7, -0.4];
+    (0..12).map(|i| mean * (1.0 + spread * PATTERN[(i + shift) % 12])).collect()
+}
+
+fn analyse(metric: Metric, candidate: &[f64]) -> Analysis {
+    let samples = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
+        samples(Candidate::control_again("kernel again"), &around(3.0, 0.02, 5)),
+        samples(Candidate::new("rcu"), candidate),
+    ];
+    Analysis::of(&Experiment { metric, seed: 1, samples }, &Settings::default())
+}
+
+fn rcu(analysis: &Analysis) -> &unspin_stats::Comparison {
+    &analysis.comparisons[1]
+}
+
+#[test]
+fn faster() {
+    let analysis = analyse(Metric::wall_time(), &around(1.0, 0.02, 3));
+    assert_eq!(analysis.conclusion(), Conclusion::Faster);
+    assert_eq!(
+        rcu(&analysis).sentence,
+        "rcu is 3.00 times as fast as kernel (95 % interval 2.95–3.05, p = 0.00049, 12 rounds): \
+         difference proven."
+    );
+}
+
+#[test]
+fn slower() {
+    let analysis = analyse(Metric::wall_time(), &around(6.0, 0.02, 3));
+    assert_eq!(analysis.conclusion(), Conclusion::Slower);
+    assert!(matches!(rcu(&analysis).verdict, Verdict::ProvenSlower { ratio } if ratio.value < 1.0));
+    assert!(rcu(&analysis).sentence.starts_with("rcu takes 2.00 times as long as kernel (95 % interval 1."));
+}
+
+#[test]
+fn a_metric_where_more_is_better() {
+    let metric = Metric::custom("throughput", "TPS", Direction::HigherIsBetter);
+    let analysis = analyse(metric, &around(6.0, 0.02, 3));
+    assert_eq!(analysis.conclusion(), Conclusion::Faster);
+    let sentence = &rcu(&analysis).sentence;
+    assert!(sentence.starts_with("rcu's throughput is 2.00 times kernel's (95 % interval 1."), "{sentence}");
+    assert!(sentence.ends_with("difference proven, for the better."), "{sentence}");
+}
+
+#[test]
+fn cpu_time_is_told_as_a_share() {
+    let analysis = analyse(Metric::cpu_time(), &around(1.5, 0.02, 3));
+    let sentence = &rcu(&analysis).sentence;
+    assert!(sentence.starts_with("rcu's CPU time is 0.500 times kernel's (95 % interval 0.4"), "{sentence}");
+    assert!(sentence.ends_with("difference proven, for the better."), "{sentence}");
+}
+
+#[test]
+fn nothing_proven_says_what_could_hide() {
+    let analysis = analyse(Metric::wall_time(), &around(3.0, 0.02, 3));
+    let sentence = &rcu(&analysis).sentence;
+    assert!(sentence.starts_with("rcu against kernel: 1.00 times as "), "{sentence}");
+    assert_eq!(analysis.conclusion(), Conclusion::NothingProven);
+    let comparison = rcu(&analysis);
+    let Verdict::NothingProven { could_hide: Some(hidden), doubt: Doubt::NotSignificant } =
+        comparison.verdict
+    else {
+        panic!("{}", comparison.sentence)
+    };
+    assert!(hidden >= comparison.ratio.unwrap().farthest_factor());
+    assert!(hidden >= analysis.noise_floor.unwrap().factor);
+    assert!(
+        comparison.sentence.contains("no difference proven; a difference of up to "),
+        "{}",
+        comparison.sentence
+    );
+}
+
+#[test]
+fn nothing_is_ranked_below_the_noise_floor() {
+    // The twin differs from the control by 20 % throughout: the sitting was disturbed. A candidate 10 % faster
+    // has as good a p as can be, and still is not ranked.
+    let control = around(3.0, 0.001, 0);
+    let samples = vec![
+        samples(Candidate::control("kernel"), &control),
+        samples(Candidate::control_again("kernel again"), &around(2.5, 0.001, 5)),
+        samples(Candidate::new("rcu"), &around(2.7, 0.001, 3)),
+    ];
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    let floor = analysis.noise_floor.unwrap();
+    assert!(floor.differs && floor.factor >= 1.2, "{floor:?}");
+    let comparison = rcu(&analysis);
+    assert!(comparison.difference_p_corrected.unwrap() < 0.001);
+    assert!(matches!(comparison.verdict, Verdict::NothingProven { doubt: Doubt::BelowFloor { .. }, .. }));
+    assert!(comparison.sentence.contains("below the noise floor of 20 %"), "{}", comparison.sentence);
+    let sentence = analysis.noise_floor_sentence.unwrap();
+    assert!(
+        sentence.starts_with("Noise floor: kernel measured twice seems to differ from itself"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn too_few_rounds_prove_nothing() {
+    let cut = |set: &mut SampleSet| set.runs.truncate(5);
+    let mut sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
+        samples(Candidate::new("rcu"), &around(0.1, 0.01, 3)),
+    ];
+    sets.iter_mut().for_each(cut);
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    let comparison = &analysis.comparisons[0];
+    assert!(matches!(
+        comparison.verdict,
+        Verdict::NothingProven { doubt: Doubt::TooFewRounds { needed: 6 }, .. }
+    ));
+    assert!(
+        comparison.sentence.contains("(5 rounds cannot prove one, 6 are the least that can)"),
+        "{}",
+        comparison.sentence
+    );
+    assert_eq!(comparison.difference.unwrap().smallest_attainable, 0.0625);
+}
+
+#[test]
+fn no_runs_at_all() {
+    let sets = vec![samples(Candidate::control("kernel"), &[]), samples(Candidate::new("rcu"), &[])];
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    assert!(analysis.comparisons[0].sentence.ends_with("any difference could still hide."));
+    assert_eq!(analysis.conclusion(), Conclusion::NothingProven);
+}
+
+#[test]
+fn one_failed_run_is_enough_not_to_be_ranked() {
+    let mut sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
+        samples(Candidate::new("rcu"), &around(0.1, 0.01, 3)),
+    ];
+    sets[1].runs[7].outcome = Outcome::Failed { reason: "exit status 139".into() };
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    let comparison = &analysis.comparisons[0];
+    assert_eq!(comparison.sentence, "rcu failed in 1 of 12 runs (first: exit status 139); it is not ranked.");
+    assert_eq!((comparison.failed_runs, comparison.rounds, comparison.runs.len()), (1, 11, 12));
+    // The rank of the failed run speaks against the candidate: all 12 rounds take part in the test.
+    assert!(comparison.difference.unwrap().p > 2.0 / 4096.0);
+    assert_eq!(analysis.conclusion(), Conclusion::Failed);
+}
+
+#[test]
+fn with_a_failing_control_nothing_is_ranked() {
+    let mut sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
+        samples(Candidate::new("rcu"), &around(0.1, 0.01, 3)),
+    ];
+    sets[0].warm_up = Some(Run::new(Duration::ZERO, Outcome::Failed { reason: "not found".into() }));
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    assert_eq!(
+        analysis.comparisons[0].sentence,
+        "kernel failed in 1 of 13 runs (first: not found); nothing can be compared with it, and rcu is not \
+         ranked."
+    );
+    assert_eq!(analysis.conclusion(), Conclusion::Failed);
+}
+
+#[test]
+fn an_a_a_pair_alone_proves_nothing_and_fails_with_its_control() {
+    let mut sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
+        samples(Candidate::control_again("kernel again"), &around(3.0, 0.02, 5)),
+    ];
+    let conclusion = |samples: &[SampleSet]| {
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: samples.to_vec() };
+        Analysis::of(&experiment, &Settings::default()).conclusion()
+    };
+    assert_eq!(conclusion(&sets), Conclusion::NothingProven);
+    sets[1].runs[0].outcome = Outcome::Collapsed { limit_s: 20.0 };
+    assert_eq!(conclusion(&sets), Conclusion::Failed);
+}
+
+#[test]
+fn a_collapsed_candidate_is_reported_as_such() {
+    let mut sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
+        samples(Candidate::new("global"), &[]),
+    ];
+    sets[1].warm_up = Some(Run::new(Duration::from_secs(20), Outcome::Collapsed { limit_s: 20.0 }));
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    assert_eq!(
+        analysis.comparisons[0].sentence,
+        "global collapsed: stopped after 20 s, when kernel's slowest run had taken 1 s; it is not ranked."
+    );
+    assert_eq!(analysis.conclusion(), Conclusion::Slower);
+}
+
+#[test]
+fn several_candidates_are_corrected_for() {
+    let sets = vec![
+        samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
+        samples(Candidate::control_again("kernel again"), &around(3.0, 0.02, 5)),
+        samples(Candidate::new("global"), &around(6.0, 0.02, 4)),
+        samples(Candidate::new("rcu"), &around(1.0, 0.02, 3)),
+    ];
+    let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    let [twin, global, rcu] = &analysis.comparisons[..] else { panic!("three comparisons") };
+    assert_eq!(twin.difference_p_corrected, None);
+    assert_eq!(rcu.difference.unwrap().p, 2.0 / 4096.0);
+    assert_eq!(rcu.difference_p_corrected, Some(2.0 * rcu.difference.unwrap().p));
+    assert!(
+        rcu.sentence.contains(", p = 0.00098 corrected for 2 candidates, 12 rounds)"),
+        "{}",
+        rcu.sentence
+    );
+    assert!(matches!(global.verdict, Verdict::ProvenSlower { .. }));
+    assert!(matches!(rcu.verdict, Verdict::ProvenFaster { .. }));
+    assert_eq!(analysis.conclusion(), Conclusion::Faster);
+}
+
+#[test]
+fn more_erratic_is_found_as_well_as_steadier() {
+    let analysis = analyse(Metric::wall_time(), &around(1.0, 0.3, 3));
+    assert_eq!(rcu(&analysis).spread.unwrap().verdict, SpreadVerdict::ProvenMoreErratic);
+    let sentence = rcu(&analysis).spread_sentence.as_ref().unwrap();
+    assert!(sentence.starts_with("rcu is more erratic than kernel (standard deviation 0.0"), "{sentence}");
+}
+
+#[test]
+fn an_analysis_survives_json() {
+    let analysis = analyse(Metric::wall_time(), &around(1.0, 0.02, 3));
+    let json = serde_json::to_string_pretty(&analysis).unwrap();
+    assert_eq!(serde_json::from_str::<Analysis>(&json).unwrap(), analysis);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let rcu = &value["comparisons"][1];
+    assert_eq!(rcu["verdict"]["kind"], "proven_faster");
+    assert_eq!(rcu["verdict"]["ratio"], rcu["ratio"]);
+    assert_eq!(rcu["runs"][0]["outcome"], "ok");
+    assert_eq!(rcu["difference"]["method"], "exact");
+    assert_eq!(value["metric"]["direction"], "lower_is_better");
+}

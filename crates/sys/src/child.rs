@@ -1,0 +1,291 @@
+//! Child processes: made, watched, ended, and what they cost.
+
+use crate::{Errno, raw};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+/// How a child ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// It returned or called `exit` with this code.
+    Exited(i32),
+    /// This signal killed it.
+    Killed(i32),
+}
+
+/// What a process and the children that it waited for have used: getrusage(2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Usage {
+    /// CPU time in user mode, microseconds.
+    pub user_us: u64,
+    /// CPU time in the kernel, microseconds.
+    pub system_us: u64,
+    /// Context switches because the process waited for something.
+    pub voluntary: u64,
+    /// Context switches because its time was up or something more urgent came.
+    pub involuntary: u64,
+}
+
+impl Usage {
+    /// What the calling process itself has used so far, without its children.
+    pub fn of_self() -> Usage {
+        // SAFETY: a zeroed rusage is a valid one.
+        let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
+        // SAFETY: the kernel fills `usage`; the call cannot fail with these arguments.
+        let _ =
+            unsafe { raw::call(libc::SYS_getrusage, [libc::RUSAGE_SELF as usize, &raw mut usage as usize]) };
+        Usage::from(&usage)
+    }
+
+    /// CPU time, user and system, in seconds.
+    pub fn cpu_s(&self) -> f64 {
+        (self.user_us + self.system_us) as f64 / 1e6
+    }
+
+    /// What was used between `earlier` and now.
+    pub fn since(&self, earlier: &Usage) -> Usage {
+        Usage {
+            user_us: self.user_us.saturating_sub(earlier.user_us),
+            system_us: self.system_us.saturating_sub(earlier.system_us),
+            voluntary: self.voluntary.saturating_sub(earlier.voluntary),
+            involuntary: self.involuntary.saturating_sub(earlier.involuntary),
+        }
+    }
+}
+
+impl core::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.user_us += other.user_us;
+        self.system_us += other.system_us;
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+    }
+}
+
+impl From<&libc::rusage> for Usage {
+    fn from(raw: &libc::rusage) -> Usage {
+        let microseconds = |t: &libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+        Usage {
+            user_us: microseconds(&raw.ru_utime),
+            system_us: microseconds(&raw.ru_stime),
+            voluntary: raw.ru_nvcsw as u64,
+            involuntary: raw.ru_nivcsw as u64,
+        }
+    }
+}
+
+/// Forks a child that runs `body` and ends with the code it returns, without running exit handlers and
+/// without flushing anything inherited from the parent. Answers the child's pid.
+///
+/// Goes through libc's `fork`, so that the handlers of pthread_atfork(3) run. A process with more than one
+/// thread is refused with `EBUSY`: the child would have only one of them, and locks that the others held.
+pub fn fork(body: impl FnOnce() -> i32) -> Result<u32, Errno> {
+    if crate::process::thread_count() != 1 {
+        return Err(Errno::EBUSY);
+    }
+    // SAFETY: the process has one thread, so the child is a complete copy and may do whatever the parent may.
+    match unsafe { libc::fork() } {
+        -1 => Err(Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN))),
+        0 => {
+            // A panic must not unwind into the parent's frames, which the child has copies of.
+            let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(101);
+            // SAFETY: ends the process; nothing is flushed or freed.
+            unsafe { libc::_exit(code) }
+        }
+        pid => Ok(pid as u32),
+    }
+}
+
+/// A child that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Its pid, free for reuse from now on.
+    pub pid: u32,
+    /// How.
+    pub end: End,
+    /// What it and the children it waited for used.
+    pub usage: Usage,
+}
+
+/// Waits until any child has ended; `ECHILD` if there is none. A signal does not interrupt the wait.
+pub fn wait_any() -> Result<Ended, Errno> {
+    loop {
+        match wait4(-1, 0) {
+            Ok(Some(ended)) => return Ok(ended),
+            Ok(None) | Err(Errno::EINTR) => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// A child that has ended, if there is one now; `ECHILD` if there is no child at all.
+pub fn try_wait_any() -> Result<Option<Ended>, Errno> {
+    wait4(-1, libc::WNOHANG)
+}
+
+/// Waits until the child has ended, the time is up, or a signal has arrived: `None` in both latter cases.
+pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
+    if !readable_within(&Pidfd::open(pid)?, patience)? {
+        return Ok(None);
+    }
+    wait4(pid as i32, libc::WNOHANG)
+}
+
+fn wait4(pid: i32, options: i32) -> Result<Option<Ended>, Errno> {
+    let mut status = 0i32;
+    // SAFETY: a zeroed rusage is a valid one.
+    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
+    // SAFETY: both pointers are live and of the types that the kernel writes.
+    let pid = unsafe {
+        raw::call(
+            libc::SYS_wait4,
+            [pid as isize as usize, &raw mut status as usize, options as usize, &raw mut usage as usize],
+        )
+    }?;
+    if pid == 0 {
+        return Ok(None);
+    }
+    let end = if libc::WIFSIGNALED(status) {
+        End::Killed(libc::WTERMSIG(status))
+    } else {
+        End::Exited(libc::WEXITSTATUS(status))
+    };
+    Ok(Some(Ended { pid: pid as u32, end, usage: Usage::from(&usage) }))
+}
+
+/// A descriptor that names a process, closed when dropped.
+struct Pidfd(usize);
+
+impl Pidfd {
+    fn open(pid: u32) -> Result<Pidfd, Errno> {
+        // SAFETY: no pointers.
+        unsafe { raw::call(libc::SYS_pidfd_open, [pid as usize, 0]) }.map(Pidfd)
+    }
+}
+
+impl Drop for Pidfd {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours, and is not used after this.
+        let _ = unsafe { raw::call(libc::SYS_close, [self.0]) };
+    }
+}
+
+/// Whether the process behind `pidfd` ended in time; a signal cuts the wait short.
+fn readable_within(pidfd: &Pidfd, patience: Duration) -> Result<bool, Errno> {
+    let mut poll = libc::pollfd { fd: pidfd.0 as i32, events: libc::POLLIN, revents: 0 };
+    let patience_ms = patience.as_millis().min(i32::MAX as u128) as usize;
+    // SAFETY: `poll` is one live pollfd, as stated.
+    match unsafe { raw::call(libc::SYS_poll, [&raw mut poll as usize, 1, patience_ms]) } {
+        Ok(n) => Ok(n == 1),
+        Err(Errno::EINTR) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Signals that unspin sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// SIGTERM: please end.
+    Terminate,
+    /// SIGKILL: ends now.
+    Kill,
+}
+
+impl Signal {
+    fn number(self) -> usize {
+        match self {
+            Signal::Terminate => libc::SIGTERM as usize,
+            Signal::Kill => libc::SIGKILL as usize,
+        }
+    }
+}
+
+/// Sends a signal to one process; `ESRCH` if there is none.
+pub fn signal(pid: u32, signal: Signal) -> Result<(), Errno> {
+    assert!(pid > 1, "pid 0 and 1 are not a child");
+    // SAFETY: no pointers.
+    unsafe { raw::call(libc::SYS_kill, [pid as usize, signal.number()]) }.map(drop)
+}
+
+/// Sends a signal to every process of a process group; `ESRCH` if it is empty.
+pub fn signal_group(group: u32, signal: Signal) -> Result<(), Errno> {
+    assert!(group > 1, "group 0 is our own, and -1 would be every process there is");
+    // SAFETY: no pointers.
+    unsafe { raw::call(libc::SYS_kill, [-(group as i64) as usize, signal.number()]) }.map(drop)
+}
+
+/// From now on the calling process gets SIGKILL when the *thread* that made it ends; if that has happened
+/// already, the answer is `ESRCH`.
+pub fn die_with_parent(parent: u32) -> Result<(), Errno> {
+    prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as usize)?;
+    if crate::process::parent() == parent { Ok(()) } else { Err(Errno::ESRCH) }
+}
+
+/// Descendants whose parents end become children of the calling process instead of init's.
+pub fn adopt_orphans() -> Result<(), Errno> {
+    prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
+}
+
+fn prctl(option: i32, argument: usize) -> Result<(), Errno> {
+    // SAFETY: the options used here take a number, no pointer.
+    unsafe { raw::call(libc::SYS_prctl, [option as usize, argument, 0, 0, 0]) }.map(drop)
+}
+
+/// Leaves the session, and with it the terminal and the process group.
+pub fn new_session() -> Result<(), Errno> {
+    // SAFETY: no pointers.
+    unsafe { raw::call(libc::SYS_setsid, []) }.map(drop)
+}
+
+/// Makes the command's process the leader of a process group of its own, and has it killed when the calling
+/// thread ends, in whatever way: nothing that was started stays behind.
+pub fn tie_to_us(command: &mut Command) -> &mut Command {
+    let parent = crate::process::pid();
+    command.process_group(0);
+    // SAFETY: the closure makes two system calls and touches neither memory nor locks: what may be done
+    // between fork and exec.
+    unsafe {
+        command.pre_exec(move || die_with_parent(parent).map_err(|e| std::io::Error::from_raw_os_error(e.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(command: &mut Command) -> u32 {
+        let child = tie_to_us(command).spawn().unwrap();
+        let pid = child.id();
+        // Waited for by its pid, below.
+        std::mem::forget(child);
+        pid
+    }
+
+    #[test]
+    fn ends_are_told_apart() {
+        let pid = started(Command::new("sh").args(["-c", "exit 7"]));
+        let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
+        assert_eq!((ended.pid, ended.end), (pid, End::Exited(7)));
+
+        let pid = started(Command::new("sleep").arg("1000"));
+        assert_eq!(wait_for(pid, Duration::from_millis(1)), Ok(None));
+        signal_group(pid, Signal::Terminate).unwrap();
+        let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
+        assert_eq!(ended.end, End::Killed(libc::SIGTERM));
+    }
+
+    #[test]
+    fn usage_grows() {
+        let before = Usage::of_self();
+        std::thread::sleep(Duration::from_millis(2));
+        let used = Usage::of_self().since(&before);
+        assert!(used.voluntary >= 1, "{used:?}");
+    }
+
+    #[test]
+    fn forking_with_threads_is_refused() {
+        // The test harness runs this in a thread beside its main one.
+        assert_eq!(fork(|| 0), Err(Errno::EBUSY));
+    }
+}

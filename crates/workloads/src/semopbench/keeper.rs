@@ -1,0 +1,123 @@
+//! The process that owns the semaphore sets.
+//!
+//! Kernel semaphores outlive their users. A master that removed its sets on the way out would leave them
+//! behind when it is killed, and one that caught signals would still not catch SIGKILL. So the sets belong
+//! to a process of their own, in a session of its own where neither a terminal's ^C nor a signal to the
+//! process group reaches it: the keeper creates them, holds them until the master lets go of a pipe, be it
+//! by finishing or by dying, and removes them. There is one way of cleaning up, and it is always taken.
+
+use super::{Error, Options};
+use crate::libc_sem;
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::time::Duration;
+use unspin_sys::{child, process};
+
+/// The master's side.
+pub struct Keeper {
+    /// The keeper's process.
+    pub pid: u32,
+    /// The sets, one for each group.
+    pub sets: Vec<i32>,
+    /// What the keeper waits to see closed by everyone who has it.
+    hold: Option<PipeWriter>,
+}
+
+impl Keeper {
+    /// Forks the keeper and has it create the sets.
+    pub fn create_sets(options: &Options) -> Result<Keeper, Error> {
+        let pipes = || Ok::<_, std::io::Error>((std::io::pipe()?, std::io::pipe()?));
+        let ((mut answers, answer), (release, hold)) =
+            pipes().map_err(|e| Error::System("cannot make a pipe".into(), e))?;
+        let mut hold = Some(hold);
+        let (groups, gates) = (options.groups, options.semaphores);
+        let mut answer = Some(answer);
+        let pid = child::fork(|| {
+            drop(hold.take());
+            keep(groups, gates, answer.take(), release)
+        })
+        .map_err(|e| Error::System("cannot fork the keeper of the semaphore sets".into(), e.into()))?;
+        drop(answer);
+        let mut keeper = Keeper { pid, sets: Vec::with_capacity(groups), hold };
+        for group in 0..groups {
+            match read_answer(&mut answers) {
+                Ok(id) => keeper.sets.push(id),
+                Err(e) => {
+                    return Err(Error::System(format!("cannot create set {group} of {groups}"), e));
+                }
+            }
+        }
+        options.debug(|| format!("sets {:?}, kept by process {pid}", keeper.sets));
+        Ok(keeper)
+    }
+
+    /// In a forked child: gives up the inherited end of the pipe, which is the master's alone to hold.
+    pub fn let_go(&mut self) {
+        self.hold = None;
+    }
+}
+
+impl Drop for Keeper {
+    /// Lets go, and waits until the sets are removed. Other children have been waited for by then.
+    fn drop(&mut self) {
+        // The byte tells an orderly end from a dying master. Should the keeper be dead, so is the pipe.
+        let _ = self.hold.as_mut().map(|pipe| pipe.write_all(b"."));
+        self.let_go();
+        while let Ok(ended) = child::wait_any() {
+            if ended.pid == self.pid {
+                break;
+            }
+        }
+    }
+}
+
+/// A set's id, or a negated error number: four bytes in the pipe.
+fn read_answer(answers: &mut PipeReader) -> std::io::Result<i32> {
+    let mut bytes = [0; 4];
+    answers.read_exact(&mut bytes)?;
+    let answer = i32::from_ne_bytes(bytes);
+    if answer < 0 { Err(std::io::Error::from_raw_os_error(-answer)) } else { Ok(answer) }
+}
+
+/// The keeper's whole life.
+fn keep(groups: usize, gates: usize, answer: Option<PipeWriter>, mut release: PipeReader) -> i32 {
+    // It is no group leader, having been forked just now, so this cannot fail.
+    let _ = child::new_session();
+    let master = process::parent();
+    let sets = create_and_answer(groups, gates, answer);
+    // Ends with the master's word, or without one when the last writer has closed its end.
+    if !matches!(release.read(&mut [0]), Ok(1)) {
+        await_end_of(master);
+    }
+    for id in sets {
+        libc_sem::remove(id);
+    }
+    0
+}
+
+/// A dying master closes its pipes before its children are killed; processes whose sets vanished in between
+/// would complain. They are killed when the keeper has been handed to another parent: wait for that.
+fn await_end_of(master: u32) {
+    for _ in 0..1000 {
+        if process::parent() != master {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn create_and_answer(groups: usize, gates: usize, mut answer: Option<PipeWriter>) -> Vec<i32> {
+    let mut sets = Vec::with_capacity(groups);
+    for _ in 0..groups {
+        let created = libc_sem::create(gates);
+        let word = match &created {
+            Ok(id) => *id,
+            Err(e) => -e.raw_os_error().unwrap_or(libc::EIO),
+        };
+        sets.extend(created.as_ref().ok());
+        let told = answer.as_mut().is_some_and(|pipe| pipe.write_all(&word.to_ne_bytes()).is_ok());
+        if created.is_err() || !told {
+            break;
+        }
+    }
+    sets
+}

@@ -1,0 +1,63 @@
+//! semopbench: tokens that go round in rings of processes, each asleep on a System V semaphore of its own.
+//!
+//! Bill Hartner wrote the original in October 2002 to test the patch that put one lock on each semaphore
+//! set where one lock had served them all. As his message explains it: there are `-g` groups of `-s`
+//! semaphores, and for each semaphore a process is forked that sleeps on it. The master posts the first
+//! semaphore of each group. A process that wakes up (a) resets its own semaphore, (b) posts the next one of
+//! its group, and (c) waits on its own, until the token has been round `-n` times.
+//!
+//! So the program does little but call `semop`: three calls for each hand-off, two of which need not wait.
+//! Groups share nothing; all contention between them is the implementation's own.
+//!
+//! Whatever happens to it, it leaves no semaphore set and no process behind: see `keeper`.
+
+mod keeper;
+mod options;
+mod profile;
+mod report;
+mod ring;
+
+pub use options::{Debug, Options, ProfileReset, Verbosity};
+pub use report::Report;
+
+use keeper::Keeper;
+use ring::Ring;
+
+/// Why a benchmark run gives no figures.
+#[derive(Debug)]
+pub enum Error {
+    /// An option is out of range; the text names it, and the limit.
+    Option(String),
+    /// The operating system refused something; the text says what, and what can be done.
+    System(String, std::io::Error),
+    /// A process of the benchmark ended before its repetitions were complete.
+    Process(String),
+    /// Tokens were lost or doubled: the semaphores did not do what semop(2) promises.
+    Tokens(String),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::System(what, e) => write!(f, "{what}: {e}"),
+            Error::Option(text) | Error::Process(text) | Error::Tokens(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs the benchmark. The calling process must have one thread only.
+pub fn run(options: &Options) -> Result<Report, Error> {
+    options.check()?;
+    if options.profile_reset == ProfileReset::Yes {
+        profile::reset();
+    }
+    let mut keeper = Keeper::create_sets(options)?;
+    let mut ring = Ring::fork_processes(options, &mut keeper)?;
+    ring.await_sleepers()?;
+    let started_ns = ring.start()?;
+    let records = ring.finish()?;
+    ring.check_tokens(&records)?;
+    Ok(Report::new(options, started_ns, records))
+}
