@@ -6,18 +6,18 @@
 //!
 //! | module | exports | answered by |
 //! |---|---|---|
-//! | [`sem`] | `semget semop semtimedop semctl` | the engine that `UNSPIN_SYSV` names |
-//! | [`msg`], [`shm`] | `msg*`, `shm*` | the next definition |
-//! | [`syscall`] | `syscall` | the engine for the four calls above, the kernel for the rest |
-//! | [`creds`] | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
-//! | [`signal`] | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
+//! | `sem` | `semget semop semtimedop semctl` | the engine that `UNSPIN_SYSV` names |
+//! | `msg`, `shm` | `msg*`, `shm*` | the next definition |
+//! | `syscall` | `syscall` | the engine for the four calls above, the kernel for the rest |
+//! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
+//! | `signal` | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
 //!
 //! With `UNSPIN_SYSV` unset or `kernel` every call still takes this way, and ends in the kernel: that is the
 //! control of every measurement.
 //!
-//! [`start`] opens the engine, once, in this library's constructor or at the first semaphore call, whichever
-//! is earlier. Nothing here panics across the boundary to C ([`guard`]), and nothing is printed unless the
-//! library cannot do its job ([`notice`]).
+//! `start` opens the engine, once, in this library's constructor or at the first semaphore call, whichever
+//! is earlier. Nothing here panics across the boundary to C (`guard`), and nothing is printed unless the
+//! library cannot do its job (`notice`).
 #![warn(missing_docs)]
 
 mod creds;

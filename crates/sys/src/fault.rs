@@ -51,9 +51,7 @@ pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
 pub fn load_six(from: usize) -> Result<u64, Errno> {
     // Relaxed: see set_handled.
     if !HANDLED.load(Ordering::Relaxed) {
-        let mut bytes = [0u8; 8];
-        mem::copy_in(from, &mut bytes[..6])?;
-        return Ok(u64::from_ne_bytes(bytes));
+        return ask_for_six(from);
     }
     let (mut low, mut high): (u64, u64);
     let mut failed = 1u64;
@@ -79,6 +77,13 @@ pub fn load_six(from: usize) -> Result<u64, Errno> {
         );
     }
     if failed == 0 { Ok(low | high << 32) } else { Err(Errno::EFAULT) }
+}
+
+#[cold]
+fn ask_for_six(from: usize) -> Result<u64, Errno> {
+    let mut bytes = [0u8; 8];
+    mem::copy_in(from, &mut bytes[..6])?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 // An object without any use of the table still needs the section, or the linker knows no bounds for it.

@@ -2,7 +2,7 @@
 //!
 //! One program per section of the specification; each prints one line per row.
 
-use unspin_e2e::conforms;
+use unspin_e2e::{Run, World, assert_same, build, build_library, conforms};
 
 #[test]
 fn semget() {
@@ -42,4 +42,16 @@ fn limits() {
 #[test]
 fn faults() {
     conforms("faults", &[]);
+}
+
+/// A gate that has never been red proves nothing: here is an engine with one wrong errno.
+#[test]
+#[should_panic(expected = "here:   index too large: -1 EINVAL")]
+fn a_wrong_errno_is_noticed() {
+    let (Some(program), Some(wrong)) = (build("semop"), build_library("wrong")) else {
+        panic!("not tried without a compiler, instead of: here:   index too large: -1 EINVAL");
+    };
+    let kernel = Run::new(program.path(), World::Bare).output();
+    let other = Run::new(program.path(), World::Bare).preload_before(wrong.path()).output();
+    assert_same("semop", World::Bare, &kernel, &other);
 }
