@@ -4,8 +4,8 @@
 //! threads in one slot would end each other's sections. So whoever keeps a slot in private memory keeps it
 //! in, or beside, memory that the kernel wipes in the child.
 
-use std::sync::OnceLock;
-use unspin_sync::atomic::{AtomicU64, Ordering};
+use core::ptr;
+use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use unspin_sys::Errno;
 use unspin_sys::mem::Mapping;
 
@@ -19,12 +19,7 @@ pub(crate) struct Birth {
 impl Birth {
     /// The calling process.
     pub(crate) fn here() -> Result<Birth, Errno> {
-        static PAGE: OnceLock<Result<Mapping, Errno>> = OnceLock::new();
-        let page =
-            PAGE.get_or_init(|| Mapping::wiped_on_fork(size_of::<AtomicU64>())).as_ref().map_err(|&e| e)?;
-        // SAFETY: the mapping is as large as the word, aligned to a page, zeroed, and never unmapped, as it is
-        // in a static; nothing but such words is made of it.
-        let word = unsafe { page.start().cast::<AtomicU64>().as_ref() };
+        let word = word()?;
         // Odd, so not 0; another one for every generation of processes, as the clock of a machine never
         // reads the same before and after a fork.
         let fresh = unspin_sys::clock::ticks() | 1;
@@ -42,4 +37,25 @@ impl Birth {
         // Relaxed: as above.
         self.word.load(Ordering::Relaxed) == self.value
     }
+}
+
+/// The process's word, in a page that a forked child finds zeroed.
+///
+/// Not in a `OnceLock`: a child forked while another thread initialises one would wait for that thread, which
+/// it does not have.
+fn word() -> Result<&'static AtomicU64, Errno> {
+    static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+    // Acquire: partner is the exchange below; the page is older than the pointer to it.
+    let mut word = WORD.load(Ordering::Acquire);
+    if word.is_null() {
+        let page = Mapping::wiped_on_fork(size_of::<AtomicU64>())?;
+        let new = page.start().as_ptr().cast();
+        // Release: partner is the load above. Acquire: on failure, the other's page is used.
+        match WORD.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => word = page.leak().as_ptr().cast(),
+            Err(theirs) => word = theirs,
+        }
+    }
+    // SAFETY: a page that was leaked: large enough, aligned, zeroed, never unmapped; used as nothing else.
+    Ok(unsafe { &*word })
 }

@@ -122,7 +122,7 @@ fn synchronize_ends_and_not_too_early() {
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn planted_a_reader_without_its_fence() {
     against(
         |world, me| {
@@ -139,7 +139,7 @@ fn planted_a_reader_without_its_fence() {
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn planted_a_section_left_before_its_reads() {
     against(
         |world, me| {
@@ -156,7 +156,7 @@ fn planted_a_section_left_before_its_reads() {
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn planted_a_cookie_too_small() {
     against(World::section, |world| {
         world.unlink();
@@ -168,7 +168,7 @@ fn planted_a_cookie_too_small() {
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn planted_a_cookie_drawn_before_the_thing_was_unreachable() {
     against(World::section, |world| {
         let cookie = world.rcu().start_poll();
@@ -182,7 +182,7 @@ fn planted_a_cookie_drawn_before_the_thing_was_unreachable() {
 /// Two writers share what one scan found out.
 #[test]
 fn anothers_scan_is_as_good_as_ones_own() {
-    loom::model(|| {
+    bounded(3, || {
         let world = World::new(1);
         let me = world.join(1);
         let (a, b) = (world.clone(), world.clone());
@@ -283,11 +283,15 @@ fn two_that_register_get_two_slots() {
 /// Someone asks for a dead thread's life for long, while the slot goes to a living one.
 #[test]
 fn a_late_verdict_does_not_hit_the_heir() {
-    bounded(3, || heir_of_a_slow_verdict(|world, victim| drop(world.rcu().registry().life(victim))));
+    bounded(3, || {
+        heir_of_a_slow_verdict(|world, victim| {
+            world.rcu().registry().life(victim);
+        })
+    });
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "the heir lost its slot")]
 fn planted_a_verdict_executed_without_looking_again() {
     bounded(3, || {
         heir_of_a_slow_verdict(|world, victim| {
@@ -315,8 +319,8 @@ fn heir_of_a_slow_verdict(verdict: fn(&World, Participant)) {
     };
     slow.join().unwrap();
     if let Ok(heir) = heir {
+        assert_eq!(world.rcu().registry().participant(0), Some(heir), "the heir lost its slot");
         assert_eq!(world.rcu().registry().identity(heir), Some(thread(2)));
-        assert_eq!(world.rcu().registry().participant(0), Some(heir));
     }
 }
 
@@ -328,7 +332,7 @@ fn a_claimer_killed_half_way_leaves_nothing_behind() {
         let shared = world.clone();
         let victim = spawn(move || {
             let mine = State::Claiming(Claim::of(&thread(1)));
-            if shared.slots[0].shift(State::Free, mine) {
+            if shared.rcu().registry().take(0, &shared.slots[0], mine) {
                 shared.slots[0].fill(0, &thread(1));
             }
             shared.script.kill(1);
@@ -433,7 +437,7 @@ fn a_dead_workers_piece_is_freed_by_one_other() {
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn planted_a_worker_that_looks_and_does_not_claim() {
     bounded(3, || {
         let works = Works::new();

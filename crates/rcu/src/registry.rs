@@ -153,6 +153,9 @@ impl<'a, H: Host> Registry<'a, H> {
     /// Whether `participant` can still execute. If it is found dead its slot is condemned on the way.
     /// A participant that unregistered is dead by this measure, whatever became of its thread.
     ///
+    /// Its word must have been read by an `Acquire` load, from where it was left by a `Release` store: only
+    /// then is its registration seen too, and not a slot before its time, which would look like one after it.
+    ///
     /// Costs some 5 us; see [`life_lately`](Registry::life_lately) for loops.
     pub fn life(&self, participant: Participant) -> Life {
         self.life_of(participant, |slot, state| self.condemn_if_dead(slot, state))
@@ -218,12 +221,10 @@ impl<'a, H: Host> Registry<'a, H> {
     fn claim(&self, who: &Identity, fences: Fences) -> Option<Participant> {
         let mine = State::Claiming(Claim::of(who));
         for (index, slot) in self.slots.iter().enumerate() {
-            if slot.state() != State::Free || !slot.shift(State::Free, mine) {
+            if !self.take(index, slot, mine) {
                 continue;
             }
             let participant = slot.fill(index, who);
-            // Release: partner is the load in `used`.
-            self.roster.high.fetch_max(index as u64 + 1, Ordering::Release);
             if !slot.shift(mine, State::Live(participant.generation(), fences)) {
                 continue; // Taken from us by somebody who thought us dead: a namesake in another namespace.
             }
@@ -233,6 +234,17 @@ impl<'a, H: Host> Registry<'a, H> {
             return Some(participant);
         }
         None
+    }
+
+    /// Claims one slot, if it is free.
+    pub(crate) fn take(&self, index: usize, slot: &Slot, mine: State) -> bool {
+        if slot.state() != State::Free {
+            return false;
+        }
+        // Before the claim, so that a sweep finds the slot of a claimer who dies next. Release: partner is the
+        // load in `used`.
+        self.roster.high.fetch_max(index as u64 + 1, Ordering::Release);
+        slot.shift(State::Free, mine)
     }
 
     /// `exec` left a slot to the image before: same pid, same tid, and yet dead.

@@ -19,6 +19,7 @@ impl Script {
         Script { dead: AtomicU64::default(), ticks: Default::default(), fenced: Fenced::Everywhere }
     }
 
+    #[cfg(not(loom))]
     pub(crate) fn without_membarrier() -> Script {
         Script { fenced: Fenced::HereOnly, ..Script::new() }
     }

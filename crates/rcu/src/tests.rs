@@ -103,8 +103,8 @@ fn registration_sweeps_when_full_and_says_so_when_all_live() {
     assert_eq!(heir.index(), first.index());
     // SAFETY: registered above; this thread plays its owner.
     unsafe { registry.unregister(heir) };
-    // SAFETY: the same again, which must do nothing to the slot's next owner.
     let next = registry.register(&thread(4), Fences::Full, &mut nothing).unwrap();
+    // SAFETY: broken on purpose: unregistered twice, which must do nothing to the slot's next owner.
     unsafe { registry.unregister(heir) };
     assert_eq!(registry.participant(next.index()), Some(next));
 }

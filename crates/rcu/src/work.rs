@@ -22,7 +22,9 @@ pub struct Garbage {
 pub enum Attempt {
     /// Nobody has begun to free it.
     First,
-    /// Somebody was killed while freeing it: make sure that it is free.
+    /// Somebody was killed while freeing it: make sure that it is free. He may have got as far as to make it
+    /// available, and it may have a new user by now; so what cannot tell its users apart by itself should
+    /// have a version in its [`item`](Garbage::item) number.
     Again,
 }
 
@@ -206,8 +208,9 @@ impl<const W: usize> WorkQueue<W> {
 impl Cell {
     /// Takes what was pushed at `position`, or what a dead worker left in the cell.
     fn claim<H: Host>(&self, position: u64, registry: &Registry<'_, H>, me: Participant) -> Option<Attempt> {
-        // Relaxed: only compared; the exchange below acquires.
-        let word = self.state.load(Ordering::Relaxed);
+        // Acquire: partner is the exchange below, made by a worker that had registered: who does not see that
+        // takes its slot for one that it has given back.
+        let word = self.state.load(Ordering::Acquire);
         let attempt = match Work::decode(word) {
             Work::Ready(at) if at == position => Attempt::First,
             Work::Claimed(worker) if registry.life_lately(worker) == Life::Dead => Attempt::Again,

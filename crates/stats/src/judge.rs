@@ -86,3 +86,58 @@ pub(crate) fn judge_spread(spread: &Spread, alpha: f64) -> SpreadVerdict {
         SpreadVerdict::ProvenMoreErratic
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Analysis;
+    use crate::candidate::Candidate;
+    use crate::interval::Ratio;
+    use crate::metric::Metric;
+    use crate::run::{Outcome, Run};
+    use std::time::Duration;
+
+    /// A comparison of twelve rounds in which the candidate is twice as fast beyond doubt.
+    fn beyond_doubt() -> (Judge, Comparison) {
+        let samples = |candidate, mean: f64| {
+            let value = |i| mean * (1.0 + 0.001 * f64::from(i % 3));
+            let run = |i| Run::new(Duration::from_secs(1), Outcome::measured(value(i)));
+            SampleSet { runs: (0..12).map(run).collect(), ..SampleSet::new(candidate) }
+        };
+        let samples = vec![samples(Candidate::control("kernel"), 2.0), samples(Candidate::new("rcu"), 1.0)];
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+        let settings = Settings::default();
+        let comparison = Analysis::of(&experiment, &settings).comparisons.remove(0);
+        let floor = NoiseFloor::new(12, Ratio { value: 1.0, lower: 0.99, upper: 1.01 }, 1.05);
+        (Judge::new(&experiment, &settings, Some(floor)), comparison)
+    }
+
+    #[test]
+    fn each_condition_alone_prevents_a_proof() {
+        let (judge, sound) = beyond_doubt();
+        assert!(matches!(judge.of_figures(&sound), Verdict::ProvenFaster { .. }));
+        let ratio = sound.ratio.unwrap();
+        let floor = 1.05;
+        let cases = [
+            (Comparison { difference_p_corrected: Some(0.051), ..sound.clone() }, Doubt::NotSignificant),
+            (
+                Comparison { ratio: Some(Ratio { lower: 0.99, ..ratio }), ..sound.clone() },
+                Doubt::NotSignificant,
+            ),
+            (
+                Comparison { ratio: Some(Ratio { value: 1.04, lower: 1.03, upper: 1.05 }), ..sound.clone() },
+                Doubt::BelowFloor { floor },
+            ),
+            (Comparison { rounds: 5, ..sound.clone() }, Doubt::TooFewRounds { needed: 6 }),
+        ];
+        for (comparison, expected) in cases {
+            match judge.of_figures(&comparison) {
+                Verdict::NothingProven { doubt, could_hide: Some(hidden) } => {
+                    assert_eq!(doubt, expected);
+                    assert!(hidden >= floor);
+                }
+                other => panic!("{expected:?} should prevent a proof: {other:?}"),
+            }
+        }
+    }
+}

@@ -197,7 +197,8 @@ fn a_failing_control_ends_the_sitting_at_once() {
     for (culprit, role) in [(0, Role::Control), (1, Role::ControlAgain)] {
         let mut schedule = Schedule::new(plan(&["rcu"])).unwrap();
         let (steps, reason) = sit(&mut schedule, |candidate, phase| match (candidate == culprit, phase) {
-            (true, Phase::Round(2)) => Outcome::measured(0.0),
+            // No ratio can be formed with zero: recorded as a failure.
+            (true, Phase::Round(2)) => Outcome::Ok { value: 0.0 },
             _ => noisy(candidate, phase),
         });
         assert_eq!(reason, StopReason::ControlFailed, "{role:?}");

@@ -118,6 +118,39 @@ pub fn punch(file: &File, offset: u64, len: u64) -> Result<(), Errno> {
     .map(drop)
 }
 
+/// As [`reserve`], for `len` bytes of a shared mapping from the page of `start` on, and without a descriptor: a
+/// program may close all that it does not know (a daemon does), and open its own under the same number.
+/// (`MADV_POPULATE_WRITE`, Linux 5.14; `EINVAL` before it.)
+pub fn populate(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
+    let (start, len) = pages(start, len);
+    // SAFETY: faults pages in and changes no byte; an address that is not mapped is ENOMEM.
+    unsafe { raw::call(libc::SYS_madvise, [start, len, libc::MADV_POPULATE_WRITE as usize]) }.map(drop)
+}
+
+/// As [`punch`], for the whole pages of a shared mapping between `start` and `start + len`, without a descriptor
+/// (`MADV_REMOVE`).
+///
+/// # Safety
+/// The pages lie in a shared mapping of a file on tmpfs, ext4 or another that can punch holes, and nobody needs
+/// their contents.
+pub unsafe fn discard(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
+    let from = (start.as_ptr() as usize).next_multiple_of(PAGE);
+    let to = (start.as_ptr() as usize + len) / PAGE * PAGE;
+    if from >= to {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { raw::call(libc::SYS_madvise, [from, to - from, libc::MADV_REMOVE as usize]) }.map(drop)
+}
+
+const PAGE: usize = 4096;
+
+/// Address and length of all pages that a range touches.
+fn pages(start: NonNull<u8>, len: usize) -> (usize, usize) {
+    let from = start.as_ptr() as usize / PAGE * PAGE;
+    (from, (start.as_ptr() as usize + len).next_multiple_of(PAGE) - from)
+}
+
 /// Copies `out.len()` bytes from address `from` of this very process, answering `EFAULT` where the kernel
 /// would have: the kernel reads the memory itself (`process_vm_readv`), so a bad pointer is never followed
 /// by us. Where a seccomp filter forbids the call the bytes are read directly.
@@ -175,6 +208,31 @@ mod tests {
         copy_out(&9u64.to_ne_bytes(), &raw mut target as usize).unwrap();
         copy_in(&raw const target as usize, &mut out).unwrap();
         assert_eq!(u64::from_ne_bytes(out), 9);
+    }
+
+    #[test]
+    fn pages_are_reserved_and_given_back_without_a_descriptor() {
+        let file = tempfile();
+        file.set_len(4 * PAGE as u64).unwrap();
+        let map = Mapping::shared(&file, 4 * PAGE).unwrap();
+        drop(file);
+        populate(map.start(), 2 * PAGE + 1).unwrap();
+        let byte = map.start().as_ptr().wrapping_add(PAGE);
+        // SAFETY: inside the mapping, which nobody else has.
+        unsafe {
+            byte.write_volatile(7);
+            byte.sub(1).write_volatile(8);
+            discard(map.start().add(1), 2 * PAGE - 1).unwrap();
+            assert_eq!((byte.read_volatile(), byte.sub(1).read_volatile()), (0, 8));
+        }
+        assert_eq!(populate(NonNull::new(PAGE as *mut u8).unwrap(), 1), Err(Errno::ENOMEM));
+    }
+
+    /// A file in memory.
+    fn tempfile() -> File {
+        use std::os::fd::FromRawFd;
+        // SAFETY: a C string; the descriptor is new, so nobody else owns it.
+        unsafe { File::from_raw_fd(libc::memfd_create(c"unspin-sys-test".as_ptr(), 0)) }
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub(crate) struct Header {
     pub kind: AtomicU32,
     /// Size of [`Participant`], which tells builds with other layouts apart. Immutable.
     pub layout: AtomicU32,
+    /// Objects removed so far, and permissions changed: what a thread remembers is valid while this does not change.
+    pub changes: Apart<AtomicU64>,
     /// The one lock of the `global` engine.
     pub global: Apart<Lock>,
     /// Objects and keys.
@@ -124,7 +126,8 @@ impl Arena {
     #[inline(always)]
     pub fn slice<T: Shared>(&self, offset: u64, count: usize) -> Option<&[T]> {
         let size = (size_of::<T>() as u64).checked_mul(count as u64)?;
-        if offset > self.bytes || size > self.bytes - offset || offset % align_of::<T>() as u64 != 0 {
+        if offset > self.bytes || size > self.bytes - offset || !offset.is_multiple_of(align_of::<T>() as u64)
+        {
             return None;
         }
         // SAFETY: 1. the range lies inside the mapping, which starts at a page and lives as long as the
@@ -137,6 +140,13 @@ impl Arena {
     #[inline(always)]
     pub fn header(&self) -> &Header {
         self.get(0).expect("an arena is longer than its header: checked when it was opened")
+    }
+
+    /// Makes all threads forget what they remember of the table. Part of unlinking an object: after it is out of the
+    /// table and before the grace period begins that its memory waits for.
+    pub fn note_change(&self) {
+        // Release: partner of the Acquire in `Inner::recall`.
+        self.header().changes.0.fetch_add(1, unspin_sync::atomic::Ordering::Release);
     }
 
     /// All RCU slots.

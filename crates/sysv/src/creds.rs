@@ -16,6 +16,13 @@ pub fn invalidate() {
     EPOCH.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Changes with every [`invalidate`].
+#[inline(always)]
+pub(crate) fn epoch() -> u32 {
+    // Relaxed: see invalidate.
+    EPOCH.load(Ordering::Relaxed)
+}
+
 /// What the fast path needs of the credentials. Zeroed: not read yet.
 #[derive(Debug)]
 pub(crate) struct Cached {
@@ -28,8 +35,7 @@ impl Cached {
     /// Whether they are as [`invalidate`] left them.
     #[inline(always)]
     pub fn is_fresh(&self) -> bool {
-        // Relaxed: see invalidate.
-        self.epoch.get() == EPOCH.load(Ordering::Relaxed)
+        self.epoch.get() == epoch()
     }
 
     #[inline(always)]
@@ -44,8 +50,8 @@ impl Cached {
 
     /// Reads all credentials, and remembers what the fast path needs.
     pub fn read(&self) -> Creds {
-        // Relaxed: see invalidate; read before the credentials, so that a change in between is not missed.
-        let epoch = EPOCH.load(Ordering::Relaxed);
+        // Before the credentials, so that a change in between is not missed.
+        let epoch = epoch();
         let creds = Creds::current();
         self.uid.set(creds.uid);
         self.overrides.set(creds.capable(CAP_IPC_OWNER));

@@ -1,7 +1,6 @@
 //! What the engine's locks are called in the meter's table.
 
 use crate::engine::Call;
-use crate::ipc::Id;
 use unspin_meter::Key;
 
 /// A lock of the engine.
@@ -65,7 +64,7 @@ pub fn describe(key: &Key) -> Option<(String, String)> {
 
 /// The semaphore set behind a key of an id lock.
 pub fn set_of(key: &Key) -> Option<i32> {
-    (key.lock >> 48 == SPACE << 8 | 3).then(|| Id(key.lock as u32 as i32).0)
+    (key.lock >> 48 == SPACE << 8 | 3).then_some(key.lock as u32 as i32)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -6,13 +6,15 @@
 use crate::creds::Cached;
 use crate::engine::Inner;
 use crate::participant::Participant;
+use crate::sem::{Sem, Set};
 use crate::sweep;
 use crate::wait::Waits;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use unspin_meter::Table;
-use unspin_rcu::{Section, Slot};
+use unspin_rcu::{Domain, Section, Slot};
+use unspin_sync::atomic::AtomicU64;
 use unspin_sys::mem::Mapping;
 use unspin_sys::process::Identity;
 use unspin_sys::signal::{Mask, set_mask};
@@ -29,6 +31,8 @@ pub(crate) struct Thread {
     inner: Cell<Option<&'static Inner>>,
     slot: Cell<Option<&'static Slot>>,
     person: Cell<Option<&'static Participant>>,
+    domain: Cell<Option<&'static Domain>>,
+    changes: Cell<Option<&'static AtomicU64>>,
     participant: Cell<Option<unspin_rcu::Participant>>,
     identity: Cell<Identity>,
     pid: Cell<u32>,
@@ -40,6 +44,8 @@ pub(crate) struct Thread {
     deferred: Cell<bool>,
     mask: Cell<u64>,
     pub waits: Waits,
+    /// Sets used lately, by the low bits of their ids.
+    memory: [Cell<Known>; KNOWN],
     /// Ticks that it paid to spin lately; see [`crate::wait`].
     pub patience: Cell<u64>,
     /// Waits since the last one that spun, while spinning does not pay.
@@ -49,7 +55,31 @@ pub(crate) struct Thread {
     next: Cell<Option<&'static Thread>>,
 }
 
+/// Sets that a thread remembers.
+const KNOWN: usize = 8;
+
+/// A set as it was when so many objects had been removed or changed. Zeroed: nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// The set's id.
+    pub id: i32,
+    /// What the thread may do, by the bits of [`Access`].
+    pub may: u32,
+    /// `Header::changes`.
+    pub changes: u64,
+    /// `creds::epoch`.
+    pub epoch: u32,
+    pub set: Option<&'static Set>,
+    pub sems: Option<&'static [Sem]>,
+}
+
 impl Thread {
+    /// The place where a set of this id is remembered.
+    #[inline(always)]
+    pub fn memory(&self, id: i32) -> &Cell<Known> {
+        &self.memory[id as usize % KNOWN]
+    }
+
     /// The calling thread, if it has joined the engine of this number and is first in its list.
     #[inline(always)]
     pub fn current(engine: u64) -> Option<&'static Thread> {
@@ -58,8 +88,16 @@ impl Thread {
     }
 
     /// The calling thread; joins the engine if it has not. `ENOMEM` if the arena has no place left.
+    #[inline]
+    pub fn of(inner: &'static Inner) -> Result<&'static Thread, Errno> {
+        match Thread::current(inner.number) {
+            Some(thread) => Ok(thread),
+            None => Thread::join(inner),
+        }
+    }
+
     #[cold]
-    pub fn join(inner: &'static Inner) -> Result<&'static Thread, Errno> {
+    fn join(inner: &'static Inner) -> Result<&'static Thread, Errno> {
         let mask = set_mask(Mask::ALL);
         let result = match list().find(|t| t.engine.get() == inner.number) {
             Some(thread) => Ok(thread),
@@ -85,6 +123,8 @@ impl Thread {
         thread.inner.set(Some(inner));
         thread.slot.set(inner.arena.slots().get(index));
         thread.person.set(inner.arena.people(index + 1).last());
+        thread.domain.set(Some(&inner.arena.header().domain.0));
+        thread.changes.set(Some(&inner.arena.header().changes.0));
         thread.participant.set(Some(participant));
         thread.identity.set(who);
         thread.pid.set(who.pid);
@@ -113,13 +153,22 @@ impl Thread {
 
     /// The engine.
     pub fn inner(&self) -> &'static Inner {
-        self.inner.get().expect("a thread of no engine is not handed out")
+        // SAFETY: set before the engine's number, without which no thread is handed out.
+        unsafe { self.inner.get().unwrap_unchecked() }
+    }
+
+    /// Counts what makes the thread forget what it remembers of the table.
+    #[inline(always)]
+    pub fn changes(&self) -> &'static AtomicU64 {
+        // SAFETY: as in `inner`.
+        unsafe { self.changes.get().unwrap_unchecked() }
     }
 
     /// What other participants see of this thread.
     #[inline(always)]
     pub fn person(&self) -> &'static Participant {
-        self.person.get().expect("set when the thread joined")
+        // SAFETY: as in `inner`.
+        unsafe { self.person.get().unwrap_unchecked() }
     }
 
     /// Participant index.
@@ -159,12 +208,13 @@ impl Thread {
     /// Enters a read-side section.
     #[inline(always)]
     pub fn read(&self) -> ReadSection<'_> {
-        let slot = self.slot.get().expect("set when the thread joined");
-        let inner = self.inner();
+        // SAFETY: as in `inner`.
+        let (slot, domain) =
+            unsafe { (self.slot.get().unwrap_unchecked(), self.domain.get().unwrap_unchecked()) };
         // SAFETY: 1. the slot was registered by this thread, and a forked child finds the record wiped; 2. with
         // these fences.
-        let section = unsafe { slot.enter(&inner.arena.header().domain.0, inner.fences) };
-        ReadSection { thread: self, slot, section: Some(section) }
+        let section = unsafe { slot.enter(domain, self.inner().fences) };
+        ReadSection { thread: self, slot, section }
     }
 
     /// Whether a signal handler must wait.
@@ -190,14 +240,16 @@ impl Thread {
 
     #[cold]
     fn deliver(&self) {
-        self.deferred.set(false);
-        set_mask(Mask(self.mask.get()));
+        if !self.is_critical() {
+            self.deferred.set(false);
+            set_mask(Mask(self.mask.get()));
+        }
     }
 
     #[inline(always)]
     fn deliver_if_due(&self) {
         compiler_fence(SeqCst);
-        if self.deferred.get() && !self.is_critical() {
+        if self.deferred.get() {
             self.deliver();
         }
     }
@@ -213,9 +265,9 @@ impl Thread {
                 // SAFETY: it was written, and `has_table` is false from now on: it is taken once.
                 recording.release(unsafe { (*self.table.get()).assume_init_read() });
             }
-            // SAFETY: registered by this thread, in no section, and without a lock: that would be critical. A wait
-            // that was left by a jump is withdrawn first.
             crate::wait::interrupt(self);
+            // SAFETY: registered by this thread, in no section, without a lock (that would be critical), and without a
+            // wait, which a jump out of a handler may have left and which was withdrawn just now.
             unsafe { inner.rcu().registry().unregister(participant) };
         }
         self.engine.set(0);
@@ -261,17 +313,15 @@ extern "C" fn leave_all(_: usize) {
 pub(crate) struct ReadSection<'t> {
     thread: &'t Thread,
     slot: &'static Slot,
-    section: Option<Section>,
+    section: Section,
 }
 
 impl Drop for ReadSection<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(section) = self.section.take() {
-            // SAFETY: entered by this thread; references found within do not outlive it, except under a lock
-            // that keeps their object from being removed.
-            unsafe { self.slot.leave(section) };
-        }
+        // SAFETY: entered by this thread; references found within do not outlive it, except under a lock that keeps
+        // their object from being removed.
+        unsafe { self.slot.leave(self.section) };
         self.thread.deliver_if_due();
     }
 }

@@ -106,6 +106,19 @@ static void counted_where_it_blocks(void)
     row_answer("all at zero", job);
     row_values("values", id);
 
+    /* Nothing but waits for zero. */
+    MUST(semctl(id, 0, SETALL, (union semun){ .array = (unsigned short[]){ 0, 1 } }));
+    job = START(id, OP(0, 0, 0), OP(1, 0, 0));
+    AWAIT_Z(id, 1, 1);
+    line("zeros only", "%d %d", get(id, 0, GETZCNT), get(id, 1, GETZCNT));
+    MUST(set_value(id, 0, 1));
+    line("one of them is not", "%d", sleeps(job));
+    MUST(set_value(id, 1, 0));
+    line("the other is not", "%d", sleeps(job));
+    AWAIT_Z(id, 0, 1);
+    MUST(SEMOP(id, OP(0, -1, 0)));
+    row_answer("both are", job);
+
     /* A mixed vector: counted as waiting for zero or for more, whichever blocks. */
     MUST(semctl(id, 0, SETALL, (union semun){ .array = (unsigned short[]){ 1, 0 } }));
     job = START(id, OP(0, 0, 0), OP(1, -1, 0));

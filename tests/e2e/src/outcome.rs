@@ -37,30 +37,44 @@ pub fn assert_same(name: &str, world: World, kernel: &Outcome, other: &Outcome) 
     );
 }
 
-/// The lines that differ, each with what the kernel had; lines are paired by what stands before the colon, so
-/// that one missing line does not spoil the rest.
+/// The lines that one has and the other has not, by their longest common subsequence; a line that has another in
+/// its place stands beside it. At most [`SHOWN`], as everything behind the first may be a consequence.
 fn differences(kernel: &str, other: &str) -> String {
-    let mut text = String::new();
-    let mut say = |kernel: &str, other: &str| text += &format!("  kernel: {kernel}\n  here:   {other}\n");
-    let mut rest = other.lines().peekable();
-    for line in kernel.lines() {
-        match rest.peek() {
-            Some(&same) if same == line => {
-                rest.next();
-            }
-            Some(&there) if row(there) == row(line) => {
-                say(line, there);
-                rest.next();
-            }
-            _ => say(line, "(missing)"),
+    let (kernel, other): (Vec<_>, Vec<_>) = (kernel.lines().collect(), other.lines().collect());
+    let common = common_tails(&kernel, &other);
+    let (mut i, mut j, mut found) = (0, 0, Vec::new());
+    while i < kernel.len() || j < other.len() {
+        if i < kernel.len() && j < other.len() && kernel[i] == other[j] {
+            (i, j) = (i + 1, j + 1);
+        } else if j == other.len() || i < kernel.len() && common[i + 1][j] >= common[i][j + 1] {
+            found.push(format!("  kernel: {}\n", kernel[i]));
+            i += 1;
+        } else {
+            found.push(format!("  here:   {}\n", other[j]));
+            j += 1;
         }
     }
-    rest.for_each(|line| say("(missing)", line));
-    text
+    if found.len() > SHOWN {
+        let more = found.len() - SHOWN;
+        found.truncate(SHOWN);
+        found.push(format!("  and {more} more\n"));
+    }
+    found.concat()
 }
 
-fn row(line: &str) -> &str {
-    line.split(':').next().unwrap_or(line)
+/// Lines of a difference that are shown.
+const SHOWN: usize = 24;
+
+/// How many lines the two have in common, in order, from line i and line j on.
+fn common_tails(a: &[&str], b: &[&str]) -> Vec<Vec<u32>> {
+    let mut common = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            common[i][j] =
+                if a[i] == b[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
+        }
+    }
+    common
 }
 
 #[cfg(test)]
@@ -71,7 +85,8 @@ mod tests {
     fn a_wrong_a_missing_and_an_extra_line_are_all_seen() {
         assert_eq!(differences("a: 1\nb: 2\n", "a: 1\nb: 2\n"), "");
         assert_eq!(differences("a: 1\nb: 2\n", "a: 0\nb: 2\n"), "  kernel: a: 1\n  here:   a: 0\n");
-        assert_eq!(differences("a: 1\nb: 2\n", "b: 2\n"), "  kernel: a: 1\n  here:   (missing)\n");
-        assert_eq!(differences("a: 1\n", "a: 1\nb: 2\n"), "  kernel: (missing)\n  here:   b: 2\n");
+        assert_eq!(differences("a: 1\nb: 2\n", "b: 2\n"), "  kernel: a: 1\n");
+        assert_eq!(differences("a: 1\n", "a: 1\nb: 2\n"), "  here:   b: 2\n");
+        assert_eq!(differences("", &"x\n".repeat(30)).lines().last(), Some("  and 6 more"));
     }
 }

@@ -90,13 +90,16 @@ impl Run {
         }
     }
 
+    /// Sets what the test has not set itself.
     fn enter_world(&mut self) {
         let mut preloads = self.preloads.clone();
         if let Some(engine) = self.world.engine() {
             preloads.insert(0, preload().into());
-            self.command.env("UNSPIN_SYSV", engine);
-            if !self.command.get_envs().any(|(name, value)| name == "UNSPIN_ARENA" && value.is_some()) {
-                self.command.env("UNSPIN_ARENA", self.directory.path().join("arena"));
+            let arena = self.directory.path().join("arena");
+            for (name, value) in [("UNSPIN_SYSV", engine.as_ref()), ("UNSPIN_ARENA", arena.as_os_str())] {
+                if !self.command.get_envs().any(|(set, to)| set == name && to.is_some()) {
+                    self.command.env(name, value);
+                }
             }
         }
         if !preloads.is_empty() {

@@ -29,9 +29,9 @@ pub enum Access {
 }
 
 impl Access {
-    /// The permission bits of one class.
+    /// The permission bit of one class.
     #[inline(always)]
-    fn bit(self) -> u32 {
+    pub fn bit(self) -> u32 {
         match self {
             Access::Read => 0o4,
             Access::Alter => 0o2,

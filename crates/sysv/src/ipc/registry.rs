@@ -126,6 +126,7 @@ impl<'a> Registry<'a> {
         root.units.store(root.units.load(Relaxed).saturating_sub(units), Relaxed);
         heap::unpublish(self.me, object);
         Table::publish(self.arena, root.table.load(Relaxed), id.index(), 0);
+        self.arena.note_change();
         retire::retire(self.arena, &self.rcu, self.me, object, bytes);
     }
 

@@ -35,7 +35,7 @@ impl Table {
 
     /// The entry of `index`; `None` beyond the capacity.
     #[inline(always)]
-    pub fn entry<'a>(arena: &'a Arena, table: u64, index: usize) -> Option<&'a AtomicU64> {
+    pub fn entry(arena: &Arena, table: u64, index: usize) -> Option<&AtomicU64> {
         let header = arena.get::<Table>(table)?;
         if index >= header.capacity() as usize {
             return None;

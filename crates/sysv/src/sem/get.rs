@@ -44,26 +44,42 @@ fn find_quickly(inner: &'static Inner, thread: &Thread, key: i32, nsems: i32, fl
 
 #[cold]
 fn slow(inner: &'static Inner, key: i32, nsems: i32, flags: i32) -> Result<i32, Errno> {
-    let limits = SemLimits::read();
-    if nsems < 0 || nsems as u32 > limits.per_set {
-        return Err(Errno::EINVAL);
-    }
-    let thread = Thread::join(inner)?;
-    if key != IPC_PRIVATE && flags & IPC_CREAT == 0 {
+    let thread = Thread::of(inner)?;
+    let creates = key == IPC_PRIVATE || flags & IPC_CREAT != 0;
+    if !creates && inner.kind != Kind::Global {
         let _read = thread.read();
-        let set = ipc::find_key(&inner.arena, key).and_then(|at| find_set(&inner.arena, at));
-        return existing(set.ok_or(Errno::ENOENT)?, thread, nsems, flags);
+        return match ipc::find_key(&inner.arena, key).and_then(|at| find_set(&inner.arena, at)) {
+            Some(set) => existing(set, thread, nsems, flags),
+            None => Err(check_size(nsems).err().unwrap_or(Errno::ENOENT)),
+        };
     }
     inner.with_registry(thread, Call::Semget, |registry| {
         let found = if key == IPC_PRIVATE { None } else { registry.find_key(key) };
         match found.and_then(|at| find_set(&inner.arena, at)) {
             Some(set) => existing(set, thread, nsems, flags),
-            None => create(inner, registry, thread, (key, nsems as u32, flags), &limits),
+            None => match check_size(nsems)? {
+                limits if creates => create(inner, registry, thread, (key, nsems as u32, flags), &limits),
+                _ => Err(Errno::ENOENT),
+            },
         }
     })
 }
 
+/// The limits, if they permit sets of this size.
+fn check_size(nsems: i32) -> Result<SemLimits, Errno> {
+    let limits = SemLimits::read();
+    match u32::try_from(nsems) {
+        Ok(n) if n <= limits.per_set => Ok(limits),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
 fn existing(set: &Set, thread: &Thread, nsems: i32, flags: i32) -> Result<i32, Errno> {
+    // The limit comes first, but reading it costs more than all the rest, and a size within the set's is within the
+    // limit, unless that was lowered since.
+    if usize::try_from(nsems).map_or(true, |n| n > set.count()) {
+        check_size(nsems)?;
+    }
     if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
         return Err(Errno::EEXIST);
     }

@@ -31,15 +31,6 @@ pub(crate) fn find_set(arena: &Arena, at: u64) -> Option<&Set> {
     if at == 0 { None } else { arena.get::<Set>(at) }
 }
 
-/// The semaphore `index` of the set at `at`, if there are more than `index`.
-#[inline(always)]
-pub(crate) fn find_sem<'a>(arena: &'a Arena, at: u64, set: &Set, index: usize) -> Option<&'a Sem> {
-    if index >= set.count() {
-        return None;
-    }
-    arena.get::<Sem>(at + (size_of::<Set>() + index * size_of::<Sem>()) as u64)
-}
-
 /// A set with its semaphores and everybody who may wait.
 pub(crate) fn space(inner: &'static Inner, at: u64, set: &'static Set) -> Space<'static> {
     let sems = inner.arena.slice::<Sem>(at + size_of::<Set>() as u64, set.count()).unwrap_or(&[]);

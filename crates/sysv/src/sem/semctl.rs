@@ -2,7 +2,7 @@
 //!
 //! Checks in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semctl` and what it calls); each function names its model.
 
-use super::{Section, Set, find_sem, find_set, word::Word};
+use super::{Section, Set, find_set, word::Word};
 use crate::engine::{Call, Engine, Guard, Inner, Kind};
 use crate::ipc::{self, Access, Id};
 use crate::participant::Queue;
@@ -33,7 +33,7 @@ impl Engine {
         {
             return Ok(value);
         }
-        let thread = Thread::join(inner)?;
+        let thread = Thread::of(inner)?;
         let call = Ctl { inner, thread, id };
         match cmd & !flag::IPC_64 {
             flag::IPC_INFO | flag::SEM_INFO => call.info(cmd, arg),
@@ -67,11 +67,8 @@ fn quick(
         _ => return None,
     };
     let _read = thread.read();
-    let (at, set) = inner.find(id).ok()?;
-    let sem = find_sem(&inner.arena, at, set, usize::try_from(semnum).ok()?)?;
-    if !set.perm.allows_quickly(&thread.creds, want) {
-        return None;
-    }
+    let (set, sems) = inner.recall(thread, id, want)?;
+    let sem = sems.get(usize::try_from(semnum).ok()?)?;
     // Acquire: partner of the Releases that write values.
     let mut seen = Word(sem.word.load(Acquire));
     loop {
@@ -246,6 +243,7 @@ impl Ctl {
         let mut guard = self.guard(Call::IpcSet, |set| self.own(set))?;
         let section = guard.section();
         section.space.set.perm.update(&status.sem_perm).ok_or(Errno::EINVAL)?;
+        self.inner.arena.note_change();
         section.space.set.changed_at(time::seconds());
         Ok(0)
     }

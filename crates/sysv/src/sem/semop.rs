@@ -5,7 +5,7 @@
 //! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
 
 use super::section::Performed;
-use super::{Op, Set, find_sem, word::Word};
+use super::{Op, Sem, Set, word::Word};
 use crate::engine::{Call, Engine, Inner, Kind, count};
 use crate::ipc::Access;
 use crate::participant::{MAX_OPS, Participant};
@@ -109,39 +109,63 @@ fn fast(inner: &'static Inner, thread: &'static Thread, id: i32, op: Op) -> Fast
         return Fast::Undecided;
     }
     let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
-    let _read = thread.read();
-    let Ok((at, set)) = inner.find(id) else { return Fast::Undecided };
-    let Some(sem) = find_sem(&inner.arena, at, set, op.sem()) else { return Fast::Undecided };
-    if !set.perm.allows_quickly(&thread.creds, want) {
-        return Fast::Undecided;
+    let read = thread.read();
+    let Some((set, sems)) = inner.recall(thread, id, want) else { return Fast::Undecided };
+    let Some(sem) = sems.get(op.sem()) else { return Fast::Undecided };
+    // Acquire: as in `exchange`, for an answer that needs no exchange.
+    let seen = Word(sem.word.load(Acquire));
+    let new = match next(seen, op, thread.pid()) {
+        Ok(new) => new,
+        Err(answer) => return answer,
+    };
+    // Read before the exchange, which what stands behind it must wait for.
+    let now = time::seconds();
+    if let Err(other) = exchange(sem, seen, new)
+        && let Err(answer) = fast_again(thread, sem, op, other)
+    {
+        return answer;
     }
-    // Acquire: as in the exchange below, for an answer that needs none.
-    let mut seen = Word(sem.word.load(Acquire));
-    loop {
-        if seen.is_slow() {
-            return Fast::Undecided;
-        }
-        let result = seen.value() + op.delta();
-        if result < 0 || (op.delta() == 0 && seen.value() != 0) {
-            return if op.nowait() { Fast::Fails(Errno::EAGAIN) } else { Fast::Undecided };
-        }
-        if result > SEMVMX {
-            return Fast::Fails(Errno::ERANGE);
-        }
-        let new = Word::new(result, thread.pid());
-        // AcqRel. Release: partner of the Acquire of whoever takes what we post, so that he sees what we did before.
-        // Acquire: the other way round. Against a lock holder: either his fetch_or of SLOW comes first, then this
-        // fails, or this comes first, then he sees the new value.
-        match sem.word.compare_exchange_weak(seen.0, new.0, AcqRel, Acquire) {
-            Ok(_) => break,
-            Err(now) => seen = Word(now),
-        }
-    }
-    set.operated_at(time::seconds());
-    if let Some(table) = thread.table() {
-        table.count(Event::FastPath, 1);
+    set.operated_at(now);
+    drop(read);
+    if thread.table().is_some() {
+        count(thread, Event::FastPath, 1);
     }
     Fast::Done
+}
+
+/// Somebody else was faster: once more, until it succeeds or is no matter for the fast path.
+#[cold]
+fn fast_again(thread: &Thread, sem: &Sem, op: Op, mut seen: Word) -> Result<(), Fast> {
+    loop {
+        match exchange(sem, seen, next(seen, op, thread.pid())?) {
+            Ok(()) => return Ok(()),
+            Err(other) => seen = other,
+        }
+    }
+}
+
+/// The word after `op`; or the answer, if there is none.
+#[inline(always)]
+fn next(seen: Word, op: Op, pid: u32) -> Result<Word, Fast> {
+    if seen.is_slow() {
+        return Err(Fast::Undecided);
+    }
+    let result = seen.value() + op.delta();
+    if result < 0 || (op.delta() == 0 && seen.value() != 0) {
+        return Err(if op.nowait() { Fast::Fails(Errno::EAGAIN) } else { Fast::Undecided });
+    }
+    if result > SEMVMX {
+        return Err(Fast::Fails(Errno::ERANGE));
+    }
+    Ok(Word::new(result, pid))
+}
+
+#[inline(always)]
+fn exchange(sem: &Sem, seen: Word, new: Word) -> Result<(), Word> {
+    // AcqRel. Release: partner of the Acquire of whoever takes what we post, so that he sees what we did before.
+    // Acquire: the other way round. Against a lock holder: either his fetch_or of SLOW comes first, then this fails,
+    // or this comes first, then he sees the new value.
+    sem.word.compare_exchange(seen.0, new.0, AcqRel, Acquire).map(drop).map_err(Word)
 }
 
 /// A vector that is still to be read.
@@ -186,7 +210,7 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
     if vector.len() == 0 {
         return Err(Errno::EINVAL);
     }
-    let thread = Thread::join(inner)?;
+    let thread = Thread::of(inner)?;
     wait::interrupt(thread);
     let person = thread.person();
     vector.read(person)?;

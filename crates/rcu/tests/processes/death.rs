@@ -1,0 +1,248 @@
+//! Every way to die, in every role.
+
+use crate::support::{Arena, Child, Dice, SLOTS, die, done, hang};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+use unspin_rcu::deferred::{Deferred, LARGE};
+use unspin_rcu::registry::{Extent, Swept};
+use unspin_rcu::work::Attempt;
+use unspin_rcu::{Fences, Participant};
+use unspin_sync::atomic::{AtomicU64, Ordering};
+use unspin_sys::process::{Identity, Life};
+
+fn plain_arena() -> &'static Arena<()> {
+    // SAFETY: nothing is valid when zeroed.
+    unsafe { Arena::new() }
+}
+
+/// A child that sits in a section.
+fn reader_in_section(arena: &'static Arena<()>) -> Child {
+    let child = Child::run(|| {
+        let reader = arena.rcu().join().unwrap();
+        let _section = reader.read();
+        arena.reach(1);
+        hang()
+    });
+    arena.await_stage(1);
+    child
+}
+
+#[test]
+fn a_grace_period_waits_for_another_process_and_ends_with_its_death() {
+    let arena = plain_arena();
+    let child = reader_in_section(arena);
+    let cookie = arena.rcu().start_poll();
+    for _ in 0..50 {
+        assert!(!arena.rcu().poll(cookie), "a living reader was passed over");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let waiter = std::thread::spawn(|| arena.rcu().synchronize().unwrap());
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(!waiter.is_finished());
+    child.kill(); // and not reaped: it is a zombie
+    waiter.join().unwrap();
+    assert!(arena.rcu().poll(cookie));
+    drop(child);
+    assert_eq!(arena.rcu().registry().sweep(&Identity::current(), Extent::Condemned, &mut done), 1);
+}
+
+#[test]
+fn a_reader_that_is_gone_without_trace_is_dead_too() {
+    let arena = plain_arena();
+    drop(reader_in_section(arena));
+    arena.rcu().synchronize().unwrap();
+}
+
+#[test]
+fn a_reader_whose_process_became_another_program_is_dead() {
+    let arena = plain_arena();
+    let child = Child::run(|| {
+        let reader = arena.rcu().join().unwrap();
+        let _section = reader.read();
+        arena.reach(1);
+        let error = Command::new("sleep").arg("1000").exec();
+        panic!("{error}");
+    });
+    arena.await_stage(1);
+    arena.rcu().synchronize().unwrap();
+    child.kill();
+}
+
+#[test]
+fn a_reader_whose_thread_ended_is_dead() {
+    let arena = plain_arena();
+    let participant = std::thread::spawn(|| {
+        let reader = arena.rcu().join().unwrap();
+        let participant = reader.participant();
+        std::mem::forget(reader.read());
+        std::mem::forget(reader);
+        participant
+    })
+    .join()
+    .unwrap();
+    arena.rcu().synchronize().unwrap();
+    assert_eq!(arena.rcu().registry().life(participant), Life::Dead);
+}
+
+#[test]
+fn a_namesake_that_started_at_another_time_is_not_the_reader() {
+    let arena = plain_arena();
+    let me = Identity::current();
+    let before = Identity { start_time: me.start_time - 1, ..me };
+    let registry = arena.rcu().registry();
+    let participant = registry.register(&before, Fences::Full, &mut done).unwrap();
+    // SAFETY: wrong in one point, for the sake of the test: the identity is that of a thread that had this
+    // thread's ids before, so nobody else uses the slot.
+    let _ = unsafe { arena.slots[participant.index()].enter(&arena.domain, Fences::Full) };
+    arena.rcu().synchronize().unwrap();
+    assert_eq!(registry.identity(participant), Some(before));
+    assert_eq!(registry.sweep(&me, Extent::Condemned, &mut done), 1);
+}
+
+#[test]
+fn a_forked_child_does_not_use_its_parents_slot() {
+    let arena = plain_arena();
+    let reader = arena.rcu().join().unwrap();
+    let section = reader.read();
+    let child = Child::run(|| {
+        // SAFETY: the child has copies of guard and reader, drops each once, and exits.
+        drop(unsafe { std::ptr::read(&section) });
+        assert!(arena.slots[reader.participant().index()].is_active(), "ended its parent's section");
+        let inherited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(reader.read())));
+        assert!(inherited.is_err(), "entered a section on its parent's slot");
+        let own = arena.rcu().join().unwrap();
+        assert_ne!(own.participant().index(), reader.participant().index());
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(reader.read()))).is_err());
+        drop(own.read());
+        // SAFETY: as above.
+        drop(unsafe { std::ptr::read(&reader) });
+        assert!(arena.rcu().registry().participant(reader.participant().index()).is_some());
+        assert_eq!(arena.slots.iter().filter(|slot| slot.is_active()).count(), 1);
+    });
+    child.join();
+}
+
+#[test]
+fn a_sweep_is_taken_over_from_a_killed_sweeper_and_not_from_a_living_one() {
+    let arena = plain_arena();
+    drop(reader_in_section(arena));
+    let sweeper = Child::run(|| {
+        arena.rcu().registry().sweep(&Identity::current(), Extent::All, &mut |_, _| {
+            arena.reach(2);
+            hang()
+        });
+    });
+    arena.await_stage(2);
+    let mut seen = Vec::new();
+    let mut sweep = |extent| {
+        arena.rcu().registry().sweep(&Identity::current(), extent, &mut |who, _| {
+            seen.push(who);
+            Swept::Done
+        })
+    };
+    assert_eq!(sweep(Extent::All), 0, "it is being swept");
+    arena.rcu().synchronize().unwrap();
+    sweeper.kill();
+    assert_eq!(sweep(Extent::Condemned), 1);
+    assert_eq!(seen.len(), 1);
+    assert!(!arena.rcu().registry().pending());
+}
+
+/// Every slot's owner as it says itself.
+type Owners = [AtomicU64; SLOTS];
+
+/// Threads that register and unregister for ever, until killed at any instruction.
+#[test]
+fn a_storm_of_killed_registrars_leaks_no_slot_and_shares_none() {
+    // SAFETY: atomics are valid when zeroed.
+    let arena = unsafe { Arena::<Owners>::new() };
+    fn release(arena: &Arena<Owners>) -> impl FnMut(Participant, &Identity) -> Swept {
+        |who, _| {
+            arena.rest[who.index()].store(0, Ordering::SeqCst);
+            Swept::Done
+        }
+    }
+    fn storm(arena: &'static Arena<Owners>) {
+        let (me, registry) = (Identity::current(), arena.rcu().registry());
+        loop {
+            let Ok(mine) = registry.register(&me, Fences::Full, &mut release(arena)) else { continue };
+            let owner = &arena.rest[mine.index()];
+            let was = owner.compare_exchange(0, u64::from(me.pid), Ordering::SeqCst, Ordering::SeqCst);
+            if was.is_err() {
+                arena.reach(1);
+            }
+            owner.store(0, Ordering::SeqCst);
+            // SAFETY: registered above by this thread, which is in no section.
+            unsafe { registry.unregister(mine) };
+            arena.stage.load(Ordering::SeqCst);
+        }
+    }
+    let mut dice = Dice::new();
+    for _ in 0..30 {
+        let children: Vec<_> = (0..4).map(|_| Child::run(|| storm(arena))).collect();
+        std::thread::sleep(Duration::from_micros(500 + dice.below(4000)));
+        drop(children);
+    }
+    assert_eq!(arena.stage.load(Ordering::SeqCst), 0, "two threads had one slot");
+    let me = Identity::current();
+    arena.rcu().registry().sweep(&me, Extent::All, &mut release(arena));
+    for _ in 0..SLOTS {
+        arena.rcu().registry().register(&me, Fences::Full, &mut |_, _| unreachable!()).unwrap();
+    }
+}
+
+#[test]
+fn thousands_of_threads_come_and_go() {
+    let arena = plain_arena();
+    let children: Vec<_> = (0..3)
+        .map(|_| {
+            Child::run(|| {
+                for _ in 0..300 {
+                    let threads: Vec<_> = (0..3)
+                        .map(|_| std::thread::spawn(|| drop(arena.rcu().join().unwrap().read())))
+                        .collect();
+                    threads.into_iter().for_each(|thread| thread.join().unwrap());
+                }
+            })
+        })
+        .collect();
+    children.into_iter().for_each(Child::join);
+    assert!((0..SLOTS).all(|index| arena.rcu().registry().participant(index).is_none()));
+}
+
+#[test]
+fn a_killed_reapers_item_is_in_doubt_and_a_killed_workers_is_freed_by_another() {
+    // SAFETY: a deferred queue is valid when zeroed.
+    let arena = unsafe { Arena::<Deferred<8, 4>>::new() };
+    let queue = &arena.rest;
+    // SAFETY: this test is the only user, and its children run one after the other.
+    let exclusive = || unsafe { queue.exclusive() };
+    let cookie = arena.rcu().start_poll();
+    exclusive().call(1, 8, cookie).unwrap();
+    exclusive().call(2, LARGE + 1, cookie).unwrap();
+    arena.rcu().synchronize().unwrap();
+    let over = |cookie| arena.rcu().is_over(cookie);
+
+    Child::run(|| {
+        exclusive().reap(over, |_, _| die());
+    })
+    .settled();
+    assert_eq!(exclusive().in_doubt().map(|garbage| garbage.item), Some(1));
+    let mut freed = Vec::new();
+    exclusive().reap(over, |garbage, attempt| freed.push((garbage.item, attempt)));
+    assert_eq!(freed, [(1, Attempt::Again)]);
+
+    let worker = Child::run(|| {
+        let reader = arena.rcu().join().unwrap();
+        queue.work_queue().work(&arena.rcu().registry(), reader.participant(), |_, _| die());
+    });
+    worker.settled();
+    let reader = arena.rcu().join().unwrap();
+    let mut freed = Vec::new();
+    while queue.work_queue().work(&arena.rcu().registry(), reader.participant(), |garbage, attempt| {
+        freed.push((garbage.item, attempt));
+    }) {}
+    assert_eq!(freed, [(2, Attempt::Again)]);
+    assert!(queue.work_queue().is_empty());
+}

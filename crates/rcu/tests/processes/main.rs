@@ -1,0 +1,5 @@
+//! What only several processes can show.
+
+mod death;
+mod oracle;
+mod support;

@@ -1,0 +1,133 @@
+//! What the preload says on standard error, and when it says nothing.
+
+use std::path::Path;
+use unspin_e2e::{Outcome, Run, World, build, preload, scratch};
+
+fn calls(world: World, set: impl FnOnce(Run) -> Run) -> Option<Outcome> {
+    let program = build("calls")?;
+    Some(set(Run::new(program.path(), world)).output())
+}
+
+/// The semaphore calls answer this, those that the preload passes on do not.
+fn assert_all_refused(outcome: &Outcome) {
+    for row in ["semget", "semop", "semtimedop", "semctl", "by number", "SEM_UNDO", "semctl IPC_RMID"] {
+        let line = outcome.stdout.lines().find(|line| line.starts_with(&format!("{row}:")));
+        assert!(line.is_some_and(|line| line.ends_with(" ENOSYS")), "{row} is {line:?} in\n{outcome}");
+    }
+    assert!(outcome.stdout.contains("the kernel's message queues are there: -1 EINVAL"), "{outcome}");
+}
+
+fn assert_one_line(outcome: &Outcome, parts: &[&str]) {
+    let mut lines = outcome.stderr.lines();
+    let line = lines.next().unwrap_or_default();
+    assert!(lines.next().is_none(), "more than one line: {outcome}");
+    assert!(line.starts_with("unspin: "), "{outcome}");
+    for part in parts {
+        assert!(line.contains(part), "no {part:?} in {line:?}");
+    }
+}
+
+#[test]
+fn an_unknown_engine_is_named() {
+    let Some(outcome) = calls(World::Rcu, |run| run.env("UNSPIN_SYSV", "rcv")) else { return };
+    assert_all_refused(&outcome);
+    assert_one_line(&outcome, &["\"rcv\"", "kernel, global or rcu", "ENOSYS"]);
+}
+
+#[test]
+fn an_arena_that_cannot_be_opened_is_named() {
+    for world in World::ENGINES {
+        let set = |run: Run| run.env("UNSPIN_ARENA", "/nonexistent/unspin/arena");
+        let Some(outcome) = calls(world, set) else { return };
+        assert_all_refused(&outcome);
+        assert_one_line(&outcome, &["/nonexistent/unspin/arena", "ENOSYS"]);
+    }
+}
+
+#[test]
+fn a_program_without_semaphores_hears_nothing() {
+    let set = |run: Run| run.env("UNSPIN_ARENA", "/nonexistent/unspin/arena").args(["none"]);
+    let Some(outcome) = calls(World::Rcu, set) else { return };
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("no semaphore was used: 0\n", ""));
+    assert!(outcome.status.success());
+}
+
+#[test]
+fn a_file_that_is_no_arena_is_left_alone() {
+    let directory = scratch();
+    let path = directory.path().join("precious");
+    let contents = "precious ".repeat(4096);
+    std::fs::write(&path, &contents).unwrap();
+    let Some(outcome) = calls(World::Rcu, |run| run.env("UNSPIN_ARENA", &path)) else { return };
+    assert_all_refused(&outcome);
+    assert_one_line(&outcome, &[path.to_str().unwrap(), "ENOSYS"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), contents);
+}
+
+#[test]
+fn a_recording_that_is_missing_costs_nothing_but_a_line() {
+    for world in World::PRELOADED {
+        let set = |run: Run| run.env("UNSPIN_RECORD", "/nonexistent/unspin/recording");
+        let Some(outcome) = calls(world, set) else { return };
+        assert!(outcome.stdout.starts_with("semget: an id\nsemop: 0\n"), "{outcome}");
+        let first = outcome.stderr.lines().next().unwrap_or_default();
+        assert!(first.contains("/nonexistent/unspin/recording"), "{outcome}");
+    }
+}
+
+#[test]
+fn undo_is_refused_and_said_once() {
+    for world in World::ENGINES {
+        let Some(outcome) = calls(world, |run| run) else { return };
+        let refused = outcome.stdout.lines().filter(|line| line.ends_with("-1 EOPNOTSUPP")).count();
+        assert_eq!(refused, 6, "{outcome}");
+        assert!(outcome.stdout.contains("\nvalue: 0\n"), "nothing of a refused vector is done: {outcome}");
+        let name = format!("engine {world} ");
+        assert_one_line(&outcome, &["SEM_UNDO", &name, "--sysv kernel", "EOPNOTSUPP"]);
+    }
+}
+
+#[test]
+fn the_kernel_undoes() {
+    let Some(outcome) = calls(World::Kernel, |run| run) else { return };
+    assert!(!outcome.stdout.contains("EOPNOTSUPP"), "{outcome}");
+    assert_eq!(outcome.stderr, "");
+}
+
+/// Whatever else the library exported would stand before the definitions of other libraries.
+#[test]
+fn exports_are_these_and_no_others() {
+    let mut expected: Vec<&str> = "
+        semget semop semtimedop semctl msgget msgsnd msgrcv msgctl shmget shmat shmdt shmctl syscall
+        setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups initgroups capset
+        sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
+        siginterrupt sigvec"
+        .split_whitespace()
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(exports(preload()), expected);
+}
+
+/// Names that a shared library defines for others: the sections of an ELF file, read by hand (`man 5 elf`).
+fn exports(library: &Path) -> Vec<String> {
+    let file = std::fs::read(library).unwrap();
+    let number = |at: usize, size: usize| {
+        file[at..at + size].iter().rev().fold(0usize, |value, &byte| value << 8 | byte as usize)
+    };
+    let sections = (0..number(0x3C, 2)).map(|i| number(0x28, 8) + i * number(0x3A, 2)).collect::<Vec<_>>();
+    const SHT_DYNSYM: usize = 11;
+    let dynsym =
+        *sections.iter().find(|&&at| number(at + 4, 4) == SHT_DYNSYM).expect("a dynamic symbol table");
+    let strings = number(sections[number(dynsym + 0x28, 4)] + 0x18, 8);
+    let table = number(dynsym + 0x18, 8);
+    let mut names: Vec<String> = (0..number(dynsym + 0x20, 8) / 24)
+        .map(|i| table + i * 24)
+        .filter(|&symbol| number(symbol + 6, 2) != 0 && number(symbol + 4, 1) >> 4 != 0)
+        .map(|symbol| {
+            let bytes = &file[strings + number(symbol, 4)..];
+            String::from_utf8_lossy(bytes.split(|&b| b == 0).next().unwrap()).into_owned()
+        })
+        .collect();
+    names.sort_unstable();
+    names
+}
