@@ -48,6 +48,75 @@ static void in_a_moment(void)
     MUST(setitimer(ITIMER_REAL, &soon, NULL));
 }
 
+static volatile int *shots;
+
+/* As programs of System V did: one shot, set again by the handler. */
+static void set_again(int signal)
+{
+    struct sigaction action = { .sa_handler = set_again, .sa_flags = (int)SA_RESETHAND };
+    sigaction(signal, &action, NULL);
+    ++*shots;
+}
+
+/* One-shot handlers that interrupt operations; the next signal is sent when the last was handled, since between the
+ * reset and the handler Linux itself lets another one kill. */
+static void one_shots(void)
+{
+    enum { MANY = 500 };
+    shots = mmap(NULL, sizeof *shots, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    on(SIGUSR1, set_again, (int)SA_RESETHAND);
+    MUST(semctl(id, 0, SETALL, (union semun){ .array = (unsigned short[]){ 0, 0 } }));
+    fflush(stdout);
+    pid_t parent = getpid(), child = (pid_t)MUST(fork());
+    if (child == 0) {
+        for (int i = 0; i < MANY && kill(parent, SIGUSR1) == 0; i++)
+            while (*shots == i)
+                sched_yield();
+        _exit(0);
+    }
+    long failed = 0;
+    while (*shots < MANY)
+        failed += SEMOP(id, OP(0, 1, 0), OP(1, 1, 0)) != 0 || SEMOP(id, OP(1, -1, 0), OP(0, -1, 0)) != 0;
+    waitpid(child, NULL, 0);
+    line("one shots", "%d, failed calls %ld", *shots, failed);
+    row_values("values", id);
+}
+
+static volatile int queued, in_order = 1;
+
+static void next_in_order(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    in_order &= info->si_value.sival_int == queued;
+    queued++;
+}
+
+/* Real-time signals that arrive while operations are made: none is lost, and they stay in order. */
+static void queue_of_signals(void)
+{
+    enum { MANY = 2000 };
+    struct sigaction action = { .sa_sigaction = next_in_order, .sa_flags = SA_SIGINFO };
+    MUST(sigaction(SIGRTMIN, &action, NULL));
+    MUST(semctl(id, 0, SETALL, (union semun){ .array = (unsigned short[]){ 0, 0 } }));
+    fflush(stdout);
+    pid_t parent = getpid(), child = (pid_t)MUST(fork());
+    if (child == 0) {
+        for (int i = 0; i < MANY; i++)
+            while (sigqueue(parent, SIGRTMIN, (union sigval){ .sival_int = i }) == -1)
+                usleep(100);
+        _exit(0);
+    }
+    long failed = 0;
+    while (queued < MANY) {
+        failed += SEMOP(id, OP(0, 1, 0), OP(1, 1, 0)) != 0;
+        failed += SEMOP(id, OP(1, -1, 0)) != 0;
+        failed += SEMOP(id, OP(0, -1, 0)) != 0;
+    }
+    waitpid(child, NULL, 0);
+    line("queued signals", "%d in order %d, failed calls %ld", queued, in_order, failed);
+    row_values("values", id);
+}
+
 static void *waiter(void *answer)
 {
     *(int *)answer = SEMOP(id, OP(0, -1, 0)) == -1 ? errno : 0;
@@ -63,8 +132,6 @@ static void storm(int flags, void (*handler)(int))
     fflush(stdout);
     pid_t child = (pid_t)MUST(fork());
     long done = 0, interrupted = 0;
-    if (child == 0)
-        on(SIGALRM, count, flags);
     MUST(setitimer(ITIMER_REAL, &often, NULL));
     for (int i = 0; i < 3000; i++) {
         /* The parent posts 0 and waits for 1, the child the other way round. */
@@ -159,6 +226,8 @@ int main(void)
 
     storm(0, count);
     storm(SA_RESTART | SA_NODEFER, count);
+    one_shots();
+    queue_of_signals();
     remove_set(id);
     return 0;
 }
