@@ -135,7 +135,7 @@ impl Text<'_> {
             },
             match (comparison, ratio) {
                 (None, _) => "the control".into(),
-                (_, Some(ratio)) => format!("{:.2} - {:.2}", ratio.lower, ratio.upper),
+                (_, Some(ratio)) => format!("{:.2} – {:.2}", ratio.lower, ratio.upper),
                 (_, None) => "-".into(),
             },
             comparison.and_then(p_of_difference).map_or("-".into(), p_value),
