@@ -16,7 +16,8 @@ const HANGS_AFTER: Duration = Duration::from_secs(60);
 pub struct Run {
     command: Command,
     world: World,
-    preloads: Vec<OsString>,
+    before: Vec<OsString>,
+    behind: Vec<OsString>,
     input: Vec<u8>,
     directory: tempfile::TempDir,
 }
@@ -30,7 +31,7 @@ impl Run {
         for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
             command.env_remove(name);
         }
-        Run { command, world, preloads: Vec::new(), input: Vec::new(), directory: scratch() }
+        Run { command, world, before: vec![], behind: vec![], input: vec![], directory: scratch() }
     }
 
     /// Adds arguments.
@@ -51,9 +52,15 @@ impl Run {
         self
     }
 
-    /// Loads another library too, behind ours; in the bare world alone.
+    /// Loads another library too, behind ours.
     pub fn also_preload(mut self, library: &Path) -> Run {
-        self.preloads.push(library.into());
+        self.behind.push(library.into());
+        self
+    }
+
+    /// Loads another library too, whose definitions come before ours.
+    pub fn preload_before(mut self, library: &Path) -> Run {
+        self.before.push(library.into());
         self
     }
 
@@ -92,9 +99,9 @@ impl Run {
 
     /// Sets what the test has not set itself.
     fn enter_world(&mut self) {
-        let mut preloads = self.preloads.clone();
+        let mut preloads = self.before.clone();
         if let Some(engine) = self.world.engine() {
-            preloads.insert(0, preload().into());
+            preloads.push(preload().into());
             let arena = self.directory.path().join("arena");
             for (name, value) in [("UNSPIN_SYSV", engine.as_ref()), ("UNSPIN_ARENA", arena.as_os_str())] {
                 if !self.command.get_envs().any(|(set, to)| set == name && to.is_some()) {
@@ -102,6 +109,7 @@ impl Run {
                 }
             }
         }
+        preloads.extend_from_slice(&self.behind);
         if !preloads.is_empty() {
             self.command.env("LD_PRELOAD", preloads.join(OsStr::new(":")));
         }

@@ -5,9 +5,9 @@
 //! kernel's way is the first line that differs, and proptest shortens the program to what is needed for it.
 
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestError, TestRunner};
 use std::fmt::Write;
-use std::sync::OnceLock;
-use unspin_e2e::{Outcome, Program, Run, World, assert_same, build};
+use unspin_e2e::{Run, World, assert_same, build};
 
 const IPC_CREAT: i32 = 0o1000;
 const IPC_EXCL: i32 = 0o2000;
@@ -103,28 +103,27 @@ fn text(steps: &[Step]) -> String {
     })
 }
 
-fn program() -> Option<&'static Program> {
-    static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
-    PROGRAM.get_or_init(|| build("script")).as_ref()
-}
-
-fn run(program: &Program, world: World, script: &str) -> Outcome {
-    Run::new(program.path(), world).input(script).output()
-}
-
-proptest! {
+#[test]
+fn engines_follow_the_kernel() {
+    let Some(program) = build("script") else { return };
     // A failing program is printed whole, and belongs into a test of its own rather than into a seed file.
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn engines_follow_the_kernel(steps in script()) {
-        if let Some(program) = program() {
-            let script = text(&steps);
-            let kernel = run(program, World::Bare, &script);
-            assert!(kernel.status.success(), "the kernel itself: {kernel}");
-            for world in World::ENGINES {
-                assert_same(&script, world, &kernel, &run(program, world, &script));
-            }
+    let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new(config).run(&script(), |steps| {
+        let script = text(&steps);
+        let run = |world| Run::new(program.path(), world).input(script.as_str()).output();
+        let kernel = run(World::Bare);
+        assert!(kernel.status.success(), "the kernel itself: {kernel}");
+        for world in World::ENGINES {
+            assert_same(&script, world, &kernel, &run(world));
         }
+        Ok(())
+    });
+    if let Err(TestError::Fail(why, steps)) = result {
+        panic!("{why}\nthe shortest program found:\n{}", text(&steps));
     }
+}
+
+/// Programs to try; `PROPTEST_CASES` says otherwise.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64)
 }
