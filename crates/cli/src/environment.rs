@@ -1,7 +1,8 @@
 //! The environment in which a program finds its engine.
 
 use crate::engine::Engine;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -22,7 +23,8 @@ impl Environment<'_> {
     /// Sets the variables for a command. Ours alone: what an outer `unspin` has set does not shine through.
     pub fn apply(&self, command: &mut Command) {
         clear(command);
-        command.env("LD_PRELOAD", preload(self.library, std::env::var_os("LD_PRELOAD")));
+        let others = std::env::var_os("LD_PRELOAD").and_then(|list| others(&list));
+        command.env("LD_PRELOAD", preload(self.library, others));
         command.env("UNSPIN_SYSV", self.engine.name());
         for (name, value) in [("UNSPIN_ARENA", self.arena), ("UNSPIN_RECORD", self.recording)] {
             if let Some(path) = value {
@@ -32,22 +34,39 @@ impl Environment<'_> {
     }
 }
 
-/// Takes our variables out of a command's environment: nothing of ours reaches the program.
+/// Takes everything of ours out of a command's environment: an `unspin` that runs under another starts anew.
 pub fn clear(command: &mut Command) {
     for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
         command.env_remove(name);
     }
+    if let Some(list) = std::env::var_os("LD_PRELOAD") {
+        match others(&list) {
+            Some(others) => command.env("LD_PRELOAD", others),
+            None => command.env_remove("LD_PRELOAD"),
+        };
+    }
 }
 
 /// Ours first, since the first definition of a symbol counts; what was there stays behind it.
-fn preload(library: &Path, existing: Option<OsString>) -> OsString {
+fn preload(library: &Path, others: Option<OsString>) -> OsString {
     let mut value = library.as_os_str().to_owned();
-    if let Some(existing) = existing.filter(|e| !e.is_empty()) {
+    if let Some(others) = others {
         value.push(":");
-        value.push(existing);
+        value.push(others);
     }
     value
 }
+
+/// The libraries of an `LD_PRELOAD` that are not ours, if there are any. Colons and spaces separate: ld.so(8).
+fn others(list: &OsStr) -> Option<OsString> {
+    let entries = list.as_bytes().split(|b| b": ".contains(b)).filter(|entry| !entry.is_empty());
+    let ours = |entry: &&[u8]| entry.rsplit(|&b| b == b'/').next().is_some_and(|n| n.starts_with(LIBRARY));
+    let others: Vec<&[u8]> = entries.filter(|entry| !ours(entry)).collect();
+    (!others.is_empty()).then(|| OsString::from_vec(others.join(&b':')))
+}
+
+/// How the file names of preload libraries begin, whichever build they are of.
+const LIBRARY: &[u8] = crate::library::NAME.as_bytes();
 
 #[cfg(test)]
 mod tests {
@@ -56,9 +75,11 @@ mod tests {
     #[test]
     fn an_existing_preload_is_kept_behind_ours() {
         let ours = Path::new("/c/u.so");
-        assert_eq!(preload(ours, None), "/c/u.so");
-        assert_eq!(preload(ours, Some("".into())), "/c/u.so");
-        assert_eq!(preload(ours, Some("/j/jemalloc.so".into())), "/c/u.so:/j/jemalloc.so");
+        let preload = |list: &str| preload(ours, others(list.as_ref()));
+        assert_eq!(preload(""), "/c/u.so");
+        assert_eq!(preload("/j/jemalloc.so /k.so"), "/c/u.so:/j/jemalloc.so:/k.so");
+        assert_eq!(preload("/old/libunspin_preload-1.so:/j/jemalloc.so"), "/c/u.so:/j/jemalloc.so");
+        assert_eq!(preload("libunspin_preload.so"), "/c/u.so");
     }
 
     #[test]

@@ -12,6 +12,9 @@ static BYTES: &[u8] = include_bytes!(env!("UNSPIN_PRELOAD_FILE"));
 /// SHA-256 of the bytes: another build is another file, and programs that run keep theirs.
 const HASH: &str = env!("UNSPIN_PRELOAD_HASH");
 
+/// How its file name begins.
+pub const NAME: &str = "libunspin_preload";
+
 /// The path of the unpacked library. Its contents are compared with what we carry at every use, so neither a
 /// half-written nor an altered file is ever preloaded.
 pub fn unpack() -> Result<PathBuf, Error> {
@@ -49,7 +52,7 @@ fn unpack_into(folder: &Path, uid: u32) -> Result<PathBuf, String> {
     if !metadata.is_dir() {
         return Err(named("is not a folder"));
     }
-    let path = folder.join(format!("libunspin_preload-{}.so", &HASH[..32]));
+    let path = folder.join(format!("{NAME}-{}.so", &HASH[..32]));
     if !holds_our_bytes(&path, uid) {
         write_atomically(folder, &path).map_err(|e| named(&e.to_string()))?;
     }

@@ -6,11 +6,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Version of the package, and the commit that the binary was built from.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
+
 /// Finds the lock your CPUs spin on, replaces it, and proves the difference.
 ///
 /// On any dynamically linked Linux program, with no source change and no recompile.
 #[derive(Parser, Debug)]
-#[command(name = "unspin", version, max_term_width = 100)]
+#[command(name = "unspin", version = VERSION, max_term_width = 100)]
 pub struct Options {
     /// What to do
     #[command(subcommand)]
@@ -137,7 +140,7 @@ pub struct Semopbench {
 
     /// Repetitions: how many times the token goes round each group
     #[arg(short = 'n', value_name = "REPETITIONS", default_value_t = 500)]
-    pub repetitions: u64,
+    pub repetitions: u32,
 
     /// Reset the kernel's profile counters before the test starts, as `readprofile -r` does
     #[arg(short)]

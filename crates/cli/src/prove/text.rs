@@ -135,7 +135,7 @@ impl Text<'_> {
             },
             match (comparison, ratio) {
                 (None, _) => "the control".into(),
-                (_, Some(ratio)) => format!("{:.2} - {:.2}", ratio.lower, ratio.upper),
+                (_, Some(ratio)) => format!("{:.2} – {:.2}", ratio.lower, ratio.upper),
                 (_, None) => "-".into(),
             },
             comparison.and_then(p_of_difference).map_or("-".into(), p_value),
@@ -190,13 +190,13 @@ impl Text<'_> {
         writeln!(f, "Where the {cpus} CPUs went, means of a run")?;
         writeln!(
             f,
-            "{:15} {:>8} {:>8} {:>8}   {:>9} {:>9}   {:>18} {:>12}",
-            "", "user", "system", "idle", "CPU [s]", "wall [s]", "switches: voluntary", "involuntary"
+            "{:15} {:>8} {:>8} {:>10}  {:>9} {:>9}  {:>19} {:>12}",
+            "", "user", "system", "idle/other", "CPU [s]", "wall [s]", "switches: voluntary", "involuntary"
         )?;
         for (contestant, cpu) in self.0.contestants.iter().zip(&self.0.cpu) {
             writeln!(
                 f,
-                "{:15} {:>6.1} % {:>6.1} % {:>6.1} %   {:>9.3} {:>9.3}   {:>19} {:>12}",
+                "{:15} {:>6.1} % {:>6.1} % {:>8.1} %  {:>9.3} {:>9.3}  {:>19} {:>12}",
                 contestant.name(),
                 cpu.user_percent,
                 cpu.system_percent,

@@ -12,7 +12,7 @@ pub struct Options {
     /// measured then, hand-offs are not.
     pub semaphores: usize,
     /// `-n`: how many times the token goes round each ring.
-    pub repetitions: u64,
+    pub repetitions: u32,
     /// `-r`: reset the kernel's profile counters before the test starts.
     pub profile_reset: ProfileReset,
     /// `-d`: say on standard error what happens.
@@ -56,7 +56,7 @@ impl Options {
 
     /// Posts by processes of the rings: one for each semaphore and repetition.
     pub fn hand_offs(&self) -> u64 {
-        self.processes() as u64 * self.repetitions
+        self.processes() as u64 * u64::from(self.repetitions)
     }
 
     pub(super) fn debug(&self, text: impl FnOnce() -> String) {
@@ -80,10 +80,12 @@ impl Options {
                 self.groups, limits.sets
             ));
         }
-        if self.semaphores > limits.per_set as usize {
+        // Whatever kernel.sem says, `sem_num` of a `struct sembuf` counts no further.
+        let per_set = limits.per_set.min(65_536) as usize;
+        if self.semaphores > per_set {
             return refuse(format!(
-                "-s {}: the kernel allows {} semaphores in a set (first number of kernel.sem)",
-                self.semaphores, limits.per_set
+                "-s {}: the kernel allows {per_set} semaphores in a set (first number of kernel.sem)",
+                self.semaphores
             ));
         }
         if self.processes() > limits.total as usize {
@@ -113,7 +115,7 @@ fn pid_max() -> usize {
 mod tests {
     use super::*;
 
-    fn options(groups: usize, semaphores: usize, repetitions: u64) -> Options {
+    fn options(groups: usize, semaphores: usize, repetitions: u32) -> Options {
         Options {
             groups,
             semaphores,

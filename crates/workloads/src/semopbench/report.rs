@@ -41,7 +41,7 @@ impl Report {
     /// Seconds that it takes a process, on average, to complete *one* repetition: its share of one round of
     /// the token. (Report 000 prints the time for all 16384 under this name.)
     pub fn seconds_per_repetition(&self) -> f64 {
-        self.mean_process_us() / 1e6 / self.options.repetitions as f64
+        self.mean_process_us() / 1e6 / f64::from(self.options.repetitions)
     }
 
     /// Seconds from the start until the last process had completed its repetitions.
