@@ -24,7 +24,7 @@ fn rerun_if_sources_change(workspace: &Path) {
 }
 
 /// A cargo inside cargo, because a dependency cannot be had as a cdylib on stable. It works in a target folder
-/// of its own, as the outer one holds the lock of its; and always in release, since an engine with debug
+/// of its own, as the outer one holds the lock of its; and always in the profile that inlines the engine, since an engine with debug
 /// assertions is not what anybody wants to measure.
 fn build_preload(workspace: &Path) -> PathBuf {
     let target = PathBuf::from(env::var("OUT_DIR").unwrap()).join("preload");
@@ -35,14 +35,14 @@ fn build_preload(workspace: &Path) -> PathBuf {
         }
     }
     let status = cargo
-        .args(["build", "--release", "--package", "unspin-preload", "--lib", "--target-dir"])
+        .args(["build", "--profile", "preload", "--package", "unspin-preload", "--lib", "--target-dir"])
         .arg(&target)
         .current_dir(workspace)
-        .env("CARGO_PROFILE_RELEASE_DEBUG", "none")
+        .env("CARGO_PROFILE_PRELOAD_DEBUG", "none")
         .status()
         .expect("cargo can be started");
     assert!(status.success(), "the preload library cannot be built: see above");
-    target.join("release/libunspin_preload.so")
+    target.join("preload/libunspin_preload.so")
 }
 
 /// What the outer cargo and its caller have set for the outer build: flags, wrappers (clippy's among them),

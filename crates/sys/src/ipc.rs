@@ -90,8 +90,6 @@ pub mod flag {
         GETALL, GETNCNT, GETPID, GETVAL, GETZCNT, IPC_CREAT, IPC_EXCL, IPC_INFO, IPC_NOWAIT, IPC_PRIVATE,
         IPC_RMID, IPC_SET, IPC_STAT, SEM_INFO, SEM_STAT, SEM_STAT_ANY, SEM_UNDO, SETALL, SETVAL,
     };
-    /// The bit that libc adds to `semctl` commands on old ABIs; the kernel strips it on x86-64.
-    pub const IPC_64: i32 = 0x100;
 }
 
 /// Largest value of a semaphore, SEMVMX of `<linux/sem.h>`: not a setting.

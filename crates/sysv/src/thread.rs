@@ -119,7 +119,11 @@ impl Thread {
             .register(&who, inner.fences, &mut |dead, _| sweep::bury_if_clean(inner, dead))
             .map_err(|_| Errno::ENOMEM)?;
         let index = participant.index();
-        inner.arena.reserve_participant(index).map_err(|_| Errno::ENOMEM)?;
+        if inner.arena.reserve_participant(index).is_err() {
+            // SAFETY: registered by this thread just now, which has done nothing under that name.
+            unsafe { inner.rcu().registry().unregister(participant) };
+            return Err(Errno::ENOMEM);
+        }
         thread.inner.set(Some(inner));
         thread.slot.set(inner.arena.slots().get(index));
         thread.person.set(inner.arena.people(index + 1).last());

@@ -21,9 +21,10 @@ use unspin_sys::ipc::SEMVMX;
 pub enum Performed {
     /// It is possible; the tentative values are in the semaphores' scratch fields.
     Done,
-    /// The operation of this index cannot proceed.
+    /// The operation of this index cannot proceed, and waits.
     Blocks(usize),
-    /// It can never proceed as things are: ERANGE.
+    /// An operation failed: ERANGE, or EAGAIN for one that cannot proceed and has IPC_NOWAIT, also after others of
+    /// the vector have waited.
     Fails(Errno),
 }
 
@@ -136,7 +137,7 @@ impl<'a> Section<'a> {
             };
             let result = value + op.delta();
             if result < 0 || (op.delta() == 0 && value != 0) {
-                return Performed::Blocks(i);
+                return if op.nowait() { Performed::Fails(Errno::EAGAIN) } else { Performed::Blocks(i) };
             }
             if result > SEMVMX {
                 return Performed::Fails(Errno::ERANGE);

@@ -35,7 +35,7 @@ impl Engine {
         }
         let thread = Thread::of(inner)?;
         let call = Ctl { inner, thread, id };
-        match cmd & !flag::IPC_64 {
+        match cmd {
             flag::IPC_INFO | flag::SEM_INFO => call.info(cmd, arg),
             flag::IPC_STAT => call.stat(arg),
             flag::SEM_STAT => call.stat_index(Some(Access::Read), arg),

@@ -248,7 +248,6 @@ fn perform(
     person.ops().for_each(|op| section.touch(op.sem()));
     match section.evaluate(person.ops()) {
         Performed::Fails(errno) => Err(errno),
-        Performed::Blocks(op) if person.ops().nth(op).is_some_and(|op| op.nowait()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) => {
             let wait = thread.waits.begin();
