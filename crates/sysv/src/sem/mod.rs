@@ -4,6 +4,7 @@
 //! locks; [`section`] decides, under a set's lock, what becomes of a vector and of its waiters; [`queue`] and [`redo`]
 //! keep the waiters' lists and make changes of several words all or nothing; [`word`] is one semaphore.
 
+mod fast;
 mod get;
 mod queue;
 pub mod redo;

@@ -4,8 +4,9 @@
 //! pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL), index
 //! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
 
+use super::fast::{fast, patient};
 use super::section::Performed;
-use super::{Op, Sem, Set, word::Word};
+use super::{Op, Set};
 use crate::engine::{Call, Engine, Inner, Kind, count};
 use crate::ipc::Access;
 use crate::participant::{MAX_OPS, Participant};
@@ -13,57 +14,44 @@ use crate::thread::Thread;
 use crate::time;
 use crate::wait;
 use unspin_meter::Event;
-use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use unspin_sys::ipc::{SEMVMX, Sembuf};
+use unspin_sync::atomic::Ordering::Relaxed;
+use unspin_sys::ipc::Sembuf;
 use unspin_sys::limits::SemLimits;
 use unspin_sys::{Errno, clock, fault, ipc};
 
 /// SEMOPM as it is unless changed: below it the live limit need not be read.
 const USUAL_SEMOPM: usize = 500;
 
-/// What the fast path came to.
-enum Fast {
-    Done,
-    Fails(Errno),
-    /// Anything that is not plainly one of the others.
-    Undecided,
-}
-
 impl Engine {
-    /// semop(2), with the arguments as a C program gives them.
+    /// semop(2) of one operation, with its address as a C program gives it, if that plainly is a matter of a few
+    /// instructions; else `None`, and nothing has happened: [`Engine::semtimedop`] is to be called.
+    ///
+    /// In the engine that the calling thread joined last: for a process that has one engine only. To be inlined into a
+    /// hook: it calls nothing but the clock, so that few registers have to be saved.
     ///
     /// # Safety
-    /// If `ops` is readable for `nsops` structures nobody may write them meanwhile. Any other address is answered
-    /// with `EFAULT`.
+    /// As for [`Engine::semtimedop`].
     #[inline(always)]
-    pub unsafe fn semop(&self, id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
-        // SAFETY: the caller's promise.
-        unsafe { self.semtimedop(id, ops, nsops, 0) }
+    pub unsafe fn try_semop(id: i32, op: usize) -> Option<Result<i32, Errno>> {
+        let thread = Thread::plain()?;
+        // Now, when little is held in registers that the call would make the compiler save; and not behind the
+        // exchange, which what follows it must wait for.
+        let now = time::seconds();
+        let answer = fast(thread, id, fault::load_plain_sembuf(op), now)?;
+        Some(answer.map(|()| 0))
     }
 
-    /// semtimedop(2), with the arguments as a C program gives them; `timeout` 0 waits for ever.
+    /// semtimedop(2), with the arguments as a C program gives them; `timeout` 0 waits for ever, as semop(2) does.
     ///
     /// # Safety
-    /// As for [`Engine::semop`], for the timeout too.
-    #[inline(always)]
+    /// If `ops` is readable for `nsops` structures, and `timeout` for one, nobody may write them meanwhile. Any other
+    /// address is answered with `EFAULT`.
     pub unsafe fn semtimedop(&self, id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i32, Errno> {
-        let Some(inner) = self.inner else {
+        match self.inner {
             // SAFETY: the caller's promise is the kernel's.
-            return unsafe { kernel(id, ops, nsops, timeout) };
-        };
-        if nsops == 1
-            && timeout == 0
-            && inner.kind == Kind::Rcu
-            && let Some(thread) = Thread::current(inner.number)
-            && let Ok(op) = fault::load_six(ops)
-        {
-            match fast(inner, thread, id, Op::from_bits(op)) {
-                Fast::Done => return Ok(0),
-                Fast::Fails(errno) => return Err(errno),
-                Fast::Undecided => {}
-            }
+            None => unsafe { kernel(id, ops, nsops, timeout) },
+            Some(inner) => slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0),
         }
-        slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0)
     }
 
     /// semop(2) from Rust.
@@ -87,7 +75,14 @@ impl Engine {
         match self.inner {
             // SAFETY: `ops` is a live slice of structures in C's layout.
             None => unsafe { ipc::semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop),
-            Some(inner) => slow(inner, id, Vector::Own(ops), 0),
+            Some(inner) => {
+                let thread = Thread::plain().filter(|thread| thread.is_of(inner));
+                let answer = match (thread, ops) {
+                    (Some(thread), [op]) => fast(thread, id, *op, time::seconds()),
+                    _ => None,
+                };
+                answer.unwrap_or_else(|| slow(inner, id, Vector::Own(ops), 0))
+            }
         }
     }
 }
@@ -102,72 +97,6 @@ unsafe fn kernel(id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i3
     }
 }
 
-/// One operation on one semaphore that nobody waits for: a compare-and-swap within a read-side section.
-#[inline(always)]
-fn fast(inner: &'static Inner, thread: &'static Thread, id: i32, op: Op) -> Fast {
-    if op.undo() {
-        return Fast::Undecided;
-    }
-    let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
-    let read = thread.read();
-    let Some((set, sems)) = inner.recall(thread, id, want) else { return Fast::Undecided };
-    let Some(sem) = sems.get(op.sem()) else { return Fast::Undecided };
-    // Acquire: as in `exchange`, for an answer that needs no exchange.
-    let seen = Word(sem.word.load(Acquire));
-    let new = match next(seen, op, thread.pid()) {
-        Ok(new) => new,
-        Err(answer) => return answer,
-    };
-    // Read before the exchange, which what stands behind it must wait for.
-    let now = time::seconds();
-    if let Err(other) = exchange(sem, seen, new)
-        && let Err(answer) = fast_again(thread, sem, op, other)
-    {
-        return answer;
-    }
-    set.operated_at(now);
-    drop(read);
-    if thread.table().is_some() {
-        count(thread, Event::FastPath, 1);
-    }
-    Fast::Done
-}
-
-/// Somebody else was faster: once more, until it succeeds or is no matter for the fast path.
-#[cold]
-fn fast_again(thread: &Thread, sem: &Sem, op: Op, mut seen: Word) -> Result<(), Fast> {
-    loop {
-        match exchange(sem, seen, next(seen, op, thread.pid())?) {
-            Ok(()) => return Ok(()),
-            Err(other) => seen = other,
-        }
-    }
-}
-
-/// The word after `op`; or the answer, if there is none.
-#[inline(always)]
-fn next(seen: Word, op: Op, pid: u32) -> Result<Word, Fast> {
-    if seen.is_slow() {
-        return Err(Fast::Undecided);
-    }
-    let result = seen.value() + op.delta();
-    if result < 0 || (op.delta() == 0 && seen.value() != 0) {
-        return Err(if op.nowait() { Fast::Fails(Errno::EAGAIN) } else { Fast::Undecided });
-    }
-    if result > SEMVMX {
-        return Err(Fast::Fails(Errno::ERANGE));
-    }
-    Ok(Word::new(result, pid))
-}
-
-#[inline(always)]
-fn exchange(sem: &Sem, seen: Word, new: Word) -> Result<(), Word> {
-    // AcqRel. Release: partner of the Acquire of whoever takes what we post, so that he sees what we did before.
-    // Acquire: the other way round. Against a lock holder: either his fetch_or of SLOW comes first, then this fails,
-    // or this comes first, then he sees the new value.
-    sem.word.compare_exchange(seen.0, new.0, AcqRel, Acquire).map(drop).map_err(Word)
-}
-
 /// A vector that is still to be read.
 #[derive(Clone, Copy)]
 enum Vector<'a> {
@@ -178,6 +107,13 @@ enum Vector<'a> {
 }
 
 impl Vector<'_> {
+    fn first(self) -> Result<Sembuf, Errno> {
+        match self {
+            Vector::Foreign(at, _) => fault::load_sembuf(at),
+            Vector::Own(ops) => Ok(ops[0]),
+        }
+    }
+
     fn len(self) -> usize {
         match self {
             Vector::Foreign(_, n) => n,
@@ -190,7 +126,7 @@ impl Vector<'_> {
         for (i, to) in into.ops.iter().enumerate().take(self.len()) {
             let op = match self {
                 Vector::Own(ops) => Op::new(ops[i]),
-                Vector::Foreign(at, _) => Op::from_bits(fault::load_six(at + i * size_of::<Sembuf>())?),
+                Vector::Foreign(at, _) => Op::new(fault::load_sembuf(at + i * size_of::<Sembuf>())?),
             };
             // Relaxed: published by the Release in `Section::enqueue`.
             to.store(op.0, Relaxed);
@@ -201,7 +137,6 @@ impl Vector<'_> {
 }
 
 /// The call as a whole, for everything that the fast path leaves.
-#[cold]
 fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
     let timeout = read_timeout(timeout)?;
     if vector.len() > USUAL_SEMOPM && vector.len() > (SemLimits::read().ops as usize).min(MAX_OPS) {
@@ -211,6 +146,14 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
         return Err(Errno::EINVAL);
     }
     let thread = Thread::of(inner)?;
+    if vector.len() == 1
+        && timeout.is_none()
+        && inner.kind == Kind::Rcu
+        && let Ok(op) = vector.first()
+        && let Some(answer) = patient(inner, thread, id, op)
+    {
+        return answer;
+    }
     wait::interrupt(thread);
     let person = thread.person();
     vector.read(person)?;
