@@ -45,7 +45,13 @@ fn main() -> ExitCode {
 fn measure(options: &Options) -> Result<(), String> {
     let tools = Tools::prepare()?;
     let extent = options.extent();
-    let plan = plan::rows(&tools, &extent);
+    let mut plan = plan::rows(&tools, &extent);
+    if let Some(text) = &options.only {
+        plan.retain(|row| row.name.contains(text));
+        if plan.is_empty() {
+            return Err(format!("--only {text}: no row has such a name"));
+        }
+    }
     let sitting = sitting::run(&plan, &tools, &extent)?;
     let figures = figure::evaluate(&plan, &sitting);
     if let Some(path) = &options.json {

@@ -18,6 +18,10 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 180)]
     pub time_budget: u64,
 
+    /// Only the rows whose names contain this
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+
     /// Two short repetitions: shows that everything runs, and claims nothing
     #[arg(long, conflicts_with_all = ["repetitions", "time_budget"])]
     pub quick: bool,
@@ -27,7 +31,7 @@ pub struct Options {
     pub json: Option<PathBuf>,
 
     /// Count instructions per call under valgrind instead: the same on a busy machine as on an idle one
-    #[arg(long, conflicts_with_all = ["repetitions", "time_budget", "quick", "json"])]
+    #[arg(long, conflicts_with_all = ["repetitions", "time_budget", "only", "quick", "json"])]
     pub instructions: bool,
 
     /// What is measured

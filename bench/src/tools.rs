@@ -67,9 +67,10 @@ fn build_liburcu(folder: &Path) -> Result<PathBuf, String> {
     let mut command = Command::new(compiler);
     command.arg("-O2").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("c/urcu_memb.c"));
     command.arg("-o").arg(&program).args(["-lurcu-memb", "-lurcu-common"]);
-    match output(&mut command) {
-        Ok(_) => Ok(program),
-        Err(reason) => Err(format!("no liburcu-dev, or no C compiler ({reason})")),
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(program),
+        Ok(_) => Err("liburcu-dev is not installed".into()),
+        Err(_) => Err("there is no C compiler: install gcc or set CC".into()),
     }
 }
 
