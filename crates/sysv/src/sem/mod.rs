@@ -1,8 +1,9 @@
 //! System V semaphores.
 //!
-//! The layers, top down: [`semop`](self::semop), `semctl` and `semget` check arguments in the kernel's order and take
-//! locks; [`section`] decides, under a set's lock, what becomes of a vector and of its waiters; [`queue`] and [`redo`]
-//! keep the waiters' lists and make changes of several words all or nothing; [`word`] is one semaphore.
+//! The layers, top down: `fast` performs one operation on one semaphore without a lock; `semop`, `semctl` and `semget`
+//! check arguments in the kernel's order and take locks; [`section`] decides, under a set's lock, what becomes of a
+//! vector and of its waiters; `queue` and [`redo`] keep the waiters' lists and make changes of several words all or
+//! nothing; [`word`] is one semaphore.
 
 mod fast;
 mod get;
