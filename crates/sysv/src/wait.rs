@@ -95,8 +95,7 @@ pub(crate) fn wait(
         }
         // Release: partner of the Acquire in `Section::finish`. Relaxed on failure: the loop looks again.
         let _ = waiter.status.compare_exchange(status::QUEUED, status::SLEEPING, Release, Relaxed);
-        let now = clock::monotonic_ns();
-        let left = deadline.map(|deadline| deadline.saturating_sub(now));
+        let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
         if left == Some(0) {
             withdraw(inner, thread, Errno::EAGAIN);
             continue;
