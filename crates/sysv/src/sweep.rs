@@ -13,9 +13,9 @@ use crate::sem::{bytes, find_set};
 use crate::thread::Thread;
 use unspin_rcu::registry::{Extent, Swept};
 
-/// Participants that a joining thread looks at: enough that a crowd of dead is found by the next crowd, too few to
+/// Participants that a joining thread looks at: a crowd of dead is found by the next crowd, at a cost too small to
 /// matter beside the cost of joining (5 us each).
-const GLANCES: usize = 4;
+const GLANCES: usize = 1;
 
 /// Lets go of a dead participant that held nothing. The only burial that a thread can do which is not yet a
 /// participant itself.

@@ -22,7 +22,8 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes) {
         let waiter = &person.waiter;
         let woken = wake_only(waiter);
         // Relaxed: if the waiter has moved on to another wait, this one was acknowledged.
-        if waiter.ticket.load(Relaxed) != wake.ticket || waiter.status.load(Acquire) != status::GRANTED {
+        if waiter.ticket.load(Relaxed) as u32 != wake.ticket || waiter.status.load(Acquire) != status::GRANTED
+        {
             continue;
         }
         if woken > 0 {

@@ -246,7 +246,12 @@ fn perform(
     let mut guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person))?;
     let section = guard.section();
     person.ops().for_each(|op| section.touch(op.sem()));
-    match section.evaluate(person.ops()) {
+    let single = person.ops().next().filter(|_| person.ops().len() == 1);
+    let performed = match single {
+        Some(op) => section.perform_one(op, thread.pid()),
+        None => section.evaluate(person.ops()),
+    };
+    match performed {
         Performed::Fails(errno) => Err(errno),
         Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) => {
@@ -255,7 +260,9 @@ fn perform(
             Ok(Step::Queued(wait))
         }
         Performed::Done => {
-            section.commit(person.ops(), thread.pid());
+            if single.is_none() {
+                section.commit(person.ops(), thread.pid());
+            }
             section.space.set.operated_at(time::seconds());
             guard.serve();
             Ok(Step::Done)
