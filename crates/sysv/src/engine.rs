@@ -506,7 +506,7 @@ impl Drop for Guard<'_> {
         let _critical = self.held.take().map(Held::release);
         if !self.section.wakes.is_empty() {
             count(self.thread, Event::HandOff, self.section.wakes.len());
-            wake::wake_all(self.inner, self.thread, &self.section.wakes);
+            wake::wake_all(self.inner, self.thread, &self.section.wakes, self.section.space.offset);
         }
     }
 }

@@ -43,6 +43,7 @@ pub struct Wake {
 pub struct Wakes {
     list: [u64; 8],
     count: usize,
+    overflowed: bool,
 }
 
 impl Wakes {
@@ -54,7 +55,13 @@ impl Wakes {
             self.count += 1;
             return true;
         }
+        self.overflowed = true;
         false
+    }
+
+    /// Whether there were more than the list holds. Those have been woken, but nobody knows whether they lived.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
     }
 
     /// How many there are.
@@ -430,8 +437,7 @@ impl<'a> Section<'a> {
             return;
         }
         if !self.wakes.push(Wake { index, ticket: ticket as u32 }) {
-            // The list is full: wake now, under the lock. Nobody looks afterwards whether the waiter was alive; if
-            // not, the sweep that finds him dead takes the grant back.
+            // The list is full: wake now, under the lock. Whether the waiter was alive is looked after later.
             crate::wake::wake_only(waiter);
         }
     }
