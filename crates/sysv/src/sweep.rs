@@ -4,9 +4,10 @@
 //! it up; a sleeper on patrol buries whom others have found. Each step may be repeated from the beginning by somebody
 //! else, if the undertaker is killed.
 
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
 use crate::heap::{self, Pending};
 use crate::ipc;
+use crate::names::Call;
 use crate::participant::Participant;
 use crate::retire;
 use crate::sem::{bytes, find_set};

@@ -8,7 +8,8 @@
 //! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
 //! looks after 50 ms, then less and less often.
 
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
+use crate::names::Call;
 use crate::participant::status;
 use crate::sem::{Section, find_set};
 use crate::sweep;

@@ -6,8 +6,10 @@
 
 use super::section::Performed;
 use super::{Op, Sem, Set, word::Word};
-use crate::engine::{Call, Engine, Inner, Kind, count};
+use crate::engine::{Engine, Inner, count};
 use crate::ipc::Access;
+use crate::kind::Kind;
+use crate::names::Call;
 use crate::participant::{MAX_OPS, Participant};
 use crate::thread::Thread;
 use crate::time;
