@@ -11,11 +11,11 @@ use crate::thread::{Critical, Known, Thread};
 use crate::{retire, time, wake};
 use core::fmt;
 use core::str::FromStr;
-use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use unspin_meter::{Event, Outcome, Recording, Sample};
 use unspin_rcu::{Fences, Rcu};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
+use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::process::{self, Life};
 use unspin_sys::{Errno, membarrier};
 
