@@ -37,8 +37,10 @@
 mod arena;
 pub mod creds;
 mod engine;
+mod guard;
 mod heap;
 mod ipc;
+mod kind;
 mod lock;
 mod names;
 pub mod participant;
@@ -52,5 +54,6 @@ mod wait;
 mod wake;
 
 pub use arena::{ArenaError, Options};
-pub use engine::{Engine, Kind, UnknownKind};
+pub use engine::Engine;
+pub use kind::{Kind, UnknownKind};
 pub use names::{describe, set_of};

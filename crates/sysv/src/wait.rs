@@ -8,7 +8,8 @@
 //! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
 //! looks after 50 ms, then less and less often.
 
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
+use crate::names::Call;
 use crate::participant::status;
 use crate::sem::{Section, find_set};
 use crate::sweep;
@@ -95,8 +96,7 @@ pub(crate) fn wait(
         }
         // Release: partner of the Acquire in `Section::finish`. Relaxed on failure: the loop looks again.
         let _ = waiter.status.compare_exchange(status::QUEUED, status::SLEEPING, Release, Relaxed);
-        let now = clock::monotonic_ns();
-        let left = deadline.map(|deadline| deadline.saturating_sub(now));
+        let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
         if left == Some(0) {
             withdraw(inner, thread, Errno::EAGAIN);
             continue;

@@ -6,8 +6,10 @@
 
 use super::section::Performed;
 use super::{Op, Sem, Set, word::Word};
-use crate::engine::{Call, Engine, Inner, Kind, count};
+use crate::engine::{Engine, Inner, count};
 use crate::ipc::Access;
+use crate::kind::Kind;
+use crate::names::Call;
 use crate::participant::{MAX_OPS, Participant};
 use crate::thread::Thread;
 use crate::time;
@@ -246,7 +248,12 @@ fn perform(
     let mut guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person))?;
     let section = guard.section();
     person.ops().for_each(|op| section.touch(op.sem()));
-    match section.evaluate(person.ops()) {
+    let single = person.ops().next().filter(|_| person.ops().len() == 1);
+    let performed = match single {
+        Some(op) => section.perform_one(op, thread.pid()),
+        None => section.evaluate(person.ops()),
+    };
+    match performed {
         Performed::Fails(errno) => Err(errno),
         Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) => {
@@ -255,7 +262,9 @@ fn perform(
             Ok(Step::Queued(wait))
         }
         Performed::Done => {
-            section.commit(person.ops(), thread.pid());
+            if single.is_none() {
+                section.commit(person.ops(), thread.pid());
+            }
             section.space.set.operated_at(time::seconds());
             guard.serve();
             Ok(Step::Done)
