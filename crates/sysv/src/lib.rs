@@ -44,6 +44,7 @@ mod kind;
 mod lock;
 mod names;
 pub mod participant;
+mod patience;
 mod retire;
 pub mod sem;
 pub mod signal;

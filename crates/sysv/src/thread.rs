@@ -6,6 +6,7 @@
 use crate::creds::Cached;
 use crate::engine::Inner;
 use crate::participant::Participant;
+use crate::patience::Patience;
 use crate::sem::{Sem, Set};
 use crate::sweep;
 use crate::wait::Waits;
@@ -36,7 +37,6 @@ pub(crate) struct Thread {
     participant: Cell<Option<unspin_rcu::Participant>>,
     identity: Cell<Identity>,
     pid: Cell<u32>,
-    cpus: Cell<u32>,
     pub creds: Cached,
     /// Depth of sections that no signal handler may run in.
     critical: Cell<u32>,
@@ -46,10 +46,7 @@ pub(crate) struct Thread {
     pub waits: Waits,
     /// Sets used lately, by the low bits of their ids.
     memory: [Cell<Known>; KNOWN],
-    /// Ticks that it paid to spin lately; see [`crate::wait`].
-    pub patience: Cell<u64>,
-    /// Waits since the last one that spun, while spinning does not pay.
-    pub unspun: Cell<u32>,
+    pub patience: Patience,
     has_table: Cell<bool>,
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
     next: Cell<Option<&'static Thread>>,
@@ -132,8 +129,7 @@ impl Thread {
         thread.participant.set(Some(participant));
         thread.identity.set(who);
         thread.pid.set(who.pid);
-        thread.cpus.set(sched::affinity_count() as u32);
-        thread.patience.set(crate::wait::FIRST_PATIENCE);
+        thread.patience.begin(sched::affinity_count() as u32);
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
             // SAFETY: nobody else has a reference: `has_table` is still false in a new or wiped record.
             unsafe { (*thread.table.get()).write(table) };
@@ -195,11 +191,6 @@ impl Thread {
     #[inline(always)]
     pub fn pid(&self) -> u32 {
         self.pid.get()
-    }
-
-    /// CPUs this thread may run on.
-    pub fn cpus(&self) -> u32 {
-        self.cpus.get()
     }
 
     /// The meter's table, if this engine is metered.
