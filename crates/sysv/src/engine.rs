@@ -11,11 +11,11 @@ use crate::participant::{Participant, status};
 use crate::sem::{Section, Sem, Set, find_set, space, units_of};
 use crate::thread::{Known, Thread};
 use crate::{retire, wake};
-use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use unspin_meter::{Event, Recording};
 use unspin_rcu::{Fences, Rcu};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
+use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::process::{self, Life};
 use unspin_sys::{Errno, membarrier};
 

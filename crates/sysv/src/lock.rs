@@ -203,12 +203,12 @@ impl Lock {
 }
 
 #[cfg(not(loom))]
-pub(crate) fn futex_word(word: &AtomicU32) -> &core::sync::atomic::AtomicU32 {
+pub(crate) fn futex_word(word: &AtomicU32) -> &unspin_sync::machine::AtomicU32 {
     word
 }
 
 /// Models never sleep: they contain no futex, and reaching one is a mistake in the model.
 #[cfg(loom)]
-pub(crate) fn futex_word(_: &AtomicU32) -> &core::sync::atomic::AtomicU32 {
+pub(crate) fn futex_word(_: &AtomicU32) -> &unspin_sync::machine::AtomicU32 {
     unreachable!("a loom model went to sleep on a futex")
 }
