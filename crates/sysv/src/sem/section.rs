@@ -43,11 +43,15 @@ pub struct Wake {
 pub struct Wakes {
     list: [Option<Wake>; 16],
     count: usize,
+    overflowed: bool,
 }
 
 impl Wakes {
     fn push(&mut self, wake: Wake) -> Result<(), Wake> {
-        let slot = self.list.get_mut(self.count).ok_or(wake)?;
+        let Some(slot) = self.list.get_mut(self.count) else {
+            self.overflowed = true;
+            return Err(wake);
+        };
         *slot = Some(wake);
         self.count += 1;
         Ok(())
@@ -61,6 +65,11 @@ impl Wakes {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Whether more were due than the list holds. Those were made under the lock.
+    pub fn have_overflowed(&self) -> bool {
+        self.overflowed
     }
 
     /// The wake-ups, oldest first.
@@ -368,23 +377,25 @@ impl<'a> Section<'a> {
         let before = waiter.status.swap(end, AcqRel);
         let seen_running = time::ticks().wrapping_sub(beat) < FRESH_TICKS;
         if before == status::QUEUED && (seen_running || end != status::GRANTED) {
-            confirm(waiter);
+            waiter.confirm();
             return;
         }
         if self.wakes.push(Wake { index, ticket }).is_err() {
-            // The list is full: wake now, under the lock. Nobody looks afterwards whether the waiter was alive; if
-            // not, the sweep that finds him dead takes the grant back.
-            crate::wake::wake_only(waiter);
+            // The list is full: wake now, under the lock. Whether the waiter was alive is looked for afterwards.
+            waiter.wake();
         }
     }
 
-    /// Ends every wait with EIDRM and leaves all semaphores slow for good: the set is removed.
+    /// Ends every wait with EIDRM and leaves all semaphores slow for good: the set is removed. What was granted on it
+    /// is settled: nothing is to be taken back from a set that is gone, least of all from the one that lies there next.
     pub fn evict_all(&mut self) {
         let space = self.space;
         for (person, index) in space.people.iter().zip(0u32..) {
             if queue::waits_here(&space, person) {
                 queue::unlink(&space, index);
                 self.finish(index, status::failed(Errno::EIDRM.0));
+            } else if person.waiter.set.load(Relaxed) == space.offset {
+                person.waiter.confirm();
             }
         }
     }
@@ -420,10 +431,4 @@ impl<'a> Section<'a> {
             }
         }
     }
-}
-
-/// A grant to somebody who was alive.
-pub(crate) fn confirm(waiter: &crate::participant::Waiter) {
-    // Relaxed: a failure means that the waiter has acknowledged it already.
-    let _ = waiter.status.compare_exchange(status::GRANTED, status::CONFIRMED, Relaxed, Relaxed);
 }
