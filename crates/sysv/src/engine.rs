@@ -5,14 +5,15 @@ use crate::creds;
 use crate::guard::{Guard, Held};
 use crate::ipc::{self, Access, Id, Perm, Registry};
 use crate::kind::Kind;
-use crate::lock::{Discipline, Lock, Taken};
+use crate::lock::{Discipline, Lock, Owner, Taken};
 use crate::names::{Call, LockName};
 use crate::participant::{Participant, status};
 use crate::sem::{Section, Sem, Set, find_set, space, units_of};
 use crate::thread::{Known, Thread};
-use crate::{retire, wake};
+use crate::{retire, sweep, wake};
 use std::path::{Path, PathBuf};
 use unspin_meter::{Event, Recording};
+use unspin_rcu::registry::Extent;
 use unspin_rcu::{Fences, Rcu};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sync::machine::{AtomicU64, Ordering};
@@ -72,7 +73,7 @@ impl Engine {
     /// Never needed: whoever is held up by the dead finds them. It costs 5 us a participant.
     pub fn bury_dead(&self) -> Result<usize, Errno> {
         match self.inner {
-            Some(inner) => Ok(crate::sweep::sweep_all(inner, Thread::of(inner)?)),
+            Some(inner) => Ok(sweep::sweep(inner, Thread::of(inner)?, Extent::All)),
             None => Ok(0),
         }
     }
@@ -122,6 +123,14 @@ impl Inner {
         registry.participant(index as usize).is_none_or(|who| registry.life(who) == Life::Dead)
     }
 
+    /// Whether a lock's owner can no longer be executing. A later participant of his index is not he.
+    pub fn is_dead_owner(&self, owner: Owner) -> bool {
+        let registry = self.rcu().registry();
+        registry.participant(owner.index() as usize).is_none_or(|who| {
+            Owner::new(owner.index(), who.generation()) != owner || registry.life(who) == Life::Dead
+        })
+    }
+
     fn acquire<'t>(
         &'static self,
         thread: &'t Thread,
@@ -132,11 +141,11 @@ impl Inner {
     ) -> (Held<'t>, Taken) {
         let critical = thread.critical();
         thread.person().enter_busy();
-        let (taken, waited) = match lock.try_acquire(thread.index()) {
+        let (taken, waited) = match lock.try_acquire(thread.owner()) {
             true => (Taken::Clean, None),
             false => {
                 let (taken, waited) =
-                    lock.acquire_slow(thread.index(), discipline, &|owner| self.is_dead(owner));
+                    lock.acquire_slow(thread.owner(), discipline, &|owner| self.is_dead_owner(owner));
                 (taken, Some(waited))
             }
         };
@@ -154,15 +163,18 @@ impl Inner {
     ) -> Result<Guard<'t>, Errno> {
         if self.kind == Kind::Global {
             let held = self.global(thread, call);
+            // The lock of all sets keeps a set from being removed, but not the table from being replaced.
+            let _read = thread.read();
             let set = self.find(id)?;
             check(set.1)?;
             return Ok(Guard::new(self, held, set));
         }
-        let read = thread.read();
+        let _read = thread.read();
         let set = self.find(id)?;
         check(set.1)?;
         let held = self.hold_set(thread, call, set);
-        drop(read);
+        // Within the read-side section, which outlives the lock if the answer is yes: nothing else would keep a removed
+        // set, and the lock in it, from being freed. Of one that is not removed its lock keeps everybody off.
         match set.1.perm.is_deleted() {
             true => Err(Errno::EIDRM),
             false => Ok(Guard::new(self, held, set)),
@@ -177,7 +189,7 @@ impl Inner {
         person: &Participant,
     ) -> Option<Guard<'t>> {
         // A set whose waiters have not all been ended is not retired: within the read-side section it stays.
-        let read = thread.read();
+        let _read = thread.read();
         // Acquire: partner of the Release in `Section::enqueue`.
         if !matches!(person.waiter.status.load(Acquire), status::QUEUED | status::SLEEPING | status::GRANTED)
         {
@@ -192,7 +204,7 @@ impl Inner {
             Kind::Global => self.global(thread, call),
             _ => self.hold_set(thread, call, set),
         };
-        drop(read);
+        // Within the read-side section: see `guard`.
         (!set.1.perm.is_deleted()).then(|| Guard::new(self, held, set))
     }
 
@@ -229,6 +241,7 @@ impl Inner {
         let lock = &self.arena.header().global.0;
         let (held, taken) = self.acquire(thread, LockName::Global, call, lock, self.discipline());
         if taken == Taken::Inherited {
+            let _read = thread.read();
             for at in ipc::objects(&self.arena) {
                 if let Some(set) = find_set(&self.arena, at) {
                     self.repair(thread, at, set);
@@ -240,7 +253,7 @@ impl Inner {
 
     /// Takes the global lock over if `dead` holds it.
     pub fn inherit_global(&'static self, thread: &Thread, dead: u32) {
-        if self.arena.header().global.0.owner() == Some(dead) {
+        if self.arena.header().global.0.owner().is_some_and(|owner| owner.index() == dead) {
             drop(self.global(thread, Call::Sweep));
         }
     }
@@ -249,8 +262,10 @@ impl Inner {
         let mut section = Section::new(space(self, at, set), thread.index());
         section.repair();
         section.thaw();
-        // Under the lock: a rare path, and simple.
-        wake::wake_all_unverified(self, &section.wakes);
+        // Under the lock: a rare path, and simple. The dead cannot be buried under it: that is left to a patrol.
+        for wake in section.wakes.iter() {
+            wake::wake(self, wake);
+        }
     }
 
     /// The set of `id` and its semaphores, if the thread may do `want` with it, from what the thread remembers: the

@@ -5,10 +5,11 @@
 
 use crate::creds::Cached;
 use crate::engine::Inner;
+use crate::lock::Owner;
 use crate::participant::Participant;
 use crate::patience::Patience;
 use crate::sem::{Sem, Set};
-use crate::sweep;
+use crate::sweep::{self, Sweep};
 use crate::wait::Waits;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
@@ -47,6 +48,10 @@ pub(crate) struct Thread {
     /// Sets used lately, by the low bits of their ids.
     memory: [Cell<Known>; KNOWN],
     pub patience: Patience,
+    /// Burials of this thread.
+    pub sweep: Cell<Sweep>,
+    /// Calls so far that left the fast path.
+    pub calls: Cell<u64>,
     has_table: Cell<bool>,
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
     next: Cell<Option<&'static Thread>>,
@@ -175,6 +180,14 @@ impl Thread {
     #[inline(always)]
     pub fn index(&self) -> u32 {
         self.participant.get().map_or(0, |p| p.index() as u32)
+    }
+
+    /// This thread as the owner of a lock.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        // SAFETY: as in `inner`.
+        let who = unsafe { self.participant.get().unwrap_unchecked() };
+        Owner::new(who.index() as u32, who.generation())
     }
 
     /// This thread in the registry.

@@ -10,9 +10,11 @@ use crate::participant::status;
 use crate::sem::{Section, find_set};
 use crate::sweep;
 use crate::thread::Thread;
+use crate::wake::{self, Grants};
 use core::cell::Cell;
 use core::time::Duration;
-use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use unspin_rcu::registry::Extent;
+use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sync::hint;
 use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
@@ -49,6 +51,9 @@ impl Waits {
 
     fn note_end(&self, end: u32) {
         let number = self.current.replace(0);
+        if number == 0 {
+            return; // A handler was here first, between the caller's look and this one.
+        }
         self.ended[number as usize % DEPTH].set((number, end));
     }
 
@@ -83,15 +88,14 @@ pub(crate) fn wait(
         if let Some(result) = ended(thread, number) {
             return result;
         }
-        // Release: partner of the Acquire in `Section::finish`. Relaxed on failure: the loop looks again.
-        let _ = waiter.status.compare_exchange(status::QUEUED, status::SLEEPING, Release, Relaxed);
+        waiter.fall_asleep();
         let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
         if left == Some(0) {
             withdraw(inner, thread, Errno::EAGAIN);
             continue;
         }
         let nap = Duration::from_nanos(left.map_or(patrol, |left| left.min(patrol)));
-        match futex::wait(crate::lock::futex_word(&waiter.status), status::SLEEPING, Some(nap)) {
+        match futex::wait(&waiter.status, status::SLEEPING, Some(nap)) {
             Wake::Interrupted => withdraw(inner, thread, Errno::EINTR),
             Wake::TimedOut => {
                 patrol = (patrol * 2).min(LAST_PATROL_NS);
@@ -103,8 +107,7 @@ pub(crate) fn wait(
 }
 
 fn ended(thread: &Thread, number: u64) -> Option<Result<(), Errno>> {
-    // Acquire: partner of the swap in `Section::finish`: what the granting process did before is visible.
-    let now = thread.person().waiter.status.load(Acquire);
+    let now = thread.person().waiter.look();
     // A handler may have ended the wait before this load, or between it and the next line.
     if !thread.waits.is_current(number) {
         return Some(outcome(thread.waits.end_of(number)));
@@ -118,8 +121,7 @@ fn ended(thread: &Thread, number: u64) -> Option<Result<(), Errno>> {
 
 fn end(thread: &Thread, end: u32) {
     thread.waits.note_end(end);
-    // Release: whoever finds the record idle finds that its thread is done with it. See `status`.
-    thread.person().waiter.status.store(status::IDLE, Release);
+    thread.person().waiter.acknowledge();
 }
 
 fn spin(thread: &Thread) {
@@ -165,23 +167,28 @@ fn with_own_set(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut Sect
 pub(crate) fn interrupt(thread: &Thread) {
     if !thread.waits.is_current(0) {
         withdraw(thread.inner(), thread, Errno::EINTR);
-        // Acquire: partner of the swap in `Section::finish`.
-        end(thread, thread.person().waiter.status.load(Acquire));
+        end(thread, thread.person().waiter.look());
     }
 }
 
-/// A sleeper's patrol: repairs the set if the owner of its lock is dead, and buries dead participants that
-/// somebody has come across.
+/// A sleeper's patrol: repairs the set if the owner of its lock is dead, settles what was granted by somebody who died
+/// before he looked whether the waiter lives, and buries the dead that were found.
 #[cold]
 fn look_around(inner: &'static Inner, thread: &Thread) {
+    // Relaxed: the offset is this thread's own.
+    let at = thread.person().waiter.set.load(Relaxed);
     let owner_is_dead = {
         let _read = thread.read();
-        // Relaxed: the offset is this thread's own.
-        let set = find_set(&inner.arena, thread.person().waiter.set.load(Relaxed));
-        set.and_then(|set| inner.lock_of(set).owner()).is_some_and(|owner| inner.is_dead(owner))
+        let set = find_set(&inner.arena, at);
+        set.and_then(|set| inner.lock_of(set).owner()).is_some_and(|owner| inner.is_dead_owner(owner))
     };
     if owner_is_dead {
         with_own_set(inner, thread, |_| {});
     }
-    sweep::sweep_condemned(inner, thread);
+    match wake::verify(inner, at) {
+        Grants::ToTheDead => {
+            sweep::sweep(inner, thread, Extent::Condemned);
+        }
+        Grants::Settled => sweep::sweep_condemned(inner, thread),
+    }
 }

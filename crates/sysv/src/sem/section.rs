@@ -49,19 +49,17 @@ pub struct Wakes {
 impl Wakes {
     /// `false` if the list is full.
     fn push(&mut self, wake: Wake) -> bool {
-        let free = self.list.get_mut(self.count);
-        if let Some(slot) = free {
-            *slot = (wake.ticket as u64) << 32 | wake.index as u64;
-            self.count += 1;
-            return true;
+        match self.list.get_mut(self.count) {
+            Some(slot) => {
+                *slot = (wake.ticket as u64) << 32 | wake.index as u64;
+                self.count += 1;
+                true
+            }
+            None => {
+                self.overflowed = true;
+                false
+            }
         }
-        self.overflowed = true;
-        false
-    }
-
-    /// Whether there were more than the list holds. Those have been woken, but nobody knows whether they lived.
-    pub fn overflowed(&self) -> bool {
-        self.overflowed
     }
 
     /// How many there are.
@@ -72,6 +70,11 @@ impl Wakes {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Whether more were due than the list holds. Those were made under the lock.
+    pub fn have_overflowed(&self) -> bool {
+        self.overflowed
     }
 
     /// The wake-ups, oldest first.
@@ -433,22 +436,25 @@ impl<'a> Section<'a> {
         let before = waiter.status.swap(end, AcqRel);
         let seen_running = time::ticks().wrapping_sub(beat) < FRESH_TICKS;
         if before == status::QUEUED && (seen_running || end != status::GRANTED) {
-            confirm(waiter);
+            waiter.confirm();
             return;
         }
         if !self.wakes.push(Wake { index, ticket: ticket as u32 }) {
-            // The list is full: wake now, under the lock. Whether the waiter was alive is looked after later.
-            crate::wake::wake_only(waiter);
+            // The list is full: wake now, under the lock. Whether the waiter was alive is looked for afterwards.
+            waiter.wake();
         }
     }
 
-    /// Ends every wait with EIDRM and leaves all semaphores slow for good: the set is removed.
+    /// Ends every wait with EIDRM and leaves all semaphores slow for good: the set is removed. What was granted on it
+    /// is settled: nothing is to be taken back from a set that is gone, least of all from the one that lies there next.
     pub fn evict_all(&mut self) {
         let space = self.space;
         for (person, index) in space.people.iter().zip(0u32..) {
             if queue::waits_here(&space, person) {
                 queue::unlink(&space, index);
                 self.finish(index, status::failed(Errno::EIDRM.0));
+            } else if person.waiter.set.load(Relaxed) == space.offset {
+                person.waiter.confirm();
             }
         }
     }
@@ -497,10 +503,4 @@ fn proceed(op: Op, i: usize, value: i32) -> Result<i32, Performed> {
         _ if result > SEMVMX => Err(Performed::Fails(Errno::ERANGE)),
         _ => Ok(result),
     }
-}
-
-/// A grant to somebody who was alive.
-pub(crate) fn confirm(waiter: &crate::participant::Waiter) {
-    // Relaxed: a failure means that the waiter has acknowledged it already.
-    let _ = waiter.status.compare_exchange(status::GRANTED, status::CONFIRMED, Relaxed, Relaxed);
 }

@@ -4,8 +4,9 @@
 //! pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL), index
 //! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
 
+use super::fast::{self, Fast};
 use super::section::Performed;
-use super::{Op, Sem, Set, word::Word};
+use super::{Op, Set};
 use crate::engine::{Engine, Inner, count};
 use crate::ipc::Access;
 use crate::kind::Kind;
@@ -15,21 +16,13 @@ use crate::thread::Thread;
 use crate::time;
 use crate::wait;
 use unspin_meter::Event;
-use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use unspin_sys::ipc::{SEMVMX, Sembuf};
+use unspin_sync::atomic::Ordering::Relaxed;
+use unspin_sys::ipc::Sembuf;
 use unspin_sys::limits::SemLimits;
 use unspin_sys::{Errno, clock, fault, ipc};
 
 /// SEMOPM as it is unless changed: below it the live limit need not be read.
 const USUAL_SEMOPM: usize = 500;
-
-/// What the fast path came to.
-enum Fast {
-    Done,
-    Fails(Errno),
-    /// Anything that is not plainly one of the others.
-    Undecided,
-}
 
 impl Engine {
     /// semop(2), with the arguments as a C program gives them.
@@ -59,7 +52,7 @@ impl Engine {
             && let Some(thread) = Thread::current(inner.number)
             && let Ok(op) = fault::load_six(ops)
         {
-            match fast(inner, thread, id, Op::from_bits(op)) {
+            match quick(inner, thread, id, Op::from_bits(op)) {
                 Fast::Done => return Ok(0),
                 Fast::Fails(errno) => return Err(errno),
                 Fast::Undecided => {}
@@ -106,7 +99,7 @@ unsafe fn kernel(id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i3
 
 /// One operation on one semaphore that nobody waits for: a compare-and-swap within a read-side section.
 #[inline(always)]
-fn fast(inner: &'static Inner, thread: &'static Thread, id: i32, op: Op) -> Fast {
+fn quick(inner: &'static Inner, thread: &'static Thread, id: i32, op: Op) -> Fast {
     if op.undo() {
         return Fast::Undecided;
     }
@@ -114,60 +107,17 @@ fn fast(inner: &'static Inner, thread: &'static Thread, id: i32, op: Op) -> Fast
     let read = thread.read();
     let Some((set, sems)) = inner.recall(thread, id, want) else { return Fast::Undecided };
     let Some(sem) = sems.get(op.sem()) else { return Fast::Undecided };
-    // Acquire: as in `exchange`, for an answer that needs no exchange.
-    let seen = Word(sem.word.load(Acquire));
-    let new = match next(seen, op, thread.pid()) {
-        Ok(new) => new,
+    // The time is read before the exchange, which what stands behind it must wait for.
+    let now = match fast::perform(sem, op, thread.pid(), time::seconds) {
+        Ok(now) => now,
         Err(answer) => return answer,
     };
-    // Read before the exchange, which what stands behind it must wait for.
-    let now = time::seconds();
-    if let Err(other) = exchange(sem, seen, new)
-        && let Err(answer) = fast_again(thread, sem, op, other)
-    {
-        return answer;
-    }
     set.operated_at(now);
     drop(read);
     if thread.table().is_some() {
         count(thread, Event::FastPath, 1);
     }
     Fast::Done
-}
-
-/// Somebody else was faster: once more, until it succeeds or is no matter for the fast path.
-#[cold]
-fn fast_again(thread: &Thread, sem: &Sem, op: Op, mut seen: Word) -> Result<(), Fast> {
-    loop {
-        match exchange(sem, seen, next(seen, op, thread.pid())?) {
-            Ok(()) => return Ok(()),
-            Err(other) => seen = other,
-        }
-    }
-}
-
-/// The word after `op`; or the answer, if there is none.
-#[inline(always)]
-fn next(seen: Word, op: Op, pid: u32) -> Result<Word, Fast> {
-    if seen.is_slow() {
-        return Err(Fast::Undecided);
-    }
-    let result = seen.value() + op.delta();
-    if result < 0 || (op.delta() == 0 && seen.value() != 0) {
-        return Err(if op.nowait() { Fast::Fails(Errno::EAGAIN) } else { Fast::Undecided });
-    }
-    if result > SEMVMX {
-        return Err(Fast::Fails(Errno::ERANGE));
-    }
-    Ok(Word::new(result, pid))
-}
-
-#[inline(always)]
-fn exchange(sem: &Sem, seen: Word, new: Word) -> Result<(), Word> {
-    // AcqRel. Release: partner of the Acquire of whoever takes what we post, so that he sees what we did before.
-    // Acquire: the other way round. Against a lock holder: either his fetch_or of SLOW comes first, then this fails,
-    // or this comes first, then he sees the new value.
-    sem.word.compare_exchange(seen.0, new.0, AcqRel, Acquire).map(drop).map_err(Word)
 }
 
 /// A vector that is still to be read.
@@ -214,20 +164,28 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
     }
     let thread = Thread::of(inner)?;
     wait::interrupt(thread);
-    let person = thread.person();
-    vector.read(person)?;
-    if id < 0 {
-        return Err(Errno::EINVAL);
-    }
-    let deadline = timeout.map(check_timeout).transpose()?;
-    // Relaxed: read by wakers under the lock of the set that this thread enqueues itself in.
-    person.waiter.pid.store(thread.pid(), Relaxed);
+    let mut deadline = None;
+    loop {
+        thread.calls.set(thread.calls.get() + 1);
+        let call = thread.calls.get();
+        let person = thread.person();
+        vector.read(person)?;
+        if id < 0 {
+            return Err(Errno::EINVAL);
+        }
+        if let (None, Some(timeout)) = (deadline, timeout) {
+            deadline = Some(check_timeout(timeout)?);
+        }
+        // Relaxed: read by wakers under the lock of the set that this thread enqueues itself in.
+        person.waiter.pid.store(thread.pid(), Relaxed);
 
-    match perform(inner, thread, id, deadline)? {
-        Step::Done => Ok(()),
-        Step::Queued(wait) => {
-            count(thread, Event::Blocked, 1);
-            wait::wait(inner, thread, wait, deadline)
+        match perform(inner, thread, id, call, deadline)? {
+            Step::Done => return Ok(()),
+            Step::Queued(wait) => {
+                count(thread, Event::Blocked, 1);
+                return wait::wait(inner, thread, wait, deadline);
+            }
+            Step::Overwritten => {}
         }
     }
 }
@@ -236,16 +194,24 @@ enum Step {
     Done,
     /// The number of the wait.
     Queued(u64),
+    /// A signal handler has called the engine meanwhile, and its operations stand where this call's stood.
+    Overwritten,
 }
 
 fn perform(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
+    call: u64,
     deadline: Option<u64>,
 ) -> Result<Step, Errno> {
     let person = thread.person();
-    let mut guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person))?;
+    let guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person));
+    // From here to the end of the section no handler runs.
+    if thread.calls.get() != call {
+        return Ok(Step::Overwritten);
+    }
+    let mut guard = guard?;
     let section = guard.section();
     person.ops().for_each(|op| section.touch(op.sem()));
     let single = person.ops().next().filter(|_| person.ops().len() == 1);
