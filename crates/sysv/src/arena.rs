@@ -54,6 +54,8 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"unspinA\x01");
 /// Threads that may take part at once. A dead one's place is found and given away again.
 pub(crate) const MAX_PARTICIPANTS: u32 = 16_384;
 
+const _: () = assert!(MAX_PARTICIPANTS <= crate::lock::MAX_OWNERS);
+
 /// First page of an arena.
 #[repr(C, align(64))]
 #[derive(Debug)]

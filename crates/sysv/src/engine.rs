@@ -2,99 +2,23 @@
 
 use crate::arena::{Arena, ArenaError, Options};
 use crate::creds;
+use crate::guard::{Guard, Held};
 use crate::ipc::{self, Access, Id, Perm, Registry};
-use crate::lock::{Discipline, Lock, Taken, Waited};
-use crate::names::{self, LockName};
+use crate::kind::Kind;
+use crate::lock::{Discipline, Lock, Owner, Taken};
+use crate::names::{Call, LockName};
 use crate::participant::{Participant, status};
 use crate::sem::{Section, Set, find_set, space, units_of};
-use crate::thread::{Critical, Known, Thread};
-use crate::{retire, time, wake};
-use core::fmt;
-use core::str::FromStr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::thread::{Known, Thread};
+use crate::{retire, sweep, wake};
 use std::path::{Path, PathBuf};
-use unspin_meter::{Event, Outcome, Recording, Sample};
+use unspin_meter::{Event, Recording};
+use unspin_rcu::registry::Extent;
 use unspin_rcu::{Fences, Rcu};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
+use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::process::{self, Life};
 use unspin_sys::{Errno, membarrier};
-
-/// Which engine.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
-    /// The running kernel's own System V IPC: the control.
-    Kernel,
-    /// One spin lock for all ids, held during every operation: the kernel before the patch of report 001.
-    Global,
-    /// One lock per id, ids found under RCU, simple operations without a lock: the patched kernel, and beyond.
-    Rcu,
-}
-
-impl Kind {
-    /// All engines.
-    pub const ALL: [Kind; 3] = [Kind::Kernel, Kind::Global, Kind::Rcu];
-
-    /// The name that commands and the environment use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Kernel => "kernel",
-            Kind::Global => "global",
-            Kind::Rcu => "rcu",
-        }
-    }
-
-    pub(crate) fn number(self) -> u32 {
-        self as u32
-    }
-
-    pub(crate) fn from_number(n: u32) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.number() == n)
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Not the name of an engine.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownKind(pub String);
-
-impl fmt::Display for UnknownKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown engine '{}': choose kernel, global or rcu", self.0)
-    }
-}
-
-impl std::error::Error for UnknownKind {}
-
-impl FromStr for Kind {
-    type Err = UnknownKind;
-
-    fn from_str(name: &str) -> Result<Kind, UnknownKind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownKind(name.into()))
-    }
-}
-
-/// What a lock was taken for: the callers in the meter's table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u64)]
-pub(crate) enum Call {
-    Semop = 1,
-    Wait,
-    Semget,
-    Get,
-    GetAll,
-    SetVal,
-    SetAll,
-    Count,
-    Stat,
-    IpcSet,
-    Rmid,
-    Sweep,
-}
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
@@ -149,7 +73,7 @@ impl Engine {
     /// Never needed: whoever is held up by the dead finds them. It costs 5 us a participant.
     pub fn bury_dead(&self) -> Result<usize, Errno> {
         match self.inner {
-            Some(inner) => Ok(crate::sweep::sweep_all(inner, Thread::of(inner)?)),
+            Some(inner) => Ok(sweep::sweep(inner, Thread::of(inner)?, Extent::All)),
             None => Ok(0),
         }
     }
@@ -199,6 +123,14 @@ impl Inner {
         registry.participant(index as usize).is_none_or(|who| registry.life(who) == Life::Dead)
     }
 
+    /// Whether a lock's owner can no longer be executing. A later participant of his index is not he.
+    pub fn is_dead_owner(&self, owner: Owner) -> bool {
+        let registry = self.rcu().registry();
+        registry.participant(owner.index() as usize).is_none_or(|who| {
+            Owner::new(owner.index(), who.generation()) != owner || registry.life(who) == Life::Dead
+        })
+    }
+
     fn acquire<'t>(
         &'static self,
         thread: &'t Thread,
@@ -209,16 +141,15 @@ impl Inner {
     ) -> (Held<'t>, Taken) {
         let critical = thread.critical();
         thread.person().enter_busy();
-        let (taken, waited) = match lock.try_acquire(thread.index()) {
+        let (taken, waited) = match lock.try_acquire(thread.owner()) {
             true => (Taken::Clean, None),
             false => {
                 let (taken, waited) =
-                    lock.acquire_slow(thread.index(), discipline, &|owner| self.is_dead(owner));
+                    lock.acquire_slow(thread.owner(), discipline, &|owner| self.is_dead_owner(owner));
                 (taken, Some(waited))
             }
         };
-        let since = if thread.table().is_some() { time::ticks() } else { 0 };
-        (Held { thread, lock, name, call, waited, since, critical: Some(critical) }, taken)
+        (Held::new(thread, lock, (name, call), waited, critical), taken)
     }
 
     /// Takes the lock of the set that `id` names, after `check` has passed, repairs it if need be, and begins a
@@ -232,15 +163,18 @@ impl Inner {
     ) -> Result<Guard<'t>, Errno> {
         if self.kind == Kind::Global {
             let held = self.global(thread, call);
+            // The lock of all sets keeps a set from being removed, but not the table from being replaced.
+            let _read = thread.read();
             let set = self.find(id)?;
             check(set.1)?;
             return Ok(Guard::new(self, held, set));
         }
-        let read = thread.read();
+        let _read = thread.read();
         let set = self.find(id)?;
         check(set.1)?;
         let held = self.hold_set(thread, call, set);
-        drop(read);
+        // Within the read-side section, which outlives the lock if the answer is yes: nothing else would keep a removed
+        // set, and the lock in it, from being freed. Of one that is not removed its lock keeps everybody off.
         match set.1.perm.is_deleted() {
             true => Err(Errno::EIDRM),
             false => Ok(Guard::new(self, held, set)),
@@ -255,7 +189,7 @@ impl Inner {
         person: &Participant,
     ) -> Option<Guard<'t>> {
         // A set whose waiters have not all been ended is not retired: within the read-side section it stays.
-        let read = thread.read();
+        let _read = thread.read();
         // Acquire: partner of the Release in `Section::enqueue`.
         if !matches!(person.waiter.status.load(Acquire), status::QUEUED | status::SLEEPING | status::GRANTED)
         {
@@ -270,7 +204,7 @@ impl Inner {
             Kind::Global => self.global(thread, call),
             _ => self.hold_set(thread, call, set),
         };
-        drop(read);
+        // Within the read-side section: see `guard`.
         (!set.1.perm.is_deleted()).then(|| Guard::new(self, held, set))
     }
 
@@ -307,6 +241,7 @@ impl Inner {
         let lock = &self.arena.header().global.0;
         let (held, taken) = self.acquire(thread, LockName::Global, call, lock, self.discipline());
         if taken == Taken::Inherited {
+            let _read = thread.read();
             for at in ipc::objects(&self.arena) {
                 if let Some(set) = find_set(&self.arena, at) {
                     self.repair(thread, at, set);
@@ -318,7 +253,7 @@ impl Inner {
 
     /// Takes the global lock over if `dead` holds it.
     pub fn inherit_global(&'static self, thread: &Thread, dead: u32) {
-        if self.arena.header().global.0.owner() == Some(dead) {
+        if self.arena.header().global.0.owner().is_some_and(|owner| owner.index() == dead) {
             drop(self.global(thread, Call::Sweep));
         }
     }
@@ -327,8 +262,10 @@ impl Inner {
         let mut section = Section::new(space(self, at, set), thread.index());
         section.repair();
         section.thaw();
-        // Under the lock: a rare path, and simple.
-        wake::wake_all_unverified(self, &section.wakes);
+        // Under the lock: a rare path, and simple. The dead cannot be buried under it: that is left to a patrol.
+        for wake in section.wakes.iter() {
+            wake::wake(self, wake);
+        }
     }
 
     /// The set of `id`, if the thread may do `want` with it, from what the thread remembers: the chain of dependent
@@ -416,85 +353,5 @@ fn units_of_object(arena: &Arena, object: u64) -> u32 {
 pub(crate) fn count(thread: &Thread, event: Event, n: u64) {
     if let Some(table) = thread.table() {
         table.count(event, n);
-    }
-}
-
-/// A lock that is held. Released, and then recorded, when dropped.
-pub(crate) struct Held<'t> {
-    thread: &'t Thread,
-    lock: &'t Lock,
-    name: LockName,
-    call: Call,
-    waited: Option<Waited>,
-    since: u64,
-    critical: Option<Critical<'t>>,
-}
-
-impl<'t> Held<'t> {
-    /// Releases the lock, but keeps signal handlers out for as long as the result lives.
-    fn release(mut self) -> Option<Critical<'t>> {
-        self.critical.take()
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        let until = if self.since != 0 { time::ticks() } else { 0 };
-        self.lock.release();
-        self.thread.person().leave_busy();
-        if let Some(table) = self.thread.table() {
-            let waited = self.waited.unwrap_or_default();
-            let outcome = match self.waited {
-                None => Outcome::NoWait,
-                Some(Waited { slept: 0, .. }) => Outcome::Spun,
-                Some(_) => Outcome::Slept,
-            };
-            let hold = until.wrapping_sub(self.since);
-            let sample = Sample { outcome, hold, spun: waited.spun, slept: waited.slept };
-            table.record(names::key(self.name, self.call), &sample);
-        }
-    }
-}
-
-/// A section on a set, under its lock. Dropping it ends the section, releases the lock, and wakes.
-pub(crate) struct Guard<'t> {
-    inner: &'static Inner,
-    section: Section<'static>,
-    held: Option<Held<'t>>,
-    thread: &'t Thread,
-}
-
-impl<'t> Guard<'t> {
-    fn new(inner: &'static Inner, held: Held<'t>, (at, set): (u64, &'static Set)) -> Self {
-        let thread = held.thread;
-        Guard {
-            inner,
-            section: Section::new(space(inner, at, set), thread.index()),
-            held: Some(held),
-            thread,
-        }
-    }
-
-    /// The section.
-    pub fn section(&mut self) -> &mut Section<'static> {
-        &mut self.section
-    }
-
-    /// Performs what has become possible for waiters.
-    pub fn serve(&mut self) {
-        self.section.serve();
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.section.thaw();
-        // Whoever jumped out of a handler between the release and the wake-ups would leave somebody asleep: the
-        // section that keeps handlers out lasts until both are done.
-        let _critical = self.held.take().map(Held::release);
-        if !self.section.wakes.is_empty() {
-            count(self.thread, Event::HandOff, self.section.wakes.len());
-            wake::wake_all(self.inner, self.thread, &self.section.wakes);
-        }
     }
 }

@@ -33,24 +33,64 @@
 //! decides (queues, map of keys, counts), or written down before it is changed ([`sem::redo`], the heap's pending
 //! block), so that whoever inherits the lock can finish or forget it.
 #![warn(missing_docs)]
+#![cfg_attr(
+    loom,
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "models reach the protocols, not what takes arguments and sleeps"
+    )
+)]
 
+#[cfg(not(loom))]
+mod arena;
+#[cfg(loom)]
+#[path = "models/arena.rs"]
 mod arena;
 pub mod creds;
+#[cfg(not(loom))]
 mod engine;
+#[cfg(not(loom))]
+mod guard;
+#[cfg(not(loom))]
+use unspin_sys::futex;
+#[cfg(loom)]
+#[path = "models/futex.rs"]
+mod futex;
+#[cfg(not(loom))]
+mod heap;
+#[cfg(loom)]
+#[path = "models/heap.rs"]
 mod heap;
 mod ipc;
+mod kind;
 mod lock;
+#[cfg(not(loom))]
 mod names;
 pub mod participant;
+#[cfg(not(loom))]
+mod patience;
+#[cfg(not(loom))]
+mod retire;
+#[cfg(loom)]
+#[path = "models/retire.rs"]
 mod retire;
 pub mod sem;
+#[cfg(not(loom))]
 pub mod signal;
+#[cfg(not(loom))]
 mod sweep;
+#[cfg(not(loom))]
 mod thread;
 mod time;
+#[cfg(not(loom))]
 mod wait;
+#[cfg(not(loom))]
 mod wake;
 
+#[cfg(not(loom))]
 pub use arena::{ArenaError, Options};
-pub use engine::{Engine, Kind, UnknownKind};
+pub use engine::Engine;
+pub use kind::{Kind, UnknownKind};
+#[cfg(not(loom))]
 pub use names::{describe, set_of};

@@ -2,7 +2,8 @@
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | 0–30 | participant index of the owner plus one; 0: free |
+//! | 0–14 | participant index of the owner plus one; 0: free |
+//! | 15–30 | low bits of his generation: which of the participants under this index he is |
 //! | 31 | `SLEEPERS`: somebody sleeps, or was about to, on this word |
 //!
 //! A word that names its owner can be taken over when the owner is found dead; whoever takes it over is told
@@ -13,16 +14,40 @@
 //! the kernel's lock of 2002 (report 000): it spins, and gives the CPU away only every [`SPINS_PER_YIELD`]
 //! rounds, because in user space an owner can be preempted, which a kernel's spin lock never is.
 
+use crate::futex;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::hint;
-use unspin_sys::{clock, futex, sched};
+use unspin_sys::{clock, sched};
 
 /// See the module's text.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lock {
     word: AtomicU32,
     unused: AtomicU32,
+}
+
+/// Somebody who holds a lock or wants to, as the word names him.
+///
+/// The generation makes the verdict "dead" safe to act on: whoever found an owner dead and is slow to take the lock
+/// does not take it from a later participant of the same index, which may hold it by then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner(u32);
+
+impl Owner {
+    /// Participant `index` of this generation.
+    pub fn new(index: u32, generation: u64) -> Owner {
+        Owner((generation as u32) << INDEX_BITS & (OWNER & !INDEX) | (index + 1))
+    }
+
+    fn of(word: u32) -> Option<Owner> {
+        (word & INDEX != 0).then_some(Owner(word & OWNER))
+    }
+
+    /// The participant index.
+    pub fn index(self) -> u32 {
+        (self.0 & INDEX) - 1
+    }
 }
 
 /// How to wait for a lock.
@@ -54,8 +79,16 @@ pub struct Waited {
 
 const SLEEPERS: u32 = 1 << 31;
 const OWNER: u32 = SLEEPERS - 1;
+const INDEX_BITS: u32 = 15;
+const INDEX: u32 = (1 << INDEX_BITS) - 1;
+/// Participants whose indices fit into the word.
+pub const MAX_OWNERS: u32 = INDEX;
 /// Longer than a critical section without preemption (some hundred ns), shorter than a futex round trip.
+#[cfg(not(loom))]
 const SPINS_BEFORE_SLEEP: u32 = 128;
+/// A model tries every length of spinning by itself.
+#[cfg(loom)]
+const SPINS_BEFORE_SLEEP: u32 = 1;
 /// A critical section of the global engine takes below 1 us; after some 50 us of spinning its owner is most
 /// likely not running.
 const SPINS_PER_YIELD: u32 = 2_000;
@@ -64,33 +97,34 @@ const FIRST_PATROL_MS: u64 = 5;
 const LAST_PATROL_MS: u64 = 320;
 
 impl Lock {
-    /// A free lock.
-    #[cfg(any(test, loom))]
-    pub fn new() -> Lock {
-        Lock { word: AtomicU32::new(0), unused: AtomicU32::new(0) }
-    }
-
-    /// The owner's participant index.
-    pub fn owner(&self) -> Option<u32> {
-        // Acquire: partner of the Release in `release` and of the AcqRel exchanges below; who acts on a dead
-        // owner's behalf sees what he wrote.
-        (self.word.load(Ordering::Acquire) & OWNER).checked_sub(1)
+    /// Who holds it.
+    pub fn owner(&self) -> Option<Owner> {
+        // Acquire: partner of the Release with which each owner writes his name: his registration is seen by whoever
+        // asks whether he lives.
+        Owner::of(self.word.load(Ordering::Acquire))
     }
 
     /// Takes the lock if it is free.
     #[inline(always)]
-    pub fn try_acquire(&self, me: u32) -> bool {
-        // Acquire: partner of the Release in `release`: we see all that earlier owners did.
-        self.word.compare_exchange(0, me + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    pub fn try_acquire(&self, me: Owner) -> bool {
+        self.exchange(0, me.0).is_ok()
+    }
+
+    #[inline(always)]
+    fn exchange(&self, seen: u32, new: u32) -> Result<u32, u32> {
+        // Acquire: partner of the Release in `release`: we see all that earlier owners did; of an owner who died, what
+        // he had done when he took the lock, and the rest because he no longer runs. Release: partner of the Acquire in
+        // `owner` and `inherit`: whoever reads our name sees that we are registered, and does not take us for dead.
+        self.word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed)
     }
 
     /// Waits for the lock. `dead(owner)` says whether a participant is dead; it is asked rarely.
     #[cold]
     pub fn acquire_slow(
         &self,
-        me: u32,
+        me: Owner,
         discipline: Discipline,
-        dead: &dyn Fn(u32) -> bool,
+        dead: &dyn Fn(Owner) -> bool,
     ) -> (Taken, Waited) {
         let start = clock::ticks();
         let taken = match discipline {
@@ -103,7 +137,7 @@ impl Lock {
         (taken, Waited { spun: clock::ticks().wrapping_sub(start), slept: 0 })
     }
 
-    fn spin_briefly(&self, me: u32) -> bool {
+    fn spin_briefly(&self, me: Owner) -> bool {
         (0..SPINS_BEFORE_SLEEP).any(|_| {
             hint::spin_loop();
             // Relaxed: a peek; try_acquire orders.
@@ -111,7 +145,7 @@ impl Lock {
         })
     }
 
-    fn spin(&self, me: u32, dead: &dyn Fn(u32) -> bool) -> Taken {
+    fn spin(&self, me: Owner, dead: &dyn Fn(Owner) -> bool) -> Taken {
         let mut yields = 0u32;
         loop {
             for _ in 0..SPINS_PER_YIELD {
@@ -129,7 +163,7 @@ impl Lock {
         }
     }
 
-    fn sleep(&self, me: u32, dead: &dyn Fn(u32) -> bool, start: u64) -> (Taken, Waited) {
+    fn sleep(&self, me: Owner, dead: &dyn Fn(Owner) -> bool, start: u64) -> (Taken, Waited) {
         let sleeping = clock::ticks();
         let waited =
             |_| Waited { spun: sleeping.wrapping_sub(start), slept: clock::ticks().wrapping_sub(sleeping) };
@@ -137,16 +171,9 @@ impl Lock {
         loop {
             // Relaxed: the exchanges below order.
             let seen = self.word.load(Ordering::Relaxed);
-            if seen & OWNER == 0 {
+            if Owner::of(seen).is_none() {
                 // Others may sleep still, so the bit stays set: one needless wake-up at the worst.
-                // Acquire: as in try_acquire.
-                let free = self.word.compare_exchange(
-                    seen,
-                    (me + 1) | SLEEPERS,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                );
-                if free.is_ok() {
+                if self.exchange(seen, me.0 | SLEEPERS).is_ok() {
                     return (Taken::Clean, waited(()));
                 }
                 continue;
@@ -161,7 +188,7 @@ impl Lock {
                 continue;
             }
             let timeout = std::time::Duration::from_millis(patrol);
-            if futex::wait(futex_word(&self.word), seen | SLEEPERS, Some(timeout)) == futex::Wake::TimedOut {
+            if futex::wait(&self.word, seen | SLEEPERS, Some(timeout)) == futex::Wake::TimedOut {
                 patrol = (patrol * 2).min(LAST_PATROL_MS);
                 if self.inherit(me, dead) {
                     return (Taken::Inherited, waited(()));
@@ -171,20 +198,12 @@ impl Lock {
     }
 
     /// Takes the lock from its owner if that one is dead.
-    pub fn inherit(&self, me: u32, dead: &dyn Fn(u32) -> bool) -> bool {
-        // Relaxed: only the exchange below acts on it.
-        let seen = self.word.load(Ordering::Relaxed);
-        let Some(owner) = (seen & OWNER).checked_sub(1) else { return false };
-        // The exchange succeeds only if the word still names the participant that was found dead; his index is
-        // not given away before the locks he holds are inherited (see `crate::sweep`).
-        // Acquire: we see what the dead owner had written when he was last seen as the owner; what he wrote
-        // after that is in memory too, since he no longer runs.
-        owner != me
-            && dead(owner)
-            && self
-                .word
-                .compare_exchange(seen, (me + 1) | SLEEPERS, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
+    pub fn inherit(&self, me: Owner, dead: &dyn Fn(Owner) -> bool) -> bool {
+        // Acquire: as in `owner`.
+        let seen = self.word.load(Ordering::Acquire);
+        let Some(owner) = Owner::of(seen) else { return false };
+        // The exchange succeeds only if the word still names the participant that was found dead, of that generation.
+        owner != me && dead(owner) && self.exchange(seen, me.0 | SLEEPERS).is_ok()
     }
 
     /// Releases the lock, and wakes a sleeper if there may be one.
@@ -198,17 +217,6 @@ impl Lock {
 
     #[cold]
     fn wake(&self) {
-        futex::wake(futex_word(&self.word), 1);
+        futex::wake(&self.word, 1);
     }
-}
-
-#[cfg(not(loom))]
-pub(crate) fn futex_word(word: &AtomicU32) -> &core::sync::atomic::AtomicU32 {
-    word
-}
-
-/// Models never sleep: they contain no futex, and reaching one is a mistake in the model.
-#[cfg(loom)]
-pub(crate) fn futex_word(_: &AtomicU32) -> &core::sync::atomic::AtomicU32 {
-    unreachable!("a loom model went to sleep on a futex")
 }

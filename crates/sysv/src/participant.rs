@@ -84,7 +84,7 @@ impl Queue {
 /// A thread's waiting operation. Written by the thread while `IDLE`; while it waits, read and linked by the
 /// set's lock holder.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Waiter {
     /// See [`status`]. The thread sleeps on this word.
     pub status: AtomicU32,
@@ -106,10 +106,54 @@ pub struct Waiter {
     pub next: AtomicU32,
 }
 
+impl Waiter {
+    /// The spinning waiter is about to sleep on the status; whoever ends its wait from now on wakes it. Nothing if
+    /// the wait is over.
+    pub fn fall_asleep(&self) {
+        // Relaxed: whoever ends the wait reads no more than this word's own value; what the waiter wrote for him was
+        // published under the set's lock.
+        let _ = self.status.compare_exchange(
+            status::QUEUED,
+            status::SLEEPING,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// The status as the waiter itself looks at it.
+    pub fn look(&self) -> u32 {
+        // Acquire: partner of the swap in `Section::finish`: what the granting process did before is visible.
+        self.status.load(Ordering::Acquire)
+    }
+
+    /// The waiter has taken note of how its wait ended.
+    pub fn acknowledge(&self) {
+        // Release: partner of the Acquire in `redo::is_decided`, which finds that the wait has ended; whatever
+        // it ended with was read before.
+        self.status.store(status::IDLE, Ordering::Release);
+    }
+
+    /// Somebody who was granted his operation was alive at that time.
+    pub(crate) fn confirm(&self) {
+        // Relaxed: no data goes with it. A failure means that the waiter has acknowledged already.
+        let _ = self.status.compare_exchange(
+            status::GRANTED,
+            status::CONFIRMED,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Wakes the waiter; returns whether it slept.
+    pub(crate) fn wake(&self) -> bool {
+        crate::futex::wake(&self.status, 1) != 0
+    }
+}
+
 /// A change of several words that is being made under a set's lock: the record that makes it all or nothing
 /// even if its maker dies. See [`crate::sem::redo`].
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Redo {
     /// [`crate::sem::redo::state`].
     pub state: AtomicU32,
@@ -137,6 +181,20 @@ pub struct Participant {
     pub(crate) pending: AtomicU64,
     pub(crate) ops: [AtomicU64; MAX_OPS],
     pub(crate) entries: [AtomicU64; MAX_OPS],
+}
+
+#[cfg(any(test, loom))]
+impl Default for Participant {
+    fn default() -> Participant {
+        Participant {
+            waiter: Waiter::default(),
+            redo: Redo::default(),
+            busy: AtomicU32::default(),
+            pending: AtomicU64::default(),
+            ops: core::array::from_fn(|_| AtomicU64::default()),
+            entries: core::array::from_fn(|_| AtomicU64::default()),
+        }
+    }
 }
 
 impl Participant {

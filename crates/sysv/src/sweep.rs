@@ -4,18 +4,19 @@
 //! it up; a sleeper on patrol buries whom others have found. Each step may be repeated from the beginning by somebody
 //! else, if the undertaker is killed.
 
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
 use crate::heap::{self, Pending};
 use crate::ipc;
+use crate::names::Call;
 use crate::participant::Participant;
 use crate::retire;
 use crate::sem::{bytes, find_set};
 use crate::thread::Thread;
 use unspin_rcu::registry::{Extent, Swept};
 
-/// Participants that a joining thread looks at: enough that a crowd of dead is found by the next crowd, too few to
+/// Participants that a joining thread looks at: a crowd of dead is found by the next crowd, at a cost too small to
 /// matter beside the cost of joining (5 us each).
-const GLANCES: usize = 4;
+const GLANCES: usize = 1;
 
 /// Lets go of a dead participant that held nothing. The only burial that a thread can do which is not yet a
 /// participant itself.
@@ -46,17 +47,49 @@ pub(crate) fn glance(inner: &'static Inner, thread: &Thread) {
 
 /// Buries whoever was found dead so far; not while the caller holds a lock.
 pub(crate) fn sweep_condemned(inner: &'static Inner, thread: &Thread) {
-    let registry = inner.rcu().registry();
-    if registry.pending() && !thread.person().is_busy() {
-        registry
-            .sweep(&thread.identity(), Extent::Condemned, &mut |dead, _| bury(inner, thread, dead.index()));
+    if inner.rcu().registry().pending() {
+        sweep(inner, thread, Extent::Condemned);
     }
 }
 
-/// Looks for the dead among all participants, and buries them. Returns how many places became free.
-pub(crate) fn sweep_all(inner: &'static Inner, thread: &Thread) -> usize {
+/// Buries the dead of this extent, and whomever a burial finds dead: the next waiter, served with what was taken back
+/// from one dead, may be dead too. Returns how many places became free; nothing while the caller holds a lock.
+pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: Extent) -> usize {
+    if thread.person().is_busy() {
+        return 0;
+    }
+    // A handler that jumped out of a burial would leave the dead in this thread's hands for as long as it lives.
+    let _critical = thread.critical();
+    // Found by a burial of this thread's own: the loop below goes on, where calls within calls would use up the stack,
+    // as many deep as there are dead waiters.
+    if thread.sweep.get() != Sweep::None {
+        thread.sweep.set(Sweep::Again);
+        return 0;
+    }
     let registry = inner.rcu().registry();
-    registry.sweep(&thread.identity(), Extent::All, &mut |dead, _| bury(inner, thread, dead.index()))
+    let mut freed = 0;
+    loop {
+        thread.sweep.set(Sweep::Underway);
+        let now =
+            registry.sweep(&thread.identity(), extent, &mut |dead, _| bury(inner, thread, dead.index()));
+        freed += now;
+        let more = registry.pending() || thread.sweep.get() == Sweep::Again;
+        if now == 0 || !more {
+            break;
+        }
+    }
+    thread.sweep.set(Sweep::None);
+    freed
+}
+
+/// Whether a thread is burying the dead. Zero: it is not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum Sweep {
+    None = 0,
+    Underway,
+    /// And has come across another one.
+    Again,
 }
 
 fn bury(inner: &'static Inner, thread: &Thread, dead: usize) -> Swept {
@@ -82,7 +115,7 @@ fn release_locks(inner: &'static Inner, thread: &Thread, dead: u32, person: &Par
         }
         for at in ipc::objects(arena) {
             let Some(set) = find_set(arena, at) else { continue };
-            if inner.lock_of(set).owner() == Some(dead) {
+            if inner.lock_of(set).owner().is_some_and(|owner| owner.index() == dead) {
                 drop(inner.guard_found(thread, Call::Sweep, (at, set)));
                 debug_assert!(bytes(set) > 0);
             }

@@ -4,18 +4,21 @@
 //! joins the arena under its own name. A child that shares its parent's memory (vfork) acts as its parent.
 
 use crate::creds::{self, Cached};
-use crate::engine::{Inner, Kind};
+use crate::engine::Inner;
 use crate::ipc::Access;
+use crate::kind::Kind;
+use crate::lock::Owner;
 use crate::participant::Participant;
+use crate::patience::Patience;
 use crate::sem::{Sem, Set};
-use crate::sweep;
+use crate::sweep::{self, Sweep};
 use crate::wait::Waits;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use unspin_meter::{Event, Table};
 use unspin_rcu::{Domain, Fences, Section, Slot};
 use unspin_sync::atomic::{AtomicU64, Ordering::Acquire};
+use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::mem::Mapping;
 use unspin_sys::process::Identity;
 use unspin_sys::signal::{Mask, set_mask};
@@ -39,7 +42,6 @@ pub(crate) struct Thread {
     participant: Cell<Option<unspin_rcu::Participant>>,
     identity: Cell<Identity>,
     pid: Cell<u32>,
-    cpus: Cell<u32>,
     pub creds: Cached,
     /// Depth of sections that no signal handler may run in.
     critical: Cell<u32>,
@@ -49,10 +51,11 @@ pub(crate) struct Thread {
     pub waits: Waits,
     /// Sets used lately, by the low bits of their ids.
     memory: [Known; KNOWN],
-    /// Ticks that it paid to spin lately; see [`crate::wait`].
-    pub patience: Cell<u64>,
-    /// Waits since the last one that spun, while spinning does not pay.
-    pub unspun: Cell<u32>,
+    pub patience: Patience,
+    /// Burials of this thread.
+    pub sweep: Cell<Sweep>,
+    /// Calls so far that left the fast path.
+    pub calls: Cell<u64>,
     /// Initialised while `duties` has [`METERED`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
     next: Cell<Option<&'static Thread>>,
@@ -220,8 +223,7 @@ impl Thread {
         thread.participant.set(Some(participant));
         thread.identity.set(who);
         thread.pid.set(who.pid);
-        thread.cpus.set(sched::affinity_count() as u32);
-        thread.patience.set(crate::wait::FIRST_PATIENCE);
+        thread.patience.begin(sched::affinity_count() as u32);
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
             // SAFETY: nobody else has a reference: no duty is set in a new or wiped record.
             unsafe { (*thread.table.get()).write(table) };
@@ -270,6 +272,14 @@ impl Thread {
         self.participant.get().map_or(0, |p| p.index() as u32)
     }
 
+    /// This thread as the owner of a lock.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        // SAFETY: as in `inner`.
+        let who = unsafe { self.participant.get().unwrap_unchecked() };
+        Owner::new(who.index() as u32, who.generation())
+    }
+
     /// This thread in the registry.
     pub fn participant(&self) -> unspin_rcu::Participant {
         self.participant.get().expect("set when the thread joined")
@@ -284,11 +294,6 @@ impl Thread {
     #[inline(always)]
     pub fn pid(&self) -> u32 {
         self.pid.get()
-    }
-
-    /// CPUs this thread may run on.
-    pub fn cpus(&self) -> u32 {
-        self.cpus.get()
     }
 
     /// The meter's table, if this engine is metered.

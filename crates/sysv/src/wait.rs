@@ -1,32 +1,24 @@
-//! Waiting for one's operation to be performed: spinning briefly while that can help, then asleep.
-//!
-//! Spinning helps if another CPU is about to post within the time that falling asleep and being woken takes.
-//! Nobody can know, so each thread learns: its *patience* grows when a wait ends while it spins and halves when it
-//! ends in sleep, down to nothing; then one wait in [`PROBE_EVERY`] spins a little to see whether times have changed.
-//! A thread that may run on one CPU only never spins.
+//! Waiting for one's operation to be performed: spinning briefly while that can help (see [`crate::patience`]), then
+//! asleep.
 //!
 //! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
 //! looks after 50 ms, then less and less often.
 
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
+use crate::names::Call;
 use crate::participant::status;
 use crate::sem::{Section, find_set};
 use crate::sweep;
 use crate::thread::Thread;
+use crate::wake::{self, Grants};
 use core::cell::Cell;
 use core::time::Duration;
-use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use unspin_rcu::registry::Extent;
+use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sync::hint;
 use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
 
-/// Ticks that a new thread spins: some 10 us, twice what a futex round trip costs.
-pub(crate) const FIRST_PATIENCE: u64 = 25_000;
-const MOST_PATIENCE: u64 = 50_000;
-const LEAST_PATIENCE: u64 = 1_500;
-const PROBE_PATIENCE: u64 = 5_000;
-/// Waits without spinning before one spins again: bounds the cost of probing to some 2 us in 32 sleeps.
-const PROBE_EVERY: u32 = 32;
 const FIRST_PATROL_NS: u64 = 50_000_000;
 const LAST_PATROL_NS: u64 = 1_000_000_000;
 
@@ -59,6 +51,9 @@ impl Waits {
 
     fn note_end(&self, end: u32) {
         let number = self.current.replace(0);
+        if number == 0 {
+            return; // A handler was here first, between the caller's look and this one.
+        }
         self.ended[number as usize % DEPTH].set((number, end));
     }
 
@@ -93,16 +88,14 @@ pub(crate) fn wait(
         if let Some(result) = ended(thread, number) {
             return result;
         }
-        // Release: partner of the Acquire in `Section::finish`. Relaxed on failure: the loop looks again.
-        let _ = waiter.status.compare_exchange(status::QUEUED, status::SLEEPING, Release, Relaxed);
-        let now = clock::monotonic_ns();
-        let left = deadline.map(|deadline| deadline.saturating_sub(now));
+        waiter.fall_asleep();
+        let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
         if left == Some(0) {
             withdraw(inner, thread, Errno::EAGAIN);
             continue;
         }
         let nap = Duration::from_nanos(left.map_or(patrol, |left| left.min(patrol)));
-        match futex::wait(crate::lock::futex_word(&waiter.status), status::SLEEPING, Some(nap)) {
+        match futex::wait(&waiter.status, status::SLEEPING, Some(nap)) {
             Wake::Interrupted => withdraw(inner, thread, Errno::EINTR),
             Wake::TimedOut => {
                 patrol = (patrol * 2).min(LAST_PATROL_NS);
@@ -114,8 +107,7 @@ pub(crate) fn wait(
 }
 
 fn ended(thread: &Thread, number: u64) -> Option<Result<(), Errno>> {
-    // Acquire: partner of the swap in `Section::finish`: what the granting process did before is visible.
-    let now = thread.person().waiter.status.load(Acquire);
+    let now = thread.person().waiter.look();
     // A handler may have ended the wait before this load, or between it and the next line.
     if !thread.waits.is_current(number) {
         return Some(outcome(thread.waits.end_of(number)));
@@ -129,12 +121,11 @@ fn ended(thread: &Thread, number: u64) -> Option<Result<(), Errno>> {
 
 fn end(thread: &Thread, end: u32) {
     thread.waits.note_end(end);
-    // Release: whoever finds the record idle finds that its thread is done with it. See `status`.
-    thread.person().waiter.status.store(status::IDLE, Release);
+    thread.person().waiter.acknowledge();
 }
 
 fn spin(thread: &Thread) {
-    let budget = budget(thread);
+    let budget = thread.patience.ticks();
     if budget == 0 {
         return;
     }
@@ -143,37 +134,17 @@ fn spin(thread: &Thread) {
     loop {
         // Relaxed: a peek; `ended` orders.
         if !status::is_waiting(waiter.status.load(Relaxed)) {
-            thread.patience.set((thread.patience.get().max(PROBE_PATIENCE) * 2).min(MOST_PATIENCE));
-            return;
+            return thread.patience.rewarded();
         }
         let now = clock::ticks();
         // Relaxed: a sign of life with a date; see `Section::finish`.
         waiter.beat.store(now, Relaxed);
         if now.wrapping_sub(start) > budget {
-            let less = thread.patience.get() / 2;
-            thread.patience.set(if less < LEAST_PATIENCE { 0 } else { less });
-            return;
+            return thread.patience.disappointed();
         }
         for _ in 0..4 {
             hint::spin_loop();
         }
-    }
-}
-
-fn budget(thread: &Thread) -> u64 {
-    if thread.cpus() < 2 {
-        return 0;
-    }
-    match thread.patience.get() {
-        0 if thread.unspun.get() < PROBE_EVERY => {
-            thread.unspun.set(thread.unspun.get() + 1);
-            0
-        }
-        0 => {
-            thread.unspun.set(0);
-            PROBE_PATIENCE
-        }
-        patience => patience,
     }
 }
 
@@ -196,23 +167,28 @@ fn with_own_set(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut Sect
 pub(crate) fn interrupt(thread: &Thread) {
     if !thread.waits.is_current(0) {
         withdraw(thread.inner(), thread, Errno::EINTR);
-        // Acquire: partner of the swap in `Section::finish`.
-        end(thread, thread.person().waiter.status.load(Acquire));
+        end(thread, thread.person().waiter.look());
     }
 }
 
-/// A sleeper's patrol: repairs the set if the owner of its lock is dead, and buries dead participants that
-/// somebody has come across.
+/// A sleeper's patrol: repairs the set if the owner of its lock is dead, settles what was granted by somebody who died
+/// before he looked whether the waiter lives, and buries the dead that were found.
 #[cold]
 fn look_around(inner: &'static Inner, thread: &Thread) {
+    // Relaxed: the offset is this thread's own.
+    let at = thread.person().waiter.set.load(Relaxed);
     let owner_is_dead = {
         let _read = thread.read();
-        // Relaxed: the offset is this thread's own.
-        let set = find_set(&inner.arena, thread.person().waiter.set.load(Relaxed));
-        set.and_then(|set| inner.lock_of(set).owner()).is_some_and(|owner| inner.is_dead(owner))
+        let set = find_set(&inner.arena, at);
+        set.and_then(|set| inner.lock_of(set).owner()).is_some_and(|owner| inner.is_dead_owner(owner))
     };
     if owner_is_dead {
         with_own_set(inner, thread, |_| {});
     }
-    sweep::sweep_condemned(inner, thread);
+    match wake::verify(inner, at) {
+        Grants::ToTheDead => {
+            sweep::sweep(inner, thread, Extent::Condemned);
+        }
+        Grants::Settled => sweep::sweep_condemned(inner, thread),
+    }
 }

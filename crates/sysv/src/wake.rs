@@ -1,47 +1,81 @@
 //! Waking those whose operations were performed, once the lock is released.
+//!
+//! A grant that came after its waiter's death must be taken back, or its token is lost. So whoever granted finds out
+//! whether the waiter was alive, and confirms the grant if so. He may die before, and within a section he cannot bury:
+//! then the grant stays unconfirmed, until somebody's patrol of the same set finds it ([`verify`]).
 
 use crate::engine::Inner;
-use crate::participant::{Waiter, status};
-use crate::sem::{Wakes, confirm};
+use crate::participant::{Participant, status};
+use crate::sem::{Wake, Wakes};
 use crate::sweep;
 use crate::thread::Thread;
+use unspin_rcu::registry::Extent;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
-use unspin_sys::futex;
 use unspin_sys::process::Life;
 
-/// Wakes a waiter; returns how many slept.
-pub(crate) fn wake_only(waiter: &Waiter) -> u32 {
-    futex::wake(crate::lock::futex_word(&waiter.status), 1)
+/// What is known of those who were granted an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Grants {
+    /// They were alive.
+    Settled,
+    /// One was dead. He is condemned, and has to be buried outside of locks.
+    ToTheDead,
 }
 
-/// Wakes everybody in the list, and makes sure that nobody was granted an operation after his death: a sleeper
-/// whom the kernel woke was alive; of anybody else it is asked.
-pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes) {
-    for wake in wakes.iter() {
-        let Some(person) = inner.people().get(wake.index as usize) else { continue };
-        let waiter = &person.waiter;
-        let woken = wake_only(waiter);
-        // Relaxed: if the waiter has moved on to another wait, this one was acknowledged.
-        if waiter.ticket.load(Relaxed) != wake.ticket || waiter.status.load(Acquire) != status::GRANTED {
-            continue;
+/// Wakes everybody in the list of a set's section, and makes sure that nobody was granted an operation after his death.
+pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes, set: u64) {
+    let mut grants = Grants::Settled;
+    for one in wakes.iter() {
+        if wake(inner, one) == Grants::ToTheDead {
+            grants = Grants::ToTheDead;
         }
-        if woken > 0 {
-            confirm(waiter);
-            continue;
-        }
-        let registry = inner.rcu().registry();
-        match registry.participant(wake.index as usize).map(|who| registry.life(who)) {
-            Some(Life::Alive) => confirm(waiter),
-            _ => sweep::sweep_condemned(inner, thread),
-        }
+    }
+    if wakes.have_overflowed() && verify(inner, set) == Grants::ToTheDead {
+        grants = Grants::ToTheDead;
+    }
+    if grants == Grants::ToTheDead {
+        sweep::sweep(inner, thread, Extent::Condemned);
     }
 }
 
-/// As [`wake_all`], without looking whether they were alive: their grants stay to be confirmed, or to be taken back
-/// by the sweep that finds them dead.
-pub(crate) fn wake_all_unverified(inner: &Inner, wakes: &Wakes) {
-    let people = inner.people();
-    wakes.iter().filter_map(|wake| people.get(wake.index as usize)).for_each(|person| {
-        wake_only(&person.waiter);
-    });
+/// Wakes one waiter and settles his grant: a sleeper whom the kernel woke was alive; of anybody else it is asked.
+pub(crate) fn wake(inner: &Inner, wake: Wake) -> Grants {
+    let Some(person) = inner.people().get(wake.index as usize) else { return Grants::Settled };
+    let woken = person.waiter.wake();
+    // Relaxed: if the waiter has moved on to another wait, this one was acknowledged.
+    if person.waiter.ticket.load(Relaxed) as u32 != wake.ticket {
+        return Grants::Settled;
+    }
+    if woken {
+        person.waiter.confirm();
+        return Grants::Settled;
+    }
+    settle(inner, wake.index, person)
+}
+
+/// Settles every grant on a set that nobody has confirmed.
+pub(crate) fn verify(inner: &Inner, set: u64) -> Grants {
+    let mut grants = Grants::Settled;
+    for (person, index) in inner.people().iter().zip(0u32..) {
+        // Relaxed: a grant of another set does no harm here, it is as good to settle it.
+        if person.waiter.set.load(Relaxed) == set && settle(inner, index, person) == Grants::ToTheDead {
+            grants = Grants::ToTheDead;
+        }
+    }
+    grants
+}
+
+fn settle(inner: &Inner, index: u32, person: &Participant) -> Grants {
+    // Acquire: whoever reads the grant sees the slot as its waiter had it.
+    if person.waiter.status.load(Acquire) != status::GRANTED {
+        return Grants::Settled;
+    }
+    let registry = inner.rcu().registry();
+    match registry.participant(index as usize).map(|who| registry.life(who)) {
+        Some(Life::Alive) => {
+            person.waiter.confirm();
+            Grants::Settled
+        }
+        _ => Grants::ToTheDead,
+    }
 }

@@ -9,7 +9,7 @@ use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Rel
 /// Header of a map; `capacity` entries (a power of two) follow: key in the upper half, index plus one in the
 /// lower; 0 never used, `GONE` used once.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Keys {
     capacity: AtomicU32,
     /// Entries that are not 0: when it nears the capacity the map is made anew. Under the registry lock.

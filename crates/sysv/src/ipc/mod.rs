@@ -2,6 +2,8 @@
 
 mod id;
 mod keys;
+#[cfg(all(test, loom))]
+mod models;
 mod perm;
 mod registry;
 mod table;

@@ -7,7 +7,7 @@ use unspin_sys::ipc::IpcPerm;
 /// `kern_ipc_perm`: what every object begins with. Id and key are immutable once published; owner and mode are
 /// changed under the object's lock and read without it, as in the kernel.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Perm {
     pub(crate) id: AtomicI32,
     pub(crate) key: AtomicI32,

@@ -17,7 +17,7 @@ use unspin_sys::Errno;
 
 /// Root of a registry, in the arena's header. Everything but the two offsets is protected by `lock`.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Root {
     pub lock: Lock,
     /// Offset of the [`Table`].

@@ -7,7 +7,7 @@ use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Rel
 /// the entries copied, publishes its offset, and retires this one after a grace period (`grow_ary` of the
 /// patch in report 001).
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Table {
     capacity: AtomicU32,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Table {
 unsafe impl Shared for Table {}
 
 /// Entries of a new arena's table: small, so that growth is an everyday matter and not a rare path.
-pub(crate) const FIRST_CAPACITY: u32 = 64;
+pub(crate) const FIRST_CAPACITY: u32 = if cfg!(loom) { 1 } else { 64 };
 
 impl Table {
     pub fn bytes(capacity: u32) -> u64 {

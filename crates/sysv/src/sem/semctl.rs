@@ -3,8 +3,11 @@
 //! Checks in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semctl` and what it calls); each function names its model.
 
 use super::{Section, Set, find_set, word::Word};
-use crate::engine::{Call, Engine, Guard, Inner, Kind};
+use crate::engine::{Engine, Inner};
+use crate::guard::Guard;
 use crate::ipc::{self, Access, Id};
+use crate::kind::Kind;
+use crate::names::Call;
 use crate::participant::Queue;
 use crate::thread::Thread;
 use crate::time;

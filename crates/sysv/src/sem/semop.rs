@@ -4,11 +4,13 @@
 //! pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL), index
 //! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
 
-use super::fast::{fast, patient};
+use super::quick::{patient, quick};
 use super::section::Performed;
 use super::{Op, Set};
-use crate::engine::{Call, Engine, Inner, Kind, count};
+use crate::engine::{Engine, Inner, count};
 use crate::ipc::Access;
+use crate::kind::Kind;
+use crate::names::Call;
 use crate::participant::{MAX_OPS, Participant};
 use crate::thread::Thread;
 use crate::time;
@@ -37,8 +39,25 @@ impl Engine {
         // Now, when little is held in registers that the call would make the compiler save; and not behind the
         // exchange, which what follows it must wait for.
         let now = time::seconds();
-        let answer = fast(thread, id, fault::load_plain_sembuf(op), now)?;
+        let answer = quick(thread, id, fault::load_plain_sembuf(op), now)?;
         Some(answer.map(|()| 0))
+    }
+
+    /// semop(2), with the arguments as a C program gives them.
+    ///
+    /// # Safety
+    /// As for [`Engine::semtimedop`].
+    pub unsafe fn semop(&self, id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
+        let ours = |thread: &&Thread| self.inner.is_some_and(|inner| thread.is_of(inner));
+        if nsops == 1
+            && Thread::plain().filter(ours).is_some()
+            // SAFETY: the caller's promise.
+            && let Some(answer) = unsafe { Engine::try_semop(id, ops) }
+        {
+            return answer;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.semtimedop(id, ops, nsops, 0) }
     }
 
     /// semtimedop(2), with the arguments as a C program gives them; `timeout` 0 waits for ever, as semop(2) does.
@@ -78,7 +97,7 @@ impl Engine {
             Some(inner) => {
                 let thread = Thread::plain().filter(|thread| thread.is_of(inner));
                 let answer = match (thread, ops) {
-                    (Some(thread), [op]) => fast(thread, id, *op, time::seconds()),
+                    (Some(thread), [op]) => quick(thread, id, *op, time::seconds()),
                     _ => None,
                 };
                 answer.unwrap_or_else(|| slow(inner, id, Vector::Own(ops), 0))
@@ -150,25 +169,33 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
         && timeout.is_none()
         && inner.kind == Kind::Rcu
         && let Ok(op) = vector.first()
-        && let Some(answer) = patient(inner, thread, id, op)
+        && let Some(answer) = patient(inner, thread, id, Op::new(op))
     {
         return answer;
     }
     wait::interrupt(thread);
-    let person = thread.person();
-    vector.read(person)?;
-    if id < 0 {
-        return Err(Errno::EINVAL);
-    }
-    let deadline = timeout.map(check_timeout).transpose()?;
-    // Relaxed: read by wakers under the lock of the set that this thread enqueues itself in.
-    person.waiter.pid.store(thread.pid(), Relaxed);
+    let mut deadline = None;
+    loop {
+        thread.calls.set(thread.calls.get() + 1);
+        let call = thread.calls.get();
+        let person = thread.person();
+        vector.read(person)?;
+        if id < 0 {
+            return Err(Errno::EINVAL);
+        }
+        if let (None, Some(timeout)) = (deadline, timeout) {
+            deadline = Some(check_timeout(timeout)?);
+        }
+        // Relaxed: read by wakers under the lock of the set that this thread enqueues itself in.
+        person.waiter.pid.store(thread.pid(), Relaxed);
 
-    match perform(inner, thread, id, deadline)? {
-        Step::Done => Ok(()),
-        Step::Queued(wait) => {
-            count(thread, Event::Blocked, 1);
-            wait::wait(inner, thread, wait, deadline)
+        match perform(inner, thread, id, call, deadline)? {
+            Step::Done => return Ok(()),
+            Step::Queued(wait) => {
+                count(thread, Event::Blocked, 1);
+                return wait::wait(inner, thread, wait, deadline);
+            }
+            Step::Overwritten => {}
         }
     }
 }
@@ -177,19 +204,32 @@ enum Step {
     Done,
     /// The number of the wait.
     Queued(u64),
+    /// A signal handler has called the engine meanwhile, and its operations stand where this call's stood.
+    Overwritten,
 }
 
 fn perform(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
+    call: u64,
     deadline: Option<u64>,
 ) -> Result<Step, Errno> {
     let person = thread.person();
-    let mut guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person))?;
+    let guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person));
+    // From here to the end of the section no handler runs.
+    if thread.calls.get() != call {
+        return Ok(Step::Overwritten);
+    }
+    let mut guard = guard?;
     let section = guard.section();
     person.ops().for_each(|op| section.touch(op.sem()));
-    match section.evaluate(person.ops()) {
+    let single = person.ops().next().filter(|_| person.ops().len() == 1);
+    let performed = match single {
+        Some(op) => section.perform_one(op, thread.pid()),
+        None => section.evaluate(person.ops()),
+    };
+    match performed {
         Performed::Fails(errno) => Err(errno),
         Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) => {
@@ -198,7 +238,9 @@ fn perform(
             Ok(Step::Queued(wait))
         }
         Performed::Done => {
-            section.commit(person.ops(), thread.pid());
+            if single.is_none() {
+                section.commit(person.ops(), thread.pid());
+            }
             section.space.set.operated_at(time::seconds());
             guard.serve();
             Ok(Step::Done)

@@ -6,7 +6,7 @@ use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Ends of a list of participants, as indices plus one; 0 is none. Protected by the set's lock.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct List {
     pub(super) head: AtomicU32,
     pub(super) tail: AtomicU32,
@@ -14,7 +14,7 @@ pub struct List {
 
 /// Header of a set; its semaphores follow it in memory.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Set {
     /// Key, id, owner, mode; and whether the set is removed.
     pub perm: Perm,
@@ -29,7 +29,7 @@ pub struct Set {
 
 /// What changes while waiters come and go, on lines of its own, away from what every operation reads.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Contended {
     /// Protects everything below, the lists of the semaphores, and every word whose `SLOW` bit is set.
     pub lock: Lock,
@@ -92,7 +92,7 @@ impl Set {
 
 /// One semaphore: a cache line, so that neighbours do not disturb each other.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Sem {
     /// See [`super::word`].
     pub word: AtomicU64,

@@ -13,6 +13,12 @@ impl Op {
         Op(op.sem_num as u64 | (op.sem_op as u16 as u64) << 16 | (op.sem_flg as u16 as u64) << 32)
     }
 
+    /// The operation as it was.
+    #[inline(always)]
+    pub fn unpack(self) -> Sembuf {
+        Sembuf { sem_num: self.0 as u16, sem_op: (self.0 >> 16) as i16, sem_flg: (self.0 >> 32) as i16 }
+    }
+
     /// Index of the semaphore.
     #[inline(always)]
     pub fn sem(self) -> usize {
@@ -46,6 +52,7 @@ mod tests {
     fn packing_keeps_all_three() {
         let op = Sembuf { sem_num: 31_999, sem_op: -7, sem_flg: (flag::IPC_NOWAIT | flag::SEM_UNDO) as i16 };
         let packed = Op::new(op);
+        assert_eq!(packed.unpack(), op);
         assert_eq!((packed.sem(), packed.delta(), packed.nowait(), packed.undo()), (31_999, -7, true, true));
     }
 }

@@ -1,0 +1,161 @@
+//! In the place of the arena, for models: typed things at offsets of a model's choice, because loom's atomics have
+//! neither the size nor the bytes of the machine's. Looking at a thing and freeing it are accesses to a cell of loom's,
+//! which sees when nothing orders them.
+
+use crate::ipc::{Keys, Perm, Root, Table};
+use crate::participant::Participant;
+use core::any::Any;
+use loom::cell::UnsafeCell;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use unspin_sync::atomic::{AtomicU64, Ordering};
+use unspin_sys::Errno;
+
+/// What may lie in an arena.
+///
+/// # Safety
+/// None here; as in the real one, so that the protocols need not know.
+pub(crate) unsafe trait Shared: Any + Default + Send + Sync {}
+
+// SAFETY: see `Shared`.
+unsafe impl Shared for AtomicU64 {}
+// SAFETY: see `Shared`.
+unsafe impl Shared for Perm {}
+
+/// On cache lines of its own, in the real one.
+#[derive(Debug, Default)]
+pub(crate) struct Apart<T>(pub T);
+
+/// What the registry finds in the first page.
+#[derive(Debug, Default)]
+pub(crate) struct Header {
+    /// As in the real one.
+    pub changes: Apart<AtomicU64>,
+    /// As in the real one.
+    pub semaphores: Apart<Root>,
+}
+
+/// A block of the heap.
+struct Block {
+    at: u64,
+    bytes: u64,
+    things: BTreeMap<u64, Box<dyn Any + Send + Sync>>,
+    /// Looked at by readers, written by whoever frees the block.
+    life: UnsafeCell<u64>,
+}
+
+/// An arena with blocks of known contents, some of which are still to be allocated.
+pub(crate) struct Arena {
+    header: Header,
+    blocks: Vec<Block>,
+    allocated: Mutex<Vec<u64>>,
+    people: [Participant; 1],
+    steps: AtomicU64,
+}
+
+// SAFETY: the only members that are not Sync are the cells, whose accesses are what loom checks.
+unsafe impl Sync for Arena {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for Arena {}
+
+/// Offsets between blocks.
+const STRIDE: u64 = 1 << 16;
+
+impl Arena {
+    /// An arena without blocks.
+    pub fn new() -> Arena {
+        Arena {
+            header: Header::default(),
+            blocks: Vec::new(),
+            allocated: Mutex::default(),
+            people: Default::default(),
+            steps: AtomicU64::default(),
+        }
+    }
+
+    /// Adds room for a table.
+    pub fn with_table(self, capacity: u32) -> Arena {
+        self.with_block(Table::bytes(capacity), Box::new(Table::default()), size_of::<Table>(), capacity)
+    }
+
+    /// Adds room for a map of keys.
+    pub fn with_keys(self, capacity: u32) -> Arena {
+        self.with_block(Keys::bytes(capacity), Box::new(Keys::default()), size_of::<Keys>(), capacity)
+    }
+
+    /// Adds an object; it counts as allocated.
+    pub fn with_object(self) -> (Arena, u64) {
+        let arena = self.with_block(0, Box::new(Perm::default()), 0, 0);
+        let at = arena.blocks.last().map_or(0, |block| block.at);
+        (arena, at)
+    }
+
+    fn with_block(
+        mut self,
+        bytes: u64,
+        head: Box<dyn Any + Send + Sync>,
+        size: usize,
+        entries: u32,
+    ) -> Arena {
+        let at = (self.blocks.len() as u64 + 1) * STRIDE;
+        let mut things = BTreeMap::from([(at, head)]);
+        for i in 0..entries as u64 {
+            things.insert(at + size as u64 + i * 8, Box::new(AtomicU64::default()));
+        }
+        self.blocks.push(Block { at, bytes, things, life: UnsafeCell::new(1) });
+        self
+    }
+
+    /// What lies at `offset`.
+    pub fn get<T: Shared>(&self, offset: u64) -> Option<&T> {
+        let block = self.block(offset)?;
+        // Relaxed: a point where threads may change places; see `step` of the models of a set.
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: loom checks that nobody frees the block meanwhile.
+        block.life.with(|life| assert_eq!(unsafe { *life }, 1, "read after free"));
+        block.things.get(&offset)?.downcast_ref()
+    }
+
+    fn block(&self, offset: u64) -> Option<&Block> {
+        self.blocks.get((offset / STRIDE).checked_sub(1)? as usize)
+    }
+
+    /// The first page.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// As in the real one; there is one.
+    pub fn people(&self, _: usize) -> &[Participant] {
+        &self.people
+    }
+
+    /// As in the real one.
+    pub fn reserve_participant(&self, _: usize) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// As in the real one.
+    pub fn note_change(&self) {
+        // Release: as in the real one.
+        self.header.changes.0.fetch_add(1, Ordering::Release);
+    }
+
+    /// A block of so many bytes that nobody has yet.
+    pub fn allocate(&self, bytes: u64) -> Option<u64> {
+        let mut allocated = self.allocated.lock().unwrap();
+        let block = self.blocks.iter().find(|b| b.bytes == bytes && !allocated.contains(&b.at))?;
+        allocated.push(block.at);
+        Some(block.at)
+    }
+
+    /// Makes a block one that nobody may look at any more.
+    pub fn free(&self, offset: u64) {
+        if let Some(block) = self.block(offset) {
+            // Relaxed: as in `get`.
+            self.steps.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: loom checks that nobody looks at the block meanwhile.
+            block.life.with_mut(|life| unsafe { *life = 0 });
+        }
+    }
+}

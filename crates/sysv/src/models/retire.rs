@@ -1,0 +1,19 @@
+//! In the place of deferred frees, for models: freed at once if the grace period is over at once, never otherwise. loom
+//! tries both.
+
+use crate::arena::Arena;
+use crate::participant::Participant;
+use unspin_rcu::Rcu;
+
+pub(crate) fn retire(arena: &Arena, rcu: &Rcu<'_>, _: &Participant, payload: u64, _: u64) {
+    let cookie = rcu.start_poll();
+    if rcu.poll(cookie) {
+        arena.free(payload);
+    }
+}
+
+pub(crate) fn repair(_: &Arena, _: &Participant) {}
+
+pub(crate) fn is_retired(_: &Arena, _: u64) -> bool {
+    false
+}

@@ -1,0 +1,304 @@
+//! Models: every interleaving and every reordering of the protocols on one set, explored by loom. Run by
+//! `RUSTFLAGS="--cfg loom" cargo test -p unspin-sysv --release --lib models`.
+//!
+//! What takes arguments, finds sets and asks who lives is played by [`World`]; all that touches shared words is the code
+//! that ships. Sleepers sleep on loom's condition variable ([`crate::futex`]), so one that is never woken is a deadlock
+//! that loom sees. Each property has a planted bug beside it that must be found: a copy that is wrong in one point.
+
+mod death;
+mod handoff;
+mod lock;
+mod removal;
+mod word;
+
+use super::fast::{self, Fast};
+use super::{Op, Performed, Section, Sem, Set, Space, Wakes, word::Word};
+use crate::futex;
+use crate::lock::{Discipline, Owner, Taken};
+use crate::participant::{Participant, status};
+use loom::cell::UnsafeCell;
+use std::sync::Arc;
+use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sys::Errno;
+use unspin_sys::ipc::{Sembuf, flag};
+
+/// Where the set would lie in the arena.
+const OFFSET: u64 = 4096;
+
+/// A set, its participants, who of them is dead, and something that the semaphores protect.
+struct World {
+    set: Set,
+    sems: Vec<Sem>,
+    people: Vec<Participant>,
+    dead: AtomicU32,
+    thing: UnsafeCell<u32>,
+    steps: AtomicU32,
+}
+
+// SAFETY: `thing` is the only member that is not Sync; whether two threads access it at once is what the models are
+// about, and loom checks every access.
+unsafe impl Sync for World {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for World {}
+
+impl World {
+    fn new(sems: usize, people: usize) -> World {
+        let set = Set::default();
+        set.init(sems as u32, 0);
+        World {
+            set,
+            sems: (0..sems).map(|_| Sem::default()).collect(),
+            people: (0..people).map(|_| Participant::default()).collect(),
+            dead: AtomicU32::new(0),
+            thing: UnsafeCell::new(0),
+            steps: AtomicU32::new(0),
+        }
+    }
+
+    fn space(&self) -> Space<'_> {
+        Space { set: &self.set, sems: &self.sems, people: &self.people, offset: OFFSET }
+    }
+
+    fn word(&self, sem: usize) -> Word {
+        self.step();
+        self.space().word(sem)
+    }
+
+    /// Where threads may change places. loom looks for orders to try among accesses to one object, and of an object it
+    /// knows the last access only: a thread's load hides another's load from that thread's own exchange after it. So
+    /// every thing that a thread does in a model begins with an exchange that all threads have in common.
+    fn step(&self) {
+        // Relaxed: orders nothing, so that it does not hide what the protocols should order.
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn write(&self) {
+        self.step();
+        // SAFETY: loom checks that nobody else accesses it meanwhile.
+        self.thing.with_mut(|thing| unsafe { *thing += 1 });
+    }
+
+    fn read(&self) -> u32 {
+        self.step();
+        // SAFETY: loom checks that nobody writes meanwhile.
+        self.thing.with(|thing| unsafe { *thing })
+    }
+
+    fn owner(me: u32) -> Owner {
+        Owner::new(me, 1)
+    }
+
+    /// From now on participant `who` counts as dead.
+    fn kill(&self, who: u32) {
+        // Release: the kernel's own ordering: whoever finds a thread dead finds its stores made.
+        self.dead.fetch_or(1 << who, Ordering::Release);
+    }
+
+    fn is_dead(&self, who: u32) -> bool {
+        // Acquire: partner is `kill`.
+        self.dead.load(Ordering::Acquire) >> who & 1 == 1
+    }
+
+    /// Takes the lock as `Inner::acquire` does.
+    fn acquire(&self, me: u32) {
+        self.step();
+        let (lock, me) = (self.set.lock(), World::owner(me));
+        if !lock.try_acquire(me) {
+            lock.acquire_slow(me, Discipline::Park, &|_| unreachable!("no patrol in a model"));
+        }
+    }
+
+    /// Takes the lock from whoever has it, as soon as he releases it or is found dead; repairs as `Inner::repair` does.
+    fn acquire_or_inherit(&self, me: u32) -> Taken {
+        let (lock, owner) = (self.set.lock(), World::owner(me));
+        loop {
+            if lock.owner().is_none() && lock.try_acquire(owner) {
+                return Taken::Clean;
+            }
+            if lock.inherit(owner, &|owner| self.is_dead(owner.index())) {
+                let mut section = Section::new(self.space(), me);
+                section.repair();
+                section.thaw();
+                section.wakes.iter().for_each(|wake| self.wake(wake.index, wake.ticket));
+                return Taken::Inherited;
+            }
+            loom::thread::yield_now();
+        }
+    }
+
+    /// A section of `me`, who holds the lock; ends as `Guard` does.
+    fn section<R>(&self, me: u32, f: impl FnOnce(&mut Section<'_>) -> R) -> (R, Wakes) {
+        let mut section = Section::new(self.space(), me);
+        self.step();
+        let result = f(&mut section);
+        self.step();
+        section.thaw();
+        self.set.lock().release();
+        section.wakes.iter().for_each(|wake| self.wake(wake.index, wake.ticket));
+        (result, section.wakes)
+    }
+
+    /// As `wake::wake`.
+    fn wake(&self, index: u32, ticket: u64) {
+        let waiter = &self.people[index as usize].waiter;
+        self.step();
+        waiter.wake();
+        // Relaxed: as in `wake::wake`.
+        if waiter.ticket.load(Ordering::Relaxed) == ticket && !self.is_dead(index) {
+            waiter.confirm();
+        }
+    }
+
+    /// Writes a vector where wakers find it, as `Vector::read` does.
+    fn announce(&self, me: u32, ops: &[Op]) {
+        let person = &self.people[me as usize];
+        // Relaxed: published by the Release in `Section::enqueue`.
+        person.ops.iter().zip(ops).for_each(|(to, op)| to.store(op.0, Ordering::Relaxed));
+        person.waiter.nsops.store(ops.len() as u32, Ordering::Relaxed);
+        person.waiter.pid.store(pid(me), Ordering::Relaxed);
+    }
+
+    /// The slow path, as `semop::perform`; `None` if the operation waits.
+    fn perform(&self, me: u32, ops: &[Op]) -> Option<Result<(), Errno>> {
+        self.announce(me, ops);
+        self.acquire(me);
+        self.section(me, |section| self.perform_within(section, me)).0
+    }
+
+    fn perform_within(&self, section: &mut Section<'_>, me: u32) -> Option<Result<(), Errno>> {
+        if section.space.is_deleted() {
+            return Some(Err(Errno::EIDRM));
+        }
+        let ops = self.people[me as usize].ops();
+        ops.clone().for_each(|op| section.touch(op.sem()));
+        match section.evaluate(ops.clone()) {
+            Performed::Fails(errno) => Some(Err(errno)),
+            Performed::Blocks(_) => {
+                section.enqueue();
+                None
+            }
+            Performed::Done => {
+                section.commit(ops, pid(me));
+                section.serve();
+                Some(Ok(()))
+            }
+        }
+    }
+
+    /// One operation, from the fast path to the end of its wait.
+    fn semop(&self, me: u32, op: Op) -> Result<(), Errno> {
+        self.step();
+        match fast::perform(&self.sems[op.sem()], op, pid(me)) {
+            Ok(()) => Ok(()),
+            Err(Fast::Fails(errno)) => Err(errno),
+            Err(_) => self.perform(me, &[op]).unwrap_or_else(|| self.wait(me)),
+        }
+    }
+
+    /// As `wait::wait`.
+    fn wait(&self, me: u32) -> Result<(), Errno> {
+        let waiter = &self.people[me as usize].waiter;
+        loop {
+            if let Some(result) = self.ended(me) {
+                return result;
+            }
+            self.step();
+            waiter.fall_asleep();
+            self.step();
+            futex::wait(&waiter.status, status::SLEEPING, None);
+        }
+    }
+
+    /// As `wait::ended`.
+    fn ended(&self, me: u32) -> Option<Result<(), Errno>> {
+        let waiter = &self.people[me as usize].waiter;
+        self.step();
+        let now = waiter.look();
+        if status::is_waiting(now) {
+            return None;
+        }
+        self.step();
+        waiter.acknowledge();
+        Some(match now & 0xFF {
+            status::FAILED => Err(Errno((now >> 8) as i32)),
+            _ => Ok(()),
+        })
+    }
+
+    /// Takes `me` out of the queue, as a timeout does; how its wait ended.
+    fn give_up(&self, me: u32) -> Result<(), Errno> {
+        self.acquire(me);
+        self.section(me, |section| {
+            section.withdraw(Errno::EAGAIN);
+            section.serve();
+        });
+        self.ended(me).expect("a wait that was withdrawn is over")
+    }
+
+    /// Nobody waits, and everything is as it was before anybody did.
+    fn assert_at_rest(&self) {
+        // Relaxed: all threads have been joined.
+        assert_eq!(self.set.contended.waiters.load(Ordering::Relaxed), 0);
+        for (index, sem) in self.sems.iter().enumerate() {
+            assert_eq!(sem.named.load(Ordering::Relaxed), 0);
+            assert!(!self.word(index).is_slow(), "the fast path is closed for good");
+        }
+        for person in &self.people {
+            assert_eq!(last(&person.waiter.status), status::IDLE);
+        }
+    }
+}
+
+/// What was stored last, once all threads have been joined. A load of loom's may see a store that was replaced by one
+/// which was made without knowledge of it (an exchange that was answered by another thread's plain store): it does not
+/// know that nothing comes between what an exchange reads and what it writes.
+fn last(word: &AtomicU32) -> u32 {
+    // SAFETY: nobody else accesses it any more.
+    unsafe { word.unsync_load() }
+}
+
+fn pid(me: u32) -> u32 {
+    100 + me
+}
+
+fn op(sem: u16, sem_op: i16) -> Op {
+    Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: 0 })
+}
+
+fn nowait(sem: u16, sem_op: i16) -> Op {
+    Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: flag::IPC_NOWAIT as i16 })
+}
+
+/// Runs the threads of a model on a world, each with its participant index, and then looks at what they left. At most
+/// `preemptions` switches that no thread asked for.
+fn explore(
+    preemptions: usize,
+    world: impl Fn() -> World + Send + Sync + 'static,
+    threads: &'static [fn(&World, u32)],
+    after: fn(&World),
+) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    let executions = std::sync::Arc::new(core::sync::atomic::AtomicU64::new(0));
+    let count = executions.clone();
+    builder.check(move || {
+        // Relaxed: a count.
+        count.fetch_add(1, Ordering::Relaxed);
+        let world = Arc::new(world());
+        let others: Vec<_> = threads[1..]
+            .iter()
+            .zip(1u32..)
+            .map(|(&body, me)| {
+                let world = world.clone();
+                loom::thread::spawn(move || body(&world, me))
+            })
+            .collect();
+        threads[0](&world, 0);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        after(&world);
+    });
+    // Relaxed: a count.
+    let executions = executions.load(Ordering::Relaxed);
+    assert!(executions > 5, "loom saw {executions} executions: the threads do not meet");
+    println!("{executions} executions");
+}

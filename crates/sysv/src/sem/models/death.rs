@@ -1,0 +1,176 @@
+//! Death of a lock's holder between the stores of a change of two words. It is played by a thread that stops there,
+//! keeping the lock, and is found dead.
+
+use super::*;
+use crate::sem::redo::{self, state};
+
+/// The values that the change writes.
+const CHANGE: [(usize, i32); 2] = [(0, 1), (1, 1)];
+
+/// How far the dead one got.
+#[derive(Clone, Copy)]
+enum Until {
+    /// Both words slow, nothing written down.
+    Touched,
+    /// The change is written down, and with it, if it is his own, decided.
+    Prepared,
+    /// A grant is decided: the waiter's status says so.
+    Granted,
+    /// One of the two words is written.
+    Half,
+    /// Both words are written, the record stands.
+    Applied,
+}
+
+/// Participant 1 changes both values until it dies.
+fn change(world: &World, me: u32, until: Until) {
+    world.acquire(me);
+    let section = Section::new(world.space(), me);
+    section.touch_all();
+    let maker = &world.people[me as usize];
+    if !matches!(until, Until::Touched) {
+        redo::prepare(&world.space(), maker, (state::COMMITTED, me), pid(me), CHANGE.into_iter());
+    }
+    write_until(world, me, until);
+    world.kill(me);
+}
+
+fn write_until(world: &World, me: u32, until: Until) {
+    let words = match until {
+        Until::Half => 1,
+        Until::Applied => 2,
+        _ => 0,
+    };
+    for &(sem, value) in &CHANGE[..words] {
+        world.space().put(sem, value, pid(me));
+    }
+}
+
+/// Whoever inherits finds all or nothing, and so does everybody who needs no lock.
+fn heir(world: &World, me: u32) {
+    if world.acquire_or_inherit(me) == Taken::Clean {
+        // Came before the change.
+        world.set.lock().release();
+        return;
+    }
+    let (first, second) = (world.word(0), world.word(1));
+    assert_eq!((first.value(), first.pid()), (second.value(), second.pid()), "half");
+    // Relaxed: records are looked at under the lock.
+    assert!(world.people.iter().all(|person| person.redo.state.load(Ordering::Relaxed) == state::IDLE));
+    world.section(me, |_| {});
+}
+
+fn look(world: &World, _: u32) {
+    let first = world.word(0);
+    let second = world.word(1);
+    if !first.is_slow() && first.value() == 1 {
+        assert_eq!(second.value(), 1, "half");
+    }
+}
+
+macro_rules! dies {
+    ($($name:ident: $until:expr => $value:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            fn die(world: &World, me: u32) {
+                change(world, me, $until);
+            }
+            explore(2, || World::new(2, 3), &[look, die, heir], |world| {
+                if world.acquire_or_inherit(0) == Taken::Inherited {
+                    // The heir was too early.
+                }
+                world.section(0, |_| {});
+                assert_eq!((world.word(0).value(), world.word(1).value()), ($value, $value));
+                world.assert_at_rest();
+            });
+        }
+    )*};
+}
+
+dies! {
+    dead_before_it_was_written_down: Until::Touched => 0;
+    dead_once_it_was_decided: Until::Prepared => 1;
+    dead_half_way: Until::Half => 1;
+    dead_with_the_record_standing: Until::Applied => 1;
+}
+
+#[test]
+#[should_panic(expected = "half")]
+fn planted_a_change_that_is_not_written_down() {
+    fn die(world: &World, me: u32) {
+        world.acquire(me);
+        Section::new(world.space(), me).touch_all();
+        write_until(world, me, Until::Half);
+        world.kill(me);
+    }
+    explore(2, || World::new(2, 3), &[look, die, heir], |_| {});
+}
+
+/// The dead one was granting the waiter both of its operations (+1, +1 for one that waited for something else).
+fn grant(world: &World, me: u32, until: Until) {
+    world.acquire(me);
+    let section = Section::new(world.space(), me);
+    section.touch_all();
+    let maker = &world.people[me as usize];
+    redo::prepare(&world.space(), maker, (state::GRANT, 0), pid(0), CHANGE.into_iter());
+    if !matches!(until, Until::Prepared) {
+        world.people[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
+    }
+    write_until(world, 0, until);
+    world.kill(me);
+}
+
+/// Waits for both to be one, so nothing but the dead one's grant lets it proceed. Spins: nobody wakes it.
+fn two_queued() -> World {
+    let world = World::new(2, 3);
+    assert_eq!(world.perform(0, &[op(0, -2), op(1, -2)]), None);
+    world
+}
+
+fn poll(world: &World, me: u32) {
+    if let Some(result) = world.ended(me) {
+        result.unwrap();
+        // Seen by the waiter: so it has happened, for everybody.
+        world.acquire_or_inherit(me);
+        assert_eq!((world.word(0).value(), world.word(1).value()), (1, 1), "granted and not performed");
+        world.section(me, |_| {});
+    }
+}
+
+macro_rules! dies_granting {
+    ($($name:ident: $until:expr => $value:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            fn die(world: &World, me: u32) {
+                grant(world, me, $until);
+            }
+            explore(2, two_queued, &[poll, die, heir], |world| {
+                world.acquire_or_inherit(0);
+                world.section(0, |_| {});
+                assert_eq!((world.word(0).value(), world.word(1).value()), ($value, $value));
+                // Relaxed: all threads have been joined.
+                let waits = status::is_waiting(world.people[0].waiter.status.load(Ordering::Relaxed));
+                assert_eq!(waits, $value == 0);
+                assert_eq!(world.set.contended.waiters.load(Ordering::Relaxed), u32::from(waits));
+            });
+        }
+    )*};
+}
+
+dies_granting! {
+    a_grant_that_was_not_decided_has_not_happened: Until::Prepared => 0;
+    a_grant_that_was_decided_has_happened: Until::Granted => 1;
+    half_a_grant_is_finished: Until::Half => 1;
+}
+
+#[test]
+#[should_panic(expected = "granted and not performed")]
+fn planted_a_grant_decided_before_it_is_written_down() {
+    fn die(world: &World, me: u32) {
+        world.acquire(me);
+        Section::new(world.space(), me).touch_all();
+        world.people[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
+        world.kill(me);
+    }
+    explore(2, two_queued, &[poll, die, heir], |_| {});
+}

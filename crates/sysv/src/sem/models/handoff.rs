@@ -1,0 +1,223 @@
+//! Waiting, being served, and giving up.
+
+use super::*;
+
+fn post(world: &World, me: u32) {
+    world.write();
+    world.semop(me, op(0, 1)).unwrap();
+}
+
+fn take(world: &World, me: u32) {
+    assert_eq!(world.semop(me, op(0, -1)), Ok(()));
+    assert_eq!(world.read(), 1, "the poster's data");
+}
+
+/// The poster may come before, while, and after the waiter looks, queues and falls asleep: it is never missed, and what
+/// he wrote is seen.
+#[test]
+fn a_post_is_never_lost_on_a_waiter() {
+    explore(
+        3,
+        || World::new(1, 2),
+        &[take, post],
+        |world| {
+            assert_eq!(
+                (world.word(0).value(), world.word(0).pid()),
+                (0, 100),
+                "the waiter's operation was last"
+            );
+            world.assert_at_rest();
+        },
+    );
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_waiter_that_looks_before_it_makes_the_word_slow() {
+    fn take(world: &World, me: u32) {
+        world.announce(me, &[op(0, -1)]);
+        world.acquire(me);
+        let (queued, _) = world.section(me, |section| {
+            let ops = world.people[me as usize].ops();
+            let answer = section.evaluate(ops.clone());
+            section.touch(0);
+            match answer {
+                Performed::Blocks(_) => section.enqueue(),
+                _ => section.commit(ops, pid(me)),
+            }
+            matches!(answer, Performed::Blocks(_))
+        });
+        if queued {
+            world.wait(me).unwrap();
+        }
+    }
+    explore(3, || World::new(1, 2), &[take, post], |_| {});
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_poster_that_wakes_nobody() {
+    fn post(world: &World, me: u32) {
+        world.announce(me, &[op(0, 1)]);
+        world.acquire(me);
+        let mut section = Section::new(world.space(), me);
+        world.perform_within(&mut section, me);
+        section.thaw();
+        world.set.lock().release();
+    }
+    fn take(world: &World, me: u32) {
+        world.semop(me, op(0, -1)).unwrap();
+    }
+    explore(3, || World::new(1, 2), &[take, post], |_| {});
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn planted_a_grant_that_does_not_release() {
+    fn grant(world: &World, _: u32) {
+        world.write();
+        // Relaxed: wrong on purpose.
+        world.people[0].waiter.status.store(status::GRANTED, Ordering::Relaxed);
+    }
+    fn take(world: &World, me: u32) {
+        while world.ended(me).is_none() {
+            loom::thread::yield_now();
+        }
+        world.read();
+    }
+    let queued = || {
+        let world = World::new(1, 2);
+        assert_eq!(world.perform(0, &[op(0, -1)]), None);
+        world
+    };
+    explore(3, queued, &[take, grant], |_| {});
+}
+
+/// Two waiters, two posts: both are served, whoever sleeps and whoever does not.
+#[test]
+fn two_posts_serve_two_waiters() {
+    fn post_two(world: &World, me: u32) {
+        world.semop(me, op(0, 1)).unwrap();
+        world.semop(me, op(0, 1)).unwrap();
+    }
+    fn take(world: &World, me: u32) {
+        assert_eq!(world.semop(me, op(0, -1)), Ok(()));
+    }
+    explore(
+        2,
+        || World::new(1, 3),
+        &[post_two, take, take],
+        |world| {
+            assert_eq!(world.word(0).value(), 0);
+            world.assert_at_rest();
+        },
+    );
+}
+
+/// A waiter that only spins needs no wake-up, and gets none.
+#[test]
+fn who_spins_is_not_woken() {
+    fn spin(world: &World, me: u32) {
+        while world.ended(me).is_none() {
+            loom::thread::yield_now();
+        }
+    }
+    fn post(world: &World, me: u32) {
+        world.announce(me, &[op(0, 1)]);
+        world.acquire(me);
+        let (_, wakes) = world.section(me, |section| world.perform_within(section, me));
+        assert!(wakes.is_empty());
+    }
+    explore(3, queued, &[spin, post], World::assert_at_rest);
+}
+
+fn queued() -> World {
+    let world = World::new(1, 2);
+    assert_eq!(world.perform(0, &[op(0, -1)]), None);
+    world
+}
+
+/// Who was not seen running lately is looked at after the lock is released: his acknowledgement is not undone by that.
+#[test]
+fn a_confirmation_does_not_undo_an_acknowledgement() {
+    let stale = || {
+        let world = queued();
+        // Relaxed: before any thread is.
+        world.people[0].waiter.beat.store(1, Ordering::Relaxed);
+        world
+    };
+    fn take(world: &World, me: u32) {
+        world.wait(me).unwrap();
+    }
+    fn post(world: &World, me: u32) {
+        world.semop(me, op(0, 1)).unwrap();
+    }
+    explore(3, stale, &[take, post], World::assert_at_rest);
+}
+
+#[test]
+#[should_panic(expected = "left: 4")]
+fn planted_a_confirmation_by_a_plain_store() {
+    fn take(world: &World, me: u32) {
+        while world.ended(me).is_none() {
+            loom::thread::yield_now();
+        }
+    }
+    fn post(world: &World, _: u32) {
+        let waiter = &world.people[0].waiter;
+        waiter.status.swap(status::GRANTED, Ordering::AcqRel);
+        world.step();
+        // Acquire: as in wake_all.
+        if waiter.status.load(Ordering::Acquire) == status::GRANTED {
+            // Relaxed: wrong on purpose: a store where a compare-and-swap belongs.
+            world.step();
+            waiter.status.store(status::CONFIRMED, Ordering::Relaxed);
+        }
+    }
+    explore(3, queued, &[take, post], |world| {
+        assert_eq!(last(&world.people[0].waiter.status), status::IDLE);
+    });
+}
+
+/// A timeout against a post: either the operation was performed, or the token is still there, for the next.
+#[test]
+fn who_gives_up_has_got_it_or_has_left_it() {
+    fn give_up(world: &World, me: u32) {
+        let left = match world.give_up(me) {
+            Ok(()) => 0,
+            Err(errno) => {
+                assert_eq!(errno, Errno::EAGAIN);
+                1
+            }
+        };
+        world.thing.with_mut(|thing| {
+            // SAFETY: loom checks that nobody else accesses it meanwhile.
+            unsafe { *thing = left }
+        });
+    }
+    fn post(world: &World, me: u32) {
+        world.semop(me, op(0, 1)).unwrap();
+    }
+    explore(3, queued, &[give_up, post], |world| {
+        assert_eq!(world.word(0).value(), world.read() as i32);
+        world.assert_at_rest();
+    });
+}
+
+#[test]
+#[should_panic(expected = "performed and failed")]
+fn planted_giving_up_without_asking() {
+    fn give_up(world: &World, me: u32) {
+        world.acquire(me);
+        // Relaxed: wrong on purpose: the wait may have ended otherwise before the lock was got.
+        world.people[me as usize].waiter.status.store(status::failed(Errno::EAGAIN.0), Ordering::Relaxed);
+        world.section(me, |_| {});
+        if world.ended(me) == Some(Err(Errno::EAGAIN)) {
+            assert_ne!(world.word(0).pid(), pid(me), "performed and failed");
+        }
+    }
+    fn post(world: &World, me: u32) {
+        world.semop(me, op(0, 1)).unwrap();
+    }
+    explore(3, queued, &[give_up, post], |_| {});
+}

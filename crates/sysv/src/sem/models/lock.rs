@@ -1,0 +1,147 @@
+//! The lock: one at a time, nobody forgotten, nobody robbed.
+
+use super::*;
+use loom::thread::yield_now;
+
+fn hold(world: &World, me: u32) {
+    world.acquire(me);
+    world.write();
+    world.set.lock().release();
+}
+
+#[test]
+fn one_at_a_time_and_nobody_sleeps_for_ever() {
+    explore(3, || World::new(1, 2), &[hold, hold], |world| assert_eq!(world.read(), 2));
+}
+
+#[test]
+fn three_take_turns() {
+    explore(2, || World::new(1, 3), &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
+}
+
+/// An owner who dies is inherited from by one, and what he wrote is seen.
+#[test]
+fn one_inherits_from_the_dead() {
+    fn die(world: &World, _: u32) {
+        world.write();
+        world.step();
+        world.kill(3);
+    }
+    fn heir(world: &World, me: u32) {
+        if world.acquire_or_inherit(me) == Taken::Inherited {
+            // Relaxed: a count.
+            world.set.contended.overwriter.fetch_add(1, Ordering::Relaxed);
+        }
+        world.write();
+        world.set.lock().release();
+    }
+    let held = || {
+        let world = World::new(1, 4);
+        world.acquire(3);
+        world
+    };
+    explore(2, held, &[die, heir, heir], |world| {
+        assert_eq!(last(&world.set.contended.overwriter), 1);
+        assert_eq!((world.set.lock().owner(), world.read()), (None, 3));
+    });
+}
+
+/// Two that find the owner dead do not both take the lock, and neither takes it from the other.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn planted_an_heir_that_stores_where_it_should_exchange() {
+    fn heir(world: &World, me: u32) {
+        if world.is_dead(3) && world.set.lock().owner() == Some(World::owner(3)) {
+            world.step();
+            // Wrong on purpose: whoever owns it now is robbed.
+            world.set.lock().release();
+            if world.set.lock().try_acquire(World::owner(me)) {
+                world.write();
+                world.step();
+                world.set.lock().release();
+            }
+        }
+    }
+    let held = || {
+        let world = World::new(1, 4);
+        world.acquire(3);
+        world.kill(3);
+        world
+    };
+    explore(3, held, &[heir, heir], |_| {});
+}
+
+/// Who is not seen as registered counts as dead: so whoever reads an owner's name must see his registration.
+#[test]
+fn a_living_owner_is_not_robbed() {
+    fn newcomer(world: &World, me: u32) {
+        // Relaxed: "registered"; the lock's own release must publish it.
+        world.set.contended.overwriter.store(1, Ordering::Relaxed);
+        hold(world, me);
+    }
+    fn contender(world: &World, me: u32) {
+        // Relaxed: see above.
+        let dead = |_| world.set.contended.overwriter.load(Ordering::Relaxed) == 0;
+        world.step();
+        assert!(!world.set.lock().inherit(World::owner(me), &dead), "robbed");
+    }
+    explore(3, || World::new(1, 2), &[contender, newcomer], |_| {});
+}
+
+/// A lock with its mistakes to choose.
+struct Wrong {
+    word: AtomicU32,
+    take: Ordering,
+    release: Ordering,
+}
+
+impl Wrong {
+    fn model(take: Ordering, release: Ordering, threads: [fn(&Wrong, &World, u32); 2]) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
+            let both = Arc::new((Wrong { word: AtomicU32::new(0), take, release }, World::new(1, 2)));
+            let shared = both.clone();
+            let other = loom::thread::spawn(move || threads[1](&shared.0, &shared.1, 2));
+            threads[0](&both.0, &both.1, 1);
+            other.join().unwrap();
+        });
+    }
+
+    fn hold(&self, world: &World, me: u32) {
+        // Relaxed on failure: nothing is used.
+        while self.word.compare_exchange(0, me, self.take, Ordering::Relaxed).is_err() {
+            yield_now();
+        }
+        world.write();
+        world.step();
+        self.word.store(0, self.release);
+    }
+
+    /// Registers, as in `a_living_owner_is_not_robbed`, and takes the lock.
+    fn join_and_hold(&self, world: &World, me: u32) {
+        // Relaxed: as there.
+        world.set.contended.overwriter.store(1, Ordering::Relaxed);
+        self.hold(world, me);
+    }
+
+    fn inherit(&self, world: &World, _: u32) {
+        world.step();
+        if self.word.load(Ordering::Acquire) != 0 {
+            // Relaxed: as there.
+            assert_eq!(world.set.contended.overwriter.load(Ordering::Relaxed), 1, "robbed");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn planted_a_release_that_does_not() {
+    Wrong::model(Ordering::AcqRel, Ordering::Relaxed, [Wrong::hold, Wrong::hold]);
+}
+
+#[test]
+#[should_panic(expected = "robbed")]
+fn planted_a_name_that_is_not_released() {
+    Wrong::model(Ordering::Acquire, Ordering::Release, [Wrong::inherit, Wrong::join_and_hold]);
+}
