@@ -288,7 +288,11 @@ fn a_removal_ends_every_wait_and_settles_what_was_granted() {
     assert_eq!(wakes.len(), 1);
     assert_eq!(world.people[1].waiter.look(), status::GRANTED);
     world.section(POSTER, |section| section.remove());
-    assert_eq!(world.people[1].waiter.look(), status::CONFIRMED, "nothing is taken back from a set that is gone");
+    assert_eq!(
+        world.people[1].waiter.look(),
+        status::CONFIRMED,
+        "nothing is taken back from a set that is gone"
+    );
     assert_eq!(world.ended(2), Some(Err(Errno::EIDRM)));
     assert_eq!(world.slow(), [true], "no operation succeeds any more");
 }
