@@ -8,7 +8,7 @@ use crate::kind::Kind;
 use crate::lock::{Discipline, Lock, Owner, Taken};
 use crate::names::{Call, LockName};
 use crate::participant::{Participant, status};
-use crate::sem::{Section, Sem, Set, find_set, space, units_of};
+use crate::sem::{Section, Set, find_set, space, units_of};
 use crate::thread::{Known, Thread};
 use crate::{retire, sweep, wake};
 use std::path::{Path, PathBuf};
@@ -268,37 +268,25 @@ impl Inner {
         }
     }
 
-    /// The set of `id` and its semaphores, if the thread may do `want` with it, from what the thread remembers: the
-    /// chain of dependent loads through the table would be half the time of an uncontended operation. In a read-side
-    /// section. `None` says only that the long way must be gone.
+    /// The set of `id`, if the thread may do `want` with it, from what the thread remembers: the chain of dependent
+    /// loads through the table would be half the time of an uncontended operation. In a read-side section. `None` says
+    /// only that the long way must be gone.
     #[inline(always)]
-    pub fn recall(
-        &'static self,
-        thread: &'static Thread,
-        id: i32,
-        want: Access,
-    ) -> Option<(&'static Set, &'static [Sem])> {
-        // Acquire: partner of the Release in `Arena::note_change`. A section that reads a number from before a removal
-        // is one that the removal's grace period waits for, just as one that reads the table from before it.
-        let changes = thread.changes().load(Acquire);
-        let known = thread.memory(id);
-        let mut now = known.get();
-        if now.id != id || now.changes != changes || now.epoch != creds::epoch() {
-            now = self.learn(thread, id, changes)?;
-            known.set(now);
-        }
-        if now.may & want.bit() == 0 { None } else { now.set.zip(now.sems) }
+    pub fn recall(&'static self, thread: &'static Thread, id: i32, want: Access) -> Option<&'static Known> {
+        let known = thread.remembered(id).or_else(|| self.learn(thread, id))?;
+        known.may(want).then_some(known)
     }
 
     #[cold]
-    fn learn(&'static self, thread: &Thread, id: i32, changes: u64) -> Option<Known> {
+    fn learn(&'static self, thread: &'static Thread, id: i32) -> Option<&'static Known> {
+        // Acquire: as in `Thread::remembered`. Both numbers before what they are to vouch for.
+        let when = (thread.changes().load(Acquire), creds::epoch());
         let (at, set) = self.find(id).ok()?;
-        let epoch = creds::epoch();
         let creds = thread.creds.read();
         let may = [Access::Read, Access::Alter].into_iter().filter(|&want| set.perm.allows(&creds, want));
-        let may = may.map(Access::bit).sum();
-        let sems = space(self, at, set).sems;
-        Some(Known { id, may, changes, epoch, set: Some(set), sems: Some(sems) })
+        let known = thread.memory(id);
+        known.learn(id, when, may.map(Access::bit).sum(), set, space(self, at, set).sems);
+        Some(known)
     }
 
     /// The set of `id`, in a read-side section or under the lock of all sets.

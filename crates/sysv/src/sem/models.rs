@@ -188,7 +188,7 @@ impl World {
     /// One operation, from the fast path to the end of its wait.
     fn semop(&self, me: u32, op: Op) -> Result<(), Errno> {
         self.step();
-        match fast::perform(&self.sems[op.sem()], op, pid(me), || ()) {
+        match fast::perform(&self.sems[op.sem()], op, pid(me)) {
             Ok(()) => Ok(()),
             Err(Fast::Fails(errno)) => Err(errno),
             Err(_) => self.perform(me, &[op]).unwrap_or_else(|| self.wait(me)),

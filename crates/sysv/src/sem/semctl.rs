@@ -70,8 +70,8 @@ fn quick(
         _ => return None,
     };
     let _read = thread.read();
-    let (set, sems) = inner.recall(thread, id, want)?;
-    let sem = sems.get(usize::try_from(semnum).ok()?)?;
+    let known = inner.recall(thread, id, want)?;
+    let sem = known.sems().get(usize::try_from(semnum).ok()?)?;
     // Acquire: partner of the Releases that write values.
     let mut seen = Word(sem.word.load(Acquire));
     loop {
@@ -88,7 +88,7 @@ fn quick(
             Err(now) => seen = Word(now),
         }
     }
-    set.changed_at(time::seconds());
+    known.set().changed_at(time::seconds());
     Some(0)
 }
 
