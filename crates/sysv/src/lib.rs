@@ -92,6 +92,7 @@ mod wake;
 
 #[cfg(not(loom))]
 pub use arena::{ArenaError, Options};
+#[cfg(not(loom))]
 pub use engine::Engine;
 pub use kind::{Kind, UnknownKind};
 #[cfg(not(loom))]

@@ -220,3 +220,42 @@ impl Lock {
         futex::wake(&self.word, 1);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// While somebody makes up his mind to take a dead owner's lock, it is released for the dead one, and a later
+    /// participant of the same index takes it.
+    #[test]
+    fn a_late_heir_does_not_rob_a_namesake() {
+        let lock = Lock::default();
+        let (dead, namesake, sweeper, late) =
+            (Owner::new(0, 1), Owner::new(0, 2), Owner::new(1, 1), Owner::new(2, 1));
+        assert!(lock.try_acquire(dead));
+        let verdict = |owner| {
+            assert!(lock.inherit(sweeper, &|owner| owner == dead));
+            lock.release();
+            assert!(lock.try_acquire(namesake));
+            owner == dead
+        };
+        assert!(!lock.inherit(late, &verdict));
+        assert_eq!(lock.owner(), Some(namesake));
+    }
+
+    #[test]
+    fn owners_are_told_apart_by_index_and_generation() {
+        let owners = [Owner::new(0, 1), Owner::new(0, 2), Owner::new(MAX_OWNERS - 1, u64::MAX)];
+        for (i, &owner) in owners.iter().enumerate() {
+            let lock = Lock::default();
+            assert_eq!(lock.owner(), None);
+            assert!(lock.try_acquire(owner));
+            assert!(!lock.try_acquire(owners[0]));
+            assert_eq!(lock.owner(), Some(owner));
+            assert!(owners[..i].iter().all(|&other| other != owner));
+            lock.release();
+            assert_eq!(lock.owner(), None);
+        }
+        assert_eq!(owners[2].index(), MAX_OWNERS - 1);
+    }
+}

@@ -2,38 +2,31 @@
 //! deadlock. No wait ever times out, so that no patrol hides a lost wake-up.
 
 use core::time::Duration;
+use loom::sync::Mutex;
 use loom::thread::{Thread, current, park};
-use std::sync::Mutex;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 pub(crate) use unspin_sys::futex::Wake;
 
 loom::lazy_static! {
-    /// Who sleeps on which address. Not a lock of loom's: nothing is switched while it is held.
+    /// Who sleeps on which address. Under a lock, as in the kernel, which compares and queues under it.
     static ref SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
-    /// In the place of the lock under which the kernel compares and queues, or takes from the queue.
-    static ref TURN: AtomicU32 = AtomicU32::new(0);
 }
 
 fn address(word: &AtomicU32) -> usize {
     core::ptr::from_ref(word) as usize
 }
 
-/// Sleeps while `*word == expected`.
+/// Sleeps while `*word == expected`; returns at the first wake-up.
 pub(crate) fn wait(word: &AtomicU32, expected: u32, _: Option<Duration>) -> Wake {
-    let sleepers = &*SLEEPERS;
-    // AcqRel: as the kernel's lock: who changes the word before he calls `wake` is seen here, or finds us there.
-    TURN.fetch_add(1, Ordering::AcqRel);
-    // Relaxed: ordered by that.
-    if word.load(Ordering::Relaxed) == expected {
-        sleepers.lock().unwrap().push((address(word), current()));
-        while sleepers
-            .lock()
-            .unwrap()
-            .iter()
-            .any(|(at, who)| *at == address(word) && who.id() == current().id())
-        {
-            park();
-        }
+    let mut sleepers = SLEEPERS.lock().unwrap();
+    // Relaxed: the lock orders: who changes the word before he calls `wake` is seen here, or finds us there.
+    let sleeps = word.load(Ordering::Relaxed) == expected;
+    if sleeps {
+        sleepers.push((address(word), current()));
+    }
+    drop(sleepers);
+    if sleeps {
+        park();
     }
     Wake::Woken
 }
@@ -41,12 +34,10 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, _: Option<Duration>) -> Wake
 /// Wakes all sleepers of `word` and says how many there were. More than were asked for: a wake-up too many is allowed
 /// to happen at any time.
 pub(crate) fn wake(word: &AtomicU32, _: u32) -> u32 {
-    let sleepers = &*SLEEPERS;
-    // AcqRel: as in `wait`.
-    TURN.fetch_add(1, Ordering::AcqRel);
-    let (woken, rest): (Vec<_>, Vec<_>) =
-        sleepers.lock().unwrap().drain(..).partition(|(at, _)| *at == address(word));
-    *sleepers.lock().unwrap() = rest;
+    let mut sleepers = SLEEPERS.lock().unwrap();
+    let (woken, rest): (Vec<_>, Vec<_>) = sleepers.drain(..).partition(|(at, _)| *at == address(word));
+    *sleepers = rest;
+    drop(sleepers);
     woken.iter().for_each(|(_, thread)| thread.unpark());
     woken.len() as u32
 }

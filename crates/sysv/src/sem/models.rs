@@ -139,12 +139,12 @@ impl World {
     }
 
     /// As `wake::wake`.
-    fn wake(&self, index: u32, ticket: u64) {
+    fn wake(&self, index: u32, ticket: u32) {
         let waiter = &self.people[index as usize].waiter;
         self.step();
         waiter.wake();
         // Relaxed: as in `wake::wake`.
-        if waiter.ticket.load(Ordering::Relaxed) == ticket && !self.is_dead(index) {
+        if waiter.ticket.load(Ordering::Relaxed) as u32 == ticket && !self.is_dead(index) {
             waiter.confirm();
         }
     }

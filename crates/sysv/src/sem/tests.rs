@@ -1,1 +1,477 @@
-//! x
+//! What a section does with vectors and waiters, over a set on the heap: no arena, no processes, one thread that plays
+//! all participants. The kernel is `ipc/sem.c`; section 3 of the semantics.
+
+use super::redo::{self, state};
+use super::{Op, Performed, Section, Sem, Set, Space, Wakes, queue};
+use crate::participant::{Participant, Queue, status};
+use unspin_sync::atomic::Ordering::Relaxed;
+use unspin_sys::Errno;
+use unspin_sys::ipc::{SEMVMX, Sembuf, flag};
+
+const OFFSET: u64 = 4096;
+/// The participant that posts.
+const POSTER: u32 = 0;
+
+struct World {
+    set: Set,
+    sems: Vec<Sem>,
+    people: Vec<Participant>,
+}
+
+impl World {
+    fn new(values: &[i32], people: usize) -> World {
+        let set = Set::default();
+        set.init(values.len() as u32, 0);
+        let world = World {
+            set,
+            sems: values.iter().map(|_| Sem::default()).collect(),
+            people: (0..people).map(|_| Participant::default()).collect(),
+        };
+        world.section(POSTER, |section| {
+            values.iter().enumerate().for_each(|(sem, &value)| section.set_value(sem, value, 0));
+        });
+        world
+    }
+
+    fn space(&self) -> Space<'_> {
+        Space { set: &self.set, sems: &self.sems, people: &self.people, offset: OFFSET }
+    }
+
+    fn section(&self, me: u32, f: impl FnOnce(&mut Section<'_>)) -> Wakes {
+        let mut section = Section::new(self.space(), me);
+        f(&mut section);
+        section.thaw();
+        section.wakes
+    }
+
+    /// The call as a whole: `None` if it waits now.
+    fn semop(&self, me: u32, ops: &[Op]) -> Option<Result<(), Errno>> {
+        let person = &self.people[me as usize];
+        person.ops.iter().zip(ops).for_each(|(to, op)| to.store(op.0, Relaxed));
+        person.waiter.nsops.store(ops.len() as u32, Relaxed);
+        person.waiter.pid.store(pid(me), Relaxed);
+        let mut answer = None;
+        self.section(me, |section| {
+            ops.iter().for_each(|op| section.touch(op.sem()));
+            match section.evaluate(ops.iter().copied()) {
+                Performed::Fails(errno) => answer = Some(Err(errno)),
+                Performed::Blocks(_) => section.enqueue(),
+                Performed::Done => {
+                    section.commit(ops.iter().copied(), pid(me));
+                    section.serve();
+                    answer = Some(Ok(()));
+                }
+            }
+        });
+        answer
+    }
+
+    fn waits(&self, me: u32, ops: &[Op]) {
+        assert_eq!(self.semop(me, ops), None, "participant {me} should wait");
+    }
+
+    fn post(&self, ops: &[Op]) {
+        assert_eq!(self.semop(POSTER, ops), Some(Ok(())));
+    }
+
+    /// How the participant's wait ended; `None` if it has not. Acknowledges.
+    fn ended(&self, me: u32) -> Option<Result<(), Errno>> {
+        let waiter = &self.people[me as usize].waiter;
+        let now = waiter.look();
+        if status::is_waiting(now) {
+            return None;
+        }
+        waiter.acknowledge();
+        Some(match now & 0xFF {
+            status::FAILED => Err(Errno((now >> 8) as i32)),
+            _ => Ok(()),
+        })
+    }
+
+    fn served(&self, me: u32) -> bool {
+        self.ended(me) == Some(Ok(()))
+    }
+
+    fn values(&self) -> Vec<i32> {
+        (0..self.sems.len()).map(|sem| self.space().word(sem).value()).collect()
+    }
+
+    fn count(&self, sem: usize, queue: Queue) -> usize {
+        let mut count = 0;
+        self.section(POSTER, |section| {
+            section.touch_all();
+            count = section.count_waiters(sem, queue, |_| false);
+        });
+        count
+    }
+
+    fn repair(&self, me: u32) -> Wakes {
+        self.section(me, |section| section.repair())
+    }
+
+    /// Waiters of a list, in its order, forwards and backwards.
+    fn order(&self, queue: Queue, sem: usize) -> Vec<u32> {
+        let list = queue::list(&self.space(), queue, sem);
+        let forwards: Vec<u32> = list.iter(&self.space()).map(|(index, _)| index).collect();
+        let mut backwards = Vec::new();
+        let mut link = list.tail.load(Relaxed);
+        while let Some(index) = link.checked_sub(1) {
+            backwards.push(index);
+            link = self.people[index as usize].waiter.prev.load(Relaxed);
+        }
+        backwards.reverse();
+        assert_eq!(forwards, backwards);
+        forwards
+    }
+
+    fn slow(&self) -> Vec<bool> {
+        (0..self.sems.len()).map(|sem| self.space().word(sem).is_slow()).collect()
+    }
+}
+
+fn pid(me: u32) -> u32 {
+    100 + me
+}
+
+fn op(sem: u16, sem_op: i16) -> Op {
+    Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: 0 })
+}
+
+fn nowait(sem: u16, sem_op: i16) -> Op {
+    Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: flag::IPC_NOWAIT as i16 })
+}
+
+#[test]
+fn the_oldest_that_can_use_it_gets_it_simple_or_complex() {
+    let world = World::new(&[0, 0], 5);
+    world.waits(1, &[op(0, -1), op(1, 0)]);
+    world.waits(2, &[op(0, -1)]);
+    world.waits(3, &[op(0, -1), op(1, 0)]);
+    world.waits(4, &[op(0, -1)]);
+    for next in 1..5 {
+        world.post(&[op(0, 1)]);
+        let served: Vec<u32> = (1..5).filter(|&me| world.ended(me) == Some(Ok(()))).collect();
+        // Who was served before is idle by now, and counts as ended for good.
+        assert!(served.contains(&next), "{served:?}");
+        assert!((next + 1..5).all(|later| !served.contains(&later)), "{served:?}");
+        assert_eq!(world.values(), [0, 0]);
+        assert_eq!(world.space().word(0).pid(), pid(next), "the waiter's operation is the last");
+    }
+    assert_eq!(world.slow(), [false, false]);
+}
+
+#[test]
+fn who_cannot_use_it_is_passed_by() {
+    let world = World::new(&[0], 4);
+    world.waits(1, &[op(0, -2)]);
+    world.waits(2, &[op(0, -1)]);
+    world.post(&[op(0, 1)]);
+    assert_eq!((world.ended(1), world.ended(2)), (None, Some(Ok(()))));
+    world.post(&[op(0, 1)]);
+    assert_eq!(world.ended(1), None);
+    world.post(&[op(0, 1)]);
+    assert!(world.served(1));
+}
+
+#[test]
+fn a_vector_with_a_single_semaphore_waits_among_the_complex() {
+    let world = World::new(&[0], 2);
+    world.waits(1, &[op(0, -1), op(0, -1)]);
+    world.post(&[op(0, 1)]);
+    assert_eq!(world.ended(1), None);
+    world.post(&[op(0, 1)]);
+    assert!(world.served(1));
+    assert_eq!(world.values(), [0]);
+}
+
+#[test]
+fn waiters_for_zero_come_first_and_all_of_them() {
+    let world = World::new(&[1, 0], 6);
+    world.waits(1, &[op(1, -1)]);
+    world.waits(2, &[op(0, 0)]);
+    world.waits(3, &[op(0, 0)]);
+    world.waits(4, &[op(0, 0), op(1, 0)]);
+    // Passes zero on the first semaphore and posts the second: the taker is older, and yet the waiters for zero on both
+    // are served, since at their turn the post of the second has not been seen by them.
+    world.post(&[op(0, -1)]);
+    assert!((2..5).all(|me| world.served(me)));
+    assert_eq!(world.ended(1), None);
+    world.post(&[op(1, 1)]);
+    assert!(world.served(1));
+}
+
+#[test]
+fn a_taker_that_brings_zero_releases_those_who_wait_for_it() {
+    let world = World::new(&[0], 3);
+    world.waits(1, &[op(0, -1)]);
+    world.semop(2, &[op(0, 1), op(0, 0)]);
+    assert_eq!(world.ended(2), None, "one that adds and then waits for zero is complex");
+    world.post(&[op(0, 1)]);
+    assert!(world.served(1));
+    assert_eq!((world.values(), world.ended(2)), (vec![0], None));
+}
+
+#[test]
+fn after_a_complex_success_the_oldest_is_asked_again() {
+    // 1 waits for semaphore 1, which the younger 2 posts when it is served.
+    let world = World::new(&[0, 0], 3);
+    world.waits(1, &[op(1, -1)]);
+    world.waits(2, &[op(0, -1), op(1, 1)]);
+    world.post(&[op(0, 1)]);
+    assert!(world.served(2) && world.served(1));
+    assert_eq!((world.values(), world.slow()), (vec![0, 0], vec![false, false]));
+}
+
+#[test]
+fn a_sleeper_may_fail_with_erange() {
+    let world = World::new(&[0, SEMVMX], 2);
+    world.waits(1, &[op(0, -1), op(1, 1)]);
+    world.post(&[op(0, 1)]);
+    assert_eq!(world.ended(1), Some(Err(Errno::ERANGE)));
+    assert_eq!(world.values(), [1, SEMVMX], "nothing of the vector has happened");
+    assert_eq!(world.slow(), [false, false]);
+}
+
+#[test]
+fn nowait_counts_for_the_operation_that_blocks_also_after_sleeping() {
+    let world = World::new(&[0, 0], 2);
+    assert_eq!(world.semop(1, &[nowait(0, -1), op(1, -1)]), Some(Err(Errno::EAGAIN)));
+    world.waits(1, &[op(0, -1), nowait(1, -1)]);
+    world.post(&[op(0, 1)]);
+    assert_eq!(world.ended(1), Some(Err(Errno::EAGAIN)));
+    assert_eq!(world.values(), [1, 0]);
+}
+
+#[test]
+fn a_sleeper_counts_on_the_operation_that_holds_it_up() {
+    let world = World::new(&[0, 0], 3);
+    world.waits(1, &[op(0, -1), op(1, -1)]);
+    world.waits(2, &[op(1, 0), op(0, -2)]);
+    let counts = |world: &World| [0, 1].map(|sem| world.count(sem, Queue::Alter));
+    assert_eq!(counts(&world), [2, 0]);
+    world.post(&[op(0, 1)]);
+    assert_eq!(counts(&world), [1, 1], "the first moved on to its second operation");
+    assert_eq!([0, 1].map(|sem| world.count(sem, Queue::Zero)), [0, 0]);
+    world.section(POSTER, |section| section.set_value(1, 3, 0));
+    assert_eq!([0, 1].map(|sem| world.count(sem, Queue::Zero)), [0, 1]);
+}
+
+#[test]
+fn setting_all_values_serves_every_kind_of_waiter() {
+    let world = World::new(&[1, 0, 0], 5);
+    world.waits(1, &[op(0, 0)]);
+    world.waits(2, &[op(1, -3)]);
+    world.waits(3, &[op(2, -1), op(1, -1)]);
+    world.waits(4, &[op(2, -9)]);
+    world.section(POSTER, |section| {
+        section.set_all(&[0, 4, 1], 77);
+        section.serve();
+    });
+    assert!((1..4).all(|me| world.served(me)));
+    assert_eq!((world.ended(4), world.values()), (None, vec![0, 0, 0]));
+    world.section(4, |section| section.withdraw(Errno::EAGAIN));
+    assert_eq!(world.ended(4), Some(Err(Errno::EAGAIN)));
+    assert_eq!(world.slow(), [false, false, false]);
+}
+
+#[test]
+fn a_removal_ends_every_wait_and_settles_what_was_granted() {
+    let world = World::new(&[0], 4);
+    world.waits(1, &[op(0, -1)]);
+    world.waits(2, &[op(0, -5)]);
+    // Not seen running lately: granted, and not confirmed.
+    world.people[1].waiter.beat.store(0, Relaxed);
+    let wakes = world.section(POSTER, |section| {
+        section.set_value(0, 1, 0);
+        section.serve();
+    });
+    assert_eq!(wakes.len(), 1);
+    assert_eq!(world.people[1].waiter.look(), status::GRANTED);
+    world.section(POSTER, |section| section.remove());
+    assert_eq!(
+        world.people[1].waiter.look(),
+        status::CONFIRMED,
+        "nothing is taken back from a set that is gone"
+    );
+    assert_eq!(world.ended(2), Some(Err(Errno::EIDRM)));
+    assert_eq!(world.slow(), [true], "no operation succeeds any more");
+}
+
+#[test]
+fn more_wake_ups_than_the_list_holds_are_made_and_noted() {
+    let world = World::new(&[1], 41);
+    for me in 1..41 {
+        world.waits(me, &[op(0, 0)]);
+        world.people[me as usize].waiter.fall_asleep();
+    }
+    let wakes = world.section(POSTER, |section| {
+        section.set_value(0, 0, 0);
+        section.serve();
+    });
+    assert_eq!((wakes.len(), wakes.have_overflowed()), (8, true));
+    assert!((1..41).all(|me| world.people[me as usize].waiter.look() == status::GRANTED));
+    let listed: Vec<u32> = wakes.iter().map(|wake| wake.index).collect();
+    assert_eq!(listed, (1..9).collect::<Vec<u32>>(), "oldest first");
+}
+
+#[test]
+fn a_dead_waiter_is_taken_out_and_a_grant_to_one_is_taken_back() {
+    let world = World::new(&[0, 5], 4);
+    world.waits(1, &[op(0, -1), op(1, -2)]);
+    world.waits(2, &[op(0, -1)]);
+    world.waits(3, &[op(0, -1)]);
+    world.people[1].waiter.beat.store(0, Relaxed);
+    world.post(&[op(0, 1)]);
+    assert_eq!((world.people[1].waiter.look(), world.values()), (status::GRANTED, vec![0, 3]));
+    // 1 was dead: the next one gets what is taken back.
+    world.section(POSTER, |section| {
+        section.bury(1);
+        section.serve();
+    });
+    assert_eq!((world.people[1].waiter.look(), world.values()), (status::REVERTED, vec![0, 5]));
+    assert!(world.served(2));
+    world.section(POSTER, |section| section.bury(3));
+    assert_eq!(world.people[3].waiter.look(), status::IDLE);
+    assert_eq!((world.order(Queue::Alter, 0), world.slow()), (vec![], vec![false, false]));
+}
+
+#[test]
+fn lists_that_were_left_half_linked_are_built_anew_in_order_of_arrival() {
+    for seed in 0..200u32 {
+        let world = World::new(&[0, 1], 9);
+        for (n, me) in [4, 7, 1, 8, 2, 3].into_iter().enumerate() {
+            match n % 3 {
+                0 => world.waits(me, &[op(0, -1)]),
+                1 => world.waits(me, &[op(1, 0)]),
+                _ => world.waits(me, &[op(0, -1), op(1, -1)]),
+            }
+        }
+        let mut random = seed.wrapping_mul(0x9E37_79B9) | 1;
+        let mut any = |below: u32| {
+            random ^= random << 13;
+            random ^= random >> 17;
+            random ^= random << 5;
+            random % below
+        };
+        for person in &world.people {
+            person.waiter.prev.store(any(11), Relaxed);
+            person.waiter.next.store(any(11), Relaxed);
+        }
+        for sem in &world.sems {
+            [&sem.alter.head, &sem.alter.tail, &sem.zero.head, &sem.zero.tail]
+                .into_iter()
+                .for_each(|end| end.store(any(11), Relaxed));
+            sem.named.store(any(5), Relaxed);
+            sem.next_touched.store(any(3), Relaxed);
+        }
+        world.set.contended.waiters.store(any(20), Relaxed);
+        world.set.contended.touched.store(any(3), Relaxed);
+        assert!(world.repair(POSTER).is_empty());
+        assert_eq!(world.order(Queue::Alter, 0), [4, 8], "seed {seed}");
+        assert_eq!(world.order(Queue::Zero, 1), [7, 2]);
+        assert_eq!(world.order(Queue::ComplexAlter, 0), [1, 3]);
+        assert_eq!(world.set.contended.waiters.load(Relaxed), 6);
+        assert_eq!([0, 1].map(|sem| world.sems[sem].named.load(Relaxed)), [4, 4]);
+        assert_eq!(world.slow(), [true, true]);
+        // And they can be used.
+        world.post(&[op(0, 3)]);
+        assert_eq!([4, 8, 1, 3].map(|me| world.served(me)), [true, true, true, false]);
+        assert_eq!(world.values(), [0, 0]);
+        assert!(world.served(7) && world.served(2));
+    }
+}
+
+/// A record of each kind, with the waiter it is about in the given status, and what the values are after repair.
+#[test]
+fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
+    let maker = 2;
+    let decided = [8, 9];
+    let untouched = [1, 2];
+    let cases = [
+        (state::COMMITTED, maker, status::IDLE, decided),
+        (state::GRANT, 1, status::QUEUED, untouched),
+        (state::GRANT, 1, status::SLEEPING, untouched),
+        (state::GRANT, 1, status::GRANTED, decided),
+        (state::GRANT, 1, status::CONFIRMED, decided),
+        (state::GRANT, 1, status::IDLE, decided),
+        (state::REVERT, 1, status::GRANTED, untouched),
+        (state::REVERT, 1, status::REVERTED, decided),
+        (state::REVERT, 1, status::IDLE, decided),
+        (state::IDLE, maker, status::IDLE, untouched),
+        (77, maker, status::IDLE, untouched),
+    ];
+    for (kind, about, now, expected) in cases {
+        for written in 0..3 {
+            if written > 0 && expected == untouched {
+                continue; // Nothing is written before it is decided.
+            }
+            let world = World::new(&[1, 2], 3);
+            world.waits(1, &[op(0, -20)]);
+            let values = [(0, decided[0]), (1, decided[1])];
+            world.section(maker, |section| {
+                section.touch_all();
+                redo::prepare(&world.space(), &world.people[2], (kind, about), 55, values.into_iter());
+                world.people[1].waiter.status.store(now, Relaxed);
+                values[..written].iter().for_each(|&(sem, value)| world.space().put(sem, value, 55));
+            });
+            world.repair(POSTER);
+            let case = format!("kind {kind}, status {now}, {written} written");
+            assert_eq!(world.values(), expected, "{case}");
+            assert_eq!(world.people[2].redo.state.load(Relaxed), state::IDLE, "{case}");
+            let pids = [0, 1].map(|sem| world.space().word(sem).pid());
+            assert_eq!(pids, if expected == decided { [55, 55] } else { [0, 0] }, "{case}");
+            let waits = status::is_waiting(now);
+            assert_eq!(world.set.contended.waiters.load(Relaxed), u32::from(waits), "{case}");
+        }
+    }
+}
+
+/// The waiter has gone on to another wait under the same index: what was granted to it before is decided.
+#[test]
+fn a_grant_is_decided_if_its_waiter_waits_anew() {
+    let world = World::new(&[1, 2], 3);
+    world.waits(1, &[op(0, -20)]);
+    world.section(2, |section| {
+        section.touch_all();
+        let values = [(0, 8), (1, 9)].into_iter();
+        redo::prepare(&world.space(), &world.people[2], (state::GRANT, 1), 55, values);
+    });
+    world.people[1].waiter.ticket.store(99, Relaxed);
+    world.repair(POSTER);
+    assert_eq!(world.values(), [8, 9]);
+    // And tickets go on above the highest.
+    assert!(world.set.contended.ticket.load(Relaxed) >= 99);
+}
+
+#[test]
+fn overwriting_all_is_finished_by_whoever_repairs() {
+    let world = World::new(&[1, 2], 2);
+    world.section(1, |section| {
+        section.touch_all();
+        for (sem, value) in world.sems.iter().zip([5, 6]) {
+            sem.tentative.store(value, Relaxed);
+        }
+        world.set.contended.overwriter.store(55, Relaxed);
+        world.set.contended.overwriting.store(1, Relaxed);
+        world.space().put(0, 5, 55);
+    });
+    world.repair(POSTER);
+    assert_eq!((world.values(), world.space().word(1).pid()), (vec![5, 6], 55));
+    assert_eq!(world.set.contended.overwriting.load(Relaxed), 0);
+}
+
+#[test]
+fn a_repair_serves_who_was_left_unserved_and_finishes_a_removal() {
+    let world = World::new(&[0], 3);
+    world.waits(1, &[op(0, -1)]);
+    world.waits(2, &[op(0, -1)]);
+    // The holder died between writing the value and serving.
+    world.section(POSTER, |section| section.set_value(0, 1, 7));
+    world.repair(POSTER);
+    assert_eq!((world.ended(1), world.ended(2)), (Some(Ok(())), None));
+    // And between marking the set as removed and ending the waits.
+    world.set.perm.delete();
+    world.repair(POSTER);
+    assert_eq!(world.ended(2), Some(Err(Errno::EIDRM)));
+    assert_eq!(world.slow(), [true]);
+}
