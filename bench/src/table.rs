@@ -15,14 +15,14 @@ pub struct Document<'a> {
     pub figures: &'a [Figure],
 }
 
-const WIDTH: usize = 99;
+const WIDTH: usize = 100;
 
 /// The table.
 pub fn text(sitting: &Sitting, figures: &[Figure]) -> String {
     let mut text = header(sitting);
     let _ = writeln!(
         text,
-        "\n{:<44}{:>19}{:>8}{:>8}{:>12}{:>8}",
+        "\n{:<42}{:>19}{:>8}{:>8}{:>12}{:>8}",
         "median of all repetitions", "against", "rcu", "ratio", "95 %", "wanted"
     );
     let _ = writeln!(text, "{}", "-".repeat(WIDTH));
@@ -31,7 +31,7 @@ pub fn text(sitting: &Sitting, figures: &[Figure]) -> String {
         match &figure.outcome {
             Outcome::Measured(measured) => row(&mut text, &name, measured),
             Outcome::Skipped(reason) => {
-                let _ = writeln!(text, "{name:<44}skipped: {reason}");
+                let _ = writeln!(text, "{name:<42}skipped: {reason}");
             }
         }
     }
@@ -66,7 +66,7 @@ fn row(text: &mut String, name: &str, m: &Measured) {
     let (first, more) = m.wanted.split_first().map_or(("".into(), &[][..]), |(w, more)| (wanted(w), more));
     let _ = writeln!(
         text,
-        "{name:<44}{against:>19}{:>8}{:>8}{interval:>12}  {first}",
+        "{name:<42}{against:>19}{:>8}{:>8}{interval:>12}  {first}",
         number(m.ours.median),
         format!("{}x", number(m.ratio.value)),
     );
