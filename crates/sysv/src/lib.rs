@@ -64,6 +64,8 @@ mod heap;
 mod heap;
 mod ipc;
 mod kind;
+#[cfg(not(loom))]
+mod known;
 mod lock;
 #[cfg(not(loom))]
 mod names;
