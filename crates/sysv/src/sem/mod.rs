@@ -1,7 +1,7 @@
 //! System V semaphores.
 //!
-//! The layers, top down: [`semop`](self::semop), `semctl` and `semget` check arguments in the kernel's order and take
-//! locks; [`fast`] does what needs none; [`section`] decides, under a set's lock, what becomes of a vector and of its waiters; [`queue`] and [`redo`]
+//! The layers, top down: `semop`, `semctl` and `semget` check arguments in the kernel's order and take
+//! locks; [`fast`] does what needs none; [`section`] decides, under a set's lock, what becomes of a vector and of its waiters; `queue` and [`redo`]
 //! keep the waiters' lists and make changes of several words all or nothing; [`word`] is one semaphore.
 
 pub mod fast;
