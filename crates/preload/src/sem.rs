@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use libc::{key_t, sembuf, size_t, timespec};
 use unspin_sync::atomic::{AtomicBool, Ordering};
 use unspin_sys::Errno;
+use unspin_sysv::Engine;
 
 /// semget(2).
 #[unsafe(no_mangle)]
@@ -18,11 +19,17 @@ pub extern "C" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int {
 /// As for libc's: `ops` is `nsops` operations, or EFAULT is answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
-    match start::opened() {
-        // SAFETY: the caller's addresses, as the engine wants them.
-        Some(engine) => answer_operation(unsafe { engine.semop(id, ops as usize, count(nsops)) }),
+    if count(nsops) != 1 {
         // SAFETY: the caller's promise.
-        None => unsafe { first_semtimedop(id, ops, nsops, core::ptr::null()) },
+        return unsafe { operate(id, ops, nsops, core::ptr::null()) };
+    }
+    // The engine is the process's only one, and a thread that has not called it before has joined none.
+    // SAFETY: the caller's address, as the engine wants it.
+    match unsafe { Engine::try_semop(id, ops as usize) } {
+        Some(Ok(value)) => value,
+        Some(Err(Errno(e))) => fail(e),
+        // SAFETY: the caller's promise.
+        None => unsafe { operate(id, ops, 1, core::ptr::null()) },
     }
 }
 
@@ -37,24 +44,25 @@ pub unsafe extern "C" fn semtimedop(
     nsops: size_t,
     timeout: *const timespec,
 ) -> c_int {
-    match start::opened() {
-        Some(engine) => {
-            // SAFETY: the caller's addresses, as the engine wants them.
-            answer_operation(unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) })
-        }
-        // SAFETY: the caller's promise.
-        None => unsafe { first_semtimedop(id, ops, nsops, timeout) },
-    }
+    // SAFETY: the caller's promise.
+    unsafe { operate(id, ops, nsops, timeout) }
 }
 
-/// The two above when there is no engine yet. Apart, so that nothing has to be saved on the way to it.
+/// Both of the above in full. Not inlined, and `extern "C"`, which does not unwind: a hook that ends with this call
+/// jumps here, and has nothing to save for it.
+///
+/// # Safety
+/// As for `semtimedop`.
 #[cold]
 #[inline(never)]
-unsafe fn first_semtimedop(id: c_int, ops: *mut sembuf, nsops: size_t, timeout: *const timespec) -> c_int {
+unsafe extern "C" fn operate(id: c_int, ops: *mut sembuf, nsops: size_t, timeout: *const timespec) -> c_int {
     let result = start::engine()
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's addresses, as the engine wants them.
         .and_then(|engine| unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) });
-    answer_operation(result)
+    match result {
+        Ok(value) => value,
+        Err(Errno(e)) => fail(e),
+    }
 }
 
 /// semctl(2). Variadic in C: the fourth argument is a `union semun` of one word, or missing, and the psABI
@@ -76,20 +84,14 @@ fn count(nsops: size_t) -> usize {
     nsops as u32 as usize
 }
 
-#[inline(always)]
-fn answer_operation(result: Result<i32, Errno>) -> c_int {
-    match result {
-        Ok(value) => value,
-        Err(e) => fail_operation(e),
-    }
-}
-
+/// Answers with an error number. Not inlined, as `operate`.
 #[inline(never)]
-fn fail_operation(e: Errno) -> c_int {
-    if e == Errno::EOPNOTSUPP {
+extern "C" fn fail(errno: c_int) -> c_int {
+    let errno = Errno(errno);
+    if errno == Errno::EOPNOTSUPP {
         undo_refused();
     }
-    errno::set(e);
+    errno::set(errno);
     -1
 }
 

@@ -77,7 +77,7 @@ impl Host for Linux {
             Rest::Sleep(time) => {
                 // A futex that nobody wakes, because the C library's sleep would write `errno`, which a
                 // caller inside a preload must leave alone.
-                let nobody = core::sync::atomic::AtomicU32::new(0);
+                let nobody = unspin_sync::machine::AtomicU32::new(0);
                 unspin_sys::futex::wait(&nobody, 0, Some(time));
             }
         }

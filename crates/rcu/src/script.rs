@@ -10,7 +10,7 @@ use unspin_sys::process::{Identity, Life};
 /// the order of: a thread is found dead only after its last instruction, by the kernel's own ordering.
 pub(crate) struct Script {
     dead: AtomicU64,
-    ticks: core::sync::atomic::AtomicU64,
+    ticks: unspin_sync::machine::AtomicU64,
     fenced: Fenced,
 }
 
@@ -52,7 +52,7 @@ impl Host for &Script {
 
     fn ticks(&self) -> u64 {
         // Every question is late enough to be asked.
-        self.ticks.fetch_add(EXAMINE_EVERY, core::sync::atomic::Ordering::Relaxed) + EXAMINE_EVERY
+        self.ticks.fetch_add(EXAMINE_EVERY, unspin_sync::machine::Ordering::Relaxed) + EXAMINE_EVERY
     }
 
     fn rest(&self, _: Rest) {

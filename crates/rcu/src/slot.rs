@@ -67,19 +67,48 @@ impl Slot {
         // Relaxed: only this thread writes the word while it owns the slot.
         let before = self.active.load(Ordering::Relaxed);
         if before == 0 {
-            // Acquire: partner is the increment in `Rcu::start_poll`. Whoever reads a cookie's number here
-            // sees everything that was unlinked before that cookie was drawn.
-            let now = domain.sequence.load(Ordering::Acquire);
-            // Release: partner is the load in `Rcu::advance`. A scan that finds this section finds the one
-            // before it finished, with all its reads.
-            self.active.store(now, Ordering::Release);
-            // Between the store and the section's reads; see `Rcu::advance` for both interleavings.
-            match fences {
-                Fences::Expedited => compiler_fence(Ordering::SeqCst),
-                Fences::Full => fence(Ordering::SeqCst),
-            }
+            self.begin(domain, fences);
         }
         Section(before)
+    }
+
+    /// [`enter`](Slot::enter) with [`Fences::Expedited`] for a thread that is in no section; `false` if it is in one.
+    ///
+    /// # Safety
+    /// As for `enter`. The section is left with [`leave_outermost`](Slot::leave_outermost).
+    #[inline(always)]
+    pub unsafe fn try_enter_outermost(&self, domain: &Domain) -> bool {
+        // Relaxed: as in `enter`.
+        if self.active.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        self.begin(domain, Fences::Expedited);
+        true
+    }
+
+    #[inline(always)]
+    fn begin(&self, domain: &Domain, fences: Fences) {
+        // Acquire: partner is the increment in `Rcu::start_poll`. Whoever reads a cookie's number here
+        // sees everything that was unlinked before that cookie was drawn.
+        let now = domain.sequence.load(Ordering::Acquire);
+        // Release: partner is the load in `Rcu::advance`. A scan that finds this section finds the one
+        // before it finished, with all its reads.
+        self.active.store(now, Ordering::Release);
+        // Between the store and the section's reads; see `Rcu::advance` for both interleavings.
+        match fences {
+            Fences::Expedited => compiler_fence(Ordering::SeqCst),
+            Fences::Full => fence(Ordering::SeqCst),
+        }
+    }
+
+    /// Leaves an outermost section.
+    ///
+    /// # Safety
+    /// As for [`leave`](Slot::leave), after [`try_enter_outermost`](Slot::try_enter_outermost) said `true`.
+    #[inline(always)]
+    pub unsafe fn leave_outermost(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.leave(Section(0)) };
     }
 
     /// Leaves the section that [`enter`](Slot::enter) answered with `section`. Sections are left in the

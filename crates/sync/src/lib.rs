@@ -14,6 +14,7 @@
 //! // Relaxed: one thread, nothing to order.
 //! assert_eq!(word.swap(2, Ordering::Relaxed), 1);
 //! ```
+#![forbid(unsafe_code)]
 
 /// Atomic integers, pointers and fences.
 pub mod atomic {
@@ -32,6 +33,12 @@ pub mod atomic {
     /// never reorders what one modelled thread does to itself.
     #[cfg(loom)]
     pub fn compiler_fence(_: Ordering) {}
+}
+
+/// The machine's own atomics in every build: for statics, which loom cannot make, and for words that the kernel reads.
+/// A model does not follow them, so no protocol may rest on one.
+pub mod machine {
+    pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 }
 
 /// Threads and their hints.

@@ -5,6 +5,7 @@
 //! process's SIGSEGV and SIGBUS handlers asks [`fixup`] where to go on, and the read answers `EFAULT`.
 //! Without such a handler (see [`set_handled`]) the kernel is asked to do the reading.
 
+use crate::ipc::{Sembuf, flag::SEM_UNDO};
 use crate::{Errno, mem};
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -45,45 +46,57 @@ pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
     if left == 0 { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
-/// Loads the eight bytes at `from`, or only its first six if `from + 6` ends its page: what one `sembuf`
-/// needs in one instruction or two.
+/// Loads the operation at `from`, or answers one with `SEM_UNDO` set if it cannot be loaded, or not without a
+/// system call: whoever leaves `SEM_UNDO` to [`load_sembuf`] has one test for all three.
+///
+/// Three loads, as a program stores three fields: a load wider than the store before it waits for the cache.
 #[inline(always)]
-pub fn load_six(from: usize) -> Result<u64, Errno> {
+pub fn load_plain_sembuf(from: usize) -> Sembuf {
+    let mut flags = SEM_UNDO as u32;
     // Relaxed: see set_handled.
     if !HANDLED.load(Ordering::Relaxed) {
-        return ask_for_six(from);
+        return Sembuf { sem_num: 0, sem_op: 0, sem_flg: flags as i16 };
     }
-    let (mut low, mut high): (u64, u64);
-    let mut failed = 1u64;
-    // SAFETY: reads only; a fault at either load continues at 4, where `failed` is still 1.
+    let (num, op): (u32, u32);
+    // SAFETY: reads only; a fault at any load continues at 5, where `flags` still is SEM_UNDO, and the others are
+    // whatever their registers held.
     unsafe {
         asm!(
-            "2: mov {low:e}, dword ptr [{from}]",
-            "3: movzx {high:e}, word ptr [{from} + 4]",
-            "xor {failed:e}, {failed:e}",
-            "4:",
+            "2: movzx {num:e}, word ptr [{from}]",
+            "3: movzx {op:e}, word ptr [{from} + 2]",
+            "4: movzx {flags:e}, word ptr [{from} + 4]",
+            "5:",
             ".pushsection unspin_ex_table, \"aR\", @progbits",
             ".balign 4",
-            ".long 2b - .",
-            ".long 4b - .",
-            ".long 3b - .",
-            ".long 4b - .",
+            ".long 2b - ., 5b - .",
+            ".long 3b - ., 5b - .",
+            ".long 4b - ., 5b - .",
             ".popsection",
             from = in(reg) from,
-            low = inout(reg) 0u64 => low,
-            high = inout(reg) 0u64 => high,
-            failed = inout(reg) failed,
-            options(nostack, readonly),
+            num = out(reg) num,
+            op = out(reg) op,
+            flags = inout(reg) flags,
+            options(nostack, readonly, preserves_flags),
         );
     }
-    if failed == 0 { Ok(low | high << 32) } else { Err(Errno::EFAULT) }
+    Sembuf { sem_num: num as u16, sem_op: op as i16, sem_flg: flags as i16 }
 }
 
-#[cold]
-fn ask_for_six(from: usize) -> Result<u64, Errno> {
-    let mut bytes = [0u8; 8];
-    mem::copy_in(from, &mut bytes[..6])?;
-    Ok(u64::from_ne_bytes(bytes))
+/// Loads the operation at `from`, or says `EFAULT`.
+#[inline]
+pub fn load_sembuf(from: usize) -> Result<Sembuf, Errno> {
+    let plain = load_plain_sembuf(from);
+    if i32::from(plain.sem_flg) & SEM_UNDO == 0 {
+        return Ok(plain);
+    }
+    let mut bytes = [0u8; 6];
+    copy_in(from, &mut bytes)?;
+    let [num, op, flags] = [0, 2, 4].map(|at| [bytes[at], bytes[at + 1]]);
+    Ok(Sembuf {
+        sem_num: u16::from_ne_bytes(num),
+        sem_op: i16::from_ne_bytes(op),
+        sem_flg: i16::from_ne_bytes(flags),
+    })
 }
 
 // An object without any use of the table still needs the section, or the linker knows no bounds for it.
@@ -146,11 +159,16 @@ mod tests {
         }
         set_handled(true);
         assert_eq!(copy_in(64, &mut out), Err(Errno::EFAULT), "by the table");
-        assert_eq!(load_six(64), Err(Errno::EFAULT));
+        assert_eq!(load_sembuf(64), Err(Errno::EFAULT));
+        assert_eq!(i32::from(load_plain_sembuf(64).sem_flg), SEM_UNDO);
         let source = [1u8, 2, 3, 4, 5, 6];
         copy_in(source.as_ptr() as usize, &mut out[..6]).unwrap();
         assert_eq!(out[..6], source);
-        assert_eq!(load_six(source.as_ptr() as usize), Ok(0x0605_0403_0201));
+        let op = Sembuf { sem_num: 0x0201, sem_op: 0x0403, sem_flg: 0x0605 };
+        assert_eq!(load_sembuf(source.as_ptr() as usize), Ok(op));
+        assert_eq!(load_plain_sembuf(source.as_ptr() as usize), op);
         set_handled(false);
+        assert_eq!(load_sembuf(source.as_ptr() as usize), Ok(op));
+        assert_eq!(i32::from(load_plain_sembuf(source.as_ptr() as usize).sem_flg), SEM_UNDO);
     }
 }

@@ -55,6 +55,25 @@ pub fn word<'thread>(which: Word) -> &'thread Cell<usize> {
     unsafe { &*(base as *const Cell<usize>).add(which as usize) }
 }
 
+/// The value of the calling thread's word: [`word`] and a load, in two instructions. `WHICH` is a [`Word`].
+#[inline(always)]
+pub fn value<const WHICH: usize>() -> usize {
+    const { assert!(WHICH < 8, "the block has 8 words") };
+    let value: usize;
+    // SAFETY: the block's offset from the thread pointer, as in `word`, and a load of one of its 8 words. The load is
+    // repeated after every write to memory, since the block of instructions says that it reads memory.
+    unsafe {
+        asm!(
+            "mov {value}, qword ptr [rip + unspin_tls_words@GOTTPOFF]",
+            "mov {value}, qword ptr fs:[{value} + {at}]",
+            value = out(reg) value,
+            at = const WHICH * size_of::<usize>(),
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    value
+}
+
 /// Calls `at_exit` with `value` when the calling thread ends (by return, `pthread_exit` or cancellation, not
 /// when the process ends). Returns `false` if the C library has no key left: then nothing will be called.
 ///
@@ -104,6 +123,7 @@ mod tests {
         word(Word::Preload).set(7);
         let other = std::thread::spawn(|| word(Word::Preload).get()).join().unwrap();
         assert_eq!((word(Word::Preload).get(), other), (7, 0));
+        assert_eq!((value::<{ Word::Preload as usize }>(), value::<{ Word::Rcu as usize }>()), (7, 0));
         assert_eq!(word(Word::Rcu).get(), 0);
     }
 }

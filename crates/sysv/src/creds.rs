@@ -4,7 +4,7 @@
 //! read, until somebody says that they may have changed: the preload does so behind every call that changes them.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, Ordering};
+use unspin_sync::machine::{AtomicU32, Ordering};
 use unspin_sys::creds::{CAP_IPC_OWNER, Creds};
 
 static EPOCH: AtomicU32 = AtomicU32::new(1);

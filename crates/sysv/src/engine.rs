@@ -2,100 +2,23 @@
 
 use crate::arena::{Arena, ArenaError, Options};
 use crate::creds;
+use crate::guard::{Guard, Held};
 use crate::ipc::{self, Access, Id, Perm, Registry};
-use crate::lock::{Discipline, Lock, Owner, Taken, Waited};
-use crate::names::{self, LockName};
+use crate::kind::Kind;
+use crate::lock::{Discipline, Lock, Owner, Taken};
+use crate::names::{Call, LockName};
 use crate::participant::{Participant, status};
-use crate::sem::{Section, Sem, Set, find_set, space, units_of};
-use crate::thread::{Critical, Known, Thread};
-use crate::{retire, sweep, time, wake};
-use core::fmt;
-use core::str::FromStr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::sem::{Section, Set, find_set, space, units_of};
+use crate::thread::{Known, Thread};
+use crate::{retire, sweep, wake};
 use std::path::{Path, PathBuf};
-use unspin_meter::{Event, Outcome, Recording, Sample};
+use unspin_meter::{Event, Recording};
 use unspin_rcu::registry::Extent;
 use unspin_rcu::{Fences, Rcu};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
+use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::process::{self, Life};
 use unspin_sys::{Errno, membarrier};
-
-/// Which engine.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
-    /// The running kernel's own System V IPC: the control.
-    Kernel,
-    /// One spin lock for all ids, held during every operation: the kernel before the patch of report 001.
-    Global,
-    /// One lock per id, ids found under RCU, simple operations without a lock: the patched kernel, and beyond.
-    Rcu,
-}
-
-impl Kind {
-    /// All engines.
-    pub const ALL: [Kind; 3] = [Kind::Kernel, Kind::Global, Kind::Rcu];
-
-    /// The name that commands and the environment use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Kernel => "kernel",
-            Kind::Global => "global",
-            Kind::Rcu => "rcu",
-        }
-    }
-
-    pub(crate) fn number(self) -> u32 {
-        self as u32
-    }
-
-    pub(crate) fn from_number(n: u32) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.number() == n)
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Not the name of an engine.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownKind(pub String);
-
-impl fmt::Display for UnknownKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown engine '{}': choose kernel, global or rcu", self.0)
-    }
-}
-
-impl std::error::Error for UnknownKind {}
-
-impl FromStr for Kind {
-    type Err = UnknownKind;
-
-    fn from_str(name: &str) -> Result<Kind, UnknownKind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownKind(name.into()))
-    }
-}
-
-/// What a lock was taken for: the callers in the meter's table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u64)]
-pub(crate) enum Call {
-    Semop = 1,
-    Wait,
-    Semget,
-    Get,
-    GetAll,
-    SetVal,
-    SetAll,
-    Count,
-    Stat,
-    IpcSet,
-    Rmid,
-    Sweep,
-}
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
@@ -226,8 +149,7 @@ impl Inner {
                 (taken, Some(waited))
             }
         };
-        let since = if thread.table().is_some() { time::ticks() } else { 0 };
-        (Held { thread, lock, name, call, waited, since, critical: Some(critical) }, taken)
+        (Held::new(thread, lock, (name, call), waited, critical), taken)
     }
 
     /// Takes the lock of the set that `id` names, after `check` has passed, repairs it if need be, and begins a
@@ -346,37 +268,25 @@ impl Inner {
         }
     }
 
-    /// The set of `id` and its semaphores, if the thread may do `want` with it, from what the thread remembers: the
-    /// chain of dependent loads through the table would be half the time of an uncontended operation. In a read-side
-    /// section. `None` says only that the long way must be gone.
+    /// The set of `id`, if the thread may do `want` with it, from what the thread remembers: the chain of dependent
+    /// loads through the table would be half the time of an uncontended operation. In a read-side section. `None` says
+    /// only that the long way must be gone.
     #[inline(always)]
-    pub fn recall(
-        &'static self,
-        thread: &'static Thread,
-        id: i32,
-        want: Access,
-    ) -> Option<(&'static Set, &'static [Sem])> {
-        // Acquire: partner of the Release in `Arena::note_change`. A section that reads a number from before a removal
-        // is one that the removal's grace period waits for, just as one that reads the table from before it.
-        let changes = thread.changes().load(Acquire);
-        let known = thread.memory(id);
-        let mut now = known.get();
-        if now.id != id || now.changes != changes || now.epoch != creds::epoch() {
-            now = self.learn(thread, id, changes)?;
-            known.set(now);
-        }
-        if now.may & want.bit() == 0 { None } else { now.set.zip(now.sems) }
+    pub fn recall(&'static self, thread: &'static Thread, id: i32, want: Access) -> Option<&'static Known> {
+        let known = thread.remembered(id).or_else(|| self.learn(thread, id))?;
+        known.may(want).then_some(known)
     }
 
     #[cold]
-    fn learn(&'static self, thread: &Thread, id: i32, changes: u64) -> Option<Known> {
+    fn learn(&'static self, thread: &'static Thread, id: i32) -> Option<&'static Known> {
+        // Acquire: as in `Thread::remembered`. Both numbers before what they are to vouch for.
+        let when = (thread.changes().load(Acquire), creds::epoch());
         let (at, set) = self.find(id).ok()?;
-        let epoch = creds::epoch();
         let creds = thread.creds.read();
         let may = [Access::Read, Access::Alter].into_iter().filter(|&want| set.perm.allows(&creds, want));
-        let may = may.map(Access::bit).sum();
-        let sems = space(self, at, set).sems;
-        Some(Known { id, may, changes, epoch, set: Some(set), sems: Some(sems) })
+        let known = thread.memory(id);
+        known.learn(id, when, may.map(Access::bit).sum(), set, space(self, at, set).sems);
+        Some(known)
     }
 
     /// The set of `id`, in a read-side section or under the lock of all sets.
@@ -443,85 +353,5 @@ fn units_of_object(arena: &Arena, object: u64) -> u32 {
 pub(crate) fn count(thread: &Thread, event: Event, n: u64) {
     if let Some(table) = thread.table() {
         table.count(event, n);
-    }
-}
-
-/// A lock that is held. Released, and then recorded, when dropped.
-pub(crate) struct Held<'t> {
-    thread: &'t Thread,
-    lock: &'t Lock,
-    name: LockName,
-    call: Call,
-    waited: Option<Waited>,
-    since: u64,
-    critical: Option<Critical<'t>>,
-}
-
-impl<'t> Held<'t> {
-    /// Releases the lock, but keeps signal handlers out for as long as the result lives.
-    fn release(mut self) -> Option<Critical<'t>> {
-        self.critical.take()
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        let until = if self.since != 0 { time::ticks() } else { 0 };
-        self.lock.release();
-        self.thread.person().leave_busy();
-        if let Some(table) = self.thread.table() {
-            let waited = self.waited.unwrap_or_default();
-            let outcome = match self.waited {
-                None => Outcome::NoWait,
-                Some(Waited { slept: 0, .. }) => Outcome::Spun,
-                Some(_) => Outcome::Slept,
-            };
-            let hold = until.wrapping_sub(self.since);
-            let sample = Sample { outcome, hold, spun: waited.spun, slept: waited.slept };
-            table.record(names::key(self.name, self.call), &sample);
-        }
-    }
-}
-
-/// A section on a set, under its lock. Dropping it ends the section, releases the lock, and wakes.
-pub(crate) struct Guard<'t> {
-    inner: &'static Inner,
-    section: Section<'static>,
-    held: Option<Held<'t>>,
-    thread: &'t Thread,
-}
-
-impl<'t> Guard<'t> {
-    fn new(inner: &'static Inner, held: Held<'t>, (at, set): (u64, &'static Set)) -> Self {
-        let thread = held.thread;
-        Guard {
-            inner,
-            section: Section::new(space(inner, at, set), thread.index()),
-            held: Some(held),
-            thread,
-        }
-    }
-
-    /// The section.
-    pub fn section(&mut self) -> &mut Section<'static> {
-        &mut self.section
-    }
-
-    /// Performs what has become possible for waiters.
-    pub fn serve(&mut self) {
-        self.section.serve();
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.section.thaw();
-        // Whoever jumped out of a handler between the release and the wake-ups would leave somebody asleep: the
-        // section that keeps handlers out lasts until both are done.
-        let _critical = self.held.take().map(Held::release);
-        if !self.section.wakes.is_empty() {
-            count(self.thread, Event::HandOff, self.section.wakes.len());
-            wake::wake_all(self.inner, self.thread, &self.section.wakes, self.section.space.offset);
-        }
     }
 }

@@ -51,6 +51,8 @@ pub mod creds;
 #[cfg(not(loom))]
 mod engine;
 #[cfg(not(loom))]
+mod guard;
+#[cfg(not(loom))]
 use unspin_sys::futex;
 #[cfg(loom)]
 #[path = "models/futex.rs"]
@@ -61,10 +63,13 @@ mod heap;
 #[path = "models/heap.rs"]
 mod heap;
 mod ipc;
+mod kind;
 mod lock;
 #[cfg(not(loom))]
 mod names;
 pub mod participant;
+#[cfg(not(loom))]
+mod patience;
 #[cfg(not(loom))]
 mod retire;
 #[cfg(loom)]
@@ -86,6 +91,7 @@ mod wake;
 #[cfg(not(loom))]
 pub use arena::{ArenaError, Options};
 #[cfg(not(loom))]
-pub use engine::{Engine, Kind, UnknownKind};
+pub use engine::Engine;
+pub use kind::{Kind, UnknownKind};
 #[cfg(not(loom))]
 pub use names::{describe, set_of};

@@ -1,7 +1,24 @@
 //! What the engine's locks are called in the meter's table.
 
-use crate::engine::Call;
 use unspin_meter::Key;
+
+/// What a lock was taken for: the callers in the meter's table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub(crate) enum Call {
+    Semop = 1,
+    Wait,
+    Semget,
+    Get,
+    GetAll,
+    SetVal,
+    SetAll,
+    Count,
+    Stat,
+    IpcSet,
+    Rmid,
+    Sweep,
+}
 
 /// A lock of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

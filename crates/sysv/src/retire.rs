@@ -5,9 +5,10 @@
 //! entries").
 
 use crate::arena::Arena;
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
 use crate::heap;
 use crate::ipc::Registry;
+use crate::names::Call;
 use crate::names::{LockName, key};
 use crate::participant::Participant;
 use crate::thread::Thread;

@@ -11,7 +11,7 @@
 
 use crate::thread;
 use crate::wait;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 
 /// See the module's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

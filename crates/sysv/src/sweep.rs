@@ -4,18 +4,19 @@
 //! it up; a sleeper on patrol buries whom others have found. Each step may be repeated from the beginning by somebody
 //! else, if the undertaker is killed.
 
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
 use crate::heap::{self, Pending};
 use crate::ipc;
+use crate::names::Call;
 use crate::participant::Participant;
 use crate::retire;
 use crate::sem::{bytes, find_set};
 use crate::thread::Thread;
 use unspin_rcu::registry::{Extent, Swept};
 
-/// Participants that a joining thread looks at: enough that a crowd of dead is found by the next crowd, too few to
+/// Participants that a joining thread looks at: a crowd of dead is found by the next crowd, at a cost too small to
 /// matter beside the cost of joining (5 us each).
-const GLANCES: usize = 4;
+const GLANCES: usize = 1;
 
 /// Lets go of a dead participant that held nothing. The only burial that a thread can do which is not yet a
 /// participant itself.

@@ -3,19 +3,22 @@
 //! It lies in a page that is wiped on fork, so that a child, whichever way it was made, finds itself unknown and
 //! joins the arena under its own name. A child that shares its parent's memory (vfork) acts as its parent.
 
-use crate::creds::Cached;
+use crate::creds::{self, Cached};
 use crate::engine::Inner;
+use crate::ipc::Access;
+use crate::kind::Kind;
 use crate::lock::Owner;
 use crate::participant::Participant;
+use crate::patience::Patience;
 use crate::sem::{Sem, Set};
 use crate::sweep::{self, Sweep};
 use crate::wait::Waits;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
-use unspin_meter::Table;
-use unspin_rcu::{Domain, Section, Slot};
-use unspin_sync::atomic::AtomicU64;
+use unspin_meter::{Event, Table};
+use unspin_rcu::{Domain, Fences, Section, Slot};
+use unspin_sync::atomic::{AtomicU64, Ordering::Acquire};
+use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::mem::Mapping;
 use unspin_sys::process::Identity;
 use unspin_sys::signal::{Mask, set_mask};
@@ -29,6 +32,8 @@ use unspin_sys::{Errno, sched};
 pub(crate) struct Thread {
     /// Number of the engine; 0: not joined, or wiped by fork.
     engine: Cell<u64>,
+    /// Whether this thread may use the engine's fast path: an engine that has one, and readers without fences.
+    plain: Cell<bool>,
     inner: Cell<Option<&'static Inner>>,
     slot: Cell<Option<&'static Slot>>,
     person: Cell<Option<&'static Participant>>,
@@ -37,52 +42,121 @@ pub(crate) struct Thread {
     participant: Cell<Option<unspin_rcu::Participant>>,
     identity: Cell<Identity>,
     pid: Cell<u32>,
-    cpus: Cell<u32>,
     pub creds: Cached,
     /// Depth of sections that no signal handler may run in.
     critical: Cell<u32>,
-    /// A signal handler was put off; the mask to restore is in `mask`.
-    deferred: Cell<bool>,
+    /// What is to be done after an operation: [`DEFERRED`] and [`METERED`].
+    duties: Cell<u32>,
     mask: Cell<u64>,
     pub waits: Waits,
     /// Sets used lately, by the low bits of their ids.
-    memory: [Cell<Known>; KNOWN],
-    /// Ticks that it paid to spin lately; see [`crate::wait`].
-    pub patience: Cell<u64>,
-    /// Waits since the last one that spun, while spinning does not pay.
-    pub unspun: Cell<u32>,
+    memory: [Known; KNOWN],
+    pub patience: Patience,
     /// Burials of this thread.
     pub sweep: Cell<Sweep>,
     /// Calls so far that left the fast path.
     pub calls: Cell<u64>,
-    has_table: Cell<bool>,
+    /// Initialised while `duties` has [`METERED`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
     next: Cell<Option<&'static Thread>>,
 }
+
+/// A signal handler was put off; the mask to restore is in [`Thread::mask`].
+const DEFERRED: u32 = 1;
+/// Operations are counted in [`Thread::table`].
+const METERED: u32 = 2;
 
 /// Sets that a thread remembers.
 const KNOWN: usize = 8;
 
 /// A set as it was when so many objects had been removed or changed. Zeroed: nothing.
-#[derive(Clone, Copy, Debug)]
+///
+/// A cache line: found by a shift. Read and written in read-side sections, which keep handlers out.
+#[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Known {
     /// The set's id.
-    pub id: i32,
+    id: Cell<i32>,
     /// What the thread may do, by the bits of [`Access`].
-    pub may: u32,
+    may: Cell<u32>,
     /// `Header::changes`.
-    pub changes: u64,
+    changes: Cell<u64>,
     /// `creds::epoch`.
-    pub epoch: u32,
-    pub set: Option<&'static Set>,
-    pub sems: Option<&'static [Sem]>,
+    epoch: Cell<u32>,
+    set: Cell<Option<&'static Set>>,
+    sems: Cell<Option<&'static [Sem]>>,
+}
+
+impl Known {
+    /// Whether this is the set of `id`, and nothing has changed since.
+    #[inline(always)]
+    pub fn is(&self, id: i32, changes: u64) -> bool {
+        self.id.get() == id && self.changes.get() == changes && self.epoch.get() == creds::epoch()
+    }
+
+    /// Whether the thread may do it. Never in a zeroed one.
+    #[inline(always)]
+    pub fn may(&self, want: Access) -> bool {
+        self.may.get() & want.bit() != 0
+    }
+
+    /// Whether the thread may do everything.
+    #[inline(always)]
+    pub fn may_all(&self) -> bool {
+        self.may.get() == Access::Read.bit() | Access::Alter.bit()
+    }
+
+    /// The set. Only of one that may do something.
+    #[inline(always)]
+    pub fn set(&self) -> &'static Set {
+        debug_assert!(self.may.get() != 0);
+        // SAFETY: `learn` writes it before any bit of `may`.
+        unsafe { self.set.get().unwrap_unchecked() }
+    }
+
+    /// Its semaphores. Only of one that may do something.
+    #[inline(always)]
+    pub fn sems(&self) -> &'static [Sem] {
+        debug_assert!(self.may.get() != 0);
+        // SAFETY: `learn` writes it before any bit of `may`.
+        unsafe { self.sems.get().unwrap_unchecked() }
+    }
+
+    /// Takes note of a set, as it was when `changes` and `epoch` were read.
+    pub fn learn(
+        &self,
+        id: i32,
+        (changes, epoch): (u64, u32),
+        may: u32,
+        set: &'static Set,
+        sems: &'static [Sem],
+    ) {
+        self.may.set(0);
+        self.set.set(Some(set));
+        self.sems.set(Some(sems));
+        self.id.set(id);
+        self.changes.set(changes);
+        self.epoch.set(epoch);
+        self.may.set(may);
+    }
 }
 
 impl Thread {
     /// The place where a set of this id is remembered.
     #[inline(always)]
-    pub fn memory(&self, id: i32) -> &Cell<Known> {
+    pub fn memory(&self, id: i32) -> &Known {
         &self.memory[id as usize % KNOWN]
+    }
+
+    /// The set of `id` if the thread remembers it. In a read-side section. `None` says only that [`Inner::recall`] must
+    /// be asked.
+    #[inline(always)]
+    pub fn remembered(&self, id: i32) -> Option<&Known> {
+        // Acquire: partner of the Release in `Arena::note_change`. A section that reads a number from before a removal
+        // is one that the removal's grace period waits for, just as one that reads the table from before it.
+        let changes = self.changes().load(Acquire);
+        let known = self.memory(id);
+        known.is(id, changes).then_some(known)
     }
 
     /// The calling thread, if it has joined the engine of this number and is first in its list.
@@ -90,6 +164,18 @@ impl Thread {
     pub fn current(engine: u64) -> Option<&'static Thread> {
         let thread = first()?;
         (thread.engine.get() == engine).then_some(thread)
+    }
+
+    /// The calling thread in the engine that it joined last, if it may use that engine's fast path.
+    #[inline(always)]
+    pub fn plain() -> Option<&'static Thread> {
+        first().filter(|thread| thread.plain.get())
+    }
+
+    /// Whether this is the thread's state in that engine.
+    #[inline(always)]
+    pub fn is_of(&self, inner: &Inner) -> bool {
+        self.engine.get() == inner.number
     }
 
     /// The calling thread; joins the engine if it has not. `ENOMEM` if the arena has no place left.
@@ -137,13 +223,13 @@ impl Thread {
         thread.participant.set(Some(participant));
         thread.identity.set(who);
         thread.pid.set(who.pid);
-        thread.cpus.set(sched::affinity_count() as u32);
-        thread.patience.set(crate::wait::FIRST_PATIENCE);
+        thread.patience.begin(sched::affinity_count() as u32);
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
-            // SAFETY: nobody else has a reference: `has_table` is still false in a new or wiped record.
+            // SAFETY: nobody else has a reference: no duty is set in a new or wiped record.
             unsafe { (*thread.table.get()).write(table) };
-            thread.has_table.set(true);
+            thread.duties.set(METERED);
         }
+        thread.plain.set(inner.kind == Kind::Rcu && inner.fences == Fences::Expedited);
         thread.engine.set(inner.number);
         tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
         sweep::glance(inner, thread);
@@ -210,16 +296,11 @@ impl Thread {
         self.pid.get()
     }
 
-    /// CPUs this thread may run on.
-    pub fn cpus(&self) -> u32 {
-        self.cpus.get()
-    }
-
     /// The meter's table, if this engine is metered.
     #[inline(always)]
     pub fn table(&self) -> Option<&Table<'static>> {
-        // SAFETY: written before `has_table` was set, and dropped only by `leave`.
-        self.has_table.get().then(|| unsafe { (*self.table.get()).assume_init_ref() })
+        // SAFETY: written before METERED was set, and dropped only by `leave`.
+        self.has(METERED).then(|| unsafe { (*self.table.get()).assume_init_ref() })
     }
 
     /// Enters a read-side section.
@@ -234,6 +315,36 @@ impl Thread {
         ReadSection { thread: self, slot, section }
     }
 
+    /// Enters a read-side section of a thread from [`Thread::plain`]; `None` if it is in one already.
+    #[inline(always)]
+    pub fn read_outermost(&'static self) -> Option<OutermostSection> {
+        // SAFETY: as in `inner`.
+        let (slot, domain) =
+            unsafe { (self.slot.get().unwrap_unchecked(), self.domain.get().unwrap_unchecked()) };
+        // SAFETY: the slot was registered by this thread with expedited fences, which `plain` says, and a forked child
+        // finds the record wiped.
+        let entered = unsafe { slot.try_enter_outermost(domain) };
+        // Not `then_some`: what that is given exists, and is dropped, in any case.
+        entered.then(|| OutermostSection { thread: self })
+    }
+
+    /// What is to be done after a section from [`Thread::read_outermost`]; usually nothing.
+    #[inline(always)]
+    pub fn has_duties(&self) -> bool {
+        // The section's end before the question: a handler is put off only within.
+        compiler_fence(SeqCst);
+        self.duties.get() != 0
+    }
+
+    /// Does it.
+    #[cold]
+    pub fn attend(&self, event: Option<Event>) {
+        if let (Some(table), Some(event)) = (self.table(), event) {
+            table.count(event, 1);
+        }
+        self.deliver_if_due();
+    }
+
     /// Whether a signal handler must wait.
     pub fn is_critical(&self) -> bool {
         self.critical.get() != 0 || self.slot.get().is_some_and(Slot::is_active)
@@ -241,10 +352,15 @@ impl Thread {
 
     /// Notes that a signal was put off, and the mask that its program had.
     pub fn defer(&self, mask: u64) {
-        if !self.deferred.get() {
+        if !self.has(DEFERRED) {
             self.mask.set(mask);
-            self.deferred.set(true);
+            self.duties.set(self.duties.get() | DEFERRED);
         }
+    }
+
+    #[inline(always)]
+    fn has(&self, duty: u32) -> bool {
+        self.duties.get() & duty != 0
     }
 
     /// Enters a section that no signal handler of the program may run in.
@@ -258,7 +374,7 @@ impl Thread {
     #[cold]
     fn deliver(&self) {
         if !self.is_critical() {
-            self.deferred.set(false);
+            self.duties.set(self.duties.get() & !DEFERRED);
             set_mask(Mask(self.mask.get()));
         }
     }
@@ -266,7 +382,7 @@ impl Thread {
     #[inline(always)]
     fn deliver_if_due(&self) {
         compiler_fence(SeqCst);
-        if self.deferred.get() {
+        if self.has(DEFERRED) {
             self.deliver();
         }
     }
@@ -276,10 +392,10 @@ impl Thread {
         // A thread that was cancelled in the middle of a section leaves its name: it is found dead, and what it
         // held is repaired.
         if self.engine.get() == inner.number && !self.is_critical() {
-            if self.has_table.replace(false)
-                && let Some(recording) = inner.recording
-            {
-                // SAFETY: it was written, and `has_table` is false from now on: it is taken once.
+            let metered = self.has(METERED);
+            self.duties.set(0);
+            if metered && let Some(recording) = inner.recording {
+                // SAFETY: it was written, and METERED is clear from now on: it is taken once.
                 recording.release(unsafe { (*self.table.get()).assume_init_read() });
             }
             crate::wait::interrupt(self);
@@ -287,12 +403,14 @@ impl Thread {
             // wait, which a jump out of a handler may have left and which was withdrawn just now.
             unsafe { inner.rcu().registry().unregister(participant) };
         }
+        self.plain.set(false);
         self.engine.set(0);
     }
 }
 
+#[inline(always)]
 fn first() -> Option<&'static Thread> {
-    let address = tls::word(Word::Sysv).get() as *const Thread;
+    let address = tls::value::<{ Word::Sysv as usize }>() as *const Thread;
     // SAFETY: the word is zero or what `allocate` put there, which is unmapped only by `leave_all`, which zeroes it.
     unsafe { address.as_ref() }
 }
@@ -340,6 +458,22 @@ impl Drop for ReadSection<'_> {
         // their object from being removed.
         unsafe { self.slot.leave(self.section) };
         self.thread.deliver_if_due();
+    }
+}
+
+/// Leaves the outermost read-side section when dropped. What the thread then has to do is left to
+/// [`Thread::attend`].
+pub(crate) struct OutermostSection {
+    /// Not the slot: the thread is needed anyway, and a register is scarcer than a load.
+    thread: &'static Thread,
+}
+
+impl Drop for OutermostSection {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: 1. the slot is set, as in `Thread::inner`; 2. entered by this thread; references found within do not
+        // outlive it.
+        unsafe { self.thread.slot.get().unwrap_unchecked().leave_outermost() };
     }
 }
 

@@ -1,14 +1,11 @@
-//! Waiting for one's operation to be performed: spinning briefly while that can help, then asleep.
-//!
-//! Spinning helps if another CPU is about to post within the time that falling asleep and being woken takes.
-//! Nobody can know, so each thread learns: its *patience* grows when a wait ends while it spins and halves when it
-//! ends in sleep, down to nothing; then one wait in [`PROBE_EVERY`] spins a little to see whether times have changed.
-//! A thread that may run on one CPU only never spins.
+//! Waiting for one's operation to be performed: spinning briefly while that can help (see [`crate::patience`]), then
+//! asleep.
 //!
 //! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
 //! looks after 50 ms, then less and less often.
 
-use crate::engine::{Call, Inner};
+use crate::engine::Inner;
+use crate::names::Call;
 use crate::participant::status;
 use crate::sem::{Section, find_set};
 use crate::sweep;
@@ -22,13 +19,6 @@ use unspin_sync::hint;
 use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
 
-/// Ticks that a new thread spins: some 10 us, twice what a futex round trip costs.
-pub(crate) const FIRST_PATIENCE: u64 = 25_000;
-const MOST_PATIENCE: u64 = 50_000;
-const LEAST_PATIENCE: u64 = 1_500;
-const PROBE_PATIENCE: u64 = 5_000;
-/// Waits without spinning before one spins again: bounds the cost of probing to some 2 us in 32 sleeps.
-const PROBE_EVERY: u32 = 32;
 const FIRST_PATROL_NS: u64 = 50_000_000;
 const LAST_PATROL_NS: u64 = 1_000_000_000;
 
@@ -99,8 +89,7 @@ pub(crate) fn wait(
             return result;
         }
         waiter.fall_asleep();
-        let now = clock::monotonic_ns();
-        let left = deadline.map(|deadline| deadline.saturating_sub(now));
+        let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
         if left == Some(0) {
             withdraw(inner, thread, Errno::EAGAIN);
             continue;
@@ -136,7 +125,7 @@ fn end(thread: &Thread, end: u32) {
 }
 
 fn spin(thread: &Thread) {
-    let budget = budget(thread);
+    let budget = thread.patience.ticks();
     if budget == 0 {
         return;
     }
@@ -145,37 +134,17 @@ fn spin(thread: &Thread) {
     loop {
         // Relaxed: a peek; `ended` orders.
         if !status::is_waiting(waiter.status.load(Relaxed)) {
-            thread.patience.set((thread.patience.get().max(PROBE_PATIENCE) * 2).min(MOST_PATIENCE));
-            return;
+            return thread.patience.rewarded();
         }
         let now = clock::ticks();
         // Relaxed: a sign of life with a date; see `Section::finish`.
         waiter.beat.store(now, Relaxed);
         if now.wrapping_sub(start) > budget {
-            let less = thread.patience.get() / 2;
-            thread.patience.set(if less < LEAST_PATIENCE { 0 } else { less });
-            return;
+            return thread.patience.disappointed();
         }
         for _ in 0..4 {
             hint::spin_loop();
         }
-    }
-}
-
-fn budget(thread: &Thread) -> u64 {
-    if thread.cpus() < 2 {
-        return 0;
-    }
-    match thread.patience.get() {
-        0 if thread.unspun.get() < PROBE_EVERY => {
-            thread.unspun.set(thread.unspun.get() + 1);
-            0
-        }
-        0 => {
-            thread.unspun.set(0);
-            PROBE_PATIENCE
-        }
-        patience => patience,
     }
 }
 

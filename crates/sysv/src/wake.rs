@@ -43,7 +43,7 @@ pub(crate) fn wake(inner: &Inner, wake: Wake) -> Grants {
     let Some(person) = inner.people().get(wake.index as usize) else { return Grants::Settled };
     let woken = person.waiter.wake();
     // Relaxed: if the waiter has moved on to another wait, this one was acknowledged.
-    if person.waiter.ticket.load(Relaxed) != wake.ticket {
+    if person.waiter.ticket.load(Relaxed) as u32 != wake.ticket {
         return Grants::Settled;
     }
     if woken {

@@ -90,3 +90,43 @@ fn tokens_are_neither_lost_nor_made() {
         assert_eq!(values, (2, 30_000));
     }
 }
+
+/// More waiters than the list of wake-ups holds, some of them dead: the dead take nothing.
+#[test]
+fn a_crowd_with_dead_among_it_is_served() {
+    for (_dir, engine) in engines() {
+        let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
+        let children: Vec<i32> = (0..24)
+            .map(|_| {
+                // SAFETY: the child makes one call of the engine and ends without returning into the harness.
+                match unsafe { libc::fork() } {
+                    0 => {
+                        let done = engine.semop_ops(id, &[op(0, -1, 0)]);
+                        // SAFETY: ends the child.
+                        unsafe { libc::_exit(done.is_err() as i32) }
+                    }
+                    child => child,
+                }
+            })
+            .collect();
+        while get(&engine, id, 0, flag::GETNCNT) < 24 {
+            std::thread::yield_now();
+        }
+        let wait = |child| {
+            let mut status = 0;
+            // SAFETY: a child of ours, reaped once.
+            unsafe { libc::waitpid(child, &mut status, 0) };
+            status
+        };
+        for &victim in children.iter().step_by(2) {
+            // SAFETY: a child of ours that has not been reaped.
+            unsafe { libc::kill(victim, libc::SIGKILL) };
+            wait(victim);
+        }
+        engine.semop_ops(id, &[op(0, 12, 0)]).unwrap();
+        for &child in children.iter().skip(1).step_by(2) {
+            assert_eq!(wait(child), 0);
+        }
+        assert_eq!(get(&engine, id, 0, flag::GETVAL), 0);
+    }
+}

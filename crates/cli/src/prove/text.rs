@@ -166,7 +166,7 @@ impl Text<'_> {
         let ended = match analysis.stop {
             Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
             Some(StopReason::BudgetSpent) => "The time budget is spent.",
-            Some(StopReason::RoundsMax) => "As many rounds were run as were asked for.",
+            Some(StopReason::RoundsMax) => "All rounds have been run.",
             Some(StopReason::ControlFailed) => "Stopped, because the control failed.",
             Some(StopReason::NoneLeft) => "Stopped, because no candidate was left.",
             None => "Cut short.",

@@ -1,4 +1,5 @@
 use core::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Why an arena cannot be used: each says what it is about and what to do.
@@ -23,7 +24,7 @@ pub enum ArenaError {
 impl ArenaError {
     pub(super) fn io(path: &Path, error: std::io::Error) -> ArenaError {
         match error.kind() {
-            std::io::ErrorKind::PermissionDenied => ArenaError::NotOurs(path.into()),
+            ErrorKind::PermissionDenied => ArenaError::NotOurs(path.into()),
             _ => ArenaError::Io(path.into(), error),
         }
     }
@@ -33,11 +34,11 @@ impl fmt::Display for ArenaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ArenaError::Io(path, error) => {
-                write!(
-                    f,
-                    "arena {}: {error}; free space there or choose another file with --arena",
-                    path.display()
-                )
+                let remedy = match error.kind() {
+                    ErrorKind::StorageFull | ErrorKind::OutOfMemory => "free space there, or ",
+                    _ => "",
+                };
+                write!(f, "arena {}: {error}; {remedy}choose another file with --arena", path.display())
             }
             ArenaError::NotOurs(path) => write!(
                 f,

@@ -5,9 +5,11 @@
 //! limits (ENOSPC) and memory (ENOMEM).
 
 use super::{Set, bytes_for, find_set};
-use crate::engine::{Call, Engine, Inner, Kind};
+use crate::engine::{Engine, Inner};
 use crate::heap;
 use crate::ipc::{self, Registry};
+use crate::kind::Kind;
+use crate::names::Call;
 use crate::thread::Thread;
 use crate::time;
 use unspin_sync::atomic::Ordering::Relaxed;

@@ -1,8 +1,9 @@
 //! System V semaphores.
 //!
-//! The layers, top down: `semop`, `semctl` and `semget` check arguments in the kernel's order and take
-//! locks; [`fast`] does what needs none; [`section`] decides, under a set's lock, what becomes of a vector and of its waiters; `queue` and [`redo`]
-//! keep the waiters' lists and make changes of several words all or nothing; [`word`] is one semaphore.
+//! The layers, top down: `semop`, `semctl` and `semget` check arguments in the kernel's order and take locks; `quick`
+//! and [`fast`] do what needs none; [`section`] decides, under a set's lock, what becomes of a vector and of its
+//! waiters; `queue` and [`redo`] keep the waiters' lists and make changes of several words all or nothing; [`word`] is
+//! one semaphore.
 
 pub mod fast;
 #[cfg(not(loom))]
@@ -10,6 +11,8 @@ mod get;
 #[cfg(all(test, loom))]
 mod models;
 mod queue;
+#[cfg(not(loom))]
+mod quick;
 pub mod redo;
 pub mod section;
 #[cfg(not(loom))]

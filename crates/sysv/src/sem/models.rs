@@ -139,12 +139,12 @@ impl World {
     }
 
     /// As `wake::wake`.
-    fn wake(&self, index: u32, ticket: u64) {
+    fn wake(&self, index: u32, ticket: u32) {
         let waiter = &self.people[index as usize].waiter;
         self.step();
         waiter.wake();
         // Relaxed: as in `wake::wake`.
-        if waiter.ticket.load(Ordering::Relaxed) == ticket && !self.is_dead(index) {
+        if waiter.ticket.load(Ordering::Relaxed) as u32 == ticket && !self.is_dead(index) {
             waiter.confirm();
         }
     }
@@ -188,7 +188,7 @@ impl World {
     /// One operation, from the fast path to the end of its wait.
     fn semop(&self, me: u32, op: Op) -> Result<(), Errno> {
         self.step();
-        match fast::perform(&self.sems[op.sem()], op, pid(me), || ()) {
+        match fast::perform(&self.sems[op.sem()], op, pid(me)) {
             Ok(()) => Ok(()),
             Err(Fast::Fails(errno)) => Err(errno),
             Err(_) => self.perform(me, &[op]).unwrap_or_else(|| self.wait(me)),

@@ -29,32 +29,37 @@ pub enum Performed {
 }
 
 /// Somebody to be woken, or at least looked at, once the lock is released.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wake {
     /// Participant.
     pub index: u32,
-    /// His ticket when the wake-up was due.
-    pub ticket: u64,
+    /// Lower half of his ticket when the wake-up was due: tells this wait from his next ones.
+    pub ticket: u32,
 }
 
 /// Wake-ups that are made after the lock is released, so that a woken process that preempts its waker does
-/// not run into the lock at once.
+/// not run into the lock at once. Small: every section makes one.
 #[derive(Default)]
 pub struct Wakes {
-    list: [Option<Wake>; 16],
+    list: [u64; 8],
     count: usize,
     overflowed: bool,
 }
 
 impl Wakes {
-    fn push(&mut self, wake: Wake) -> Result<(), Wake> {
-        let Some(slot) = self.list.get_mut(self.count) else {
-            self.overflowed = true;
-            return Err(wake);
-        };
-        *slot = Some(wake);
-        self.count += 1;
-        Ok(())
+    /// `false` if the list is full.
+    fn push(&mut self, wake: Wake) -> bool {
+        match self.list.get_mut(self.count) {
+            Some(slot) => {
+                *slot = (wake.ticket as u64) << 32 | wake.index as u64;
+                self.count += 1;
+                true
+            }
+            None => {
+                self.overflowed = true;
+                false
+            }
+        }
     }
 
     /// How many there are.
@@ -74,7 +79,7 @@ impl Wakes {
 
     /// The wake-ups, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Wake> + '_ {
-        self.list[..self.count].iter().flatten().copied()
+        self.list[..self.count].iter().map(|&w| Wake { index: w as u32, ticket: (w >> 32) as u32 })
     }
 }
 
@@ -144,13 +149,10 @@ impl<'a> Section<'a> {
                 true => sem.tentative.load(Relaxed) as i32,
                 false => self.space.word(op.sem()).value(),
             };
-            let result = value + op.delta();
-            if result < 0 || (op.delta() == 0 && value != 0) {
-                return if op.nowait() { Performed::Fails(Errno::EAGAIN) } else { Performed::Blocks(i) };
-            }
-            if result > SEMVMX {
-                return Performed::Fails(Errno::ERANGE);
-            }
+            let result = match proceed(op, i, value) {
+                Ok(result) => result,
+                Err(obstacle) => return obstacle,
+            };
             sem.tentative.store(result as u32, Relaxed);
             sem.round.store(round, Relaxed);
         }
@@ -295,11 +297,53 @@ impl<'a> Section<'a> {
         redo::apply(&self.space, self.maker());
     }
 
+    /// Performs one operation; its semaphore is touched. As [`Section::evaluate`] and [`Section::commit`] of a vector
+    /// of one.
+    pub fn perform_one(&self, op: Op, pid: u32) -> Performed {
+        match self.after(op) {
+            Ok(value) => {
+                self.space.put(op.sem(), value, pid);
+                Performed::Done
+            }
+            Err(obstacle) => obstacle,
+        }
+    }
+
+    /// The value after `op`, if it can proceed now.
+    fn after(&self, op: Op) -> Result<i32, Performed> {
+        proceed(op, 0, self.space.word(op.sem()).value())
+    }
+
     /// Performs the operations of all waiters that the touched semaphores let proceed, oldest first; waiters
     /// for zero before those that take (`do_smart_wakeup_zero`).
     pub fn serve(&mut self) {
+        let contended = self.contended();
         // Relaxed: under the lock.
-        while self.contended().waiters.load(Relaxed) != 0 && (self.serve_zero() | self.serve_alter()) {}
+        if contended.waiters.load(Relaxed) == 0 {
+            return;
+        }
+        if contended.complex_alter.is_empty() && contended.complex_zero.is_empty() {
+            // Waiters of different semaphores have nothing to do with each other.
+            return self.touched().for_each(|sem| self.serve_simple(sem));
+        }
+        while contended.waiters.load(Relaxed) != 0 && (self.serve_zero() | self.serve_alter()) {}
+    }
+
+    /// As [`Section::serve`], where all waiters have one operation.
+    fn serve_simple(&mut self, sem: usize) {
+        let (space, s) = (self.space, &self.space.sems[sem]);
+        loop {
+            if space.word(sem).value() == 0 {
+                for (index, _) in s.zero.iter(&space) {
+                    self.attempt(index);
+                }
+                return;
+            }
+            // One success at most before the waiters for zero are looked at again.
+            if !s.alter.iter(&space).any(|(index, _)| self.attempt(index)) {
+                return;
+            }
+        }
     }
 
     fn serve_zero(&mut self) -> bool {
@@ -347,25 +391,40 @@ impl<'a> Section<'a> {
     /// Performs a waiter's operation if it is possible now; `true` if the waiter is out of the queue.
     fn attempt(&mut self, index: u32) -> bool {
         let person = &self.space.people[index as usize];
-        let outcome = self.evaluate(person.ops());
-        match outcome {
-            Performed::Blocks(_) => return false,
-            Performed::Fails(errno) => {
-                self.dequeue(index);
-                self.finish(index, status::failed(errno.0));
+        let mut ops = person.ops();
+        let outcome = match (ops.len(), ops.next()) {
+            (1, Some(op)) => match self.after(op) {
+                Ok(value) => {
+                    self.grant(index, person, core::iter::once((op.sem(), value)));
+                    Performed::Done
+                }
+                Err(obstacle) => obstacle,
+            },
+            _ => {
+                let outcome = self.evaluate(person.ops());
+                if outcome == Performed::Done {
+                    let round = self.contended().round.load(Relaxed);
+                    let sems = person.ops().map(|op| op.sem());
+                    self.grant(index, person, redo::changed(self.space.sems, round, sems));
+                }
+                outcome
             }
-            Performed::Done => {
-                let round = self.contended().round.load(Relaxed);
-                let pid = person.waiter.pid.load(Relaxed);
-                let values = redo::changed(self.space.sems, round, person.ops().map(|op| op.sem()));
-                redo::prepare(&self.space, self.maker(), (redo::state::GRANT, index), pid, values);
-                self.dequeue(index);
-                self.finish(index, status::GRANTED);
-                redo::apply(&self.space, self.maker());
-                self.space.set.operated_at(time::seconds());
-            }
+        };
+        if let Performed::Fails(errno) = outcome {
+            self.dequeue(index);
+            self.finish(index, status::failed(errno.0));
         }
-        true
+        !matches!(outcome, Performed::Blocks(_))
+    }
+
+    /// Hands an operation that is possible to its waiter, together with the values that it leaves.
+    fn grant(&mut self, index: u32, person: &Participant, values: impl Iterator<Item = (usize, i32)>) {
+        let pid = person.waiter.pid.load(Relaxed);
+        redo::prepare(&self.space, self.maker(), (redo::state::GRANT, index), pid, values);
+        self.dequeue(index);
+        self.finish(index, status::GRANTED);
+        redo::apply(&self.space, self.maker());
+        self.space.set.operated_at(time::seconds());
     }
 
     /// Ends a wait. From this store on the waiter may return and use its record anew.
@@ -380,7 +439,7 @@ impl<'a> Section<'a> {
             waiter.confirm();
             return;
         }
-        if self.wakes.push(Wake { index, ticket }).is_err() {
+        if !self.wakes.push(Wake { index, ticket: ticket as u32 }) {
             // The list is full: wake now, under the lock. Whether the waiter was alive is looked for afterwards.
             waiter.wake();
         }
@@ -430,5 +489,18 @@ impl<'a> Section<'a> {
                 s.word.store(s.word.load(Relaxed) & !SLOW, Release);
             }
         }
+    }
+}
+
+/// The value that operation number `i` of a vector leaves of `value`, or what keeps it from proceeding.
+fn proceed(op: Op, i: usize, value: i32) -> Result<i32, Performed> {
+    let result = value + op.delta();
+    match () {
+        _ if result < 0 || (op.delta() == 0 && value != 0) => Err(match op.nowait() {
+            true => Performed::Fails(Errno::EAGAIN),
+            false => Performed::Blocks(i),
+        }),
+        _ if result > SEMVMX => Err(Performed::Fails(Errno::ERANGE)),
+        _ => Ok(result),
     }
 }

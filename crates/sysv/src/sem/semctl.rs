@@ -3,8 +3,11 @@
 //! Checks in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semctl` and what it calls); each function names its model.
 
 use super::{Section, Set, find_set, word::Word};
-use crate::engine::{Call, Engine, Guard, Inner, Kind};
+use crate::engine::{Engine, Inner};
+use crate::guard::Guard;
 use crate::ipc::{self, Access, Id};
+use crate::kind::Kind;
+use crate::names::Call;
 use crate::participant::Queue;
 use crate::thread::Thread;
 use crate::time;
@@ -67,8 +70,8 @@ fn quick(
         _ => return None,
     };
     let _read = thread.read();
-    let (set, sems) = inner.recall(thread, id, want)?;
-    let sem = sems.get(usize::try_from(semnum).ok()?)?;
+    let known = inner.recall(thread, id, want)?;
+    let sem = known.sems().get(usize::try_from(semnum).ok()?)?;
     // Acquire: partner of the Releases that write values.
     let mut seen = Word(sem.word.load(Acquire));
     loop {
@@ -85,7 +88,7 @@ fn quick(
             Err(now) => seen = Word(now),
         }
     }
-    set.changed_at(time::seconds());
+    known.set().changed_at(time::seconds());
     Some(0)
 }
 

@@ -4,11 +4,13 @@
 //! pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL), index
 //! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
 
-use super::fast::{self, Fast};
+use super::quick::{patient, quick};
 use super::section::Performed;
 use super::{Op, Set};
-use crate::engine::{Call, Engine, Inner, Kind, count};
+use crate::engine::{Engine, Inner, count};
 use crate::ipc::Access;
+use crate::kind::Kind;
+use crate::names::Call;
 use crate::participant::{MAX_OPS, Participant};
 use crate::thread::Thread;
 use crate::time;
@@ -23,40 +25,52 @@ use unspin_sys::{Errno, clock, fault, ipc};
 const USUAL_SEMOPM: usize = 500;
 
 impl Engine {
+    /// semop(2) of one operation, with its address as a C program gives it, if that plainly is a matter of a few
+    /// instructions; else `None`, and nothing has happened: [`Engine::semtimedop`] is to be called.
+    ///
+    /// In the engine that the calling thread joined last: for a process that has one engine only. To be inlined into a
+    /// hook: it calls nothing but the clock, so that few registers have to be saved.
+    ///
+    /// # Safety
+    /// As for [`Engine::semtimedop`].
+    #[inline(always)]
+    pub unsafe fn try_semop(id: i32, op: usize) -> Option<Result<i32, Errno>> {
+        let thread = Thread::plain()?;
+        // Now, when little is held in registers that the call would make the compiler save; and not behind the
+        // exchange, which what follows it must wait for.
+        let now = time::seconds();
+        let answer = quick(thread, id, fault::load_plain_sembuf(op), now)?;
+        Some(answer.map(|()| 0))
+    }
+
     /// semop(2), with the arguments as a C program gives them.
     ///
     /// # Safety
-    /// If `ops` is readable for `nsops` structures nobody may write them meanwhile. Any other address is answered
-    /// with `EFAULT`.
-    #[inline(always)]
+    /// As for [`Engine::semtimedop`].
     pub unsafe fn semop(&self, id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
+        let ours = |thread: &&Thread| self.inner.is_some_and(|inner| thread.is_of(inner));
+        if nsops == 1
+            && Thread::plain().filter(ours).is_some()
+            // SAFETY: the caller's promise.
+            && let Some(answer) = unsafe { Engine::try_semop(id, ops) }
+        {
+            return answer;
+        }
         // SAFETY: the caller's promise.
         unsafe { self.semtimedop(id, ops, nsops, 0) }
     }
 
-    /// semtimedop(2), with the arguments as a C program gives them; `timeout` 0 waits for ever.
+    /// semtimedop(2), with the arguments as a C program gives them; `timeout` 0 waits for ever, as semop(2) does.
     ///
     /// # Safety
-    /// As for [`Engine::semop`], for the timeout too.
-    #[inline(always)]
+    /// If `ops` is readable for `nsops` structures, and `timeout` for one, nobody may write them meanwhile. Any other
+    /// address is answered with `EFAULT`.
     pub unsafe fn semtimedop(&self, id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i32, Errno> {
-        let Some(inner) = self.inner else {
+        match self.inner {
             // SAFETY: the caller's promise is the kernel's.
-            return unsafe { kernel(id, ops, nsops, timeout) };
-        };
-        if nsops == 1
-            && timeout == 0
-            && inner.kind == Kind::Rcu
-            && let Some(thread) = Thread::current(inner.number)
-            && let Ok(op) = fault::load_six(ops)
-        {
-            match quick(inner, thread, id, Op::from_bits(op)) {
-                Fast::Done => return Ok(0),
-                Fast::Fails(errno) => return Err(errno),
-                Fast::Undecided => {}
-            }
+            None => unsafe { kernel(id, ops, nsops, timeout) },
+            Some(inner) => slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0),
         }
-        slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0)
     }
 
     /// semop(2) from Rust.
@@ -80,7 +94,14 @@ impl Engine {
         match self.inner {
             // SAFETY: `ops` is a live slice of structures in C's layout.
             None => unsafe { ipc::semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop),
-            Some(inner) => slow(inner, id, Vector::Own(ops), 0),
+            Some(inner) => {
+                let thread = Thread::plain().filter(|thread| thread.is_of(inner));
+                let answer = match (thread, ops) {
+                    (Some(thread), [op]) => quick(thread, id, *op, time::seconds()),
+                    _ => None,
+                };
+                answer.unwrap_or_else(|| slow(inner, id, Vector::Own(ops), 0))
+            }
         }
     }
 }
@@ -95,29 +116,6 @@ unsafe fn kernel(id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i3
     }
 }
 
-/// One operation on one semaphore that nobody waits for: a compare-and-swap within a read-side section.
-#[inline(always)]
-fn quick(inner: &'static Inner, thread: &'static Thread, id: i32, op: Op) -> Fast {
-    if op.undo() {
-        return Fast::Undecided;
-    }
-    let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
-    let read = thread.read();
-    let Some((set, sems)) = inner.recall(thread, id, want) else { return Fast::Undecided };
-    let Some(sem) = sems.get(op.sem()) else { return Fast::Undecided };
-    // The time is read before the exchange, which what stands behind it must wait for.
-    let now = match fast::perform(sem, op, thread.pid(), time::seconds) {
-        Ok(now) => now,
-        Err(answer) => return answer,
-    };
-    set.operated_at(now);
-    drop(read);
-    if thread.table().is_some() {
-        count(thread, Event::FastPath, 1);
-    }
-    Fast::Done
-}
-
 /// A vector that is still to be read.
 #[derive(Clone, Copy)]
 enum Vector<'a> {
@@ -128,6 +126,13 @@ enum Vector<'a> {
 }
 
 impl Vector<'_> {
+    fn first(self) -> Result<Sembuf, Errno> {
+        match self {
+            Vector::Foreign(at, _) => fault::load_sembuf(at),
+            Vector::Own(ops) => Ok(ops[0]),
+        }
+    }
+
     fn len(self) -> usize {
         match self {
             Vector::Foreign(_, n) => n,
@@ -140,7 +145,7 @@ impl Vector<'_> {
         for (i, to) in into.ops.iter().enumerate().take(self.len()) {
             let op = match self {
                 Vector::Own(ops) => Op::new(ops[i]),
-                Vector::Foreign(at, _) => Op::from_bits(fault::load_six(at + i * size_of::<Sembuf>())?),
+                Vector::Foreign(at, _) => Op::new(fault::load_sembuf(at + i * size_of::<Sembuf>())?),
             };
             // Relaxed: published by the Release in `Section::enqueue`.
             to.store(op.0, Relaxed);
@@ -151,7 +156,6 @@ impl Vector<'_> {
 }
 
 /// The call as a whole, for everything that the fast path leaves.
-#[cold]
 fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
     let timeout = read_timeout(timeout)?;
     if vector.len() > USUAL_SEMOPM && vector.len() > (SemLimits::read().ops as usize).min(MAX_OPS) {
@@ -161,6 +165,14 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
         return Err(Errno::EINVAL);
     }
     let thread = Thread::of(inner)?;
+    if vector.len() == 1
+        && timeout.is_none()
+        && inner.kind == Kind::Rcu
+        && let Ok(op) = vector.first()
+        && let Some(answer) = patient(inner, thread, id, Op::new(op))
+    {
+        return answer;
+    }
     wait::interrupt(thread);
     let mut deadline = None;
     loop {
@@ -212,7 +224,12 @@ fn perform(
     let mut guard = guard?;
     let section = guard.section();
     person.ops().for_each(|op| section.touch(op.sem()));
-    match section.evaluate(person.ops()) {
+    let single = person.ops().next().filter(|_| person.ops().len() == 1);
+    let performed = match single {
+        Some(op) => section.perform_one(op, thread.pid()),
+        None => section.evaluate(person.ops()),
+    };
+    match performed {
         Performed::Fails(errno) => Err(errno),
         Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) => {
@@ -221,7 +238,9 @@ fn perform(
             Ok(Step::Queued(wait))
         }
         Performed::Done => {
-            section.commit(person.ops(), thread.pid());
+            if single.is_none() {
+                section.commit(person.ops(), thread.pid());
+            }
             section.space.set.operated_at(time::seconds());
             guard.serve();
             Ok(Step::Done)

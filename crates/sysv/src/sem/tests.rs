@@ -308,10 +308,10 @@ fn more_wake_ups_than_the_list_holds_are_made_and_noted() {
         section.set_value(0, 0, 0);
         section.serve();
     });
-    assert_eq!((wakes.len(), wakes.have_overflowed()), (16, true));
+    assert_eq!((wakes.len(), wakes.have_overflowed()), (8, true));
     assert!((1..41).all(|me| world.people[me as usize].waiter.look() == status::GRANTED));
     let listed: Vec<u32> = wakes.iter().map(|wake| wake.index).collect();
-    assert_eq!(listed, (1..17).collect::<Vec<u32>>(), "oldest first");
+    assert_eq!(listed, (1..9).collect::<Vec<u32>>(), "oldest first");
 }
 
 #[test]

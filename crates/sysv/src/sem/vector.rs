@@ -7,16 +7,16 @@ use unspin_sys::ipc::{Sembuf, flag};
 pub struct Op(pub u64);
 
 impl Op {
-    /// The six bytes of a `struct sembuf`, little-endian as they lie in memory.
-    #[inline(always)]
-    pub fn from_bits(bits: u64) -> Op {
-        Op(bits & 0xFFFF_FFFF_FFFF)
-    }
-
     /// Packs an operation.
     #[inline(always)]
     pub fn new(op: Sembuf) -> Op {
         Op(op.sem_num as u64 | (op.sem_op as u16 as u64) << 16 | (op.sem_flg as u16 as u64) << 32)
+    }
+
+    /// The operation as it was.
+    #[inline(always)]
+    pub fn unpack(self) -> Sembuf {
+        Sembuf { sem_num: self.0 as u16, sem_op: (self.0 >> 16) as i16, sem_flg: (self.0 >> 32) as i16 }
     }
 
     /// Index of the semaphore.
@@ -49,14 +49,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packs_as_memory_does() {
+    fn packing_keeps_all_three() {
         let op = Sembuf { sem_num: 31_999, sem_op: -7, sem_flg: (flag::IPC_NOWAIT | flag::SEM_UNDO) as i16 };
-        // SAFETY: a Sembuf is six bytes without padding.
-        let bytes = unsafe { core::mem::transmute::<Sembuf, [u8; 6]>(op) };
-        let mut bits = [0u8; 8];
-        bits[..6].copy_from_slice(&bytes);
         let packed = Op::new(op);
-        assert_eq!(packed, Op::from_bits(u64::from_le_bytes(bits)));
+        assert_eq!(packed.unpack(), op);
         assert_eq!((packed.sem(), packed.delta(), packed.nowait(), packed.undo()), (31_999, -7, true, true));
     }
 }

@@ -33,6 +33,13 @@ impl Word {
         (self.0 & VALUE) as i32
     }
 
+    /// The semaphore's value; of a slow word a number that lies beyond [`SEMVMX`](unspin_sys::ipc::SEMVMX), even when
+    /// any `sem_op` has been added to it.
+    #[inline(always)]
+    pub fn value_or_beyond(self) -> i32 {
+        (self.0 & (VALUE | SLOW)) as i32
+    }
+
     /// Process of the last operation, 0 if none.
     #[inline(always)]
     pub fn pid(self) -> u32 {
@@ -43,5 +50,18 @@ impl Word {
     #[inline(always)]
     pub fn is_slow(self) -> bool {
         self.0 & SLOW != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_sys::ipc::SEMVMX;
+
+    #[test]
+    fn nothing_brings_a_slow_word_back_into_range() {
+        let word = Word(Word::new(0, 7).0 | SLOW);
+        assert!(word.value_or_beyond() + i32::from(i16::MIN) > SEMVMX);
+        assert_eq!(Word::new(SEMVMX, 7).value_or_beyond(), SEMVMX);
     }
 }

@@ -111,7 +111,7 @@ fn create_and_answer(groups: usize, gates: usize, mut answer: Option<PipeWriter>
         let created = libc_sem::create(gates);
         let word = match &created {
             Ok(id) => *id,
-            Err(e) => -e.raw_os_error().unwrap_or(libc::EIO),
+            Err(e) => -e.raw_os_error().unwrap_or(unspin_sys::Errno::EIO.0),
         };
         sets.extend(created.as_ref().ok());
         let told = answer.as_mut().is_some_and(|pipe| pipe.write_all(&word.to_ne_bytes()).is_ok());

@@ -5,7 +5,7 @@ use super::*;
 fn remove(world: &World, me: u32) {
     world.acquire(me);
     world.section(me, |section| section.remove());
-    let late = fast::perform(&world.sems[0], op(0, 1), pid(me), || ());
+    let late = fast::perform(&world.sems[0], op(0, 1), pid(me));
     assert_eq!(late, Err(Fast::Undecided), "performed on a removed set");
 }
 
@@ -52,7 +52,7 @@ fn planted_a_removal_that_leaves_the_words_fast() {
             section.space.set.perm.delete();
             section.evict_all();
         });
-        let late = fast::perform(&world.sems[0], op(0, 1), pid(me), || ());
+        let late = fast::perform(&world.sems[0], op(0, 1), pid(me));
         assert_eq!(late, Err(Fast::Undecided), "performed on a removed set");
     }
     explore(2, || World::new(1, 3), &[remove, post], |_| {});

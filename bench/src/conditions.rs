@@ -1,0 +1,96 @@
+//! Where and with what the figures were measured.
+
+use crate::tools::Tools;
+use serde::Serialize;
+use std::fs;
+use unspin_sys::sched;
+
+/// What a number is worth nothing without.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conditions {
+    /// Processor, as it calls itself.
+    pub processor: String,
+    /// CPUs in use.
+    pub cpus: usize,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// What `unspin --version` says: version and commit.
+    pub unspin: String,
+    /// How this program was called.
+    pub command: String,
+    /// CPU time that other programs took meanwhile, in percent of all.
+    pub others_percent: f64,
+    /// CPU time that the hypervisor gave to others, in percent of all.
+    pub steal_percent: f64,
+}
+
+impl Conditions {
+    /// Since `before`, while what was measured took `own_s` seconds of CPU time.
+    pub fn of(tools: &Tools, before: &Load, own_s: f64) -> Conditions {
+        let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let now = Load::now();
+        let percent = |seconds: f64| 100.0 * seconds.max(0.0) / (now.total_s - before.total_s).max(0.01);
+        let options = std::env::args().skip(1).fold(String::new(), |all, word| all + " " + &word);
+        let separator = if options.is_empty() { "" } else { " --" };
+        Conditions {
+            processor: processor(&line("/proc/cpuinfo")),
+            cpus: sched::affinity_count(),
+            kernel: line("/proc/sys/kernel/osrelease"),
+            unspin: tools.version.clone(),
+            command: format!("cargo run --release -p unspin-bench{separator}{options}"),
+            others_percent: percent(now.busy_s - before.busy_s - own_s),
+            steal_percent: percent(now.steal_s - before.steal_s),
+        }
+    }
+}
+
+fn processor(cpuinfo: &str) -> String {
+    let line = cpuinfo.lines().find(|l| l.starts_with("model name"));
+    line.and_then(|l| l.split_once(':')).map_or("unknown processor", |(_, name)| name.trim()).to_owned()
+}
+
+/// CPU time of the whole machine since boot, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    busy_s: f64,
+    steal_s: f64,
+    total_s: f64,
+}
+
+impl Load {
+    /// The first line of `/proc/stat`; zero where it cannot be read.
+    pub fn now() -> Load {
+        fs::read_to_string("/proc/stat").ok().and_then(|text| Load::parse(&text)).unwrap_or_default()
+    }
+
+    /// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal, in ticks of 1/100 s.
+    fn parse(text: &str) -> Option<Load> {
+        let line = text.lines().find_map(|l| l.strip_prefix("cpu "))?;
+        let ticks: Vec<f64> = line.split_whitespace().map_while(|w| w.parse().ok()).collect();
+        let [user, nice, system, idle, iowait, irq, softirq, steal] = *ticks.first_chunk()?;
+        let busy = user + nice + system + irq + softirq;
+        Some(Load {
+            busy_s: busy / 100.0,
+            steal_s: steal / 100.0,
+            total_s: (busy + idle + iowait + steal) / 100.0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_proc_stat_is_the_whole_machine() {
+        let load = Load::parse("cpu  100 50 200 1000 30 5 15 7 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
+        assert_eq!(load, Some(Load { busy_s: 3.7, steal_s: 0.07, total_s: 14.07 }));
+        assert_eq!(Load::parse("cpu  1 2 3\n"), None);
+    }
+
+    #[test]
+    fn the_processor_has_a_name_or_none() {
+        assert_eq!(processor("processor\t: 0\nmodel name\t: Fast  CPU\n"), "Fast  CPU");
+        assert_eq!(processor(""), "unknown processor");
+    }
+}

@@ -1,0 +1,139 @@
+//! What is measured: small programs, each of which does one thing and prints one figure.
+//!
+//! Those that use semaphores call libc's own functions: a preloaded engine answers, or the kernel does.
+
+mod calls;
+pub mod own_sets;
+mod section;
+mod timing;
+
+use clap::{Args, Subcommand, ValueEnum};
+use timing::Effort;
+use unspin_workloads::semopbench::{self, Debug, ProfileReset, Verbosity};
+
+/// What to do.
+#[derive(Subcommand, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// One System V call, uncontended; prints ns per call
+    Call {
+        /// Which
+        #[arg(value_enum)]
+        call: Call,
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// Processes that each post and take a semaphore of a set of their own; prints millions of semop/s in all
+    OwnSets {
+        /// How many, each on a CPU of its own
+        #[arg(long)]
+        processes: usize,
+        /// For how long
+        #[arg(long)]
+        time_ms: u64,
+    },
+    /// semopbench; prints microseconds per hand-off
+    Semopbench {
+        /// Sets
+        #[arg(short)]
+        groups: usize,
+        /// Semaphores in each
+        #[arg(short)]
+        semaphores: usize,
+        /// Rounds of the token
+        #[arg(short = 'n')]
+        repetitions: u32,
+    },
+    /// A read-side section that reads one pointer; prints ns per section
+    Section {
+        /// Whose
+        #[arg(value_enum)]
+        section: Section,
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+}
+
+/// System V calls.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// semop +1 and -1 in turn
+    Semop,
+    /// semop -1 with IPC_NOWAIT on a semaphore that is 0
+    Eagain,
+    /// semctl GETVAL
+    Getval,
+    /// semget of a key that exists
+    Semget,
+}
+
+/// Read-side sections.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Section {
+    /// unspin-rcu as the System V engine uses it: the slot's address is in thread-local memory
+    Slot,
+    /// unspin-rcu's safe interface, `Reader::read`
+    Reader,
+    /// crossbeam-epoch: `LocalHandle::pin`
+    Epoch,
+}
+
+/// How long a loop goes on.
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[group(required = true, multiple = false)]
+pub struct EffortOptions {
+    /// Until this time is over
+    #[arg(long)]
+    pub time_ms: Option<u64>,
+    /// So many times; prints no time
+    #[arg(long)]
+    pub times: Option<u64>,
+}
+
+impl EffortOptions {
+    /// For so many milliseconds.
+    pub fn milliseconds(time_ms: u64) -> EffortOptions {
+        EffortOptions { time_ms: Some(time_ms), times: None }
+    }
+
+    /// So many times.
+    pub fn times(times: u64) -> EffortOptions {
+        EffortOptions { time_ms: None, times: Some(times) }
+    }
+
+    /// The option that is set.
+    pub fn option(&self) -> &'static str {
+        if self.times.is_some() { "--times" } else { "--time-ms" }
+    }
+
+    /// Its value.
+    pub fn amount(&self) -> u64 {
+        self.times.or(self.time_ms).unwrap_or_default()
+    }
+}
+
+/// Does it, and prints the figure.
+pub fn run(task: &Task) -> Result<(), String> {
+    let figure = match *task {
+        Task::Call { call, effort } => calls::run(call, &Effort::from(effort))?,
+        Task::OwnSets { processes, time_ms } => own_sets::run(processes, time_ms)?,
+        Task::Semopbench { groups, semaphores, repetitions } => ring(groups, semaphores, repetitions)?,
+        Task::Section { section, effort } => section::run(section, &Effort::from(effort))?,
+    };
+    println!("{figure}");
+    Ok(())
+}
+
+fn ring(groups: usize, semaphores: usize, repetitions: u32) -> Result<f64, String> {
+    let options = semopbench::Options {
+        groups,
+        semaphores,
+        repetitions,
+        profile_reset: ProfileReset::No,
+        debug: Debug::Off,
+        verbosity: Verbosity::Summary,
+    };
+    let report = semopbench::run(&options).map_err(|e| format!("semopbench: {e}"))?;
+    Ok(1e6 / report.hand_offs_per_second())
+}

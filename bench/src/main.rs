@@ -1,0 +1,64 @@
+//! unspin's figures against the kernel and against its peers: one command, one table.
+//!
+//! ```text
+//! cargo run --release -p unspin-bench
+//! ```
+//!
+//! What is measured runs in processes of their own: this program starts itself again as `inner TASK`, an ordinary
+//! program that calls libc, either as it is or under `unspin run --sysv ENGINE`. Each repetition runs all of them once
+//! in random order, so that whatever the machine does, it does to both sides of a ratio.
+#![warn(missing_docs)]
+
+mod conditions;
+mod figure;
+mod inner;
+mod instructions;
+mod measurement;
+mod options;
+mod plan;
+mod sitting;
+mod start;
+mod table;
+mod tools;
+
+use clap::Parser;
+use options::{Command, Options};
+use std::process::ExitCode;
+use tools::Tools;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let result = match &options.command {
+        Some(Command::Inner(task)) => inner::run(task),
+        None if options.instructions => instructions::run(),
+        None => measure(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("unspin-bench: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(options: &Options) -> Result<(), String> {
+    let tools = Tools::prepare()?;
+    let extent = options.extent();
+    let mut plan = plan::rows(&tools, &extent);
+    if let Some(text) = &options.only {
+        plan.retain(|row| row.name.contains(text));
+        if plan.is_empty() {
+            return Err(format!("--only {text}: no row has such a name"));
+        }
+    }
+    let sitting = sitting::run(&plan, &tools, &extent)?;
+    let figures = figure::evaluate(&plan, &sitting);
+    if let Some(path) = &options.json {
+        let text = serde_json::to_string_pretty(&table::Document { sitting: &sitting, figures: &figures });
+        let text = text.map_err(|e| e.to_string())?;
+        std::fs::write(path, text + "\n").map_err(|e| format!("--json {}: {e}", path.display()))?;
+    }
+    print!("{}", table::text(&sitting, &figures));
+    Ok(())
+}

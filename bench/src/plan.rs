@@ -1,0 +1,154 @@
+//! The rows of the table: what is measured against what, and how much is wanted.
+
+use crate::inner::own_sets::allowed_cpus;
+use crate::inner::{Call, EffortOptions, Section, Task};
+use crate::measurement::{Measurement, World};
+use crate::sitting::Extent;
+use crate::tools::Tools;
+use serde::Serialize;
+use unspin_stats::Direction;
+
+/// What the ratio is to be.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "as", content = "times")]
+pub enum Wanted {
+    /// Required.
+    AtLeast(f64),
+    /// Hoped for.
+    Aim(f64),
+}
+
+/// One figure.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What is measured.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which is better.
+    pub direction: Direction,
+    /// unspin.
+    pub ours: Measurement,
+    /// What it is compared with, by name.
+    pub against: (&'static str, Measurement),
+    /// What else is shown.
+    pub others: Vec<(&'static str, Measurement)>,
+    /// What the ratio is to be.
+    pub wanted: &'static [Wanted],
+    /// Why it cannot be measured here.
+    pub missing: Option<String>,
+}
+
+impl Row {
+    /// Everything that the row shows.
+    pub fn measurements(&self) -> impl Iterator<Item = &Measurement> {
+        let others = self.others.iter().map(|(_, measurement)| measurement);
+        [&self.ours, &self.against.1].into_iter().chain(others).filter(|_| self.missing.is_none())
+    }
+}
+
+/// All rows: the table of what unspin must reach.
+pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
+    use Wanted::{Aim, AtLeast};
+    let call = |name, call, wanted| {
+        let task = Task::Call { call, effort: EffortOptions::milliseconds(extent.loop_ms) };
+        in_all_worlds(name, "ns a call", Direction::LowerIsBetter, task, wanted)
+    };
+    let ring = |name, groups, semaphores, repetitions: u32, wanted| {
+        let task = Task::Semopbench { groups, semaphores, repetitions: repetitions / extent.shorter };
+        in_all_worlds(name, "us a hand-off", Direction::LowerIsBetter, task, wanted)
+    };
+    let mut rows = vec![
+        call("semop +1 and -1", Call::Semop, &[AtLeast(40.0)]),
+        call("semop -1 IPC_NOWAIT: EAGAIN", Call::Eagain, &[AtLeast(20.0)]),
+        call("semctl GETVAL", Call::Getval, &[AtLeast(20.0)]),
+        call("semget of an existing key", Call::Semget, &[AtLeast(20.0)]),
+    ];
+    rows.extend(own_sets(extent));
+    rows.push(ring("semopbench -g 1 -s 2", 1, 2, 20_000, &[AtLeast(3.0)]));
+    rows.push(ring("semopbench -g 64 -s 16", 64, 16, 100, &[AtLeast(1.0), Aim(1.3)]));
+    rows.extend(sections(tools, extent));
+    rows
+}
+
+/// A row for the rcu engine against the bare kernel, with the control and the global engine beside it.
+fn in_all_worlds(
+    name: &'static str,
+    unit: &'static str,
+    direction: Direction,
+    task: Task,
+    wanted: &'static [Wanted],
+) -> Row {
+    let inside = |world: World| (world.label(), Measurement::Inner(world, task.clone()));
+    Row {
+        name,
+        unit,
+        direction,
+        ours: inside(World::Rcu).1,
+        against: inside(World::Bare),
+        others: vec![inside(World::Kernel), inside(World::Global)],
+        wanted,
+        missing: None,
+    }
+}
+
+fn own_sets(extent: &Extent) -> [Row; 2] {
+    let processes = |world: World, n| {
+        Measurement::Inner(world, Task::OwnSets { processes: n, time_ms: 2 * extent.loop_ms })
+    };
+    let pair = |world: World| (world.label(), processes(world, 2));
+    let missing = (allowed_cpus().len() < 2).then(|| "there is only one CPU".to_owned());
+    let row = |name, against, others, wanted| Row {
+        name,
+        unit: "million semop/s",
+        direction: Direction::HigherIsBetter,
+        ours: processes(World::Rcu, 2),
+        against,
+        others,
+        wanted,
+        missing: missing.clone(),
+    };
+    let alone = |world, name| (name, processes(world, 1));
+    [
+        row(
+            "two processes, own sets",
+            pair(World::Global),
+            vec![pair(World::Bare), pair(World::Kernel)],
+            &[Wanted::AtLeast(10.0)],
+        ),
+        row(
+            "two processes, own sets",
+            alone(World::Rcu, "one process"),
+            vec![
+                alone(World::Bare, "kernel"),
+                alone(World::Kernel, "control"),
+                alone(World::Global, "global"),
+            ],
+            &[Wanted::AtLeast(1.9)],
+        ),
+    ]
+}
+
+fn sections(tools: &Tools, extent: &Extent) -> [Row; 2] {
+    let time_ms = extent.loop_ms / 2;
+    let section = |section| {
+        let task = Task::Section { section, effort: EffortOptions::milliseconds(time_ms) };
+        Measurement::Inner(World::Bare, task)
+    };
+    let row = |against, wanted, missing| Row {
+        name: "RCU read section",
+        unit: "ns",
+        direction: Direction::LowerIsBetter,
+        ours: section(Section::Slot),
+        against,
+        others: vec![("by Reader::read", section(Section::Reader))],
+        wanted,
+        missing,
+    };
+    let liburcu = tools.liburcu.as_ref().err().cloned();
+    [
+        row(("crossbeam", section(Section::Epoch)), &[Wanted::AtLeast(1.0)], None),
+        // At most 1.5 times its cost.
+        row(("liburcu", Measurement::Liburcu(time_ms)), &[Wanted::Aim(1.0 / 1.5)], liburcu),
+    ]
+}

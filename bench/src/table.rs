@@ -1,0 +1,109 @@
+//! The table, at most 100 columns wide, and the document with everything in it.
+
+use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
+use crate::plan::Wanted;
+use crate::sitting::{Claims, Sitting};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// What `--json` writes.
+#[derive(Serialize)]
+pub struct Document<'a> {
+    /// Conditions.
+    pub sitting: &'a Sitting,
+    /// Rows, with all runs.
+    pub figures: &'a [Figure],
+}
+
+const WIDTH: usize = 99;
+
+/// The table.
+pub fn text(sitting: &Sitting, figures: &[Figure]) -> String {
+    let mut text = header(sitting);
+    let _ = writeln!(
+        text,
+        "\n{:<44}{:>19}{:>8}{:>8}{:>12}{:>8}",
+        "median of all repetitions", "against", "rcu", "ratio", "95 %", "wanted"
+    );
+    let _ = writeln!(text, "{}", "-".repeat(WIDTH));
+    for figure in figures {
+        let name = format!("{}, {}", figure.name, figure.unit);
+        match &figure.outcome {
+            Outcome::Measured(measured) => row(&mut text, &name, measured),
+            Outcome::Skipped(reason) => {
+                let _ = writeln!(text, "{name:<44}skipped: {reason}");
+            }
+        }
+    }
+    text
+}
+
+fn header(sitting: &Sitting) -> String {
+    let c = &sitting.conditions;
+    let claims = match sitting.claims {
+        Claims::Made => "",
+        Claims::None => "\nToo short to claim anything.",
+    };
+    format!(
+        "{}, {} CPUs, Linux {}; {}\n{}\n\n\
+         {} repetitions of everything in random order; meanwhile other programs took {:.0} % of the CPUs,\n\
+         the hypervisor {:.0} %. kernel: without the preload; control: engine kernel, through the same hooks.\n\
+         Ratio: how many times as good as the other side rcu is; ?: the interval holds what is wanted.{claims}\n",
+        c.processor,
+        c.cpus,
+        c.kernel,
+        c.unspin,
+        c.command,
+        sitting.repetitions,
+        c.others_percent,
+        c.steal_percent,
+    )
+}
+
+fn row(text: &mut String, name: &str, m: &Measured) {
+    let against = format!("{} {}", m.against.name, number(m.against.median));
+    let interval = format!("{}-{}", number(m.ratio.lower), number(m.ratio.upper));
+    let (first, more) = m.wanted.split_first().map_or(("".into(), &[][..]), |(w, more)| (wanted(w), more));
+    let _ = writeln!(
+        text,
+        "{name:<44}{against:>19}{:>8}{:>8}{interval:>12}  {first}",
+        number(m.ours.median),
+        format!("{}x", number(m.ratio.value)),
+    );
+    let others = m.others.iter().map(|Runs { name, median, .. }| format!("{name} {}", number(*median)));
+    let spread = format!("the ratio varies by {:.0} %", 100.0 * m.spread);
+    let notes: Vec<String> = others.chain([spread]).chain(more.iter().map(wanted)).collect();
+    let _ = writeln!(text, "    {}", notes.join(" · "));
+}
+
+fn wanted((wanted, reached): &(Wanted, Reached)) -> String {
+    let wanted = match wanted {
+        Wanted::AtLeast(times) => format!("{}x", number(*times)),
+        Wanted::Aim(times) => format!("aim {}x", number(*times)),
+    };
+    match reached {
+        Reached::Yes => format!("{wanted} yes"),
+        Reached::No => format!("{wanted} no"),
+        Reached::Undecided => format!("{wanted} ?"),
+        Reached::Unclaimed => wanted,
+    }
+}
+
+/// Three digits that count.
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 99.95 => format!("{v:.0}"),
+        v if v >= 9.995 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        assert_eq!([0.671, 1.0, 9.999, 31.25, 271.8].map(number), ["0.67", "1.00", "10.0", "31.2", "272"]);
+    }
+}

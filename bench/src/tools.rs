@@ -1,0 +1,87 @@
+//! What the benchmark needs besides itself: the `unspin` binary, and a C program for liburcu.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Built, found, or missing.
+#[derive(Debug)]
+pub struct Tools {
+    /// The `unspin` binary.
+    pub unspin: PathBuf,
+    /// What it says that it was built from.
+    pub version: String,
+    /// The liburcu program, or why there is none.
+    pub liburcu: Result<PathBuf, String>,
+    /// Holds the arenas, and is removed with all that is in it.
+    scratch: tempfile::TempDir,
+}
+
+impl Tools {
+    /// Builds what has to be built. Cargo does nothing where nothing has changed.
+    pub fn prepare() -> Result<Tools, String> {
+        let scratch = scratch().map_err(|e| format!("no scratch folder: {e}"))?;
+        let unspin = build_unspin()?;
+        let version = output(Command::new(&unspin).arg("--version"))?;
+        let liburcu = build_liburcu(scratch.path());
+        Ok(Tools { unspin, version, liburcu, scratch })
+    }
+
+    /// An arena that nobody else uses.
+    pub fn arena(&self, engine: &str) -> PathBuf {
+        self.scratch.path().join(format!("arena-{engine}"))
+    }
+
+    /// The folder for files that are not to stay.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+}
+
+/// In memory, as the arena is by default.
+fn scratch() -> std::io::Result<tempfile::TempDir> {
+    let prefixed = || tempfile::Builder::new().prefix("unspin-bench-").to_owned();
+    prefixed().tempdir_in("/dev/shm").or_else(|_| prefixed().tempdir())
+}
+
+fn build_unspin() -> Result<PathBuf, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let target = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.to_path_buf()));
+    let target = target.ok_or("the place of this program is unknown")?;
+    eprintln!("unspin-bench: building unspin");
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "--package", "unspin-cli", "--target-dir"])
+        .arg(&target)
+        .current_dir(&workspace)
+        .status()
+        .map_err(|e| format!("cargo cannot be started: {e}"))?;
+    match status.success() {
+        true => Ok(target.join("release/unspin")),
+        false => Err("unspin does not build: see above".into()),
+    }
+}
+
+fn build_liburcu(folder: &Path) -> Result<PathBuf, String> {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let program = folder.join("urcu_memb");
+    let mut command = Command::new(compiler);
+    command.arg("-O2").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("c/urcu_memb.c"));
+    command.arg("-o").arg(&program).args(["-lurcu-memb", "-lurcu-common"]);
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(program),
+        Ok(_) => Err("liburcu-dev is not installed".into()),
+        Err(_) => Err("there is no C compiler: install gcc or set CC".into()),
+    }
+}
+
+/// What a command prints; or its first line of complaint.
+pub fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|e| format!("{name}: {e}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let first = complaint.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+    Err(format!("{name} ({}): {first}", output.status))
+}

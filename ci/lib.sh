@@ -1,0 +1,31 @@
+# What all gates share: sourced by them. Exit status 77 means "skipped", as in automake.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+gate=$(basename "$0" .sh)
+# One target folder for each way of compiling, so that no gate throws away what another has built.
+target=${CARGO_TARGET_DIR:-$PWD/target}
+
+skip() {
+    echo "$gate: skipped, because $1"
+    exit 77
+}
+
+fail() {
+    echo "$gate: $1" >&2
+    exit 1
+}
+
+# Succeeds if the command given fails and its output holds the text: a planted bug that was found.
+must_find() {
+    local text=$1 output
+    shift
+    if output=$("$@" 2>&1); then
+        printf '%s\n' "$output" | tail -n 20 >&2
+        fail "the planted bug was not found by: $*"
+    fi
+    if ! grep -qF -e "$text" <<<"$output"; then
+        printf '%s\n' "$output" | tail -n 20 >&2
+        fail "failed, but not by finding '$text': $*"
+    fi
+    echo "$gate: planted bug found ($text)"
+}

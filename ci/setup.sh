@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs what the tests can use, where that is possible: Debian, root. Everything here is optional: a test that
+# lacks something says that it is skipped.
+source "$(dirname "$0")/lib.sh"
+
+command -v apt-get >/dev/null || skip "this is no Debian: install a C compiler, stress-ng and liburcu yourself"
+packages=(build-essential libjemalloc2 stress-ng liburcu-dev valgrind python3-dev python3-venv util-linux)
+missing=()
+for package in "${packages[@]}"; do
+    dpkg-query --show --showformat '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && { echo "setup: everything is there"; exit 0; }
+[ "$(id -u)" -eq 0 ] || skip "only root can install ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq && apt-get install -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+    skip "${missing[*]} cannot be installed"
+echo "setup: installed ${missing[*]}"

@@ -1,0 +1,131 @@
+//! One operation on one semaphore by the calling thread, without a lock: what most calls of a program come to.
+
+use super::Op;
+use super::fast::{self, Fast};
+use crate::engine::{Inner, count};
+use crate::ipc::Access;
+use crate::thread::{OutermostSection, Thread};
+use crate::time;
+use unspin_meter::Event;
+use unspin_sys::Errno;
+use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
+
+/// One operation on one semaphore that nobody waits for, of a set that the thread used lately: a compare-and-swap
+/// within a read-side section. Calls nothing, so that the hook into which it is inlined need not save registers; what
+/// is not plain is left to [`patient`].
+#[inline(always)]
+pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> Option<Result<(), Errno>> {
+    if i32::from(op.sem_flg) & SEM_UNDO != 0 {
+        return None;
+    }
+    let read = thread.read_outermost()?;
+    let Some(known) = thread.remembered(id).filter(|known| known.may_all()) else {
+        return undecided(thread, read);
+    };
+    let Some(sem) = known.sems().get(usize::from(op.sem_num)) else { return undecided(thread, read) };
+    // The ends apart, so that the compiler need not keep in a register which one it is.
+    match fast::attempt(sem, op, || thread.pid()) {
+        Ok(()) => {
+            known.set().operated_at(now);
+            drop(read);
+            if thread.has_duties() {
+                thread.attend(Some(Event::FastPath));
+            }
+            Some(Ok(()))
+        }
+        Err(Fast::Fails(errno)) => {
+            drop(read);
+            if thread.has_duties() {
+                thread.attend(None);
+            }
+            Some(Err(errno))
+        }
+        Err(Fast::Raced | Fast::Undecided) => undecided(thread, read),
+    }
+}
+
+/// Leaves [`quick`] without an answer, but not with a signal handler put off: the way on may be short.
+#[cold]
+#[inline(never)]
+fn undecided(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
+    drop(read);
+    if thread.has_duties() {
+        thread.attend(None);
+    }
+    None
+}
+
+/// As [`quick`], for a set that the thread has yet to learn of, for a semaphore that others use at this moment, and for
+/// threads of every kind.
+pub(super) fn patient(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    op: Op,
+) -> Option<Result<(), Errno>> {
+    if op.undo() {
+        return None;
+    }
+    let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
+    let read = thread.read();
+    let known = inner.recall(thread, id, want)?;
+    let now = time::seconds();
+    match fast::perform(known.sems().get(op.sem())?, op, thread.pid()) {
+        Ok(()) => {
+            known.set().operated_at(now);
+            drop(read);
+            count(thread, Event::FastPath, 1);
+            Some(Ok(()))
+        }
+        Err(Fast::Fails(errno)) => Some(Err(errno)),
+        Err(Fast::Raced | Fast::Undecided) => None,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Engine, Kind, Options};
+    use unspin_sys::ipc::flag::{IPC_NOWAIT, IPC_PRIVATE};
+
+    fn op(sem_op: i16) -> Sembuf {
+        Sembuf { sem_num: 0, sem_op, sem_flg: IPC_NOWAIT as i16 }
+    }
+
+    #[test]
+    fn operations_within_a_section_leave_it_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let id = engine.semget(IPC_PRIVATE, 1, 0o600).unwrap();
+        engine.semop_ops(id, &[op(1)]).unwrap();
+        let thread = Thread::plain().expect("this engine has a fast path, and membarrier(2) is allowed");
+        let section = thread.read();
+        for (change, answer) in [(1, Ok(())), (-1, Ok(())), (-1, Ok(())), (-1, Err(Errno::EAGAIN))] {
+            assert_eq!(engine.semop_ops(id, &[op(change)]), answer);
+            assert!(thread.is_critical(), "the section goes on");
+        }
+        drop(section);
+        assert!(!thread.is_critical());
+        assert_eq!(engine.semop_ops(id, &[op(1)]), Ok(()));
+        assert!(!thread.is_critical());
+    }
+
+    #[test]
+    fn the_fast_path_leaves_what_it_cannot_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let id = engine.semget(IPC_PRIVATE, 1, 0o600).unwrap();
+        engine.semop_ops(id, &[op(2)]).unwrap();
+        let thread = Thread::plain().expect("as above");
+        let quick = |sem_num, sem_op| quick(thread, id, Sembuf { sem_num, ..op(sem_op) }, time::seconds());
+        assert_eq!(quick(0, 1), Some(Ok(())));
+        assert_eq!(quick(0, -4), Some(Err(Errno::EAGAIN)));
+        assert_eq!(quick(0, 0), Some(Err(Errno::EAGAIN)));
+        assert_eq!(quick(0, -3), Some(Ok(())));
+        assert_eq!(quick(0, 0), Some(Ok(())));
+        assert_eq!((quick(0, i16::MAX), quick(0, 1)), (Some(Ok(())), None), "ERANGE is left to the slow way");
+        assert_eq!(engine.semop_ops(id, &[op(1)]), Err(Errno::ERANGE));
+        assert_eq!(quick(1, 1), None, "an index out of range");
+        assert!(!thread.is_critical());
+    }
+}
