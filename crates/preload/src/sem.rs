@@ -51,14 +51,19 @@ pub unsafe extern "C-unwind" fn semtimedop(
     unsafe { operate(id, ops, nsops, timeout) }
 }
 
-/// Both of the above in full. Not inlined, and `extern "C"`, which does not unwind: a hook that ends with this call
-/// jumps here, and has nothing to save for it.
+/// Both of the above in full. Not inlined: a hook that ends with this call has nothing to drop, so it
+/// jumps here, and saves nothing for it.
 ///
 /// # Safety
 /// As for `semtimedop`.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn operate(id: c_int, ops: *mut sembuf, nsops: size_t, timeout: *const timespec) -> c_int {
+unsafe extern "C-unwind" fn operate(
+    id: c_int,
+    ops: *mut sembuf,
+    nsops: size_t,
+    timeout: *const timespec,
+) -> c_int {
     let result = start::engine()
         // SAFETY: the caller's addresses, as the engine wants them.
         .and_then(|engine| unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) });
