@@ -59,11 +59,11 @@ check() {
     forbid "crates that need no unsafe forbid it" . \
         < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
-        < <(grep -L -x -F 'workspace = true' crates/*/Cargo.toml tests/*/Cargo.toml)
+        < <(grep -L -x -F 'workspace = true' {crates,tests}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '^[^:]*:[0-9]+:\s*#!?\[allow\(' \
-        < <(grep -rn --include='*.rs' '' crates tests fuzz)
+        < <(grep -rn --include='*.rs' '' crates tests bench fuzz)
     forbid "nothing is left to do in committed code" '\b(todo|unimplemented)!|\b(TODO|FIXME|XXX)\b' \
-        < <(grep -rn --include='*.rs' '' crates tests fuzz)
+        < <(grep -rn --include='*.rs' '' crates tests bench fuzz)
     forbid "examples are compiled" '```(rust,)?(ignore|no_run)' \
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
     may_depend sync

@@ -1,4 +1,7 @@
 //! Semaphores: the engine answers.
+//!
+//! What may block is `extern "C-unwind"` and has nothing to drop: a thread that is cancelled asynchronously inside is
+//! unwound by glibc, and an `extern "C"` function would abort the program instead.
 
 use crate::{errno, notice, start};
 use core::ffi::{c_int, c_void};
@@ -18,7 +21,7 @@ pub extern "C" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int {
 /// # Safety
 /// As for libc's: `ops` is `nsops` operations, or EFAULT is answered.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
+pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
     if count(nsops) != 1 {
         // SAFETY: the caller's promise.
         return unsafe { operate(id, ops, nsops, core::ptr::null()) };
@@ -38,7 +41,7 @@ pub unsafe extern "C" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_
 /// # Safety
 /// As for libc's: `ops` is `nsops` operations and `timeout` null or a relative time, or EFAULT is answered.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn semtimedop(
+pub unsafe extern "C-unwind" fn semtimedop(
     id: c_int,
     ops: *mut sembuf,
     nsops: size_t,
@@ -48,14 +51,19 @@ pub unsafe extern "C" fn semtimedop(
     unsafe { operate(id, ops, nsops, timeout) }
 }
 
-/// Both of the above in full. Not inlined, and `extern "C"`, which does not unwind: a hook that ends with this call
-/// jumps here, and has nothing to save for it.
+/// Both of the above in full. Not inlined: a hook that ends with this call has nothing to drop, so it
+/// jumps here, and saves nothing for it.
 ///
 /// # Safety
 /// As for `semtimedop`.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn operate(id: c_int, ops: *mut sembuf, nsops: size_t, timeout: *const timespec) -> c_int {
+unsafe extern "C-unwind" fn operate(
+    id: c_int,
+    ops: *mut sembuf,
+    nsops: size_t,
+    timeout: *const timespec,
+) -> c_int {
     let result = start::engine()
         // SAFETY: the caller's addresses, as the engine wants them.
         .and_then(|engine| unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) });

@@ -13,7 +13,7 @@ use unspin_sys::{Errno, raw};
 /// # Safety
 /// As for the system call of this number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn syscall(
+pub unsafe extern "C-unwind" fn syscall(
     number: c_long,
     a: usize,
     b: usize,

@@ -36,6 +36,14 @@ impl SemLimits {
     }
 }
 
+/// The longest file that this process may make, in bytes (`RLIMIT_FSIZE`); `u64::MAX` if there is no limit.
+pub fn file_size() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: writes the live structure. A failure, of which the manual knows none, leaves it unlimited.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,8 +18,8 @@ use unspin_rcu::registry::Extent;
 use unspin_rcu::{Fences, Rcu};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sync::machine::{AtomicU64, Ordering};
-use unspin_sys::process::{self, Life};
-use unspin_sys::{Errno, membarrier};
+use unspin_sys::process::{self, Identity, Life};
+use unspin_sys::{Errno, membarrier, sched};
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
@@ -93,9 +93,41 @@ impl Engine {
     }
 }
 
+/// Whether a thread found only the last place free, and has to make others free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Crowded {
+    No,
+    Yes,
+}
+
+/// Times that a thread looks for a place in a full arena, each of which takes as long as looking at every participant.
+const JOIN_ATTEMPTS: usize = 4;
+
 impl Inner {
     pub fn rcu(&self) -> Rcu<'_> {
         Rcu::new(&self.arena.header().domain.0, self.arena.slots())
+    }
+
+    /// Gives the calling thread a place. The last one is for a thread that finds all others taken: those of the dead
+    /// who held something can be had back only by a participant. `ENOMEM` if the living fill the arena.
+    pub fn register(&self, who: &Identity) -> Result<(unspin_rcu::Participant, Crowded), Errno> {
+        let (domain, slots) = (&self.arena.header().domain.0, self.arena.slots());
+        let claim = |slots| {
+            let registry = Rcu::new(domain, slots).registry();
+            registry.register(who, self.fences, &mut |dead, _| sweep::bury_if_clean(self, dead)).ok()
+        };
+        let common = &slots[..slots.len() - 1];
+        for _ in 0..JOIN_ATTEMPTS {
+            if let Some(participant) = claim(common) {
+                return Ok((participant, Crowded::No));
+            }
+            if let Some(participant) = claim(slots) {
+                return Ok((participant, Crowded::Yes));
+            }
+            // Somebody has the last place, and is burying the dead.
+            sched::yield_now();
+        }
+        Err(Errno::ENOMEM)
     }
 
     /// All participants that there ever were.
@@ -354,5 +386,31 @@ fn units_of_object(arena: &Arena, object: u64) -> u32 {
 pub(crate) fn count(thread: &Thread, event: Event, n: u64) {
     if let Some(table) = thread.table() {
         table.count(event, n);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use unspin_sys::ipc::flag::IPC_PRIVATE;
+
+    /// Places of the dead who held nothing are had at once; of those who waited, only by somebody who takes part.
+    #[test]
+    fn an_arena_full_of_dead_waiters_takes_newcomers() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let inner = engine.inner.unwrap();
+        let registry = inner.rcu().registry();
+        for n in 1..inner.arena.slots().len() as u32 {
+            // Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
+            let nobody = Identity { pid: (1 << 22) + n, tid: (1 << 22) + n, ..Identity::default() };
+            let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+            inner.arena.reserve_participant(dead.index()).unwrap();
+            // Relaxed: nobody else looks yet.
+            inner.arena.people(dead.index() + 1)[dead.index()].waiter.status.store(status::QUEUED, Relaxed);
+        }
+        assert!(std::thread::spawn(move || engine.semget(IPC_PRIVATE, 1, 0o600)).join().unwrap().is_ok());
+        assert!(engine.semget(IPC_PRIVATE, 1, 0o600).is_ok());
+        assert!(registry.high() > 16_000 && engine.participants().unwrap() < 3);
     }
 }

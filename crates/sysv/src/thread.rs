@@ -4,7 +4,7 @@
 //! joins the arena under its own name. A child that shares its parent's memory (vfork) acts as its parent.
 
 use crate::creds::Cached;
-use crate::engine::Inner;
+use crate::engine::{Crowded, Inner};
 use crate::kind::Kind;
 use crate::known::Known;
 use crate::lock::Owner;
@@ -15,6 +15,7 @@ use crate::wait::Waits;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use unspin_meter::{Event, Table};
+use unspin_rcu::registry::Extent;
 use unspin_rcu::{Domain, Fences, Section, Slot};
 use unspin_sync::atomic::{AtomicU64, Ordering::Acquire};
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
@@ -131,11 +132,7 @@ impl Thread {
             None => Thread::allocate()?,
         };
         let who = Identity::current();
-        let participant = inner
-            .rcu()
-            .registry()
-            .register(&who, inner.fences, &mut |dead, _| sweep::bury_if_clean(inner, dead))
-            .map_err(|_| Errno::ENOMEM)?;
+        let (participant, crowded) = inner.register(&who)?;
         let index = participant.index();
         if inner.arena.reserve_participant(index).is_err() {
             // SAFETY: registered by this thread just now, which has done nothing under that name.
@@ -159,7 +156,10 @@ impl Thread {
         thread.plain.set(inner.kind == Kind::Rcu && inner.fences == Fences::Expedited);
         thread.engine.set(inner.number);
         tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
-        sweep::glance(inner, thread);
+        match crowded {
+            Crowded::No => sweep::glance(inner, thread),
+            Crowded::Yes => drop(sweep::sweep(inner, thread, Extent::All)),
+        }
         Ok(thread)
     }
 

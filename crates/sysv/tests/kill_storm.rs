@@ -114,9 +114,9 @@ fn storm(kind: Kind) {
     let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
     let id = engine.semget(0x57_0A, SEMS as i32, flag::IPC_CREAT | 0o600).unwrap();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let mut seed = 0;
+    let mut seed = 0u64;
     let mut worker = || {
-        seed += 0x1234_5678_9ABC_DEF1u64;
+        seed = seed.wrapping_add(0x1234_5678_9ABC_DEF1);
         let seed = seed | 1;
         spawn(move || work(&engine, id, seed))
     };

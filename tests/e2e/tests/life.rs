@@ -41,3 +41,9 @@ fn beside_another_allocator() {
         }
     }
 }
+
+/// Grants to a crowd of dead waiters, a handler between the halves of a call, cancellation, a file size limit.
+#[test]
+fn crowds_of_the_dead_and_handlers_in_between() {
+    conforms("crowd", &[]);
+}

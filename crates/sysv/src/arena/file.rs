@@ -107,6 +107,10 @@ fn fill(path: &Path, kind: Kind, options: &Options) -> Result<(), Error> {
     // The mode that was asked for, whatever the umask.
     file.set_permissions(std::fs::Permissions::from_mode(options.mode))?;
     let bytes = options.bytes.next_multiple_of(4096);
+    // Asked first: beyond the limit the kernel sends SIGXFSZ, which kills.
+    if bytes > unspin_sys::limits::file_size() {
+        return Err(ErrorKind::FileTooLarge.into());
+    }
     file.set_len(bytes)?;
     let map = Mapping::shared(&file, bytes as usize).map_err(into_io)?;
     let arena = Arena::new(map);
