@@ -10,8 +10,9 @@
 
 use core::cell::Cell;
 
-/// Ticks of the time-stamp counter: some 10 us, twice what a futex round trip costs.
-const FIRST: u64 = 25_000;
+/// Ticks of the time-stamp counter: some 4 us, a futex round trip. A thread that waits where spinning never helps has
+/// spun twice that when it stops.
+const FIRST: u64 = 10_000;
 /// Some 40 us: waking a process on an idle virtual CPU takes as long.
 const MOST: u64 = 100_000;
 /// Under 1 us nothing is to be won.
