@@ -83,15 +83,6 @@ impl Drop for Mapping {
     }
 }
 
-/// Unmaps a range that was [leaked](Mapping::leak).
-///
-/// # Safety
-/// The range is one whole leaked mapping, and nothing in it is used from now on.
-pub unsafe fn unmap(start: usize, len: usize) -> Result<(), Errno> {
-    // SAFETY: the caller's promise.
-    unsafe { raw::call(libc::SYS_munmap, [start, len]) }.map(drop)
-}
-
 /// Makes sure that writing to `offset..offset+len` of `file` cannot fail for lack of space: on tmpfs a page
 /// that cannot be had is SIGBUS at the store, an error number here. Existing contents stay.
 pub fn reserve(file: &File, offset: u64, len: u64) -> Result<(), Errno> {
