@@ -15,7 +15,7 @@ mod error;
 mod file;
 
 pub use error::ArenaError;
-pub use file::Options;
+pub use file::{Options, refusals};
 
 use crate::heap::Heap;
 use crate::ipc::Root;
@@ -68,6 +68,8 @@ pub(crate) struct Header {
     pub kind: AtomicU32,
     /// Size of [`Participant`], which tells builds with other layouts apart. Immutable.
     pub layout: AtomicU32,
+    /// Calls that the engine refused because it cannot do them yet: SEM_UNDO.
+    pub refused: AtomicU64,
     /// Objects removed so far, and permissions changed: what a thread remembers is valid while this does not change.
     pub changes: Apart<AtomicU64>,
     /// The one lock of the `global` engine.

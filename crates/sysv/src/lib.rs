@@ -93,7 +93,7 @@ mod wait;
 mod wake;
 
 #[cfg(not(loom))]
-pub use arena::{ArenaError, Options};
+pub use arena::{ArenaError, Options, refusals};
 #[cfg(not(loom))]
 pub use engine::Engine;
 pub use kind::{Kind, UnknownKind};

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use unspin_stats::Outcome;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
+use unspin_sysv::{Kind, refusals};
 
 /// Starts the program again and again, once at a time.
 pub struct Runner<'a> {
@@ -156,12 +157,19 @@ impl<'a> Runner<'a> {
         let patience = if returned { remains::AFTER_RETURN } else { remains::AFTER_DEATH };
         let remains = remains::clear(process.id(), patience);
         let cpu_after = CpuTime::since_boot();
+        let refused = match contestant.engine {
+            Some(engine) if engine != Kind::Kernel => Some((engine, refusals(&arena))),
+            _ => None,
+        };
         // The next run gets a new one; an arena that a killed program left in whatever state goes with it.
         let _ = fs::remove_file(&arena);
         let Waited::Ended(ended, ending) = waited else { return Ok(None) };
         let mut usage = ended.usage;
         usage += remains.usage;
-        let value = self.value(ending, elapsed, &usage, &mut output);
+        let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match refused {
+            Some((engine, refused)) => same_work(engine, refused).map(|()| value),
+            None => Ok(value),
+        });
         let (failed, uid) = (value.is_err(), self.uid);
         Ok(Some(Trial {
             elapsed_s: elapsed.as_secs_f64(),
@@ -216,6 +224,19 @@ impl<'a> Runner<'a> {
             Ending::Killed { signal } => Err(format!("signal {signal} killed it")),
             Ending::TimedOut { limit_s } => Err(format!("it was still running after {limit_s:.1} s")),
         }
+    }
+}
+
+/// Whether the program did under `engine` what it does under the kernel. One that ignores an error, or whose shell
+/// does, ends well and fast without having done its work.
+fn same_work(engine: Kind, refused: std::io::Result<u64>) -> Result<(), String> {
+    match refused {
+        Err(e) => Err(format!("its arena cannot be read: {e}")),
+        Ok(0) => Ok(()),
+        Ok(calls) => Err(format!(
+            "the engine {engine} refused {calls} of its calls (SEM_UNDO is not implemented yet), so it did not do the \
+             same work"
+        )),
     }
 }
 

@@ -134,3 +134,16 @@ fn into_io(e: unspin_sys::Errno) -> Error {
 fn os_error(path: &Path, e: unspin_sys::Errno) -> ArenaError {
     ArenaError::io(path, into_io(e))
 }
+
+/// Calls that an arena's engine refused because it cannot do them yet (`SEM_UNDO`): whoever made them did something else
+/// than under the kernel. Reads the file without joining the arena; no file is no refusal.
+pub fn refusals(path: &Path) -> Result<u64, Error> {
+    use std::os::unix::fs::FileExt;
+    let file = match File::open(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(0),
+        opened => opened?,
+    };
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, core::mem::offset_of!(Header, refused) as u64)?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -256,7 +256,11 @@ fn check(inner: &Inner, thread: &Thread, set: &Set, person: &Participant) -> Res
     inner.permit(thread, &set.perm, if alters { Access::Alter } else { Access::Read })?;
     match person.ops().any(|op| op.undo()) {
         // The adjustments of SEM_UNDO come with a later version: refused, not ignored.
-        true => Err(Errno::EOPNOTSUPP),
+        true => {
+            // Relaxed: a count, for whoever compares the program's work with what it does under the kernel.
+            inner.arena.header().refused.fetch_add(1, Relaxed);
+            Err(Errno::EOPNOTSUPP)
+        }
         false => Ok(()),
     }
 }
