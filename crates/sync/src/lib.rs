@@ -38,7 +38,7 @@ pub mod atomic {
 /// The machine's own atomics in every build: for statics, which loom cannot make, and for words that the kernel reads.
 /// A model does not follow them, so no protocol may rest on one.
 pub mod machine {
-    pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
+    pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 }
 
 /// Threads and their hints.

@@ -79,21 +79,7 @@ const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by us, and dropping needs ownership: nobody borrows from it.
-        let _ = unsafe { unmap(self.start.as_ptr() as usize, self.len) };
-    }
-}
-
-/// Unmaps a range that was [leaked](Mapping::leak).
-///
-/// # Safety
-/// The range is one whole leaked mapping, and nothing in it is used from now on.
-pub unsafe fn unmap(start: usize, len: usize) -> Result<(), Errno> {
-    // By libc, because ThreadSanitizer follows libc: it must learn that the address may be another thread's next.
-    // SAFETY: the caller's promise.
-    match unsafe { libc::munmap(start as *mut libc::c_void, len) } {
-        0 => Ok(()),
-        // SAFETY: libc's errno is always there.
-        _ => Err(Errno(unsafe { *libc::__errno_location() })),
+        let _ = unsafe { raw::call(libc::SYS_munmap, [self.start.as_ptr() as usize, self.len]) };
     }
 }
 

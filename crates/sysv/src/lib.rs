@@ -69,6 +69,8 @@ mod known;
 mod lock;
 #[cfg(not(loom))]
 mod names;
+#[cfg(not(loom))]
+mod page;
 pub mod participant;
 #[cfg(not(loom))]
 mod patience;

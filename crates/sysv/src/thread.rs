@@ -8,18 +8,19 @@ use crate::engine::{Crowded, Inner};
 use crate::kind::Kind;
 use crate::known::Known;
 use crate::lock::Owner;
+use crate::page;
 use crate::participant::Participant;
 use crate::patience::Patience;
 use crate::sweep::{self, Sweep};
 use crate::wait::Waits;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 use unspin_meter::{Event, Table};
 use unspin_rcu::registry::Extent;
 use unspin_rcu::{Domain, Fences, Section, Slot};
 use unspin_sync::atomic::{AtomicU64, Ordering::Acquire};
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
-use unspin_sys::mem::Mapping;
 use unspin_sys::process::Identity;
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
@@ -65,6 +66,8 @@ pub(crate) struct Thread {
 const DEFERRED: u32 = 1;
 /// Operations are counted in [`Thread::table`].
 const METERED: u32 = 2;
+
+const _: () = assert!(size_of::<Thread>() <= page::BYTES);
 
 /// Sets that a thread remembers.
 const KNOWN: usize = 8;
@@ -164,9 +167,9 @@ impl Thread {
     }
 
     fn allocate() -> Result<&'static Thread, Errno> {
-        let page = Mapping::wiped_on_fork(size_of::<Thread>().next_multiple_of(4096))?.leak();
+        let page = page::take()?;
         // SAFETY: 1. a zeroed page is a valid `Thread`: all of its fields are cells of integers, of options of
-        // references, or uninitialised; 2. it is unmapped by `leave` alone, when the thread ends.
+        // references, or uninitialised; 2. it is given back by `leave_all` alone, when the thread ends.
         let thread: &'static Thread = unsafe { page.cast::<Thread>().as_ref() };
         thread.next.set(first());
         tls::word(Word::Sysv).set(thread as *const Thread as usize);
@@ -361,12 +364,7 @@ extern "C" fn leave_all(_: usize) {
         next = thread.next.get();
         thread.leave();
         // SAFETY: the page is the thread's own, reachable from the word that was zeroed and from nowhere else.
-        let _ = unsafe {
-            unspin_sys::mem::unmap(
-                thread as *const Thread as usize,
-                size_of::<Thread>().next_multiple_of(4096),
-            )
-        };
+        unsafe { page::give_back(NonNull::from(thread).cast()) };
     }
     set_mask(mask);
 }
