@@ -237,7 +237,17 @@ fn work_that_an_engine_refused_is_no_result() {
         return;
     }
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_unspin"))
-        .args(["prove", "--sysv", "rcu", "--runs", "5", "--", "sh", "-c", &format!("python3 -c '{undo}'; true")])
+        .args([
+            "prove",
+            "--sysv",
+            "rcu",
+            "--runs",
+            "5",
+            "--",
+            "sh",
+            "-c",
+            &format!("python3 -c '{undo}'; true"),
+        ])
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
