@@ -20,6 +20,7 @@ use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
 
 const FIRST_PATROL_NS: u64 = 50_000_000;
+const FIRST_VERIFYING_PATROL: u32 = 8;
 const LAST_PATROL_NS: u64 = 1_000_000_000;
 
 /// The wait that is under way, and how the last ones ended that a signal handler interrupted. Part of a thread's
@@ -84,6 +85,7 @@ pub(crate) fn wait(
     let waiter = &thread.person().waiter;
     spin(thread);
     let mut patrol = FIRST_PATROL_NS;
+    let mut patrols = 0u32;
     loop {
         if let Some(result) = ended(thread, number) {
             return result;
@@ -99,7 +101,8 @@ pub(crate) fn wait(
             Wake::Interrupted => withdraw(inner, thread, Errno::EINTR),
             Wake::TimedOut => {
                 patrol = (patrol * 2).min(LAST_PATROL_NS);
-                look_around(inner, thread);
+                patrols += 1;
+                look_around(inner, thread, patrols);
             }
             Wake::Woken => {}
         }
@@ -174,7 +177,7 @@ pub(crate) fn interrupt(thread: &Thread) {
 /// A sleeper's patrol: repairs the set if the owner of its lock is dead, settles what was granted by somebody who died
 /// before he looked whether the waiter lives, and buries the dead that were found.
 #[cold]
-fn look_around(inner: &'static Inner, thread: &Thread) {
+fn look_around(inner: &'static Inner, thread: &Thread, patrols: u32) {
     // Relaxed: the offset is this thread's own.
     let at = thread.person().waiter.set.load(Relaxed);
     let owner_is_dead = {
@@ -185,7 +188,9 @@ fn look_around(inner: &'static Inner, thread: &Thread) {
     if owner_is_dead {
         with_own_set(inner, thread, |_| {});
     }
-    match wake::verify(inner, at) {
+    // Looking at everybody's record costs a page each: after some seconds, then at ever longer intervals.
+    let verifies = patrols >= FIRST_VERIFYING_PATROL && patrols.is_power_of_two();
+    match if verifies { wake::verify(inner, at) } else { Grants::Settled } {
         Grants::ToTheDead => {
             sweep::sweep(inner, thread, Extent::Condemned);
         }
