@@ -83,33 +83,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Makes sure that writing to `offset..offset+len` of `file` cannot fail for lack of space: on tmpfs a page
-/// that cannot be had is SIGBUS at the store, an error number here. Existing contents stay.
-pub fn reserve(file: &File, offset: u64, len: u64) -> Result<(), Errno> {
-    // SAFETY: no pointers.
-    unsafe {
-        raw::call(
-            libc::SYS_fallocate,
-            [file.as_raw_fd() as usize, libc::FALLOC_FL_KEEP_SIZE as usize, offset as usize, len as usize],
-        )
-    }
-    .map(drop)
-}
-
-/// Gives the pages of `offset..offset+len` of `file` back; they read as zero afterwards.
-pub fn punch(file: &File, offset: u64, len: u64) -> Result<(), Errno> {
-    let mode = libc::FALLOC_FL_KEEP_SIZE | libc::FALLOC_FL_PUNCH_HOLE;
-    // SAFETY: no pointers; the caller owns the contents of the file.
-    unsafe {
-        raw::call(
-            libc::SYS_fallocate,
-            [file.as_raw_fd() as usize, mode as usize, offset as usize, len as usize],
-        )
-    }
-    .map(drop)
-}
-
-/// As [`reserve`], for `len` bytes of a shared mapping from the page of `start` on, and without a descriptor: a
+/// Makes sure that writing to `len` bytes of a shared mapping, from the page of `start` on, cannot fail for lack of space:
+/// on tmpfs a page that cannot be had is SIGBUS at the store, an error number here. By address, not by descriptor: a
 /// program may close all that it does not know (a daemon does), and open its own under the same number.
 /// (`MADV_POPULATE_WRITE`, Linux 5.14; `EINVAL` before it.)
 pub fn populate(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
@@ -118,7 +93,7 @@ pub fn populate(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
     unsafe { raw::call(libc::SYS_madvise, [start, len, libc::MADV_POPULATE_WRITE as usize]) }.map(drop)
 }
 
-/// As [`punch`], for the whole pages of a shared mapping between `start` and `start + len`, without a descriptor
+/// Gives back the whole pages of a shared mapping between `start` and `start + len`; they read as zero afterwards
 /// (`MADV_REMOVE`).
 ///
 /// # Safety
