@@ -6,7 +6,8 @@
 //!
 //! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`process`] (who is alive), [`child`]
 //! (processes of ours), [`clock`], [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
-//! their C types), [`limits`] (the live `kernel.*` settings) and [`tls`] (initial-exec thread-local words).
+//! their C types), [`limits`] (the live `kernel.*` settings), [`local`] (words that one
+//! thread writes), [`maps`] (what is mapped into this process) and [`tls`] (initial-exec thread-local words).
 #![warn(missing_docs)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -23,6 +24,8 @@ pub mod file;
 pub mod futex;
 pub mod ipc;
 pub mod limits;
+pub mod local;
+pub mod maps;
 pub mod mem;
 pub mod membarrier;
 pub mod process;

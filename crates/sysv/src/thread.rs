@@ -326,7 +326,7 @@ impl Thread {
             self.duties.set(0);
             if metered && let Some(recording) = inner.recording {
                 // SAFETY: it was written, and METERED is clear from now on: it is taken once.
-                recording.release(unsafe { (*self.table.get()).assume_init_read() });
+                recording.release(unsafe { (*self.table.get()).assume_init_read() }, None);
             }
             crate::wait::interrupt(self);
             // SAFETY: registered by this thread, in no section, without a lock (that would be critical), and without a
