@@ -276,11 +276,11 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Counts the attempt otherwise after all.
+    /// Counts an attempt otherwise after all.
     #[inline]
-    pub fn reclassify(&self, place: Place, outcome: Outcome) {
+    pub fn reclassify(&self, place: Place, from: Outcome, to: Outcome) {
         if let Some(slot) = self.slot(place) {
-            slot::reclassify(slot, outcome);
+            slot::reclassify(slot, from, to);
         }
     }
 
@@ -311,17 +311,14 @@ impl<'r> Table<'r> {
     /// Counts an initialisation, at a time in ticks.
     pub fn initialised(&self, place: Place, ticks: u64) {
         self.attempt(place);
-        if let Some(slot) = self.slot(place).filter(|_| self.tail(place).is_some()) {
-            let _ = slot;
-            slot::initialised(self.tail(place), ticks);
-        }
+        slot::initialised(self.tail(place), ticks);
     }
 
     /// Notes that the thread holds a lock from now on, until [`let_go`](Table::let_go). `since` is in ticks; 0: this hold
-    /// is not to be timed.
+    /// is not to be timed. `wait` is as in [`Grip::wait`].
     #[inline(always)]
-    pub fn hold(&self, lock: u64, place: Place, since: u64) {
-        if !self.holding().push(Grip { lock, row: place.word() as u64, since }) {
+    pub fn hold(&self, lock: u64, place: Place, since: u64, wait: Option<(u64, u64)>) {
+        if !self.holding().push(Grip { lock, row: place.word() as u64, since, wait }) {
             self.count(Event::Crowded, 1);
         }
     }
@@ -330,6 +327,22 @@ impl<'r> Table<'r> {
     #[inline(always)]
     pub fn let_go(&self, lock: u64) -> Option<Grip> {
         self.holding().pop(lock)
+    }
+
+    /// Whether the end of this lock's hold needs a clock: not if it was taken last and is not timed.
+    #[inline(always)]
+    pub fn is_timed(&self, lock: u64) -> bool {
+        self.holding().is_timed(lock)
+    }
+
+    /// What is known of the lock's latest hold by this thread, which goes on.
+    pub fn latest(&self, lock: u64) -> Option<Grip> {
+        self.holding().latest(lock)
+    }
+
+    /// The key of a row, this table's or another's.
+    pub fn key(&self, place: Place) -> Option<Key> {
+        self.slot(place).map(slot::key)
     }
 
     /// Whether this thread holds the lock.
