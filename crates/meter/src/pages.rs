@@ -43,6 +43,12 @@ impl<'m> Pages<'m> {
         self.words.get(index..)?.first_chunk()
     }
 
+    /// The `N` words that are the `index`-th of all stretches of so many; none beyond the end.
+    #[inline(always)]
+    pub fn stretch<const N: usize>(&self, index: usize) -> Option<&'m [AtomicU64; N]> {
+        self.words.as_chunks().0.get(index)
+    }
+
     /// Words from a number on; none beyond the end.
     pub fn slice(&self, index: usize, len: usize) -> Option<&'m [AtomicU64]> {
         self.words.get(index..)?.get(..len)
