@@ -20,13 +20,14 @@ pub(crate) struct Pages<'m> {
 }
 
 impl<'m> Pages<'m> {
-    /// All words of a mapping.
+    /// All words of a mapping. Loom's words have no place in one.
+    #[cfg(not(loom))]
     pub fn of(map: &'m Mapping) -> Pages<'m> {
         Pages { words: map.words(), backing: Some(map) }
     }
 
     /// Plain memory, whose pages exist.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub fn plain(words: &'m [AtomicU64]) -> Pages<'m> {
         Pages { words, backing: None }
     }
