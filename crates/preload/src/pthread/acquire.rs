@@ -25,7 +25,7 @@ pub fn acquire(
     tried: impl FnOnce() -> c_int,
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some((thread, place)) = attempt(key, caller) else { return blocked() };
+    let Some((thread, place)) = attempt((key, held), caller) else { return blocked() };
     match tried() {
         EBUSY => contended(thread, place, held, waiting(), blocked),
         code if is_success(code) => {
@@ -51,7 +51,7 @@ pub fn try_to(
     again: impl FnOnce(&Thread) -> bool,
     tried: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some((thread, place)) = attempt(key, caller) else { return tried() };
+    let Some((thread, place)) = attempt((key, held), caller) else { return tried() };
     let code = tried();
     if !is_success(code) {
         thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
@@ -63,10 +63,11 @@ pub fn try_to(
     code
 }
 
-/// The end of a hold. `released` is libc's unlock.
+/// The end of a hold. `released` is libc's unlock, `sp` and `bp` are the hook's registers at its entry.
 #[inline(always)]
-pub fn release(held: u64, released: impl FnOnce() -> c_int) -> c_int {
+pub fn release(held: u64, (sp, bp): (usize, usize), released: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = Thread::current() else { return released() };
+    thread.judge(held, sp, bp);
     let now = thread.letting_go(held);
     let code = released();
     if code == 0 {
@@ -77,16 +78,16 @@ pub fn release(held: u64, released: impl FnOnce() -> c_int) -> c_int {
 
 /// Counts an attempt by the calling thread, for the time being as one that need not wait.
 #[inline(always)]
-pub fn attempt(key: Key, caller: Caller) -> Option<(&'static Thread, Place)> {
+pub fn attempt(names: (Key, u64), caller: Caller) -> Option<(&'static Thread, Place)> {
     let thread = Thread::current()?;
-    Some((thread, thread.attempt(key, caller)?))
+    Some((thread, thread.attempt(names, caller)?))
 }
 
 /// Notes where an object was initialised.
 #[cold]
 pub fn initialised(address: usize, caller: Caller) {
     let key = Key::new(unspin_meter::Kind::Init, address, caller.address());
-    if let Some((thread, place)) = attempt(key, caller) {
+    if let Some((thread, place)) = attempt((key, 0), caller) {
         thread.table().initialised(place, thread.now());
     }
 }

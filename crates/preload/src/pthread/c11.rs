@@ -23,6 +23,8 @@ entry! {
     fn mtx_trylock(1) = trylock;
     /// mtx_timedlock(3).
     fn mtx_timedlock(2) = timedlock;
+    /// mtx_unlock(3).
+    fn mtx_unlock(1) = unlock;
     /// cnd_wait(3).
     fn cnd_wait(2) = wait;
     /// cnd_timedwait(3).
@@ -108,14 +110,9 @@ unsafe extern "C-unwind" fn trylock(object: Object, sp: usize, bp: usize) -> c_i
     }
 }
 
-/// mtx_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn mtx_unlock(object: Object) -> c_int {
+unsafe extern "C-unwind" fn unlock(object: Object, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex.
-    release(mutex::held(object.cast()), || unsafe { real::mtx_unlock(object) })
+    release(mutex::held(object.cast()), (sp, bp), || unsafe { real::mtx_unlock(object) })
 }
 
 unsafe extern "C-unwind" fn wait(condition: Object, object: Object, sp: usize, bp: usize) -> c_int {

@@ -88,7 +88,9 @@ pub fn during(
     waited: impl FnOnce() -> c_int,
 ) -> c_int {
     let key = |kind, address| Key::new(kind, address, caller.address());
-    let Some((thread, place)) = attempt(key(Kind::Condition, condition as usize), caller) else {
+    let Some((thread, place)) =
+        attempt((key(Kind::Condition, condition as usize), mutex::held(mutex)), caller)
+    else {
         return waited();
     };
     let again = thread.place(key(Kind::Reacquired, mutex as usize), caller);

@@ -22,6 +22,8 @@ entry! {
     fn pthread_mutex_timedlock(2) = timedlock;
     /// pthread_mutex_clocklock(3).
     fn pthread_mutex_clocklock(3) = clocklock;
+    /// pthread_mutex_unlock(3).
+    fn pthread_mutex_unlock(1) = unlock;
 }
 
 forward! { identity:
@@ -149,12 +151,7 @@ pub fn is_supported(clock: clockid_t) -> bool {
     clock == libc::CLOCK_REALTIME || clock == libc::CLOCK_MONOTONIC
 }
 
-/// pthread_mutex_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int {
+unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex.
-    release(held(mutex), || unsafe { real::mutex_unlock(mutex) })
+    release(held(mutex), (sp, bp), || unsafe { real::mutex_unlock(mutex) })
 }

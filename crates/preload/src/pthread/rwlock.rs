@@ -30,6 +30,8 @@ entry! {
     fn pthread_rwlock_timedwrlock(2) = timedwrlock;
     /// pthread_rwlock_clockwrlock(3).
     fn pthread_rwlock_clockwrlock(3) = clockwrlock;
+    /// pthread_rwlock_unlock(3).
+    fn pthread_rwlock_unlock(1) = unlock;
 }
 
 forward! { identity:
@@ -164,12 +166,7 @@ unsafe extern "C-unwind" fn clockwrlock(
     }
 }
 
-/// pthread_rwlock_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_rwlock_unlock(lock: Lock) -> c_int {
+unsafe extern "C-unwind" fn unlock(lock: Lock, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock, which the thread holds, for writing if anybody does.
     unsafe {
         let kind = if layout::has_writer(lock) { Kind::Write } else { Kind::Read };
@@ -177,6 +174,6 @@ pub unsafe extern "C-unwind" fn pthread_rwlock_unlock(lock: Lock) -> c_int {
         if kind == Kind::Read {
             busy::reader_goes(lock, held);
         }
-        release(held, || real::rwlock_unlock(lock))
+        release(held, (sp, bp), || real::rwlock_unlock(lock))
     }
 }

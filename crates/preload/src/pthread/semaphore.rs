@@ -55,7 +55,7 @@ unsafe extern "C-unwind" fn init(
 
 #[inline(always)]
 fn attempt_at(semaphore: *mut sem_t, caller: Caller) -> Option<(&'static Thread, Place)> {
-    attempt(Key::new(Kind::Semaphore, semaphore as usize, caller.address()), caller)
+    attempt((Key::new(Kind::Semaphore, semaphore as usize, caller.address()), 0), caller)
 }
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {

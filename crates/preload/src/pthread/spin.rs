@@ -18,6 +18,8 @@ entry! {
     fn pthread_spin_lock(1) = lock;
     /// pthread_spin_trylock(3).
     fn pthread_spin_trylock(1) = trylock;
+    /// pthread_spin_unlock(3).
+    fn pthread_spin_unlock(1) = unlock;
 }
 
 forward! { identity:
@@ -48,7 +50,8 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
     // SAFETY: the program's lock; `entry` gives the registers.
     unsafe {
         let caller = Caller::new(sp, bp);
-        let Some((thread, place)) = attempt(Key::new(Kind::Spin, lock as usize, caller.address()), caller)
+        let Some((thread, place)) =
+            attempt((Key::new(Kind::Spin, lock as usize, caller.address()), held(lock)), caller)
         else {
             return real::spin_lock(lock);
         };
@@ -107,12 +110,7 @@ unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp
     }
 }
 
-/// pthread_spin_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_spin_unlock(lock: *mut pthread_spinlock_t) -> c_int {
+unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock.
-    release(held(lock), || unsafe { real::spin_unlock(lock) })
+    release(held(lock), (sp, bp), || unsafe { real::spin_unlock(lock) })
 }

@@ -3,6 +3,7 @@
 //! It lies in a page that is wiped on fork, so that a child finds itself unknown and claims a table of its own. A child that
 //! shares its parent's memory (vfork) records as its parent.
 
+use super::wrappers::{self, Suspects};
 use super::{modules, recording};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
@@ -20,6 +21,7 @@ pub struct Thread {
     every: Cell<u32>,
     /// The mutex that a wait for a condition has given up and will take again.
     waiting: Cell<u64>,
+    suspects: Suspects,
     recording: Cell<Option<&'static Recording>>,
     /// Initialised while the phase is [`READY`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
@@ -38,6 +40,7 @@ static NOBODY: Nobody = Nobody(Thread {
     countdown: Cell::new(0),
     every: Cell::new(0),
     waiting: Cell::new(0),
+    suspects: Suspects::NONE,
     recording: Cell::new(None),
     table: UnsafeCell::new(MaybeUninit::uninit()),
 });
@@ -52,26 +55,48 @@ unsafe impl Sync for Nobody {}
 /// Nobody would see it leave again after that.
 const RETURNS: usize = 4;
 
-/// Who called a hook: the stack pointer at its entry, and the caller's frame-base register.
+/// Who called a hook, directly or through [wrappers].
 #[derive(Clone, Copy)]
 pub struct Caller {
+    /// The hook's stack pointer at its entry, and its caller's frame-base register.
     sp: usize,
     bp: usize,
+    /// The return address of the first that is no wrapper, and where it lies.
+    address: usize,
+    at: usize,
 }
 
 impl Caller {
     /// # Safety
-    /// `sp` is the stack pointer at the entry of a hook that has not returned.
+    /// `sp` and `bp` are the stack pointer and the frame-base register at the entry of a hook that has not returned.
     #[inline(always)]
     pub unsafe fn new(sp: usize, bp: usize) -> Caller {
-        Caller { sp, bp }
+        // SAFETY: the caller's promise.
+        let (address, at) = unsafe { wrappers::outermost(sp, bp) };
+        Caller { sp, bp, address, at }
     }
 
-    /// The return address.
+    /// Where the function that is to be named goes on.
     #[inline(always)]
     pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Where on the stack that is written.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The frame-base register of who called the hook.
+    pub fn bp(&self) -> usize {
+        self.bp
+    }
+
+    /// What an unwinder begins with.
+    fn registers(&self) -> Registers {
         // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
-        unsafe { *(self.sp as *const usize) }
+        let ip = unsafe { *(self.sp as *const usize) };
+        Registers { ip: ip as u64, sp: (self.sp + size_of::<usize>()) as u64, bp: self.bp as u64 }
     }
 }
 
@@ -158,19 +183,23 @@ impl Thread {
         if self.has_clock() { clock::ticks() } else { 0 }
     }
 
-    /// Counts an attempt, as one that need not wait, and says in which row.
+    /// Counts an attempt, as one that need not wait, and says in which row. `held` is what the lock is called among those
+    /// that the thread holds; 0 if nobody releases it.
     #[inline(always)]
-    pub fn attempt(&self, key: Key, caller: Caller) -> Option<Place> {
+    pub fn attempt(&self, (key, held): (Key, u64), caller: Caller) -> Option<Place> {
         match self.table().attempt_known(key) {
             Some(place) => Some(place),
-            None => self.first_attempt(key, caller),
+            None => self.first_attempt(key, held, caller),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn first_attempt(&self, key: Key, caller: Caller) -> Option<Place> {
+    fn first_attempt(&self, key: Key, held: u64, caller: Caller) -> Option<Place> {
         let place = self.publish(key, caller)?;
+        if held != 0 {
+            self.suspects.add(held, caller);
+        }
         self.table().attempt(place);
         Some(place)
     }
@@ -190,8 +219,7 @@ impl Thread {
         if place.is_none() {
             self.table().lost();
         }
-        recording
-            .keep_stack(key, Registers { sp: (caller.sp + size_of::<usize>()) as u64, bp: caller.bp as u64 });
+        recording.keep_stack(key, caller.registers());
         place
     }
 
@@ -286,6 +314,14 @@ impl Thread {
         });
         if let Some(place) = own {
             self.settle(&grip, place, now);
+        }
+    }
+
+    /// A lock is about to be released, by a hook with these registers at its entry: is it known who takes it for whom?
+    #[inline(always)]
+    pub fn judge(&self, lock: u64, sp: usize, bp: usize) {
+        if !self.suspects.is_empty() {
+            self.suspects.judge(lock, sp, bp);
         }
     }
 
