@@ -75,25 +75,23 @@ impl Build {
         self
     }
 
-    /// Compiles into a folder of its own. `None` after a word of explanation if there is no compiler.
-    pub fn compile(self, test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    /// Compiles to a file of that name, in a folder of its own. `None` after a word of explanation if there is no
+    /// compiler.
+    pub fn compile_as(self, test: &str, name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
         let compiler = if self.source.ends_with(".cc") { "c++" } else { "cc" };
         if !has_tool(test, compiler, "gcc and g++") {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("program");
-        run(Command::new(compiler)
-            .arg(source_path(self.source))
-            .args(["-pthread", "-o"])
-            .arg(&path)
-            .args(&self.flags));
+        let path = folder.path().join(name);
+        let mut command = Command::new(compiler);
+        run(command.arg(source_path(self.source)).args(["-pthread", "-o"]).arg(&path).args(&self.flags));
         Some((folder, path))
     }
 
     /// Compiles and runs.
     pub fn run(self, test: &str) -> Option<Program> {
-        let (folder, path) = self.compile(test)?;
+        let (folder, path) = self.compile_as(test, "program")?;
         Some(Program::run(folder, path))
     }
 }
