@@ -17,6 +17,8 @@ pub struct Build {
 pub struct Program {
     pub path: PathBuf,
     pub space: Space,
+    /// The text that the space was read from: as in a recording, only lines that name something.
+    pub maps: String,
     addresses: HashMap<String, u64>,
     stacks: HashMap<String, Copied>,
     /// Holds the program's file.
@@ -118,10 +120,9 @@ impl Program {
                 _ => panic!("{line}"),
             }
         }
-        // As in a recording: only lines that name something.
-        let named: String =
+        let maps: String =
             maps.lines().filter(|line| line.contains(['/', '['])).flat_map(|l| [l, "\n"]).collect();
-        Program { path, space: Space::parse(named.as_bytes()), addresses, stacks, _folder: folder }
+        Program { path, space: Space::parse(maps.as_bytes()), maps, addresses, stacks, _folder: folder }
     }
 
     /// What the program told under a name.
