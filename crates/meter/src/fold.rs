@@ -10,11 +10,13 @@ use crate::sum::Sum;
 use crate::times::Times;
 use crate::wait::{Wait, WaitRow, Waiter};
 use crate::window::Window;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which locks share a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Fold {
     /// Those of one name and origin.
     #[default]

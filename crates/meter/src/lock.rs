@@ -93,7 +93,9 @@ impl Lock {
     /// Report 003's sentence: `The (1) runqueue_lock was utilized 76.3 % and spun for 47.4 % for a total of
     /// 4.56 of the 8 CPUs.`
     pub fn headline(&self, cpus: u32) -> String {
-        let (plural, verb) = if self.locks == 1 { ("", "was") } else { ("s", "were") };
+        let verb = if self.locks == 1 { "was" } else { "were" };
+        // Not every name has a plural.
+        let plural = if self.locks > 1 && self.row.name.ends_with("lock") { "s" } else { "" };
         format!(
             "The ({}) {}{plural} {verb} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
             self.locks,
@@ -111,7 +113,7 @@ impl Kind {
         match self {
             Kind::Read => Some("(reads)"),
             Kind::Write => Some("(writes)"),
-            Kind::Reacquired => Some("(after a condition wait)"),
+            Kind::Reacquired => Some("(after cond wait)"),
             _ => None,
         }
     }

@@ -26,14 +26,13 @@ pub(crate) fn write(report: &Report, text: &mut String) {
 
 fn left_out(report: &Report, text: &mut String) {
     let left = report.left_out;
-    let share = |lost: f64| if report.total.lost > 0.0 { lost / report.total.lost } else { 0.0 };
-    let parts = [
-        (left.locks, format!("locks, which lost {}", spoken_percent(share(left.lost)))),
-        (left.waits, "waits".into()),
-        (left.callers, "callers".into()),
-    ];
-    let parts: Vec<String> =
-        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let share = if report.total.lost > 0.0 { left.lost / report.total.lost } else { 0.0 };
+    let lost = format!(", which lost {}", spoken_percent(share));
+    let parts = [(left.locks, "lock", lost.as_str()), (left.waits, "wait", ""), (left.callers, "caller", "")];
+    let said = |(n, what, rest): &(u64, &str, &str)| {
+        (*n > 0).then(|| format!("{n} {what}{}{rest}", if *n == 1 { "" } else { "s" }))
+    };
+    let parts: Vec<String> = parts.iter().filter_map(said).collect();
     if !parts.is_empty() {
         let _ = writeln!(text, "\nLeft out by the filters: {}. TOTAL has them.", parts.join("; "));
     }
@@ -62,14 +61,13 @@ fn processes(report: &Report, text: &mut String) {
     }
     text.push_str("\nProcesses:\n");
     for process in report.processes.iter().take(MOST) {
-        let threads = if process.threads == 1 { "thread" } else { "threads" };
         let command = process.command.join(" ");
         let _ = writeln!(
             text,
-            "{:>12} from {} on, {} {threads}: {}",
+            "{:>12} from {} on, {}: {}",
             process.pid,
             time(process.since),
-            process.threads,
+            threads(process.threads),
             cut(&command)
         );
     }
@@ -101,23 +99,44 @@ fn blocked(report: &Report, text: &mut String) {
         time(blocked.for_locks),
         time(blocked.by_design)
     );
-    text.push('\n');
-    let _ = match blocked.unexplained() {
-        Some(rest) => writeln!(
-            text,
-            "Threads were blocked for {} in all: {explained}; the other {} is not in this report: input and\n\
-             output, sleeping, joining, waits that had not ended, locks that are not pthread's.",
+    let sentence = match blocked.unexplained() {
+        Some(rest) => format!(
+            "Threads were blocked for {} in all: {explained}; the other {} is not in this report: input and output, \
+             sleeping, joining, waits that had not ended, locks that are not pthread's.",
             time(blocked.blocked),
             time(rest)
         ),
-        None => writeln!(
-            text,
-            "Threads were blocked for {explained}. How long for other reasons is not known: {} of {} had not\n\
-             ended, and the kernel was not asked for their CPU time.",
+        None => format!(
+            "Threads were blocked for {explained}. How long for other reasons is not known: of {} of {} the kernel \
+             was not asked for the CPU time before they were gone.",
             blocked.unknown,
-            blocked.threads + blocked.unknown
+            threads(blocked.threads + blocked.unknown)
         ),
     };
+    text.push('\n');
+    wrap(&sentence, text);
+}
+
+fn threads(n: u64) -> String {
+    format!("{n} {}", if n == 1 { "thread" } else { "threads" })
+}
+
+/// Writes a sentence in lines of at most 110 characters.
+fn wrap(sentence: &str, text: &mut String) {
+    let mut column = 0;
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > 110 {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
 }
 
 fn unrecorded(report: &Report, text: &mut String) {

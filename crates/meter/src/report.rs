@@ -47,6 +47,8 @@ pub struct Report {
     pub cpu_seconds: Option<f64>,
     /// How much was recorded of each acquisition.
     pub level: Level,
+    /// Which locks share a row.
+    pub fold: Fold,
     /// The processes, in the order in which they came.
     pub processes: Vec<Process>,
     /// All locks together. A thread that holds two locks is counted for both: `util` and `cpus` of this row
@@ -131,6 +133,7 @@ impl Report {
             cpus: window.cpus,
             cpu_seconds: window.cpu_seconds,
             level: snapshot.level,
+            fold: options.fold,
             processes: process::processes(snapshot),
             held: process::held(snapshot, |image, key| {
                 let Name { lock, caller, .. } = name(names, image, key);

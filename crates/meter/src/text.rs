@@ -1,9 +1,10 @@
 //! Our own layout: Lockmeter's columns with sleeping apart and the losses first.
 
 use crate::figures::{count, number, percent, time};
+use crate::fold::Fold;
 use crate::kind::Kind;
 use crate::level::Level;
-use crate::lock::{Caller, Lock, Use};
+use crate::lock::{Address, Caller, Lock, Use};
 use crate::report::Report;
 use crate::row::Row;
 use crate::wait::{Wait, WaitRow};
@@ -138,22 +139,18 @@ impl Report {
 
     fn lock_lines(&self, text: &mut String, lock: &Lock, layout: &Layout) {
         let print = |line: Line<'_>| line.print(self.level, layout);
-        let mut name = lock.label();
-        // A single use of an unusual kind is said beside the name.
-        if let [Use { kind, .. }] = lock.uses[..]
-            && let Some(mark) = kind.mark()
-        {
-            name = format!("{name} {mark}");
-        }
-        text.push('\n');
-        let heading = match &lock.origin {
-            Some(origin) => Some(format!("{name}, {origin}")),
-            None => (name.chars().count() + NAME_AT > layout.width).then(|| name.clone()),
+        let name = self.lock_name(lock);
+        let known = match &lock.origin {
+            Some(origin) => format!("{name}, {origin}"),
+            None => name.clone(),
         };
-        if let Some(heading) = heading {
-            let _ = writeln!(text, "{}", fitted(&heading, layout.width));
+        // All of it beside the numbers, or above them if it has no room there.
+        let fits = known.chars().count() + NAME_AT <= layout.width;
+        text.push('\n');
+        if !fits {
+            let _ = writeln!(text, "{}", fitted(&known, layout.width));
         }
-        let _ = writeln!(text, "{}", print(Line::of_lock(&lock.row, name)));
+        let _ = writeln!(text, "{}", print(Line::of_lock(&lock.row, if fits { known } else { name })));
         for one in &lock.uses {
             let mark = one.kind.mark().filter(|_| lock.uses.len() > 1);
             if let Some(mark) = mark {
@@ -162,12 +159,33 @@ impl Report {
             }
             let indent = if mark.is_some() { 4 } else { 2 };
             for caller in one.callers.iter().take(layout.callers) {
+                if caller.row.name.chars().count() + NAME_AT + indent > layout.width {
+                    let name = with_place(&caller.row.name, caller.place.as_deref(), layout.width - indent);
+                    let _ = writeln!(text, "{:indent$}{name}", "");
+                }
                 let _ = writeln!(text, "{}", print(Line::of_caller(one.kind, caller, indent)));
             }
             if let Some(more @ 1..) = one.callers.len().checked_sub(layout.callers) {
                 let _ = writeln!(text, "{:NAME_AT$}{:indent$}and {more} more", "", "");
             }
         }
+    }
+
+    /// Number and name, with what is special about it: its address if it has a row of its own, the only kind of its use.
+    fn lock_name(&self, lock: &Lock) -> String {
+        let mut name = lock.label();
+        if let (Fold::Apart, Some(Address { pid, address })) = (self.fold, lock.address) {
+            let _ = write!(name, " {address:#x}");
+            if self.processes.len() > 1 {
+                let _ = write!(name, " of {pid}");
+            }
+        }
+        if let [Use { kind, .. }] = lock.uses[..]
+            && let Some(mark) = kind.mark()
+        {
+            let _ = write!(name, " {mark}");
+        }
+        name
     }
 
     fn waits_table(&self, layout: &Layout) -> String {
