@@ -40,7 +40,7 @@ static NOBODY: Nobody = Nobody(Thread {
     countdown: Cell::new(0),
     every: Cell::new(0),
     waiting: Cell::new(0),
-    suspects: Suspects::NONE,
+    suspects: Suspects::none(),
     recording: Cell::new(None),
     table: UnsafeCell::new(MaybeUninit::uninit()),
 });

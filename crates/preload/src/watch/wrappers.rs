@@ -134,8 +134,9 @@ pub struct Suspects {
 
 impl Suspects {
     /// None.
-    pub const NONE: Suspects =
-        Suspects { all: [const { Cell::new(Suspect::NOBODY) }; 4], count: Cell::new(0) };
+    pub const fn none() -> Suspects {
+        Suspects { all: [const { Cell::new(Suspect::NOBODY) }; 4], count: Cell::new(0) }
+    }
 
     /// Whether there is any.
     #[inline(always)]
