@@ -1,0 +1,78 @@
+//! Every pthread call answers under the meter what it answers without.
+//!
+//! One program per kind of lock; glibc, alone, is the oracle.
+
+use unspin_e2e::{Run, World, is_the_same_metered, shared_library, skip, survives_the_meter};
+
+#[test]
+fn mutex() {
+    survives_the_meter("pthread/mutex", &[]);
+}
+
+#[test]
+fn robust_mutex() {
+    survives_the_meter("pthread/robust", &[]);
+}
+
+#[test]
+fn rwlock() {
+    survives_the_meter("pthread/rwlock", &[]);
+}
+
+#[test]
+fn condition() {
+    survives_the_meter("pthread/condition", &[]);
+}
+
+#[test]
+fn spin() {
+    survives_the_meter("pthread/spin", &[]);
+}
+
+#[test]
+fn barrier() {
+    survives_the_meter("pthread/barrier", &[]);
+}
+
+#[test]
+fn semaphore() {
+    survives_the_meter("pthread/semaphore", &[]);
+}
+
+#[test]
+fn threads_of_c11() {
+    survives_the_meter("pthread/c11", &[]);
+}
+
+#[test]
+fn locks_of_cpp() {
+    survives_the_meter("pthread/cpp", &[]);
+}
+
+/// An allocator takes locks of its own, in the middle of everything, before everything, and at each thread's end.
+fn beside_an_allocator(library: &str, package: &str) {
+    let Some(allocator) = shared_library(library) else {
+        return skip(library, &format!("there is no {library}; install {package}"));
+    };
+    for source in
+        ["pthread/mutex", "pthread/condition", "pthread/cpp", "pthread/threads", "pthread/processes"]
+    {
+        let Some(program) = unspin_e2e::build(source) else { return };
+        is_the_same_metered(&format!("{source} before {library}"), |world: World| {
+            Run::new(program.path(), world).also_preload(&allocator)
+        });
+        is_the_same_metered(&format!("{source} behind {library}"), |world: World| {
+            Run::new(program.path(), world).preload_before(&allocator)
+        });
+    }
+}
+
+#[test]
+fn beside_jemalloc() {
+    beside_an_allocator("libjemalloc.so.2", "libjemalloc2");
+}
+
+#[test]
+fn beside_tcmalloc() {
+    beside_an_allocator("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
+}
