@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 mod compiler;
+mod memcache;
 mod outcome;
 mod preload;
 mod recorder;
@@ -18,6 +19,7 @@ mod tools;
 mod world;
 
 pub use compiler::{Program, build, build_library};
+pub use memcache::Memcache;
 pub use outcome::{Outcome, assert_same};
 pub use preload::library as preload;
 pub use recorder::Recorder;
@@ -50,7 +52,7 @@ pub fn is_the_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
     let bare = run(World::Bare).output();
     assert!(!bare.stdout.is_empty(), "{name} prints nothing: it tests nothing\n{bare}");
     assert_same(name, "unmetered", &bare, &run(World::Kernel).output());
-    let recorder = Recorder::new();
+    let recorder = Recorder::create();
     assert_same(name, "metered", &bare, &run(World::Kernel).record(&recorder).output());
     bare
 }

@@ -17,7 +17,7 @@ impl Recorder {
     ///
     /// # Panics
     /// If there is no room for it.
-    pub fn new() -> Recorder {
+    pub fn create() -> Recorder {
         let directory = run::scratch();
         let path = directory.path().join("recording");
         let recording = Recording::create(&path, Config::default()).unwrap_or_else(|e| panic!("{e}"));

@@ -38,6 +38,11 @@ impl Running {
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
+    /// Whether it has not ended yet.
+    pub fn runs(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     fn outcome(&self, status: ExitStatus) -> Outcome {
         let read = |name: &str| {
             let path = self.directory.path().join(name);
@@ -69,7 +74,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if self.runs() {
             self.kill();
         }
     }

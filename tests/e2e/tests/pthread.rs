@@ -2,7 +2,7 @@
 //!
 //! One program per kind of lock; glibc, alone, is the oracle.
 
-use unspin_e2e::{Run, World, is_the_same_metered, shared_library, skip, survives_the_meter};
+use unspin_e2e::{Recorder, Run, World, assert_same, build, shared_library, skip, survives_the_meter};
 
 #[test]
 fn mutex() {
@@ -54,16 +54,18 @@ fn beside_an_allocator(library: &str, package: &str) {
     let Some(allocator) = shared_library(library) else {
         return skip(library, &format!("there is no {library}; install {package}"));
     };
-    for source in
-        ["pthread/mutex", "pthread/condition", "pthread/cpp", "pthread/threads", "pthread/processes"]
-    {
-        let Some(program) = unspin_e2e::build(source) else { return };
-        is_the_same_metered(&format!("{source} before {library}"), |world: World| {
-            Run::new(program.path(), world).also_preload(&allocator)
-        });
-        is_the_same_metered(&format!("{source} behind {library}"), |world: World| {
-            Run::new(program.path(), world).preload_before(&allocator)
-        });
+    let first = |run: Run| run.preload_before(&allocator);
+    let last = |run: Run| run.also_preload(&allocator);
+    for source in ["pthread/c11", "pthread/cpp", "pthread/processes", "pthread/threads"] {
+        let Some(program) = build(source) else { return };
+        let run = |world| Run::new(program.path(), world);
+        let bare = last(run(World::Bare)).output();
+        assert!(bare.status.success(), "{source} fails beside {library}:\n{bare}");
+        for (order, with_allocator) in [("first", &first as &dyn Fn(Run) -> Run), ("last", &last)] {
+            let recorder = Recorder::create();
+            let metered = with_allocator(run(World::Kernel).record(&recorder)).output();
+            assert_same(source, format!("metered, {library} {order}"), &bare, &metered);
+        }
     }
 }
 
