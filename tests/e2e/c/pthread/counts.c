@@ -2,7 +2,7 @@
  * those of them that were refused (trylock) or gave up (a deadline). */
 #include "row.h"
 
-enum { THREADS = 4, TIMES = 3000, LOCKS = 8, REFUSALS = 50, TIMEOUTS = 3, CHILDREN = 2 };
+enum { THREADS = 4, TIMES = 3000, LOCKS = 8, REFUSALS = 50, TIMEOUTS = 3, TURNS = 200, CHILDREN = 2 };
 
 struct truth {
     const char *kind;
@@ -77,6 +77,66 @@ static void *be_refused(void *unused)
     return unused;
 }
 
+/* ---- What is waited for. ---- */
+
+static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
+static sem_t tokens, none;
+static int turn;
+static long turn_waits, turn_timeouts;
+
+/* Whether a wait wakes for nothing is not known before: who waits counts. */
+static void *take_turns(void *odd)
+{
+    long waits = 0;
+    MUST(pthread_mutex_lock(&turns));
+    for (int i = 0; i < TURNS; i++) {
+        for (; turn % 2 != (odd != NULL); waits++)
+            MUST(pthread_cond_wait(&turned, &turns));
+        turn++;
+        MUST(pthread_cond_signal(&turned));
+    }
+    turn_waits += waits;
+    MUST(pthread_mutex_unlock(&turns));
+    for (int i = 0; i < TURNS; i++) {
+        MUST_SYS(sem_wait(&tokens));
+        MUST_SYS(sem_post(&tokens));
+    }
+    return NULL;
+}
+
+static void wait_in_vain(void)
+{
+    MUST(pthread_mutex_lock(&turns));
+    for (int i = 0; i < TIMEOUTS; i++) {
+        struct timespec until = in_ms(CLOCK_REALTIME, 2);
+        int result;
+        while ((result = pthread_cond_timedwait(&turned, &turns, &until)) == 0)
+            turn_waits++;
+        MUST(result == ETIMEDOUT ? 0 : result);
+        turn_timeouts++;
+    }
+    MUST(pthread_mutex_unlock(&turns));
+    for (int i = 0; i < REFUSALS; i++)
+        MUST(sem_trywait(&none) == -1 && errno == EAGAIN ? 0 : EINVAL);
+    for (int i = 0; i < TIMEOUTS; i++) {
+        struct timespec until = in_ms(CLOCK_REALTIME, 2);
+        MUST(sem_timedwait(&none, &until) == -1 && errno == ETIMEDOUT ? 0 : EINVAL);
+    }
+}
+
+static void waits(void)
+{
+    pthread_t pair[2];
+    MUST_SYS(sem_init(&tokens, 0, 1));
+    MUST_SYS(sem_init(&none, 0, 0));
+    for (int i = 0; i < 2; i++)
+        MUST(pthread_create(&pair[i], NULL, take_turns, i ? &turn : NULL));
+    for (int i = 0; i < 2; i++)
+        MUST(pthread_join(pair[i], NULL));
+    wait_in_vain();
+}
+
 /* Its locks lie at the parent's addresses. */
 static void children(void)
 {
@@ -104,6 +164,7 @@ int main(void)
     crowd(THREADS, be_refused, NULL);
     MUST(pthread_mutex_unlock(&held));
     MUST(pthread_rwlock_unlock(&rw_held));
+    waits();
     children();
 
     const long each = (long)THREADS * TIMES, refusals = (long)THREADS * REFUSALS, timeouts = (long)THREADS * TIMEOUTS;
@@ -118,6 +179,11 @@ int main(void)
         { "write", &rw_held, 1 + refusals + timeouts, refusals, timeouts },
         { "spin", (void *)&spin, each, 0, 0 },
         { "barrier", &start_line, THREADS, 0, 0 },
+        { "mutex", &turns, 3, 0, 0 },
+        { "condition", &turned, turn_waits + turn_timeouts, 0, turn_timeouts },
+        { "reacquired", &turns, turn_waits + turn_timeouts, 0, 0 },
+        { "semaphore", &tokens, 2 * TURNS, 0, 0 },
+        { "semaphore", &none, REFUSALS + TIMEOUTS, REFUSALS, TIMEOUTS },
     };
     for (int k = 1; k < LOCKS - 1; k++)
         printf("mutex %p %ld 0 0\n", (void *)&normal[k], each);
