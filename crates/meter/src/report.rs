@@ -3,6 +3,7 @@
 use crate::counts::Counts;
 use crate::event::{Event, Key};
 use crate::figures::{number, spoken_percent};
+use crate::name::{Name, Names};
 use crate::recording::Recording;
 use crate::row::Row;
 use crate::snapshot::{Snapshot, Unrecorded};
@@ -60,9 +61,6 @@ pub struct Report {
     pub unrecorded: Unrecorded,
 }
 
-/// Names a key: (lock, caller). Keys that get the same lock name are folded into one [`Lock`].
-pub type Names<'a> = dyn Fn(&Key) -> Option<(String, String)> + 'a;
-
 impl Report {
     /// The report of a recording as it stands. Keys that `names` does not know are shown as numbers.
     pub fn from_recording(recording: &Recording, names: &Names<'_>) -> Report {
@@ -74,17 +72,18 @@ impl Report {
         let window = &snapshot.window;
         let mut groups = BTreeMap::<String, Group>::new();
         let mut total = Counts::default();
-        for (key, counts) in &snapshot.rows {
-            let (lock, caller) =
-                names(key).unwrap_or_else(|| (format!("{:#x}", key.lock), format!("{:#x}", key.caller)));
-            groups.entry(lock).or_default().add(key.lock, caller, counts);
-            total.merge(counts);
+        let rows = snapshot.images.iter().flat_map(|image| image.rows.iter().map(move |row| (image, row)));
+        for (image, (key, record)) in rows {
+            let unknown = || (format!("{:#x}", key.lock), format!("{:#x}", key.caller)).into();
+            let Name { lock, caller, .. } = names(image, key).unwrap_or_else(unknown);
+            groups.entry(lock).or_default().add(key.lock, caller, &record.counts);
+            total.merge(&record.counts);
         }
         let mut locks: Vec<Lock> =
             groups.into_iter().map(|(name, group)| group.finish(name, window)).collect();
         locks.sort_by(|a, b| by_loss(&a.row, &b.row));
         let happened = |event: Event| {
-            let count = snapshot.events[event as usize];
+            let count = snapshot.event(event);
             (count > 0).then_some(EventCount { event, count })
         };
         Report {

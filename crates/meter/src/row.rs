@@ -86,6 +86,7 @@ impl Row {
     /// let counts = Counts {
     ///     nowait: 258_383,
     ///     spun: 2_134_055,
+    ///     timed: 2_392_438,
     ///     hold: 2_392_438 * 8_800,
     ///     hold_max: 183_000,
     ///     spin: 2_134_055 * 49_000,
@@ -100,7 +101,8 @@ impl Row {
     pub fn from_counts(name: impl Into<String>, counts: &Counts, window: &Window) -> Row {
         let seconds = |ticks| window.to_seconds(ticks);
         let cpus = f64::from(window.cpus);
-        let (hold, spin, sleep) = (seconds(counts.hold), seconds(counts.spin), seconds(counts.sleep));
+        let hold = counts.hold_in_all() / window.ticks_per_second;
+        let (spin, sleep) = (seconds(counts.spin), seconds(counts.sleep));
         let lost = spin + sleep;
         let attempts = counts.attempts();
         let util = hold / window.seconds;

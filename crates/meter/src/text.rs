@@ -68,8 +68,7 @@ fn footer(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nNot recorded, so that the true figures are higher:")?;
     }
     for (n, what) in [
-        (missing.overflowed, "samples of threads whose tables were full"),
-        (missing.reentered, "samples of signal handlers that interrupted a recording"),
+        (missing.overflowed, "samples for whose locks and callers there was no memory"),
         (missing.threads, "threads for which no table was left, with all they did"),
     ] {
         if n > 0 {
