@@ -22,7 +22,7 @@ pub use compiler::{Program, build, build_library};
 pub use memcache::Memcache;
 pub use outcome::{Outcome, assert_same};
 pub use preload::library as preload;
-pub use recorder::Recorder;
+pub use recorder::{LEVELS, Recorder};
 pub use run::{Run, scratch};
 pub use running::Running;
 pub use tools::{find_tool, is_root, shared_library, skip};
@@ -40,7 +40,7 @@ pub fn conforms(source: &str, args: &[&str]) {
     }
 }
 
-/// Runs a program of `c/` bare, behind the preload, and metered, and demands of each what it does bare.
+/// Runs a program of `c/` bare, behind the preload, and metered at each level, and demands of each what it does bare.
 pub fn survives_the_meter(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
     let bare = is_the_same_metered(source, |world| Run::new(program.path(), world).args(args));
@@ -52,7 +52,10 @@ pub fn is_the_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
     let bare = run(World::Bare).output();
     assert!(!bare.stdout.is_empty(), "{name} prints nothing: it tests nothing\n{bare}");
     assert_same(name, "unmetered", &bare, &run(World::Kernel).output());
-    let recorder = Recorder::create();
-    assert_same(name, "metered", &bare, &run(World::Kernel).record(&recorder).output());
+    for level in LEVELS {
+        let recorder = Recorder::create(level);
+        let metered = run(World::Kernel).record(&recorder).output();
+        assert_same(name, format!("metered at level {level}"), &bare, &metered);
+    }
     bare
 }

@@ -2,7 +2,10 @@
 
 use crate::run;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Config, Recording, Snapshot};
+use unspin_meter::{Config, Level, Recording, Snapshot};
+
+/// Every level; the odd number has samples fall on each of several callers that take turns.
+pub const LEVELS: [Level; 3] = [Level::Counts, Level::Sampled { every: 3 }, Level::Full];
 
 /// A recording, deleted when dropped.
 #[derive(Debug)]
@@ -13,14 +16,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A new one.
+    /// A new one, of as much as `level` says.
     ///
     /// # Panics
     /// If there is no room for it.
-    pub fn create() -> Recorder {
+    pub fn create(level: Level) -> Recorder {
         let directory = run::scratch();
         let path = directory.path().join("recording");
-        let recording = Recording::create(&path, Config::default()).unwrap_or_else(|e| panic!("{e}"));
+        let config = Config { level, ..Config::default() };
+        let recording = Recording::create(&path, config).unwrap_or_else(|e| panic!("{e}"));
         Recorder { recording, path, _directory: directory }
     }
 

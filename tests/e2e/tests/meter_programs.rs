@@ -7,6 +7,7 @@ use unspin_e2e::{
     Memcache, Outcome, Recorder, Run, Running, World, assert_same, find_tool, is_the_same_metered, scratch,
     skip,
 };
+use unspin_meter::Level;
 
 /// Runs a tool bare and metered, and demands of both that they succeed and pass `check`. None without the tool.
 fn both_succeed(tool: &str, package: &str, args: &[&str], check: impl Fn(&Outcome)) -> Option<[Outcome; 2]> {
@@ -15,7 +16,7 @@ fn both_succeed(tool: &str, package: &str, args: &[&str], check: impl Fn(&Outcom
         return None;
     };
     let directory = scratch();
-    let recorder = Recorder::create();
+    let recorder = Recorder::create(Level::Full);
     let run = |world| Run::new(&program, world).args(args).current_dir(directory.path());
     let outcomes = [run(World::Bare).output(), run(World::Kernel).record(&recorder).output()];
     for outcome in &outcomes {
@@ -103,7 +104,7 @@ fn python_tests_its_threads() {
         return skip("python_tests_its_threads", "no python3 has its tests; install libpython3.N-testsuite");
     };
     let directory = scratch();
-    let recorder = Recorder::create();
+    let recorder = Recorder::create(Level::Full);
     // The test left out fails where something that is installed imports threading at the start.
     let args = ["-m", "test", "-i", "test_import_from_another_thread", "test_threading"];
     let run = |world| Run::new(&python, world).args(args).current_dir(directory.path());
@@ -141,7 +142,7 @@ fn memcached() {
     let Some(program) = find_tool("memcached") else {
         return skip("memcached", "there is no memcached; install it");
     };
-    let recorder = Recorder::create();
+    let recorder = Recorder::create(Level::Full);
     let run = |world| Run::new(&program, world);
     for run in [run(World::Bare), run(World::Kernel).record(&recorder)] {
         let directory = scratch();

@@ -3,6 +3,7 @@
 //! One program per kind of lock; glibc, alone, is the oracle.
 
 use unspin_e2e::{Recorder, Run, World, assert_same, build, shared_library, skip, survives_the_meter};
+use unspin_meter::Level;
 
 #[test]
 fn mutex() {
@@ -62,7 +63,7 @@ fn beside_an_allocator(library: &str, package: &str) {
         let bare = last(run(World::Bare)).output();
         assert!(bare.status.success(), "{source} fails beside {library}:\n{bare}");
         for (order, with_allocator) in [("first", &first as &dyn Fn(Run) -> Run), ("last", &last)] {
-            let recorder = Recorder::create();
+            let recorder = Recorder::create(Level::Full);
             let metered = with_allocator(run(World::Kernel).record(&recorder)).output();
             assert_same(source, format!("metered, {library} {order}"), &bare, &metered);
         }
