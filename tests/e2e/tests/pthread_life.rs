@@ -26,7 +26,8 @@ fn plugins_come_and_go() {
 
 #[test]
 fn a_sandbox() {
-    survives_the_meter("pthread/sandbox", &[]);
+    survives_the_meter("pthread/sandbox", &["known"]);
+    survives_the_meter("pthread/sandbox", &["new"]);
 }
 
 /// The constructor of a library that is loaded after ours runs before ours, and its destructor behind ours.

@@ -1,4 +1,6 @@
-/* Locks in a sandbox that kills whoever makes any system call but these few. */
+/* Locks in a sandbox that kills whoever makes any system call but a few. With the argument "known", each thread has locked
+ * before it is shut in, and finds new locks and callers inside. With "new" its first lock is inside, and it may also ask who
+ * it is and mask signals, as any thread must that is to be started or to end. */
 #include "row.h"
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -8,29 +10,36 @@
 
 #define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-enum { THREADS = 3, TIMES = 3000 };
+enum { THREADS = 3, TIMES = 3000, FIRST_END = 11 };
 
-static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, before = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static long count;
 static int inside, entered, done;
 
-static void enter(void)
+static void enter(int with_new_threads)
 {
     static struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         ALLOW(SYS_futex), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_mmap), ALLOW(SYS_madvise),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_getpid), ALLOW(SYS_gettid),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = { COUNT(filter), filter };
+    if (with_new_threads)
+        filter[FIRST_END] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, 0, 0, 0);
     MUST_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     MUST_SYS(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
 }
 
-/* The first lock of each thread is one in the sandbox. */
-static void *use(void *unused)
+static void *use(void *is_known)
 {
+    if (is_known != NULL) {
+        MUST(pthread_mutex_lock(&before));
+        MUST(pthread_mutex_unlock(&before));
+    }
     __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
     while (!__atomic_load_n(&entered, __ATOMIC_SEQ_CST))
         __asm__ volatile("pause");
@@ -47,17 +56,20 @@ static void *use(void *unused)
     pthread_mutex_unlock(&m);
     for (;;)
         __asm__ volatile("pause");
-    return unused;
+    return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
+    int known = argc > 1 && strcmp(argv[1], "known") == 0;
+    MUST(pthread_mutex_lock(&before));
+    MUST(pthread_mutex_unlock(&before));
     for (int i = 0; i < THREADS; i++)
-        MUST(pthread_create(&threads[i], NULL, use, NULL));
+        MUST(pthread_create(&threads[i], NULL, use, known ? &before : NULL));
     await_value(&inside, THREADS);
     line("enters", "the sandbox");
-    enter();
+    enter(!known);
     __atomic_store_n(&entered, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&m);
     while (done < THREADS)
