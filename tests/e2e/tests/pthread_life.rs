@@ -26,8 +26,11 @@ fn plugins_come_and_go() {
 
 #[test]
 fn a_sandbox() {
-    survives_the_meter("pthread/sandbox", &["known"]);
-    survives_the_meter("pthread/sandbox", &["new"]);
+    for threads in ["known", "new"] {
+        for others in ["fails", "kills"] {
+            survives_the_meter("pthread/sandbox", &[threads, others]);
+        }
+    }
 }
 
 /// The constructor of a library that is loaded after ours runs before ours, and its destructor behind ours.
