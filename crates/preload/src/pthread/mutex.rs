@@ -67,6 +67,25 @@ unsafe fn waiting(mutex: *const pthread_mutex_t) -> Waiting {
     }
 }
 
+/// The attempt that does not block, before `blocked`.
+///
+/// glibc's trylock of a robust mutex that is not recoverable leaves it locked for good, where the blocking functions do not.
+/// So a robust mutex is looked at instead, and `blocked` called where it need not wait.
+///
+/// # Safety
+/// A live mutex.
+#[inline(always)]
+unsafe fn try_first(mutex: *mut pthread_mutex_t, blocked: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match layout::is_robust(mutex) {
+            false => real::mutex_trylock(mutex),
+            true if layout::has_owner(mutex) => libc::EBUSY,
+            true => blocked(),
+        }
+    }
+}
+
 unsafe extern "C-unwind" fn init(
     mutex: *mut pthread_mutex_t,
     attributes: *const pthread_mutexattr_t,
@@ -90,7 +109,7 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
             caller,
             || waiting(mutex),
             |thread| again(mutex, thread),
-            || real::mutex_trylock(mutex),
+            || try_first(mutex, || real::mutex_lock(mutex)),
             || real::mutex_lock(mutex),
         )
     }
@@ -118,7 +137,7 @@ unsafe extern "C-unwind" fn timedlock(
             caller,
             || waiting(mutex),
             |thread| again(mutex, thread),
-            || real::mutex_trylock(mutex),
+            || try_first(mutex, || real::mutex_timedlock(mutex, until)),
             || real::mutex_timedlock(mutex, until),
         )
     }
@@ -134,14 +153,15 @@ unsafe extern "C-unwind" fn clocklock(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let caller = Caller::new(sp, bp);
+        let blocked = || real::mutex_clocklock(mutex, clock, until);
         acquire(
             names(mutex, caller),
             caller,
             || waiting(mutex),
             |thread| again(mutex, thread),
             // A clock that will not do is EINVAL even where the mutex is free.
-            || if is_supported(clock) { real::mutex_trylock(mutex) } else { libc::EBUSY },
-            || real::mutex_clocklock(mutex, clock, until),
+            || if is_supported(clock) { try_first(mutex, blocked) } else { libc::EBUSY },
+            blocked,
         )
     }
 }
