@@ -1,6 +1,7 @@
 //! `unspin meter`, which runs a program and prints which locks it lost time on; `unspin report`, which prints that of a
 //! recording.
 
+mod names;
 mod relay;
 mod running;
 mod session;
@@ -17,7 +18,9 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
     let mut running = session.start(session.command())?;
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
-    let report = unspin_meter::Report::new(&snapshot, &|_, key| unspin_sysv::describe(key).map(unspin_meter::Name::from));
+    let lookup = names::Lookup::new();
+    let names = names::Names::new(&snapshot, &lookup, names::Fold::ByOrigin);
+    let report = unspin_meter::Report::new(&snapshot, &|image, key| names.name(image, key));
     eprint!("{report}");
     if let Some(text) = running.witness().explain(&snapshot) { eprintln!("{text}"); }
     Ok(ExitCode::from(running::exit_code(ended.end)))

@@ -13,14 +13,8 @@ pub struct Site<'a> {
     pub key: Key,
     /// Which list of modules knows the caller.
     pub generation: u8,
-}
-
-impl<'a> Site<'a> {
     /// The piece of stack that was kept of it.
-    pub fn stack(&self) -> Option<&'a Stack> {
-        // Few: one for each lock or caller, and asked for once.
-        self.image.stacks.iter().find(|stack| stack.key == self.key)
-    }
+    pub stack: Option<&'a Stack>,
 }
 
 /// All processes of a snapshot, by the addresses that they used.
@@ -33,6 +27,7 @@ struct Process<'a> {
     image: &'a Image,
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
+    stacks: HashMap<Key, &'a Stack>,
     /// The process that it was forked from, before which it had the same memory.
     parent: Option<usize>,
 }
@@ -67,7 +62,7 @@ impl<'a> History<'a> {
                 Some((latest_before(record, first_use.min(until))?, *key, record.born.generation))
             });
             let (_, key, generation) = before.max_by_key(|(when, ..)| *when)?;
-            Some(Site { image: process.image, key, generation })
+            Some(process.site(key, generation))
         })
     }
 
@@ -75,25 +70,29 @@ impl<'a> History<'a> {
     pub fn first_used(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
         let uses = self.with_ancestors(image).filter_map(|(process, until)| {
             let (key, record) = process.uses.get(&key.address())?;
-            (record.born.ticks <= until).then_some((process.image, *key, record))
+            (record.born.ticks <= until).then_some((process, *key, record))
         });
-        let (image, key, record) = uses.min_by_key(|(_, _, record)| record.born.ticks)?;
-        Some(Site { image, key, generation: record.born.generation })
+        let (process, key, record) = uses.min_by_key(|(_, _, record)| record.born.ticks)?;
+        Some(process.site(key, record.born.generation))
+    }
+
+    /// A row's first use.
+    pub fn use_of(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+        let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
+        Some(process.site(*key, process.image.rows.get(key)?.born.generation))
     }
 
     /// Every initialisation that is known.
     pub fn initialisations(&self) -> impl Iterator<Item = Site<'a>> {
         self.processes.iter().flat_map(|process| {
-            let keys = process.inits.values().flatten();
-            keys.map(|(key, record)| Site { image: process.image, key: *key, generation: record.born.generation })
+            process.inits.values().flatten().map(|(key, record)| process.site(*key, record.born.generation))
         })
     }
 
     /// The first use of each object.
     pub fn first_uses(&self) -> impl Iterator<Item = Site<'a>> {
         self.processes.iter().flat_map(|process| {
-            let keys = process.uses.values();
-            keys.map(|(key, record)| Site { image: process.image, key: *key, generation: record.born.generation })
+            process.uses.values().map(|(key, record)| process.site(*key, record.born.generation))
         })
     }
 
@@ -127,7 +126,12 @@ impl<'a> Process<'a> {
                 None => {}
             }
         }
-        Process { image, inits, uses, parent: None }
+        let stacks = image.stacks.iter().map(|stack| (stack.key, stack)).collect();
+        Process { image, inits, uses, stacks, parent: None }
+    }
+
+    fn site(&self, key: Key, generation: u8) -> Site<'a> {
+        Site { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
     }
 }
 
