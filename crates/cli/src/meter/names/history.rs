@@ -155,3 +155,66 @@ pub fn first_path(modules: &[u8]) -> String {
     let name = line.rsplit(|&b| b == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use unspin_meter::{Born, Level, Unrecorded, Window};
+
+    fn image(pid: u32, parent: u32, since: u64, rows: &[(Key, u64, u64)]) -> Image {
+        let record = |&(key, born, latest): &(Key, u64, u64)| {
+            (key, Record { born: Born { ticks: born, generation: 1 }, latest, ..Record::default() })
+        };
+        let rows: BTreeMap<Key, Record> = rows.iter().map(record).collect();
+        let modules =
+            vec![b"1000-2000 r-xp 00000000 fe:00 7 /bin/x\n7000-8000 r-xp 00000000 00:00 0 [vdso]\n".to_vec()];
+        Image { pid, parent, since, rows, modules, ..Image::default() }
+    }
+
+    fn snapshot(images: Vec<Image>) -> Snapshot {
+        let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
+        Snapshot { window, started: 0, level: Level::Full, images, unrecorded: Unrecorded::default() }
+    }
+
+    const fn init(address: usize, caller: usize) -> Key {
+        Key::new(Kind::Init, address, caller)
+    }
+
+    const fn mutex(address: usize, caller: usize) -> Key {
+        Key::new(Kind::Mutex, address, caller)
+    }
+
+    #[test]
+    fn of_several_lives_the_one_before_the_use_counts() {
+        let early = (mutex(64, 1), 5, 0);
+        let rows =
+            [early, (init(64, 10), 20, 60), (init(64, 11), 40, 40), (mutex(64, 2), 30, 0), (mutex(64, 3), 50, 0)];
+        let late = (mutex(64, 4), 70, 0);
+        let snapshot = snapshot(vec![image(1, 0, 0, &[&rows[..], &[late]].concat())]);
+        let history = History::new(&snapshot);
+        let caller =
+            |key: Key| history.initialised(&snapshot.images[0], &key).map(|site| site.key.caller as usize);
+        assert_eq!(caller(early.0), None, "it was used before anybody initialised it");
+        assert_eq!([caller(mutex(64, 2)), caller(mutex(64, 3)), caller(late.0)], [Some(10), Some(11), Some(10)]);
+        assert_eq!(caller(mutex(72, 2)), None);
+        let first = history.first_used(&snapshot.images[0], &late.0).unwrap();
+        assert_eq!(first.key, early.0);
+    }
+
+    #[test]
+    fn a_child_remembers_what_its_parent_did_before() {
+        let parent = image(1, 0, 0, &[(init(64, 10), 20, 20), (init(72, 12), 90, 90), (mutex(64, 1), 25, 0)]);
+        let child = image(2, 1, 50, &[(mutex(64, 2), 60, 0), (mutex(72, 2), 95, 0)]);
+        let mut stranger = image(3, 1, 50, &[(mutex(64, 2), 60, 0)]);
+        stranger.modules[0] = b"5000-6000 r-xp 00000000 fe:00 7 /bin/x\n".to_vec();
+        let snapshot = snapshot(vec![parent, child, stranger]);
+        let history = History::new(&snapshot);
+        let site = |image: usize, key: Key| history.initialised(&snapshot.images[image], &key);
+        let found = site(1, mutex(64, 2)).unwrap();
+        assert_eq!((found.image.pid, found.key), (1, init(64, 10)));
+        assert!(site(1, mutex(72, 2)).is_none(), "the parent did that after the fork, in its own memory");
+        assert!(site(2, mutex(64, 2)).is_none(), "after exec nothing is where it was");
+        assert_eq!(history.first_used(&snapshot.images[1], &mutex(64, 2)).unwrap().image.pid, 1);
+    }
+}
