@@ -6,12 +6,14 @@ mod history;
 mod lookup;
 mod shared;
 mod site;
+mod through;
 mod words;
 
 pub use lookup::Lookup;
 
 use history::History;
 use shared::Shared;
+use through::Through;
 use std::cell::OnceCell;
 use unspin_meter::{Image, Key, Kind, Name, Snapshot};
 use unspin_symbols::{Frame, Variable};
@@ -21,7 +23,7 @@ use unspin_symbols::{Frame, Variable};
 pub enum Fold {
     /// The elements of an array have the array's name, objects that were initialised at one place that place's.
     ByOrigin,
-    /// Each has a name of its own.
+    /// Each element of an array has a name of its own.
     Not,
 }
 
@@ -33,13 +35,15 @@ pub struct Names<'a> {
     /// Functions that locks are initialised through, and used through for the first time.
     initialisers: OnceCell<Shared>,
     users: OnceCell<Shared>,
+    through: OnceCell<Through>,
 }
 
 impl<'a> Names<'a> {
     /// Nothing is looked up before somebody asks.
     pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, fold: Fold) -> Names<'a> {
         let history = History::new(snapshot);
-        Names { lookup, history, fold, initialisers: OnceCell::new(), users: OnceCell::new() }
+        let (initialisers, users, through) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Names { lookup, history, fold, initialisers, users, through }
     }
 
     /// The name of a key of a process.
@@ -50,6 +54,9 @@ impl<'a> Names<'a> {
         let kind = key.kind()?;
         let (lock, origin) = self.lock(image, key, kind);
         let (caller, place) = self.caller(image, key);
+        let through = self.through.get_or_init(|| self.find_through());
+        let outers = through.describe(&lock, &origin, &caller);
+        let place = [place, outers].into_iter().flatten().reduce(|place, outers| format!("{place}, {outers}"));
         Some(Name { lock, origin, caller, place })
     }
 
@@ -59,17 +66,10 @@ impl<'a> Names<'a> {
             return (format!("{}s that had no room", noun(kind)), None);
         }
         let generation = generation(image, key);
-        let (name, origin) = self
-            .variable(image, key, kind, generation)
+        self.variable(image, key, kind, generation)
             .or_else(|| self.initialised(image, key, kind))
             .or_else(|| self.first_used(image, key, kind))
-            .unwrap_or_else(|| (format!("{} at {:#x}", noun(kind), key.address()), None));
-        match self.fold {
-            Fold::Not if !origin.as_deref().is_some_and(|origin| origin.starts_with("static")) => {
-                (format!("{name} {:#x}", key.address()), origin)
-            }
-            _ => (name, origin),
-        }
+            .unwrap_or_else(|| (format!("{} {:#x}", noun(kind), key.address()), None))
     }
 
     fn variable(
@@ -118,20 +118,29 @@ impl<'a> Names<'a> {
 
     /// The caller's name, and where it is.
     fn caller(&self, image: &Image, key: &Key) -> (String, Option<String>) {
-        let generation = generation(image, key);
-        let frames = self.lookup.code(image, generation, key.caller);
-        let (Some(machine), Some(seen)) = (frames.last(), site::innermost(&frames)) else {
-            return (format!("{:#x}", key.caller), None);
-        };
-        let mut place = self.place(image, seen, machine);
-        if words::is_wrapper(&machine.short) || words::is_plumbing(machine) {
-            let chain = self.history.use_of(image, key).map(|site| self.lookup.chain(&site));
-            if let Some(outer) = chain.and_then(|chain| site::beyond(&chain, frames.len())) {
-                let from = format!("first seen from {outer}");
-                place = Some(place.map_or_else(|| from.clone(), |place| format!("{place}, {from}")));
+        let frames = self.lookup.code(image, generation(image, key), key.caller);
+        match (frames.last(), site::innermost(&frames)) {
+            (Some(machine), Some(seen)) => (machine.with_offset(), self.place(image, seen, machine)),
+            _ => (format!("{:#x}", key.caller), None),
+        }
+    }
+
+    fn find_through(&self) -> Through {
+        let mut through = Through::default();
+        for site in self.history.uses() {
+            let (image, key) = (site.image, &site.key);
+            let frames = self.lookup.code(image, site.generation, key.caller);
+            let Some(machine) = frames.last() else { continue };
+            if !words::is_wrapper(&machine.short) && !words::is_plumbing(machine) {
+                continue;
+            }
+            let chain = self.lookup.chain(&site);
+            if let (Some(outer), Some(kind)) = (site::beyond(&chain, frames.len()), key.kind()) {
+                let (lock, origin) = self.lock(image, key, kind);
+                through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
             }
         }
-        (machine.with_offset(), place)
+        through
     }
 
     /// `queue.c:31`; for a function that was inlined there its name as well; without debug information the library.

@@ -76,10 +76,13 @@ impl<'a> History<'a> {
         Some(process.site(key, record.born.generation))
     }
 
-    /// A row's first use.
-    pub fn use_of(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
-        let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
-        Some(process.site(*key, process.image.rows.get(key)?.born.generation))
+    /// Every row that is about a use.
+    pub fn uses(&self) -> impl Iterator<Item = Site<'a>> {
+        self.processes.iter().flat_map(|process| {
+            let is_use = |key: &Key| key.kind().is_some_and(|kind| kind.class() != Class::Init);
+            let rows = process.image.rows.iter().filter(move |(key, _)| is_use(key));
+            rows.map(|(key, record)| process.site(*key, record.born.generation))
+        })
     }
 
     /// Every initialisation that is known.
