@@ -36,9 +36,12 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
         None => outputs::text(&report, &options.view),
     };
     let size = options.recorded.size;
-    for note in [notes::survivors(&session, &snapshot), notes::room(&session, &snapshot, size)] {
-        text.extend(note.map(|note| format!("\n{note}\n")));
-    }
+    let notes = [
+        notes::ending(ended.end),
+        notes::survivors(&session, &snapshot),
+        notes::room(&session, &snapshot, size),
+    ];
+    text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
     let mut failed = Vec::new();
     failed.extend(print(&text, options.output.as_deref()).err());
     failed.extend(outputs::write_files(&report, &options.view));
