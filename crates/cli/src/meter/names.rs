@@ -18,20 +18,20 @@ use std::cell::OnceCell;
 use unspin_meter::{Image, Key, Kind, Name, Snapshot};
 use unspin_symbols::{Frame, Variable};
 
-/// Whether locks of one origin have one name.
+/// Whether the parts of one variable have one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fold {
-    /// The elements of an array have the array's name, objects that were initialised at one place that place's.
-    ByOrigin,
-    /// Each element of an array has a name of its own.
-    Not,
+pub enum Parts {
+    /// The elements of an array have the array's.
+    Together,
+    /// Each element has a name of its own.
+    Apart,
 }
 
 /// Names for the keys of one snapshot.
 pub struct Names<'a> {
     lookup: &'a Lookup,
     history: History<'a>,
-    fold: Fold,
+    parts: Parts,
     /// Functions that locks are initialised through, and used through for the first time.
     initialisers: OnceCell<Shared>,
     users: OnceCell<Shared>,
@@ -40,10 +40,10 @@ pub struct Names<'a> {
 
 impl<'a> Names<'a> {
     /// Nothing is looked up before somebody asks.
-    pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, fold: Fold) -> Names<'a> {
+    pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, parts: Parts) -> Names<'a> {
         let history = History::new(snapshot);
         let (initialisers, users, through) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Names { lookup, history, fold, initialisers, users, through }
+        Names { lookup, history, parts, initialisers, users, through }
     }
 
     /// The name of a key of a process.
@@ -63,13 +63,13 @@ impl<'a> Names<'a> {
     /// The lock's name, and how that is known.
     fn lock(&self, image: &Image, key: &Key, kind: Kind) -> (String, Option<String>) {
         if key.address() == 0 {
-            return (format!("{}s that had no room", noun(kind)), None);
+            return (format!("{}s that had no room", kind.noun()), None);
         }
         let generation = generation(image, key);
         self.variable(image, key, kind, generation)
             .or_else(|| self.initialised(image, key, kind))
             .or_else(|| self.first_used(image, key, kind))
-            .unwrap_or_else(|| (format!("{} {:#x}", noun(kind), key.address()), None))
+            .unwrap_or_else(|| (format!("{} {:#x}", kind.noun(), key.address()), None))
     }
 
     fn variable(
@@ -80,9 +80,9 @@ impl<'a> Names<'a> {
         generation: u8,
     ) -> Option<(String, Option<String>)> {
         let variable = self.lookup.variable(image, generation, key.address())?;
-        let name = match self.fold {
-            Fold::ByOrigin => folded(&variable, kind),
-            Fold::Not => unfolded(&variable),
+        let name = match self.parts {
+            Parts::Together => folded(&variable, kind),
+            Parts::Apart => unfolded(&variable),
         };
         let origin = match &variable.location {
             Some(location) => format!("static, {location}"),
@@ -99,8 +99,8 @@ impl<'a> Names<'a> {
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain, shared)?;
         let origin = match found.place() {
-            Some(place) => format!("{} initialised at {place}", noun(kind)),
-            None => format!("{} initialised there", noun(kind)),
+            Some(place) => format!("{} initialised at {place}", kind.noun()),
+            None => format!("{} initialised there", kind.noun()),
         };
         Some((found.name, Some(origin)))
     }
@@ -113,7 +113,7 @@ impl<'a> Names<'a> {
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain, shared)?;
         let origin = found.place().map(|place| format!("first used at {place}"));
-        Some((format!("{} first used in {}", noun(kind), found.name), origin))
+        Some((format!("{} first used in {}", kind.noun(), found.name), origin))
     }
 
     /// The caller's name, and where it is.
@@ -157,20 +157,6 @@ impl<'a> Names<'a> {
 /// The list of modules that a row goes by.
 fn generation(image: &Image, key: &Key) -> u8 {
     image.rows.get(key).map_or(1, |record| record.born.generation)
-}
-
-/// What objects of a kind are called.
-fn noun(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Engine => "engine lock",
-        Kind::Mutex | Kind::Reacquired => "mutex",
-        Kind::Read | Kind::Write => "rwlock",
-        Kind::Spin => "spin lock",
-        Kind::Condition => "condition",
-        Kind::Barrier => "barrier",
-        Kind::Semaphore => "semaphore",
-        Kind::Init => "object",
-    }
 }
 
 /// Bytes of an object of a kind: the headers of glibc on x86-64.
