@@ -197,6 +197,15 @@ impl Recording {
         Pages::of(&self.map)
     }
 
+    pub(crate) fn header(&self) -> &[AtomicU64] {
+        self.map.words()
+    }
+
+    /// The list of images.
+    pub(crate) fn images(&self) -> &AtomicU64 {
+        &self.header()[IMAGES]
+    }
+
     fn free(&self) -> &AtomicU64 {
         &self.map.words()[FREE]
     }
@@ -217,7 +226,7 @@ impl Recording {
         if self.access == Access::Read {
             return None;
         }
-        let page = image::create(self.pages(), self.free(), &self.map.words()[IMAGES])?;
+        let page = image::create(self.pages(), self.free(), self.images())?;
         // Relaxed (both): the page was made by this thread, and is published by its place in the list. Of two threads that
         // are first at once one has made an image for nothing.
         let page = match self.current.compare_exchange(current, pid << 32 | page, Relaxed, Relaxed) {
