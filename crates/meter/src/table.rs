@@ -213,7 +213,7 @@ impl<'r> Table<'r> {
             return None; // A damaged file.
         }
         let at = within * stride;
-        if at % WORDS == 0 {
+        if at.is_multiple_of(WORDS) {
             self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
         }
         Some(Place::of(first * WORDS as u64 + at as u64))
