@@ -3,19 +3,23 @@
 use core::ffi::CStr;
 use unspin_sync::atomic::{AtomicUsize, Ordering};
 
-/// One name whose next definition is looked up on first use.
+/// One name whose next definition is looked up by [`prepare`], or at its first use if that is earlier.
+#[repr(C)]
 pub struct Next {
-    name: &'static CStr,
+    name: *const core::ffi::c_char,
     address: AtomicUsize,
 }
 
+// SAFETY: the name is a constant.
+unsafe impl Sync for Next {}
+
 impl Next {
-    /// The next definition of `name`.
+    /// The next definition of `name`. To be made by [`next`] only.
     pub const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
+        Next { name: name.as_ptr(), address: AtomicUsize::new(0) }
     }
 
-    /// Its address, 0 if there is none. The first call takes the dynamic linker's lock.
+    /// Its address, 0 if there is none.
     pub fn address(&self) -> usize {
         // Relaxed: the address is the whole message, and every lookup finds the same.
         let known = self.address.load(Ordering::Relaxed);
@@ -26,10 +30,41 @@ impl Next {
     fn look_up(&self) -> usize {
         // SAFETY: the name is a C string. The call is made from this library, whose place in the search order
         // is what "next" refers to; its result is used here, so it is not a tail call.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name) } as usize;
         // Relaxed: as for the load.
         self.address.store(found, Ordering::Relaxed);
         found
+    }
+}
+
+/// Defines statics of type [`Next`], where [`prepare`] finds them.
+macro_rules! next {
+    ($(static $name:ident = $text:expr;)*) => {$(
+        // Used: or the optimiser takes them apart, and keeps of each what is used.
+        #[used]
+        // SAFETY: the section holds values of this type only, each as long as its alignment demands of the next.
+        #[unsafe(link_section = "unspin_next")]
+        static $name: $crate::next::Next = $crate::next::Next::new($text);
+    )*};
+}
+pub(crate) use next;
+
+unsafe extern "C" {
+    // The linker defines these for each section whose name is an identifier (ld(1), "Input Section Example").
+    #[link_name = "__start_unspin_next"]
+    static FIRST: Next;
+    #[link_name = "__stop_unspin_next"]
+    static END: Next;
+}
+
+/// Looks all names up. The dynamic linker's lock, which that takes, is held while a library that is loaded later is
+/// initialised; by then it must be done, as that library may wait for a thread that uses a hook for the first time.
+pub fn prepare() {
+    let (first, end) = (&raw const FIRST, &raw const END);
+    let count = (end as usize - first as usize) / size_of::<Next>();
+    // SAFETY: the linker says where the section begins and ends; all of it is `Next`s.
+    for next in unsafe { core::slice::from_raw_parts(first, count) } {
+        next.address();
     }
 }
 
@@ -45,13 +80,12 @@ macro_rules! forward {
         /// As for the function of this name in libc.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $answer {
-            use $crate::next::Next;
             const NAME: &core::ffi::CStr =
                 match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                     Ok(name) => name,
                     Err(_) => panic!("an identifier holds no null byte"),
                 };
-            static NEXT: Next = Next::new(NAME);
+            $crate::next::next! { static NEXT = NAME; }
             let address = NEXT.address();
             if address == 0 {
                 $crate::errno::set(unspin_sys::Errno::ENOSYS);
@@ -67,3 +101,24 @@ macro_rules! forward {
     )*};
 }
 pub(crate) use forward;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    next! {
+        static ONE = c"getpid";
+        static NONE = c"unspin_no_such_function";
+    }
+
+    #[test]
+    fn every_name_is_looked_up() {
+        prepare();
+        // Relaxed (both): one thread.
+        assert_ne!(ONE.address.load(Ordering::Relaxed), 0);
+        assert_eq!(NONE.address.load(Ordering::Relaxed), 0);
+        // SAFETY: as in `prepare`.
+        let count = unsafe { (&raw const END).offset_from(&raw const FIRST) };
+        assert!(count > 60, "{count} names");
+    }
+}

@@ -3,7 +3,7 @@
 //! What is recorded already goes on, since counting takes no system call; new threads, new locks and new callers do not.
 
 use crate::errno;
-use crate::next::Next;
+use crate::next::next;
 use core::ffi::c_int;
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::Errno;
@@ -41,7 +41,7 @@ pub fn is_filter(option: c_int) -> bool {
 /// As for libc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-    static NEXT: Next = Next::new(c"prctl");
+    next! { static NEXT = c"prctl"; }
     let address = NEXT.address();
     if address == 0 {
         errno::set(Errno::ENOSYS);

@@ -1,6 +1,6 @@
 //! The functions behind the hooks: libc's own, which do the work.
 
-use crate::next::Next;
+use crate::next::next;
 use core::ffi::{c_int, c_uint, c_void};
 use libc::{
     clockid_t, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
@@ -21,7 +21,7 @@ macro_rules! real {
                     Ok(name) => name,
                     Err(_) => panic!("an identifier holds no null byte"),
                 };
-            static NEXT: Next = Next::new(NAME);
+            next! { static NEXT = NAME; }
             let address = NEXT.address();
             if address == 0 {
                 return libc::ENOSYS;

@@ -1,6 +1,6 @@
 //! `struct sigaction` in its two layouts, and the two ways to the kernel's table.
 
-use crate::next::Next;
+use crate::next::next;
 use core::ffi::{c_int, c_ulong};
 use core::{mem, ptr};
 use libc::sigaction as Action;
@@ -73,7 +73,7 @@ pub fn set_mask(action: &mut Action, mask: u64) {
 /// # Safety
 /// `new` and `old` are null or point to actions.
 pub unsafe fn by_next(signal: c_int, new: *const Action, old: *mut Action) -> Result<(), Errno> {
-    static NEXT: Next = Next::new(c"sigaction");
+    next! { static NEXT = c"sigaction"; }
     let address = NEXT.address();
     if address == 0 {
         // SAFETY: the caller's promise.
