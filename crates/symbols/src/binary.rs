@@ -59,7 +59,10 @@ impl Binary {
 
     /// The symbol table, with that of the separate debug file.
     pub fn table(&self, root: &Path) -> &Table {
-        self.table.get_or_init(|| Table::read(&self.elf, self.debug(root)))
+        self.table.get_or_init(|| {
+            let packed = debug::unpack(&self.elf);
+            Table::read([Some(&self.elf), self.debug(root), packed.as_ref()].into_iter().flatten())
+        })
     }
 
     /// The debug information, from whichever file has it.

@@ -247,3 +247,61 @@ impl Step<'_> {
 
 /// More than any honest expression has.
 const MOST_OPERATIONS: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: u64 = 0x40_0000;
+    const STACK: u64 = 0x7000;
+
+    fn space() -> Space {
+        Space::parse(b"400000-401000 r-xp 00000000 fe:00 1 /bin/nothing\n")
+    }
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// The chain where no file has tables.
+    fn by_frame_pointers(bp: u64, words: &[u64]) -> Vec<u64> {
+        let bytes = bytes(words);
+        chain(&space(), &Stack { ip: CODE + 1, sp: STACK, bp, bytes: &bytes }, |_, _, _| None)
+    }
+
+    #[test]
+    fn frame_pointers_lead_on_where_tables_are_missing() {
+        let words = [0, STACK + 24, CODE + 2, STACK + 40, CODE + 3, 0, 0];
+        assert_eq!(by_frame_pointers(STACK + 8, &words), [CODE + 1, CODE + 2, CODE + 3]);
+    }
+
+    #[test]
+    fn what_does_not_lead_to_code_is_no_caller() {
+        assert_eq!(by_frame_pointers(STACK, &[0, 0x1234]), [CODE + 1]);
+        assert_eq!(by_frame_pointers(STACK, &[0, CODE]), [CODE + 1], "the call would be before the code");
+        assert_eq!(by_frame_pointers(STACK - 8, &[0, CODE + 2]), [CODE + 1], "below the copy");
+        assert_eq!(by_frame_pointers(STACK + 8, &[0, 0]), [CODE + 1], "half beyond the copy");
+        assert_eq!(by_frame_pointers(u64::MAX - 3, &[0, 0]), [CODE + 1]);
+    }
+
+    #[test]
+    fn a_chain_that_goes_round_ends() {
+        assert_eq!(by_frame_pointers(STACK, &[STACK, CODE + 2]), [CODE + 1, CODE + 2]);
+        let bytes = bytes(&[0; 8]);
+        let stays = |_, registers: &Registers, _: &Stack<'_>| {
+            let mut caller = *registers;
+            caller.set(X86_64::RA, Some(CODE + 2));
+            Some(caller)
+        };
+        assert_eq!(chain(&space(), &Stack { ip: CODE, sp: STACK, bp: 0, bytes: &bytes }, stays), [CODE]);
+    }
+
+    #[test]
+    fn words_are_read_from_within_the_copy_only() {
+        let bytes = bytes(&[1, 2]);
+        let stack = Stack { ip: 0, sp: STACK, bp: 0, bytes: &bytes };
+        let read =
+            [STACK - 1, STACK, STACK + 8, STACK + 9, STACK + 16, u64::MAX].map(|address| stack.read(address));
+        assert_eq!(read, [None, Some(1), Some(2), None, None, None]);
+    }
+}

@@ -156,6 +156,27 @@ fn separate_debug_files_by_name() {
 }
 
 #[test]
+fn names_that_were_packed_into_the_program() {
+    let test = "names_that_were_packed_into_the_program";
+    if !has_tool(test, "objcopy", "binutils") || !has_tool(test, "xz", "xz-utils") {
+        return;
+    }
+    let Some(pair) = Pair::build(test, &["-O2", "-g0"]) else { return };
+    let names = pair.folder.path().join("names");
+    split(&pair.library, &names);
+    run(Command::new("xz").arg(&names));
+    let section = format!("--add-section=.gnu_debugdata={}.xz", names.display());
+    run(Command::new("objcopy").arg(section).arg(&pair.library));
+    let program = pair.run();
+    let frames = program.frames(&Symbols::new(), "library");
+    assert_eq!(
+        shorts(&frames)[..4],
+        ["called_back", "private_function", "public_function", "main"],
+        "{frames:?}"
+    );
+}
+
+#[test]
 fn files_that_are_gone_or_replaced_are_unknown() {
     let Some(pair) = Pair::build("files_that_are_gone_or_replaced", &["-O2", "-g"]) else { return };
     let (library, folder) = (pair.library.clone(), pair.folder.path().to_path_buf());
