@@ -204,6 +204,25 @@ fn files_that_are_gone_or_replaced_are_unknown() {
 }
 
 #[test]
+fn a_file_that_is_only_read_has_no_variables() {
+    let Some(program) = Build::new("plain.c").flags(&["-g", "-no-pie"]).run("a_file_that_is_only_read")
+    else {
+        return;
+    };
+    let line = program.maps.lines().next().unwrap();
+    let (_, rest) = line.split_once(" r--p ").unwrap();
+    // As a debugger would have it, or the program itself when it prints a backtrace.
+    let (base, length) = (0x1000_0000, fs::metadata(&program.path).unwrap().len() / 4096 * 4096 + 4096);
+    let maps = format!("{}{base:x}-{:x} r--p {rest}\n", program.maps, base + length);
+    let (space, symbols) = (Space::parse(maps.as_bytes()), Symbols::new());
+    for name in ["global_lock", "queues", "field"] {
+        let address = program.address(name);
+        assert!(symbols.variable(&space, address).is_some(), "{name}");
+        assert_eq!(symbols.variable(&space, base + address - 0x40_0000), None, "{name}");
+    }
+}
+
+#[test]
 fn a_deleted_file_is_not_sought() {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.contains("r-xp") && line.contains('/')).unwrap();
