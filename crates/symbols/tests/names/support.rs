@@ -143,6 +143,14 @@ impl Program {
         self.addresses[name]
     }
 
+    /// All addresses that it told, and those of the stacks that lie in its own file.
+    pub fn told(&self) -> impl Iterator<Item = u64> {
+        let own =
+            |address: &u64| self.space.module_of(*address).is_some_and(|module| module.path == self.path);
+        let chains = self.truths.values().flatten().copied().filter(own);
+        self.addresses.values().copied().chain(chains)
+    }
+
     /// The variable at an address.
     pub fn variable(&self, symbols: &Symbols, address: u64) -> Option<Variable> {
         symbols.variable(&self.space, address)
