@@ -17,7 +17,9 @@ pub struct Counts {
     pub rejected: u64,
     /// Those of the refused that had waited first.
     pub gave_up: u64,
-    /// Cumulated hold time.
+    /// Holds whose time was taken.
+    pub timed: u64,
+    /// Cumulated time of those.
     pub hold: u64,
     /// Longest hold.
     pub hold_max: u64,
@@ -31,6 +33,10 @@ pub struct Counts {
     pub sleep_max: u64,
     /// Longest wait, spinning and sleeping together.
     pub wait_max: u64,
+    /// Locks for reading: cumulated time in which at least one reader held the lock.
+    pub busy: u64,
+    /// The longest such time.
+    pub busy_max: u64,
 }
 
 impl Counts {
@@ -54,6 +60,16 @@ impl Counts {
         self.spin.saturating_add(self.sleep)
     }
 
+    /// Cumulated hold time of all acquisitions: as measured if each was timed, else estimated from those that were.
+    pub fn hold_in_all(&self) -> f64 {
+        match self.timed {
+            timed @ 1.. if timed < self.acquisitions() => {
+                self.hold as f64 * (self.acquisitions() as f64 / timed as f64)
+            }
+            _ => self.hold as f64,
+        }
+    }
+
     /// Counts one sample.
     pub fn add(&mut self, sample: &Sample) {
         let waited = sample.spun | sample.slept != 0;
@@ -68,6 +84,7 @@ impl Counts {
         }
         let wait = sample.spun.saturating_add(sample.slept);
         self.merge(&Counts {
+            timed: u64::from(sample.outcome != Outcome::Rejected),
             hold: sample.hold,
             hold_max: sample.hold,
             spin: sample.spun,
@@ -88,12 +105,15 @@ impl Counts {
         sum(&mut self.slept, other.slept);
         sum(&mut self.rejected, other.rejected);
         sum(&mut self.gave_up, other.gave_up);
+        sum(&mut self.timed, other.timed);
         sum(&mut self.hold, other.hold);
+        sum(&mut self.busy, other.busy);
         sum(&mut self.spin, other.spin);
         sum(&mut self.sleep, other.sleep);
         max(&mut self.hold_max, other.hold_max);
         max(&mut self.spin_max, other.spin_max);
         max(&mut self.sleep_max, other.sleep_max);
         max(&mut self.wait_max, other.wait_max);
+        max(&mut self.busy_max, other.busy_max);
     }
 }

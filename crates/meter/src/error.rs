@@ -40,10 +40,10 @@ pub enum Reason {
     },
     /// Its header holds values that no writer of this version makes.
     Damaged(&'static str),
-    /// More tables were asked for than a recording can have.
-    TooManyTables {
-        /// How many were asked for.
-        asked: u32,
+    /// A size was asked for that no recording can have.
+    Size {
+        /// How many bytes were asked for.
+        asked: u64,
     },
 }
 
@@ -74,10 +74,10 @@ impl fmt::Display for RecordingError {
                 "recording {path} is cut short: {found} of {expected} bytes; copy it again or record again"
             ),
             Reason::Damaged(what) => write!(f, "recording {path} is damaged ({what}); record again"),
-            Reason::TooManyTables { asked } => write!(
+            Reason::Size { asked } => write!(
                 f,
-                "recording {path}: {asked} thread tables asked for, at least 1 and at most {} are possible",
-                crate::recording::MAX_TABLES
+                "recording {path}: {asked} bytes asked for, at least 32768 and at most {} are possible",
+                crate::recording::MAX_PAGES * crate::pages::BYTES as u64
             ),
         }
     }

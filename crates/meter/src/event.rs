@@ -1,5 +1,6 @@
 //! What can be recorded: one use of a lock, or a named occurrence that is counted.
 
+use crate::kind::Kind;
 use serde::{Deserialize, Serialize};
 
 /// Where a sample belongs: a lock, and the place that took it.
@@ -7,12 +8,33 @@ use serde::{Deserialize, Serialize};
 /// Both are opaque to the meter; whoever records decides what they stand for and can name them afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// The lock. The top byte tells name spaces apart (`0x01`: the System V engine). 0 is no lock: a sample
-    /// for it is counted as not recorded.
+    /// The lock: a [`Kind`] in the top byte, below it its address or whatever tells it from others. 0 is no lock: a
+    /// sample for it is counted as not recorded.
     pub lock: u64,
-    /// Who took it.
+    /// Who took it: a return address, or whatever tells it from others.
     pub caller: u64,
 }
+
+impl Key {
+    /// The key of an object at an address, used by the code before `caller`.
+    #[inline(always)]
+    pub const fn new(kind: Kind, address: usize, caller: usize) -> Key {
+        Key { lock: (kind as u64) << 56 | address as u64 & ADDRESS, caller: caller as u64 }
+    }
+
+    /// The kind, if the top byte is one.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::from_byte((self.lock >> 56) as u8)
+    }
+
+    /// The address; 0 for the row that takes up what had no room (see [`Table::publish`](crate::Table::publish)).
+    pub fn address(&self) -> u64 {
+        self.lock & ADDRESS
+    }
+}
+
+/// Addresses of user space have 47 bits, with five-level paging 56.
+const ADDRESS: u64 = (1 << 56) - 1;
 
 /// How one attempt at a lock went. The discriminants are part of the recording's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,11 +83,25 @@ pub enum Event {
     HandOff = 2,
     /// A grace period waited for or driven to its end.
     GracePeriod = 3,
+    /// A lock released by another thread than the one that took it.
+    HandedOver = 4,
+    /// A release of a lock that no thread was seen to take.
+    Unmatched = 5,
+    /// A hold that was not followed: its thread held too many locks at once.
+    Crowded = 6,
 }
 
 impl Event {
     /// Every event, in the order of the discriminants.
-    pub const ALL: [Event; 4] = [Event::FastPath, Event::Blocked, Event::HandOff, Event::GracePeriod];
+    pub const ALL: [Event; 7] = [
+        Event::FastPath,
+        Event::Blocked,
+        Event::HandOff,
+        Event::GracePeriod,
+        Event::HandedOver,
+        Event::Unmatched,
+        Event::Crowded,
+    ];
 
     /// What the reports call it.
     pub const fn name(self) -> &'static str {
@@ -74,6 +110,9 @@ impl Event {
             Event::Blocked => "operations that blocked",
             Event::HandOff => "hand-offs",
             Event::GracePeriod => "grace periods",
+            Event::HandedOver => "locks released by another thread",
+            Event::Unmatched => "releases of locks that nobody was seen to take",
+            Event::Crowded => "holds that were not timed: their threads held too many locks at once",
         }
     }
 }

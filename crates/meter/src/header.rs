@@ -1,16 +1,13 @@
 //! The first page of a recording: what it is and when it was made.
 
 use crate::error::Reason;
-use crate::slot::SLOT_WORDS;
-use crate::table;
+use crate::histogram::BUCKETS;
+use crate::level::Level;
+use crate::pages::{BYTES, WORDS};
+use crate::table::KEYS;
 use crate::window::Window;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::clock;
-
-/// Words of the header, one page.
-pub(crate) const WORDS: usize = 512;
-/// Words of a table: its header page and its slots.
-pub(crate) const TABLE_WORDS: usize = table::HEAD_WORDS + table::SLOTS * SLOT_WORDS;
 
 /// "UNSPINLK" in the order of the file's bytes.
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"UNSPINLK");
@@ -21,7 +18,7 @@ const MAGIC: usize = 0;
 const VERSION: usize = 1;
 /// The sizes that [`layout`] lists.
 const LAYOUT: usize = 2;
-const TABLES: usize = 6;
+const PAGES: usize = 6;
 const TICKS_PER_SECOND: usize = 7;
 const CPUS: usize = 8;
 const START_REALTIME: usize = 9;
@@ -32,35 +29,36 @@ const END_MONOTONIC: usize = 12;
 const END_TICKS: usize = 13;
 /// CPU time of the recorded program in nanoseconds; 0 if unknown.
 const CPU_TIME: usize = 14;
-// Each of the words that claiming threads write has a cache line of its own.
-/// Tables handed out so far.
-pub(crate) const NEXT: usize = 32;
-/// Top of the list of released tables.
-pub(crate) const RELEASED: usize = 40;
+/// Two words.
+const LEVEL: usize = 15;
+// Each of the words that the recorded threads write has a cache line of its own.
+/// The first page that is free.
+pub(crate) const FREE: usize = 32;
+/// List of images.
+pub(crate) const IMAGES: usize = 40;
 /// Claims that found no table.
 pub(crate) const REFUSED: usize = 48;
 
-/// Sizes in words that a reader must share with the writer.
+/// Sizes that a reader must share with the writer.
 fn layout() -> [u64; 4] {
-    [WORDS as u64, TABLE_WORDS as u64, table::SLOTS as u64, SLOT_WORDS as u64]
-}
-
-/// Bytes of a file with so many tables.
-pub(crate) fn file_bytes(tables: u32) -> u64 {
-    8 * (WORDS as u64 + u64::from(tables) * TABLE_WORDS as u64)
+    [WORDS as u64, crate::slot::WHOLE as u64, KEYS as u64, BUCKETS as u64]
 }
 
 /// Fills the header of a new file.
-pub(crate) fn write(words: &[AtomicU64], tables: u32, cpus: u32) {
+pub(crate) fn write(words: &[AtomicU64], pages: u64, cpus: u32, level: Level) {
     // Relaxed: published by the magic number.
     let put = |index: usize, value: u64| words[index].store(value, Relaxed);
     put(VERSION, crate::recording::VERSION);
     for (index, size) in layout().into_iter().enumerate() {
         put(LAYOUT + index, size);
     }
-    put(TABLES, u64::from(tables));
+    put(PAGES, pages);
     put(TICKS_PER_SECOND, clock::ticks_per_second());
     put(CPUS, u64::from(cpus));
+    let [kind, every] = level.to_words();
+    put(LEVEL, kind);
+    put(LEVEL + 1, every);
+    put(FREE, 1);
     start(words);
     // Release: no partner is needed on the way through exec and open(2), which order everything; it keeps
     // the number last for a reader that maps the file early.
@@ -85,14 +83,24 @@ pub(crate) fn finish(words: &[AtomicU64], cpu_time_ns: u64) {
     words[END_MONOTONIC].store(clock::monotonic_ns(), Release);
 }
 
-/// Checks the header of a file of `bytes` bytes; returns its number of tables. `word` reads one of the
-/// first [`WORDS`] words.
-pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<u32, Reason> {
+/// What the header says of the whole file.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Facts {
+    /// Pages that the writers may use.
+    pub pages: u64,
+    /// Pages that they have used.
+    pub used: u64,
+    pub level: Level,
+}
+
+/// Checks the header of a file of `bytes` bytes. `word` reads one of the first [`WORDS`] words.
+pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<Facts, Reason> {
+    let page = BYTES as u64;
     if word(MAGIC) != MAGIC_NUMBER {
         return Err(Reason::NotARecording);
     }
-    if bytes < 8 * WORDS as u64 {
-        return Err(Reason::CutShort { expected: file_bytes(1), found: bytes });
+    if bytes < page {
+        return Err(Reason::CutShort { expected: page, found: bytes });
     }
     if word(VERSION) != crate::recording::VERSION {
         return Err(Reason::Version { found: word(VERSION) });
@@ -100,12 +108,16 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<u32, Reas
     if !layout().into_iter().enumerate().all(|(index, size)| word(LAYOUT + index) == size) {
         return Err(Reason::Damaged("sizes of another layout"));
     }
-    let tables = match u32::try_from(word(TABLES)) {
-        Ok(n @ 1..=crate::recording::MAX_TABLES) => n,
-        _ => return Err(Reason::Damaged("number of tables")),
+    let pages = match word(PAGES) {
+        n @ 1..=crate::recording::MAX_PAGES => n,
+        _ => return Err(Reason::Damaged("number of pages")),
     };
-    if bytes < file_bytes(tables) {
-        return Err(Reason::CutShort { expected: file_bytes(tables), found: bytes });
+    let used = match word(FREE) {
+        n if (1..=pages).contains(&n) => n,
+        _ => return Err(Reason::Damaged("number of pages in use")),
+    };
+    if bytes < used * page {
+        return Err(Reason::CutShort { expected: used * page, found: bytes });
     }
     if !(1..=1 << 40).contains(&word(TICKS_PER_SECOND)) {
         return Err(Reason::Damaged("clock rate"));
@@ -113,7 +125,22 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<u32, Reas
     if !(1..=1 << 20).contains(&word(CPUS)) {
         return Err(Reason::Damaged("number of CPUs"));
     }
-    Ok(tables)
+    let level = Level::from_words([word(LEVEL), word(LEVEL + 1)]).ok_or(Reason::Damaged("level"))?;
+    Ok(Facts { pages, used, level })
+}
+
+/// When the clock was started, in nanoseconds since the epoch.
+pub(crate) fn started(words: &[AtomicU64]) -> u64 {
+    // Relaxed: see `start`.
+    words[START_REALTIME].load(Relaxed)
+}
+
+/// When it was started and stopped, or what time it is, in ticks.
+pub(crate) fn ticks(words: &[AtomicU64]) -> (u64, u64) {
+    // Relaxed and Acquire: see `start` and `finish`.
+    let end =
+        if words[END_MONOTONIC].load(Acquire) == 0 { clock::ticks() } else { words[END_TICKS].load(Relaxed) };
+    (words[START_TICKS].load(Relaxed), end)
 }
 
 /// The time metered so far, or in all if it is finished.

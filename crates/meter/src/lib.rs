@@ -13,18 +13,18 @@
 //! SIGKILL included.
 //!
 //! ```
-//! use unspin_meter::{Config, Key, Outcome, Recording, Report, Sample};
+//! use unspin_meter::{Config, Key, Kind, Outcome, Recording, Report, Sample};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let recording = Recording::create(&folder.path().join("run"), Config::default())?;
 //!
-//! let table = recording.claim().expect("there are 16384 tables");
-//! let key = Key { lock: 1, caller: 2 };
+//! let table = recording.claim().expect("there is room");
+//! let key = Key::new(Kind::Engine, 1, 2);
 //! table.record(key, &Sample { outcome: Outcome::Spun, hold: 700, spun: 4_000, slept: 0 });
-//! recording.release(table);
+//! recording.release(table, None);
 //! recording.finish(None);
 //!
-//! let report = Report::from_recording(&recording, &|_| Some(("queue lock".into(), "push".into())));
+//! let report = Report::from_recording(&recording, &|_, _| Some(("queue lock".to_string(), "push".to_string()).into()));
 //! assert_eq!(report.locks[0].row.name, "queue lock");
 //! assert_eq!(report.total.spun, 1);
 //! println!("{report}");
@@ -36,6 +36,13 @@
 
 mod counts;
 mod event;
+mod held;
+mod histogram;
+mod image;
+mod kind;
+mod level;
+mod list;
+mod pages;
 mod pool;
 mod slot;
 mod table;
@@ -48,9 +55,25 @@ mod error;
 #[cfg(not(loom))]
 mod figures;
 #[cfg(not(loom))]
+mod filter;
+#[cfg(not(loom))]
+mod fold;
+#[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
+mod living;
+#[cfg(not(loom))]
+mod lock;
+#[cfg(not(loom))]
 mod lockmeter;
+#[cfg(not(loom))]
+mod name;
+#[cfg(not(loom))]
+mod notes;
+#[cfg(not(loom))]
+pub mod pprof;
+#[cfg(not(loom))]
+mod process;
 #[cfg(not(loom))]
 mod recording;
 #[cfg(not(loom))]
@@ -62,7 +85,13 @@ mod row;
 #[cfg(not(loom))]
 mod snapshot;
 #[cfg(not(loom))]
+mod sum;
+#[cfg(not(loom))]
 mod text;
+#[cfg(not(loom))]
+mod times;
+#[cfg(not(loom))]
+mod wait;
 #[cfg(not(loom))]
 mod window;
 
@@ -70,12 +99,26 @@ mod window;
 pub use self::{
     comparison::Comparison,
     error::{Reason, RecordingError},
-    recording::{Config, MAX_TABLES, Recording, VERSION},
-    report::{EventCount, Lock, Names, Report, SCHEMA, SCHEMA_VERSION},
+    filter::{Filter, LeftOut, Pattern},
+    fold::Fold,
+    lock::{Address, Caller, Lock, Use},
+    name::{Name, Names},
+    process::{Blocked, HeldLock, Process, ThreadTimes},
+    recording::{Config, MAX_PAGES, Recording, VERSION},
+    report::{EventCount, Options, Report, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
-    snapshot::{Snapshot, Unrecorded},
+    snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
+    text::{COLUMNS, Layout},
+    times::{TimeRange, Times},
+    wait::{Wait, WaitRow, Waiter},
     window::Window,
 };
 pub use counts::Counts;
 pub use event::{Event, Key, Outcome, Sample};
-pub use table::Table;
+pub use held::Grip;
+pub use histogram::{BUCKETS, Histogram, Of};
+pub use image::Registers;
+pub use kind::{Class, Kind};
+pub use level::Level;
+pub use slot::Born;
+pub use table::{Place, Table};

@@ -1,4 +1,4 @@
-//! Who has which table: a counter of those never used, and a list of those given back.
+//! Tables that were given back, for the next thread of their process.
 //!
 //! A table that was given back keeps its counts; its next owner adds to them. The list is a Treiber stack
 //! whose top carries a version, so that a table popped and pushed again in between is noticed. A process
@@ -6,26 +6,6 @@
 //! checked before they are followed.
 
 use unspin_sync::atomic::{AtomicU64, Ordering, Ordering::*};
-
-/// Takes the next table that nobody has used, of `tables`, after `prepare` has made it ready: whoever sees
-/// the counter past a table can rely on it. Contenders may prepare the same table; one of them gets it.
-pub(crate) fn next<E>(
-    counter: &AtomicU64,
-    tables: u32,
-    prepare: impl Fn(u32) -> Result<(), E>,
-) -> Option<u32> {
-    // Relaxed: a guess that the exchange below checks.
-    let mut seen = counter.load(Relaxed);
-    loop {
-        let index = u32::try_from(seen).ok().filter(|&index| index < tables)?;
-        prepare(index).ok()?;
-        // Relaxed: what is handed out is a number and a page of zeroes, which no store of ours made.
-        match counter.compare_exchange(seen, seen + 1, Relaxed, Relaxed) {
-            Ok(_) => return Some(index),
-            Err(now) => seen = now,
-        }
-    }
-}
 
 /// Takes a table off the list. `link` is the list word of a table, none for a number that is no table's.
 pub(crate) fn pop<'w>(top: &AtomicU64, link: impl Fn(u32) -> Option<&'w AtomicU64>) -> Option<u32> {
@@ -124,21 +104,5 @@ mod models {
     #[should_panic(expected = "left == right")]
     fn a_relaxed_push_loses_counts() {
         tables_have_one_owner(Relaxed);
-    }
-
-    #[test]
-    fn numbers_are_handed_out_once() {
-        model(|| {
-            let counter = Arc::new(AtomicU64::new(0));
-            let take = |counter: &AtomicU64| next(counter, 2, |_| Ok::<(), ()>(()));
-            let other = {
-                let counter = Arc::clone(&counter);
-                thread::spawn(move || [take(&counter), take(&counter)])
-            };
-            let mine = take(&counter);
-            let mut all: Vec<u32> = other.join().unwrap().into_iter().chain([mine]).flatten().collect();
-            all.sort_unstable();
-            assert_eq!(all, [0, 1]);
-        });
     }
 }

@@ -1,42 +1,47 @@
-//! The recording file: a header page and a table per thread, shared by every process that is metered.
+//! The recording file: a header page, and behind it the pages that the recorded processes took, each for what it needed.
 
 use crate::error::{Reason, RecordingError};
-use crate::event::Event;
-use crate::header::{self, NEXT, REFUSED, RELEASED, TABLE_WORDS};
+use crate::event::{Event, Key};
+use crate::header::{self, FREE, Facts, IMAGES, REFUSED};
+use crate::held::Grip;
+use crate::image::{self, Image, Registers};
+use crate::level::Level;
+use crate::list;
+use crate::pages::{self, BYTES, Pages, WORDS};
 use crate::pool;
-use crate::slot::{SLOT_WORDS, Slot};
-use crate::snapshot::{Snapshot, Unrecorded};
-use crate::table::{
-    self, Backing, EVENTS, FIRST_EVENT, HEAD_WORDS, LINK, OVERFLOWED, OWNER, REENTERED, Table, populate,
-};
+use crate::slot;
+use crate::snapshot::Snapshot;
+use crate::table::{self, LINK, OWNER, Stride, Table};
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
-use unspin_sys::{mem::Mapping, process, sched};
+use unspin_sys::{clock, mem::Mapping, process, sched};
 
 /// Version of the file format that this crate writes and reads.
-pub const VERSION: u64 = 1;
-/// The most tables that a recording can have: 33 GiB of address space, sparse.
-pub const MAX_TABLES: u32 = 1 << 18;
+pub const VERSION: u64 = 2;
+/// The most pages that a recording can have: 64 GiB of address space, sparse.
+pub const MAX_PAGES: u64 = 1 << 24;
 
 /// How to make a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Tables, one for each thread that records at a time (and one for each that ended without giving its
-    /// table back). Each is 132 KiB of the file's size, but of its memory a page when it is claimed and up to
-    /// one for each (lock, caller): 16 KiB are usual.
-    pub tables: u32,
+    /// Bytes that all tables together may take, rounded up to pages. It is the file's size, but memory is taken page by page:
+    /// some 20 KiB for a process, as much for a thread, and 128 (level counts) or 512 bytes for each lock and caller that a
+    /// thread sees.
+    pub bytes: u64,
     /// CPUs that the program may run on.
     pub cpus: u32,
+    /// How much is recorded of each acquisition.
+    pub level: Level,
 }
 
 impl Default for Config {
-    /// 16384 tables; the CPUs that the calling thread may run on.
+    /// 8 GiB; the CPUs that the calling thread may run on; everything.
     fn default() -> Config {
-        Config { tables: 16_384, cpus: sched::affinity_count() as u32 }
+        Config { bytes: 8 << 30, cpus: sched::affinity_count() as u32, level: Level::Full }
     }
 }
 
@@ -44,7 +49,18 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Recording {
     map: Mapping,
-    tables: u32,
+    /// Kept by who made it or only reads it, for [`save`](Recording::save).
+    file: Option<File>,
+    level: Level,
+    access: Access,
+    /// `pid << 32 | page` of the calling process's image. A child made by fork has a copy that names its parent.
+    current: AtomicU64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Access {
+    Write,
+    Read,
 }
 
 impl Recording {
@@ -52,8 +68,9 @@ impl Recording {
     /// exists already is left alone, and an error.
     pub fn create(path: &Path, config: Config) -> Result<Recording, RecordingError> {
         let error = |reason| RecordingError::new(path, reason);
-        if !(1..=MAX_TABLES).contains(&config.tables) {
-            return Err(error(Reason::TooManyTables { asked: config.tables }));
+        let pages = config.bytes.div_ceil(BYTES as u64);
+        if !(8..=MAX_PAGES).contains(&pages) {
+            return Err(error(Reason::Size { asked: config.bytes }));
         }
         let file = File::options()
             .read(true)
@@ -62,100 +79,256 @@ impl Recording {
             .mode(0o600)
             .open(path)
             .map_err(|e| error(Reason::Create(e)))?;
-        let filled = Self::fill(&file, config);
+        let filled = Self::fill(file, pages, config);
         filled.map_err(|reason| {
             let _ = std::fs::remove_file(path);
             error(reason)
         })
     }
 
-    fn fill(file: &File, config: Config) -> Result<Recording, Reason> {
-        file.set_len(header::file_bytes(config.tables)).map_err(Reason::Create)?;
-        let map = Self::map(file, config.tables)?;
-        populate(&map, 0, 8 * header::WORDS).map_err(Reason::Map)?;
-        header::write(map.words(), config.tables, config.cpus.max(1));
-        Ok(Recording { map, tables: config.tables })
+    fn fill(file: File, pages: u64, config: Config) -> Result<Recording, Reason> {
+        file.set_len(pages * BYTES as u64).map_err(Reason::Create)?;
+        let map = Mapping::shared(&file, pages as usize * BYTES).map_err(Reason::Map)?;
+        Pages::of(&map).populate(0, 1).map_err(Reason::Map)?;
+        header::write(map.words(), pages, config.cpus.max(1), config.level);
+        Ok(Recording::new(map, Some(file), config.level, Access::Write))
     }
 
-    /// Joins a recording that [`create`](Recording::create) made. Everything in the file is checked before it
-    /// is relied upon. (Cutting the file short while it is open is SIGBUS for all who use it.)
+    fn new(map: Mapping, file: Option<File>, level: Level, access: Access) -> Recording {
+        Recording { map, file, level, access, current: AtomicU64::new(0) }
+    }
+
+    /// Joins a recording that [`create`](Recording::create) made, to record in it. Everything in the file is checked before
+    /// it is relied upon. (Cutting the file short while it is open is SIGBUS for all who use it.)
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
-        Self::join(path).map_err(|reason| RecordingError::new(path, reason))
+        let joined =
+            Self::checked(path, File::options().read(true).write(true)).and_then(|(file, facts, bytes)| {
+                let expected = facts.pages * BYTES as u64;
+                if bytes < expected {
+                    return Err(Reason::CutShort { expected, found: bytes });
+                }
+                let map = Mapping::shared(&file, expected as usize).map_err(Reason::Map)?;
+                Ok(Recording::new(map, None, facts.level, Access::Write))
+            });
+        joined.map_err(|reason| RecordingError::new(path, reason))
     }
 
-    fn join(path: &Path) -> Result<Recording, Reason> {
+    /// Opens a recording to read it, be it live, left behind by a program that is dead, or [saved](Recording::save).
+    pub fn load(path: &Path) -> Result<Recording, RecordingError> {
+        let loaded = Self::checked(path, File::options().read(true)).and_then(|(file, facts, bytes)| {
+            // A live one grows into pages that the file has already; a saved one has no more than were used.
+            let len = bytes.min(facts.pages * BYTES as u64) as usize / BYTES * BYTES;
+            let map = Mapping::shared_read_only(&file, len).map_err(Reason::Map)?;
+            Ok(Recording::new(map, Some(file), facts.level, Access::Read))
+        });
+        loaded.map_err(|reason| RecordingError::new(path, reason))
+    }
+
+    fn checked(path: &Path, how: &mut std::fs::OpenOptions) -> Result<(File, Facts, u64), Reason> {
         let about = std::fs::metadata(path).map_err(Reason::Open)?;
         if !about.is_file() {
             return Err(Reason::NotARecording);
         }
-        let file = File::options().read(true).write(true).open(path).map_err(Reason::Open)?;
+        let file = how.open(path).map_err(Reason::Open)?;
         let bytes = file.metadata().map_err(Reason::Open)?.len();
-        let mut page = Vec::with_capacity(8 * header::WORDS);
-        (&file).take(8 * header::WORDS as u64).read_to_end(&mut page).map_err(Reason::Open)?;
-        page.resize(8 * header::WORDS, 0);
+        // On the stack: a program's first lock may be its allocator's.
+        let mut page = [0; BYTES];
+        let mut filled = 0;
+        while filled < BYTES {
+            match (&file).read(&mut page[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Reason::Open(e)),
+            }
+        }
         let (words, _) = page.as_chunks::<8>();
-        let tables = header::check(bytes, |index| u64::from_ne_bytes(words[index]))?;
-        Ok(Recording { map: Self::map(&file, tables)?, tables })
-    }
-
-    fn map(file: &File, tables: u32) -> Result<Mapping, Reason> {
-        Mapping::shared(file, header::file_bytes(tables) as usize).map_err(Reason::Map)
+        let facts = header::check(bytes, |index| u64::from_ne_bytes(words[index]))?;
+        Ok((file, facts, bytes))
     }
 
     /// (Re)starts the clock: to be called right before the program is started, if making the recording and
     /// starting the program are far apart.
     pub fn start(&self) {
-        header::start(self.map.words());
+        if self.access == Access::Write {
+            header::start(self.map.words());
+        }
     }
 
     /// Stops the clock. `cpu_time` is what the program and its children used, user and system, if known; it
     /// sharpens the CEIL column.
     pub fn finish(&self, cpu_time: Option<Duration>) {
-        header::finish(self.map.words(), cpu_time.map_or(0, |t| t.as_nanos() as u64));
+        if self.access == Access::Write {
+            header::finish(self.map.words(), cpu_time.map_or(0, |t| t.as_nanos() as u64));
+        }
     }
 
-    /// A table for the calling thread; some microseconds. None if all are in
-    /// use or there is no memory for another: the thread is then counted as not recorded.
+    /// Writes what there is to a file of its own that holds no more than that, for [`load`](Recording::load). Programs may
+    /// go on recording in this one.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let from = self.file.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let mut to = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let mut page = [0; BYTES];
+        // Relaxed: whatever is in use at the time.
+        let used = self.map.words()[FREE].load(Relaxed).min(self.pages().len());
+        for number in 0..used {
+            // By read(2), which does not bring pages into being that nobody has written to.
+            from.read_exact_at(&mut page, number * BYTES as u64)?;
+            if number == 0 {
+                page[8 * FREE..][..8].copy_from_slice(&used.to_ne_bytes());
+            }
+            to.write_all(&page)?;
+        }
+        to.flush()
+    }
+
+    /// How much is recorded.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Bytes of memory that are in use, or set aside.
+    pub fn bytes(&self) -> u64 {
+        // Relaxed: a number.
+        self.map.words()[FREE].load(Relaxed) * BYTES as u64
+    }
+
+    pub(crate) fn pages(&self) -> Pages<'_> {
+        Pages::of(&self.map)
+    }
+
+    pub(crate) fn header(&self) -> &[AtomicU64] {
+        self.map.words()
+    }
+
+    /// The list of images.
+    pub(crate) fn images(&self) -> &AtomicU64 {
+        &self.header()[IMAGES]
+    }
+
+    fn free(&self) -> &AtomicU64 {
+        &self.map.words()[FREE]
+    }
+
+    pub(crate) fn stride(&self) -> Stride {
+        if self.level == Level::Counts { Stride::Counts } else { Stride::Whole }
+    }
+
+    /// The image of the calling process; made now if there is none yet.
+    fn image(&self) -> Option<Image<'_>> {
+        let at = |page| Image::at(self.pages(), self.free(), page);
+        // Relaxed: written by this process, or by the one that forked it; either way before us.
+        let current = self.current.load(Relaxed);
+        let pid = u64::from(process::pid());
+        if current >> 32 == pid {
+            return at(current & 0xFFFF_FFFF);
+        }
+        if self.access == Access::Read {
+            return None;
+        }
+        let page = image::create(self.pages(), self.free(), self.images())?;
+        // Relaxed (both): the page was made by this thread, and is published by its place in the list. Of two threads that
+        // are first at once one has made an image for nothing.
+        let page = match self.current.compare_exchange(current, pid << 32 | page, Relaxed, Relaxed) {
+            Ok(_) => page,
+            Err(other) => other & 0xFFFF_FFFF,
+        };
+        at(page)
+    }
+
+    /// A number of the calling process's image that no other has, but 0 before there is one.
+    pub fn image_number(&self) -> u64 {
+        // Relaxed: see `image`.
+        let current = self.current.load(Relaxed);
+        if current >> 32 == u64::from(process::pid()) { current } else { 0 }
+    }
+
+    /// Notes the modules of the calling process as they are now, and passes the range of each piece of code to `each`: due
+    /// before its first row, and whenever a caller lies in none that is known.
+    pub fn note_modules(&self, each: &mut dyn FnMut(core::ops::Range<u64>)) {
+        if let Some(image) = self.image() {
+            image.note_modules(each);
+        }
+    }
+
+    /// Keeps a piece of the calling thread's stack, if this lock or this caller has none yet.
+    pub fn keep_stack(&self, key: Key, registers: Registers) {
+        if let Some(image) = self.image().filter(|image| image.wants_stack(key)) {
+            image.keep_stack(key, registers);
+        }
+    }
+
+    /// A table for the calling thread; some microseconds, or a hundred for the first of a process. None if there is no memory
+    /// for another: the thread is then counted as not recorded. None also of a recording that is only read.
     pub fn claim(&self) -> Option<Table<'_>> {
-        let words = self.map.words();
-        let head = |index| 8 * self.offset(index);
-        let index = pool::pop(&words[RELEASED], |index| Some(&self.table(index)?[LINK])).or_else(|| {
-            pool::next(&words[NEXT], self.tables, |index| populate(&self.map, head(index), 8 * HEAD_WORDS))
-        });
-        let table = index.and_then(|index| self.table_of(index));
-        if table.is_none() {
+        let table = self.image().and_then(|image| self.reused(&image).or_else(|| self.fresh(&image)));
+        if table.is_none() && self.access == Access::Write {
             // Relaxed: a count.
-            words[REFUSED].fetch_add(1, Relaxed);
+            self.map.words()[REFUSED].fetch_add(1, Relaxed);
         }
         table
     }
 
-    fn table_of(&self, index: u32) -> Option<Table<'_>> {
-        let (head, slots) = self.parts(index)?;
-        // Relaxed: for people who look at the file, and for `release` in the same process.
+    fn reused(&self, image: &Image<'_>) -> Option<Table<'_>> {
+        let pages = self.pages();
+        let link = |page: u32| Some(&pages.page(page.into())?[LINK]);
+        let page = pool::pop(&image.words()[image::RELEASED], link)?;
+        let table = Table::at(pages, self.free(), page.into(), self.stride())?;
+        let head = table.head();
+        table.holding().clear();
+        // Relaxed (all): times that readers take as they are.
+        let lived = head[table::UNTIL].load(Relaxed).saturating_sub(head[table::SINCE].load(Relaxed));
+        slot::bump(&head[table::LIVED], lived);
+        head[table::SINCE].store(clock::ticks(), Relaxed);
+        head[table::UNTIL].store(0, Relaxed);
         head[OWNER].store(whoami(), Relaxed);
-        let backing = Backing { map: &self.map, offset: 8 * (self.offset(index) + HEAD_WORDS) };
-        Some(Table::new(head, slots, Some(backing)))
+        Some(table)
     }
 
-    /// Gives a table back when its thread ends: its counts stay, its next owner adds to them. A table that
-    /// was inherited through fork is not the caller's to give and is left alone.
-    pub fn release(&self, table: Table<'_>) {
+    fn fresh(&self, image: &Image<'_>) -> Option<Table<'_>> {
+        let pages = self.pages();
+        let page = pages::take(self.free(), pages.len(), 1)?;
+        pages.populate(page, 1).ok()?;
+        let table = Table::at(pages, self.free(), page, self.stride())?;
         let head = table.head();
-        // Relaxed: the owner wrote the word itself.
-        let mine = head[OWNER].load(Relaxed) == whoami();
-        if let Some(index) = self.index_of(head).filter(|_| mine) {
-            // Relaxed: published by the push. The next owner writes its own name.
-            head[OWNER].store(0, Relaxed);
-            pool::push(&self.map.words()[RELEASED], &head[LINK], index);
+        // Relaxed (all): published by the push.
+        head[table::IMAGE].store(image.page(), Relaxed);
+        head[table::SINCE].store(clock::ticks(), Relaxed);
+        head[OWNER].store(whoami(), Relaxed);
+        list::push(&image.words()[image::TABLES], head, page);
+        Some(table)
+    }
+
+    /// Gives a table back when its thread ends: its counts stay, its next owner adds to them. `used` is how long the thread
+    /// was on a CPU and how long it waited for one, in nanoseconds, if known. A table that was inherited through fork is not
+    /// the caller's to give and is left alone.
+    pub fn release(&self, table: Table<'_>, used: Option<(u64, u64)>) {
+        let head = table.head();
+        // Relaxed (all): the owner wrote the words itself; published by the push. The next owner writes its own name.
+        if head[OWNER].load(Relaxed) != whoami() {
+            return;
+        }
+        let image = Image::at(self.pages(), self.free(), head[table::IMAGE].load(Relaxed));
+        let (on_cpu, runnable) = used.unwrap_or_default();
+        slot::bump(&head[table::ON_CPU], on_cpu);
+        slot::bump(&head[table::RUNNABLE], runnable);
+        head[table::UNTIL].store(clock::ticks(), Relaxed);
+        head[OWNER].store(0, Relaxed);
+        if let (Some(image), Ok(page)) = (image, u32::try_from(table.page())) {
+            pool::push(&image.words()[image::RELEASED], &head[LINK], page);
         }
     }
 
-    /// Which table has this header; none if it belongs to another recording.
-    fn index_of(&self, head: &[AtomicU64]) -> Option<u32> {
-        let bytes = (head.as_ptr() as usize).checked_sub(self.map.start().as_ptr() as usize)?;
-        let index = (bytes / 8).checked_sub(header::WORDS)? / TABLE_WORDS;
-        u32::try_from(index).ok().filter(|&index| index < self.tables)
+    /// Ends another thread's hold of a lock that the calling thread has released in its place, and says what is known of it.
+    /// Looks at `table`'s fellows in the same process, at most at `most` of them.
+    pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<Grip> {
+        // Relaxed: written before the table was handed out.
+        let image = Image::at(self.pages(), self.free(), table.head()[table::IMAGE].load(Relaxed))?;
+        let fellows = list::walk(self.pages(), &image.words()[image::TABLES]);
+        let found =
+            fellows.take(most).find_map(|(_, head)| crate::held::Held::new(head).take_from_another(lock))?;
+        table.count(Event::HandedOver, 1);
+        Some(found)
     }
 
     /// The sums over all tables as they stand; at any time, while the program runs or after its end, however
@@ -164,51 +337,12 @@ impl Recording {
     /// Beside running threads each sum is whole but the sums are not of one instant: a sample may be seen in
     /// its count and not yet in its time. The error is one sample per thread.
     pub fn snapshot(&self) -> Snapshot {
-        let words = self.map.words();
-        // Relaxed (all here): counts; `slot::publish` orders what has to be.
-        let claimed = words[NEXT].load(Relaxed).min(u64::from(self.tables)) as u32;
-        let mut snapshot = Snapshot {
-            window: header::window(words),
-            rows: Default::default(),
-            events: [0; Event::ALL.len()],
-            unrecorded: Unrecorded { threads: words[REFUSED].load(Relaxed), ..Unrecorded::default() },
-            tables: claimed,
-        };
-        for (head, slots) in (0..claimed).filter_map(|index| self.parts(index)) {
-            let word = |index: usize| head[index].load(Relaxed);
-            // Saturating, as the sums of `Counts`: the file may be damaged.
-            let add = |sum: &mut u64, n: u64| *sum = sum.saturating_add(n);
-            add(&mut snapshot.unrecorded.overflowed, word(OVERFLOWED));
-            add(&mut snapshot.unrecorded.reentered, word(REENTERED));
-            for event in Event::ALL {
-                add(&mut snapshot.events[event as usize], word(FIRST_EVENT + event as usize));
-            }
-            for (key, counts) in table::rows(head, slots) {
-                snapshot.rows.entry(key).or_default().merge(&counts);
-            }
-        }
-        snapshot
-    }
-
-    fn offset(&self, index: u32) -> usize {
-        header::WORDS + index as usize * TABLE_WORDS
-    }
-
-    fn table(&self, index: u32) -> Option<&[AtomicU64]> {
-        if index >= self.tables {
-            return None;
-        }
-        self.map.words().get(self.offset(index)..)?.get(..TABLE_WORDS)
-    }
-
-    fn parts(&self, index: u32) -> Option<(&[AtomicU64], &[Slot])> {
-        let (head, slots) = self.table(index)?.split_at(HEAD_WORDS);
-        Some((head, slots.as_chunks::<SLOT_WORDS>().0))
+        crate::snapshot::take(self.pages(), self.map.words(), self.stride(), self.level)
     }
 }
-
-const _: () = assert!(Event::ALL.len() <= EVENTS && FIRST_EVENT + EVENTS <= HEAD_WORDS);
 
 fn whoami() -> u64 {
     u64::from(process::pid()) << 32 | u64::from(process::tid())
 }
+
+const _: () = assert!(Event::ALL.len() <= table::EVENTS && WORDS * 8 == BYTES);

@@ -5,11 +5,11 @@
 //! published line byte for byte.
 
 use crate::counts::Counts;
-use crate::event::{Event, Key};
+use crate::event::Key;
 use crate::lockmeter::{Level, line};
 use crate::report::Report;
 use crate::row::Row;
-use crate::snapshot::{Snapshot, Unrecorded};
+use crate::snapshot::Snapshot;
 use crate::window::Window;
 
 /// Linux 2.4.4.
@@ -170,7 +170,7 @@ fn every_published_row_is_reproduced_byte_for_byte() {
     for (table, seconds) in [(BEFORE, BEFORE_SECONDS), (AFTER, AFTER_SECONDS)] {
         for published in rows(table) {
             let row = Row::from_counts(published.name, &published.counts(seconds), &window(seconds));
-            assert_eq!(line(&row, published.level), published.line);
+            assert_eq!(line(&row, None, published.level), published.line);
         }
     }
 }
@@ -197,13 +197,7 @@ fn the_hand_calculation() {
 /// and % CPU alone, the columns that the report's author added up.
 fn report(table: &str, seconds: f64, locks: u64) -> Report {
     let names: Vec<&str> = rows(table).map(|row| row.name).collect();
-    let mut snapshot = Snapshot {
-        window: window(seconds),
-        rows: Default::default(),
-        events: [0; Event::ALL.len()],
-        unrecorded: Unrecorded::default(),
-        tables: 1,
-    };
+    let mut keys = Vec::new();
     for (caller, published) in rows(table).enumerate() {
         if published.level == Level::Total || published.name == "runqueue_lock" {
             continue;
@@ -224,10 +218,12 @@ fn report(table: &str, seconds: f64, locks: u64) -> Report {
                 spin: part(all.spin),
                 ..all
             };
-            snapshot.rows.insert(Key { lock: lock + 1, caller: caller as u64 }, counts);
+            keys.push((Key { lock: lock + 1, caller: caller as u64 }, counts));
         }
     }
-    let describe = |key: &Key| Some(("runqueue_lock".to_string(), names[key.caller as usize].to_string()));
+    let snapshot = Snapshot::of_rows(window(seconds), keys);
+    let describe =
+        |_: &_, key: &Key| Some(("runqueue_lock".to_string(), names[key.caller as usize].to_string()).into());
     Report::new(&snapshot, &describe)
 }
 
@@ -245,7 +241,7 @@ fn eight_locks_are_described_as_published() {
 fn one_lock_is_the_sum_of_its_callers_and_described_as_published() {
     let mut report = report(BEFORE, BEFORE_SECONDS, 1);
     let lock = &mut report.locks[0];
-    assert_eq!((lock.row.attempts, lock.callers.len()), (2_392_438, 9));
+    assert_eq!((lock.row.attempts, lock.callers().count()), (2_392_438, 9));
     for (sum, shown) in [(lock.row.util, 0.763), (lock.row.con, 0.892), (lock.row.spin_cpu, 0.474)] {
         assert!((sum - shown).abs() <= 0.001, "{sum} {shown}");
     }

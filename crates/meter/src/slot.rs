@@ -1,18 +1,22 @@
-//! One slot of a table in the recording: a key and its counts, 16 words on two cache lines.
-//!
-//! The first line holds all that an uncontended acquisition touches; the second is for those who waited.
+//! One row of one thread's table: a key and its counts, 16 words on two cache lines; at all levels but the first, two
+//! histograms behind them.
 
 use crate::counts::Counts;
 use crate::event::{Key, Outcome, Sample};
+use crate::histogram::{BUCKETS, Histogram, Of};
 use unspin_sync::atomic::{AtomicU64, Ordering, Ordering::*};
 
-/// Words in a slot.
-pub(crate) const SLOT_WORDS: usize = 16;
+/// Words of a slot's counts.
+pub(crate) const WORDS: usize = 16;
+/// Words of a slot with its histograms.
+pub(crate) const WHOLE: usize = 64;
 
-/// A slot as it lies in the recording.
-pub(crate) type Slot = [AtomicU64; SLOT_WORDS];
+/// The counts as they lie in the recording.
+pub(crate) type Slot = [AtomicU64; WORDS];
+/// What lies behind them.
+pub(crate) type Tail = [AtomicU64; WHOLE - WORDS];
 
-// The order of the words is the format. Words 14 and 15 are reserved and zero.
+// The order of the words is the format.
 /// 0 while the slot is free; written once, last, with Release.
 const LOCK: usize = 0;
 const CALLER: usize = 1;
@@ -20,73 +24,135 @@ const CALLER: usize = 1;
 const OUTCOMES: usize = 2;
 const HOLD: usize = 6;
 const HOLD_MAX: usize = 7;
-const SPIN: usize = 8;
-const SPIN_MAX: usize = 9;
-const SLEEP: usize = 10;
-const SLEEP_MAX: usize = 11;
-const WAIT_MAX: usize = 12;
-const GAVE_UP: usize = 13;
+const TIMED: usize = 8;
+const SPIN: usize = 9;
+const SPIN_MAX: usize = 10;
+const SLEEP: usize = 11;
+const SLEEP_MAX: usize = 12;
+const WAIT_MAX: usize = 13;
+const GAVE_UP: usize = 14;
+/// When the key was first seen: ticks, without their lowest 8 bits; these are the generation of the modules then.
+const BORN: usize = 15;
 
-/// What a slot is to a key that is looked up.
-pub(crate) enum Tenant {
-    Mine,
-    Free,
-    Another,
+// Words of the tail.
+const HOLDS: usize = 0;
+const WAITS: usize = BUCKETS;
+const BUSY: usize = 2 * BUCKETS;
+const BUSY_MAX: usize = 2 * BUCKETS + 1;
+/// When an object was last initialised, in ticks.
+const LATEST: usize = 2 * BUCKETS + 2;
+const _: () = assert!(LATEST < WHOLE - WORDS);
+
+/// When a key was first seen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Born {
+    /// Ticks, to 256 of them.
+    pub ticks: u64,
+    /// The generation of modules that the caller lies in; the newest at the time, 255 at most.
+    pub generation: u8,
 }
 
-/// What the slot is to `key`. Only the owner of the table asks.
+/// Whether the slot is the key's. Only the owner of the table asks.
 #[inline(always)]
-pub(crate) fn tenant(slot: &Slot, key: Key) -> Tenant {
+pub(crate) fn is(slot: &Slot, key: Key) -> bool {
     // Relaxed (both): only this thread writes the two words.
-    match slot[LOCK].load(Relaxed) {
-        lock if lock == key.lock && slot[CALLER].load(Relaxed) == key.caller => Tenant::Mine,
-        0 => Tenant::Free,
-        _ => Tenant::Another,
-    }
+    slot[LOCK].load(Relaxed) == key.lock && slot[CALLER].load(Relaxed) == key.caller
 }
 
-/// Gives a free slot to `key`, with its first sample.
-pub(crate) fn publish(slot: &Slot, key: Key, sample: &Sample) {
-    // Release: pairs with the Acquire load in `read`: who sees the lock sees its caller and first sample.
-    publish_with(slot, key, sample, Release);
+/// The key of a slot of one's own.
+pub(crate) fn key(slot: &Slot) -> Key {
+    // Relaxed (both): as in `is`.
+    Key { lock: slot[LOCK].load(Relaxed), caller: slot[CALLER].load(Relaxed) }
+}
+
+/// Gives a free slot to `key`.
+pub(crate) fn publish(slot: &Slot, key: Key, born: Born) {
+    // Release: pairs with the Acquire load in `read`: who sees the lock sees its caller.
+    publish_with(slot, key, born, Release);
 }
 
 /// [`publish`] with the ordering of its last store as a parameter, so that a model can show what a weaker one
 /// breaks.
-fn publish_with(slot: &Slot, key: Key, sample: &Sample, order: Ordering) {
-    // Relaxed: published by the store of LOCK.
+fn publish_with(slot: &Slot, key: Key, born: Born, order: Ordering) {
+    // Relaxed (both): published by the store of LOCK.
     slot[CALLER].store(key.caller, Relaxed);
-    add(slot, sample);
+    slot[BORN].store(born.ticks & !0xFF | u64::from(born.generation), Relaxed);
     slot[LOCK].store(key.lock, order);
 }
 
-/// Counts a sample. Plain additions: the owner of the table is the slot's only writer.
+/// Counts an attempt before it is known how it ends: as one without waiting.
 #[inline(always)]
-pub(crate) fn add(slot: &Slot, sample: &Sample) {
-    bump(&slot[OUTCOMES + sample.outcome as usize], 1);
-    bump(&slot[HOLD], sample.hold);
-    raise(&slot[HOLD_MAX], sample.hold);
-    if sample.spun | sample.slept != 0 {
-        add_wait(slot, sample);
+pub(crate) fn attempt(slot: &Slot) {
+    bump(&slot[OUTCOMES], 1);
+}
+
+/// Counts an attempt otherwise after all.
+pub(crate) fn reclassify(slot: &Slot, from: Outcome, to: Outcome) {
+    bump(&slot[OUTCOMES + from as usize], u64::MAX);
+    bump(&slot[OUTCOMES + to as usize], 1);
+}
+
+/// Adds a wait.
+pub(crate) fn waited(slot: &Slot, tail: Option<&Tail>, outcome: Outcome, spun: u64, slept: u64) {
+    bump(&slot[SPIN], spun);
+    raise(&slot[SPIN_MAX], spun);
+    bump(&slot[SLEEP], slept);
+    raise(&slot[SLEEP_MAX], slept);
+    let wait = spun.saturating_add(slept);
+    raise(&slot[WAIT_MAX], wait);
+    bump(&slot[GAVE_UP], u64::from(outcome == Outcome::Rejected));
+    if let Some(tail) = tail {
+        bump(&tail[WAITS + Of::Waits.bucket(wait)], 1);
     }
 }
 
-fn add_wait(slot: &Slot, sample: &Sample) {
-    bump(&slot[SPIN], sample.spun);
-    raise(&slot[SPIN_MAX], sample.spun);
-    bump(&slot[SLEEP], sample.slept);
-    raise(&slot[SLEEP_MAX], sample.slept);
-    raise(&slot[WAIT_MAX], sample.spun.saturating_add(sample.slept));
-    bump(&slot[GAVE_UP], u64::from(sample.outcome == Outcome::Rejected));
+/// Adds a hold.
+#[inline(always)]
+pub(crate) fn held(slot: &Slot, tail: Option<&Tail>, hold: u64) {
+    bump(&slot[HOLD], hold);
+    bump(&slot[TIMED], 1);
+    raise(&slot[HOLD_MAX], hold);
+    if let Some(tail) = tail {
+        bump(&tail[HOLDS + Of::Holds.bucket(hold)], 1);
+    }
 }
 
-/// Adds to a word that only the calling thread writes.
+/// Adds a time in which readers held a lock.
+pub(crate) fn busy(tail: &Tail, ticks: u64) {
+    bump(&tail[BUSY], ticks);
+    raise(&tail[BUSY_MAX], ticks);
+}
+
+/// Notes that the object was initialised again.
+pub(crate) fn initialised(tail: Option<&Tail>, ticks: u64) {
+    if let Some(tail) = tail {
+        // Relaxed: a time that readers take as it is.
+        tail[LATEST].store(ticks, Relaxed);
+    }
+}
+
+/// Counts a sample.
+pub(crate) fn add(slot: &Slot, tail: Option<&Tail>, sample: &Sample) {
+    bump(&slot[OUTCOMES + sample.outcome as usize], 1);
+    if sample.outcome != Outcome::Rejected {
+        held(slot, tail, sample.hold);
+    }
+    if sample.spun | sample.slept != 0 {
+        waited(slot, tail, sample.outcome, sample.spun, sample.slept);
+    }
+}
+
+/// Adds to a word that only the calling thread and its signal handlers write.
 #[inline(always)]
 pub(crate) fn bump(word: &AtomicU64, n: u64) {
+    #[cfg(not(loom))]
+    unspin_sys::local::add(word, n);
     // Relaxed (both): one writer; readers take each word as it stands and expect no order among them.
+    #[cfg(loom)]
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
+/// A maximum that a signal handler raises between the two may be lost: harmless.
 #[inline(always)]
 fn raise(word: &AtomicU64, n: u64) {
     // Relaxed (both): as in `bump`.
@@ -95,26 +161,46 @@ fn raise(word: &AtomicU64, n: u64) {
     }
 }
 
-/// The slot's key and counts, unless it is free. Any thread of any process may ask at any time.
+/// More than can be counted in a lifetime.
+const COUNT_MAX: u64 = 1 << 63;
+
+/// A slot as it was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub key: Key,
+    pub born: Born,
+    pub counts: Counts,
+    pub holds: Histogram,
+    pub waits: Histogram,
+    pub latest: u64,
+}
+
+/// The slot's row, unless it is free. Any thread of any process may ask at any time.
 ///
 /// A reader beside a running writer may see a sample in some of its words and not yet in others: a count
-/// without its time, a maximum above the sum. Each word is whole and only grows, so what is read is off by at
-/// most the sample in flight and those that arrive while reading; nothing is ever counted twice.
-pub(crate) fn read(slot: &Slot) -> Option<(Key, Counts)> {
+/// without its time, a maximum above the sum. Each word is whole, so what is read is off by at most the sample in flight
+/// and those that arrive while reading; nothing is ever counted twice.
+pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<Row> {
     // Acquire: pairs with the Release store in `publish`.
     let lock = slot[LOCK].load(Acquire);
     if lock == 0 {
         return None;
     }
-    // Relaxed: ordered by the load above for the caller and first sample, unordered beyond, as stated.
+    // Relaxed: ordered by the load above for the caller, unordered beyond, as stated.
     let word = |index: usize| slot[index].load(Relaxed);
-    let outcome = |outcome: Outcome| word(OUTCOMES + outcome as usize);
+    let rest = |index: usize| tail.map_or(0, |tail| tail[index].load(Relaxed));
+    // Below 0 for a moment where an attempt is counted otherwise and a handler looks.
+    let outcome = |outcome: Outcome| match word(OUTCOMES + outcome as usize) {
+        count @ 0..=COUNT_MAX => count,
+        _ => 0,
+    };
     let counts = Counts {
         nowait: outcome(Outcome::NoWait),
         spun: outcome(Outcome::Spun),
         slept: outcome(Outcome::Slept),
         rejected: outcome(Outcome::Rejected),
         gave_up: word(GAVE_UP),
+        timed: word(TIMED),
         hold: word(HOLD),
         hold_max: word(HOLD_MAX),
         spin: word(SPIN),
@@ -122,8 +208,18 @@ pub(crate) fn read(slot: &Slot) -> Option<(Key, Counts)> {
         sleep: word(SLEEP),
         sleep_max: word(SLEEP_MAX),
         wait_max: word(WAIT_MAX),
+        busy: rest(BUSY),
+        busy_max: rest(BUSY_MAX),
     };
-    Some((Key { lock, caller: word(CALLER) }, counts))
+    let histogram = |of, first| Histogram::new(of, core::array::from_fn(|bucket| rest(first + bucket)));
+    Some(Row {
+        key: Key { lock, caller: word(CALLER) },
+        born: Born { ticks: word(BORN) & !0xFF, generation: word(BORN) as u8 },
+        counts,
+        holds: histogram(Of::Holds, HOLDS),
+        waits: histogram(Of::Waits, WAITS),
+        latest: rest(LATEST),
+    })
 }
 
 #[cfg(test)]
@@ -141,23 +237,25 @@ mod models {
             let writer = {
                 let slot = Arc::clone(&slot);
                 thread::spawn(move || {
-                    publish_with(&slot, KEY, &SAMPLE, order);
-                    add(&slot, &SAMPLE);
+                    publish_with(&slot, KEY, Born { ticks: 256, generation: 3 }, order);
+                    add(&slot, None, &SAMPLE);
+                    add(&slot, None, &SAMPLE);
                 })
             };
-            if let Some((key, counts)) = read(&slot) {
-                assert_eq!(key, KEY);
-                assert!((1..=2).contains(&counts.spun) && [5, 10].contains(&counts.hold), "{counts:?}");
-                assert!([3, 6].contains(&counts.spin) && counts.wait_max == 3, "{counts:?}");
+            if let Some(row) = read(&slot, None) {
+                assert_eq!((row.key, row.born.generation), (KEY, 3));
+                let counts = row.counts;
+                assert!(counts.spun <= 2 && [0, 5, 10].contains(&counts.hold), "{counts:?}");
+                assert!([0, 3, 6].contains(&counts.spin) && counts.wait_max <= 3, "{counts:?}");
             }
             writer.join().unwrap();
-            let (_, counts) = read(&slot).expect("published");
+            let counts = read(&slot, None).expect("published").counts;
             assert_eq!((counts.attempts(), counts.hold, counts.spin), (2, 10, 6));
         });
     }
 
     #[test]
-    fn a_reader_sees_a_key_with_its_first_sample() {
+    fn a_reader_sees_a_whole_key() {
         record_beside_a_reader(Release);
     }
 

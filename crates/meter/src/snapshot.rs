@@ -1,33 +1,110 @@
-//! The sums of a recording at one time.
+//! The contents of a recording at one time.
 
 use crate::counts::Counts;
 use crate::event::{Event, Key};
+use crate::header::{self, IMAGES, REFUSED};
+use crate::histogram::{BUCKETS, Histogram, Of};
+use crate::image::{self, load_bytes};
+use crate::level::Level;
+use crate::list;
+use crate::pages::{Pages, WORDS};
+use crate::slot::Born;
+use crate::table::{self, Stride};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use unspin_sync::atomic::{AtomicU64, Ordering::*};
 
-/// Everything that a recording holds, summed over its threads.
+/// Everything that a recording holds, summed over the threads of each process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
     /// The time metered.
     pub window: Window,
-    /// The samples' sums.
-    pub rows: BTreeMap<Key, Counts>,
-    /// The event counts, indexed by [`Event`].
-    pub events: [u64; Event::ALL.len()],
+    /// When it began, in nanoseconds since the epoch.
+    pub started: u64,
+    /// How much was recorded.
+    pub level: Level,
+    /// The processes, in the order in which they came.
+    pub images: Vec<Image>,
     /// What the tables do not hold.
     pub unrecorded: Unrecorded,
-    /// Tables in use.
-    pub tables: u32,
+}
+
+/// One process from its start, or its last exec, to its end.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Image {
+    /// Process id.
+    pub pid: u32,
+    /// Process id of its parent.
+    pub parent: u32,
+    /// When it began to be recorded, in ticks since the recording began.
+    pub since: u64,
+    /// Its arguments, the first of which is its name.
+    pub command: Vec<String>,
+    /// What was mapped, by generation from 1 on: lines of `/proc/PID/maps`. A row's
+    /// [generation](Born::generation) n means `modules[n - 1]`.
+    pub modules: Vec<Vec<u8>>,
+    /// Pieces of stack, in the order in which they were taken.
+    pub stacks: Vec<Stack>,
+    /// The samples' sums.
+    pub rows: BTreeMap<Key, Record>,
+    /// The event counts, indexed by [`Event`].
+    pub events: [u64; Event::ALL.len()],
+    /// Threads, those that ended and those that run; one entry may stand for several that came after each other.
+    pub threads: Vec<Thread>,
+}
+
+/// What is known of a lock and a caller of it, summed over threads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Record {
+    /// When the key was first seen, in ticks since the recording began, and in which generation of modules.
+    pub born: Born,
+    /// When an object was last initialised here, in ticks since the recording began; 0 but for
+    /// [`Kind::Init`](crate::Kind::Init), and at level `counts`.
+    pub latest: u64,
+    /// The counts. Holds that go on are in them up to now.
+    pub counts: Counts,
+    /// The lengths of the timed holds.
+    pub holds: Histogram,
+    /// The lengths of the waits.
+    pub waits: Histogram,
+}
+
+/// A piece of a thread's stack when it used a lock for the first time, or for the first time from there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stack {
+    /// The use.
+    pub key: Key,
+    /// The instruction pointer: the use's caller, or a function that took the lock for it.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame-base register.
+    pub bp: u64,
+    /// Memory from the stack pointer up.
+    pub bytes: Vec<u8>,
+}
+
+/// A thread, or several that used one table after each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    /// Thread id of the present owner; 0 if there is none.
+    pub tid: u32,
+    /// Ticks from when it first used a lock to its end, or to now if there is an owner (who may be dead).
+    pub lived: u64,
+    /// Nanoseconds on a CPU, and waiting for one, of those that have ended.
+    pub on_cpu: u64,
+    /// See `on_cpu`.
+    pub runnable: u64,
+    /// What the owner holds: the lock's key, and since when in ticks since the recording began.
+    pub holds: Vec<(Key, u64)>,
 }
 
 /// How much was not recorded, and why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Unrecorded {
-    /// Samples whose key found no room in their thread's table.
+    /// Samples for whose key there was no memory.
     pub overflowed: u64,
-    /// Samples of signal handlers that had interrupted the recording of another.
-    pub reentered: u64,
     /// Threads that got no table; how many samples they had is unknown.
     pub threads: u64,
 }
@@ -36,5 +113,188 @@ impl Unrecorded {
     /// Whether the tables hold everything.
     pub fn is_nothing(&self) -> bool {
         *self == Unrecorded::default()
+    }
+}
+
+impl Snapshot {
+    /// A snapshot of one process that has these rows, for who has counts from elsewhere.
+    pub fn of_rows(window: Window, rows: impl IntoIterator<Item = (Key, Counts)>) -> Snapshot {
+        let record = |(key, counts)| (key, Record { counts, ..Record::default() });
+        let image = Image { rows: rows.into_iter().map(record).collect(), ..Image::default() };
+        let unrecorded = Unrecorded::default();
+        Snapshot { window, started: 0, level: Level::Full, images: vec![image], unrecorded }
+    }
+
+    /// The sums of an event over all processes.
+    pub fn event(&self, event: Event) -> u64 {
+        self.images.iter().fold(0, |sum, image| sum.saturating_add(image.events[event as usize]))
+    }
+
+    /// The counts of all keys together.
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        for record in self.images.iter().flat_map(|image| image.rows.values()) {
+            total.merge(&record.counts);
+        }
+        total
+    }
+}
+
+pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
+    let mut reader = Reader::new(pages, stride, header::ticks(words));
+    // Relaxed: a count.
+    let refused = words[REFUSED].load(Relaxed);
+    let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
+    let images = reader.list(&words[IMAGES]);
+    let mut images: Vec<Image> = images.into_iter().map(|page| reader.image(page, &mut unrecorded)).collect();
+    images.reverse();
+    Snapshot { window: header::window(words), started: header::started(words), level, images, unrecorded }
+}
+
+struct Reader<'m> {
+    pages: Pages<'m>,
+    stride: Stride,
+    /// Beginning and end of the recording.
+    ticks: (u64, u64),
+    /// Which pages have been found in a list: none is in two, nor twice in one, but in a damaged file.
+    seen: Vec<bool>,
+    /// Rows that there is memory for. Tables of a damaged file may claim the same over and over.
+    rows_left: usize,
+}
+
+type Page = [AtomicU64; WORDS];
+
+/// Relaxed, everywhere below: acquired with the page's place in its list, or a count that is taken as it is.
+fn word(page: &Page, index: usize) -> u64 {
+    // Relaxed: as stated.
+    page[index].load(Relaxed)
+}
+
+impl<'m> Reader<'m> {
+    fn new(pages: Pages<'m>, stride: Stride, ticks: (u64, u64)) -> Reader<'m> {
+        let all = pages.len() as usize;
+        Reader { pages, stride, ticks, seen: vec![false; all], rows_left: all * WORDS / stride as usize }
+    }
+
+    /// The pages of a list, latest first.
+    fn list(&mut self, head: &AtomicU64) -> Vec<&'m Page> {
+        let seen = &mut self.seen;
+        let mut fresh = |page: &u64| !core::mem::replace(&mut seen[*page as usize], true);
+        list::walk(self.pages, head).take_while(|(page, _)| fresh(page)).map(|(_, words)| words).collect()
+    }
+
+    /// Ticks since the recording began.
+    fn since(&self, ticks: u64) -> u64 {
+        ticks.saturating_sub(self.ticks.0)
+    }
+
+    fn image(&mut self, page: &'m Page, unrecorded: &mut Unrecorded) -> Image {
+        let process = word(page, image::PROCESS);
+        let command = load_bytes(&page[image::COMMAND..][..image::COMMAND_WORDS], usize::MAX);
+        let arguments = command.split(|&b| b == 0).take_while(|argument| !argument.is_empty());
+        let mut image = Image {
+            pid: (process >> 32) as u32,
+            parent: process as u32,
+            since: self.since(word(page, image::SINCE)),
+            command: arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect(),
+            ..Image::default()
+        };
+        self.blobs(page, &mut image);
+        for head in self.list(&page[image::TABLES]) {
+            self.table(head, &mut image);
+            unrecorded.overflowed = unrecorded.overflowed.saturating_add(word(head, table::OVERFLOWED));
+        }
+        image.threads.reverse();
+        image
+    }
+
+    /// Texts and stacks.
+    fn blobs(&mut self, page: &'m Page, image: &mut Image) {
+        let mut texts = BTreeMap::<u64, Vec<Vec<u8>>>::new();
+        for blob in self.list(&page[image::BLOBS]) {
+            let bytes = word(blob, image::BLOB_BYTES).min(image::BLOB_ROOM as u64) as usize;
+            let bytes = load_bytes(&blob[image::BLOB_FIRST..], bytes);
+            match word(blob, image::BLOB_GENERATION) {
+                0 => image.stacks.push(Stack {
+                    key: Key { lock: word(blob, image::STACK_LOCK), caller: word(blob, image::STACK_CALLER) },
+                    ip: word(blob, image::STACK_IP),
+                    sp: word(blob, image::STACK_SP),
+                    bp: word(blob, image::STACK_BP),
+                    bytes,
+                }),
+                generation => texts.entry(generation).or_default().push(bytes),
+            }
+        }
+        image.stacks.reverse();
+        // The pages were found latest first.
+        image.modules =
+            texts.into_values().map(|parts| parts.into_iter().rev().flatten().collect()).collect();
+    }
+
+    fn table(&mut self, head: &'m Page, image: &mut Image) {
+        for event in Event::ALL {
+            let sum = &mut image.events[event as usize];
+            // Saturating, as the sums of `Counts`: the file may be damaged.
+            *sum = sum.saturating_add(word(head, table::FIRST_EVENT + event as usize));
+        }
+        let mut holds = Vec::new();
+        let end = self.ticks.1;
+        let mut going_on = BTreeMap::<u64, u64>::new();
+        for grip in crate::held::Held::new(head).iter() {
+            holds.push((grip.lock, self.since(grip.since)));
+            if grip.since != 0 {
+                going_on.insert(grip.lock, end.saturating_sub(grip.since));
+            }
+        }
+        let mut keys = BTreeMap::new();
+        for row in table::rows(self.pages, head, self.stride).take(self.rows_left) {
+            self.rows_left -= 1;
+            let record = Record {
+                born: Born { ticks: self.since(row.born.ticks), ..row.born },
+                latest: self.since(row.latest),
+                counts: row.counts,
+                holds: row.holds,
+                waits: row.waits,
+            };
+            keys.insert(row.key.lock, row.key.caller);
+            image.rows.entry(row.key).and_modify(|known| known.merge(&record)).or_insert(record);
+        }
+        let named = |lock| Key { lock, caller: keys.get(&lock).copied().unwrap_or(0) };
+        for (lock, ticks) in going_on {
+            if let Some(record) = image.rows.get_mut(&named(lock)) {
+                record.counts.merge(&Counts { timed: 1, hold: ticks, hold_max: ticks, ..Counts::default() });
+            }
+        }
+        let (owner, until) = (word(head, table::OWNER), word(head, table::UNTIL));
+        let until = if until == 0 { end } else { until };
+        image.threads.push(Thread {
+            tid: owner as u32,
+            lived: word(head, table::LIVED).saturating_add(until.saturating_sub(word(head, table::SINCE))),
+            on_cpu: word(head, table::ON_CPU),
+            runnable: word(head, table::RUNNABLE),
+            holds: holds.into_iter().map(|(lock, since)| (named(lock), since)).collect(),
+        });
+    }
+}
+
+impl Default for Record {
+    fn default() -> Record {
+        Record {
+            born: Born { ticks: 0, generation: 0 },
+            latest: 0,
+            counts: Counts::default(),
+            holds: Histogram::new(Of::Holds, [0; BUCKETS]),
+            waits: Histogram::new(Of::Waits, [0; BUCKETS]),
+        }
+    }
+}
+
+impl Record {
+    fn merge(&mut self, other: &Record) {
+        self.born = self.born.min(other.born);
+        self.latest = self.latest.max(other.latest);
+        self.counts.merge(&other.counts);
+        self.holds.merge(&other.holds);
+        self.waits.merge(&other.waits);
     }
 }

@@ -1,193 +1,463 @@
-//! One thread's table: a header page and open-addressed slots.
+//! One thread's table: a first page, blocks of rows that are filled from first to last, and an index to find them by.
+//!
+//! Blocks and index grow by doubling, so that a table of two locks is a few pages and one of ten thousand is possible.
+//! Readers never look at the index: they go through the rows.
 
-use crate::counts::Counts;
-use crate::event::{Event, Key, Sample};
-use crate::slot::{self, SLOT_WORDS, Slot, Tenant, bump};
+use crate::event::{Event, Key, Outcome, Sample};
+use crate::held::{Grip, Held};
+use crate::image;
+use crate::pages::{self, Pages, WORDS};
+use crate::slot::{self, Born, Row, Slot, Tail, bump};
 use core::cell::Cell;
 use core::marker::PhantomData;
-use unspin_sync::atomic::{AtomicBool, AtomicU64, Ordering::*, compiler_fence};
-use unspin_sys::{Errno, mem::Mapping};
+use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sys::clock;
 
-const _: () = assert!(SLOTS.is_power_of_two() && SLOTS / SLOTS_PER_PAGE <= 64);
-
-/// Slots in a table; a power of two.
-pub(crate) const SLOTS: usize = 1024;
-/// Slots that share a page of memory.
-const SLOTS_PER_PAGE: usize = 4096 / (8 * SLOT_WORDS);
-/// Words of a table's header, one page.
-pub(crate) const HEAD_WORDS: usize = 512;
-
-// Words of the header; the rest is reserved and zero. Word 0 says what the table is (see `pool`).
-/// `pid << 32 | tid` of the owner, or of the last one.
+// Words of the first page. Word 0 links the tables of an image (see `list`), words 63 to 319 are the locks held (see
+// `held`), the rest is reserved and zero.
+/// `pid << 32 | tid` of the owner; 0 once it is given back.
 pub(crate) const OWNER: usize = 1;
 /// Link of the list of released tables.
 pub(crate) const LINK: usize = 2;
-/// Samples that found no slot.
-pub(crate) const OVERFLOWED: usize = 3;
-/// Samples and counts of a signal handler that had interrupted the recording of another.
-pub(crate) const REENTERED: usize = 4;
-/// Bit n: the n-th page of slots has been brought into being. A page without it holds nothing, and is not
-/// even looked at: that alone would make it.
-pub(crate) const PAGES: usize = 5;
+/// Page of the image that the table belongs to, for good.
+pub(crate) const IMAGE: usize = 3;
+/// Rows in use.
+const COUNT: usize = 4;
+/// Samples that found no room.
+pub(crate) const OVERFLOWED: usize = 5;
+/// First word and number of words of the index; 0: the one in this page.
+const INDEX_AT: usize = 6;
+const INDEX_WORDS: usize = 7;
+/// When the first owner came, and the last one left; in ticks, 0 if it has not.
+pub(crate) const SINCE: usize = 8;
+pub(crate) const UNTIL: usize = 9;
+/// Nanoseconds that the owners so far were on a CPU, and were waiting for one; written when they leave.
+pub(crate) const ON_CPU: usize = 10;
+pub(crate) const RUNNABLE: usize = 11;
+/// Ticks between the owners' comings and leavings.
+pub(crate) const LIVED: usize = 12;
 /// First of [`EVENTS`] event counters.
 pub(crate) const FIRST_EVENT: usize = 16;
 /// Room for event counters.
 pub(crate) const EVENTS: usize = 16;
+/// First of [`BLOCKS`] words, each the first page of a block.
+const FIRST_BLOCK: usize = 32;
+const BLOCKS: usize = 12;
+/// The first index.
+pub(crate) const INDEX: usize = 320;
+const INDEX_HERE: usize = 128;
+/// The largest index there is.
+const INDEX_MOST: usize = INDEX_HERE << (2 * ((2 * ROWS / INDEX_HERE).ilog2() / 2 + 1));
+const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX + INDEX_HERE <= WORDS);
 
-/// How far from its home a key is looked for. A table is full for a key when this many neighbours belong to
-/// others: looking further would make every sample of an overflowing program slow.
-const REACH: usize = 32;
+/// Rows of the first block; each other one has twice as many as the one before.
+const FIRST_ROWS: usize = 32;
+/// Keys of a table. What comes after them is summed up by caller, in the rows of the last block.
+pub(crate) const KEYS: usize = FIRST_ROWS * ((1 << (BLOCKS - 1)) - 1);
+const ROWS: usize = FIRST_ROWS * ((1 << BLOCKS) - 1);
+
+/// Rows found lately, by the hash of their key.
+const CACHE: usize = 64;
 
 /// The table of one thread: recording writes here and nowhere else.
 ///
 /// It belongs to the thread that claimed it (it is not `Sync`). A child made by fork inherits the value but
 /// must not use it: it claims its own. Should it use it all the same, samples of both can be lost, nothing
 /// worse.
+///
+/// A signal handler may use its thread's table at any time, whatever it interrupts.
 #[derive(Debug)]
 pub struct Table<'r> {
-    head: &'r [AtomicU64],
-    slots: &'r [Slot],
-    /// Where the slots lie in memory that comes into being page by page; none for plain memory.
-    backing: Option<Backing<'r>>,
-    /// Set while a sample is being written: a signal handler that records then must keep out.
-    busy: AtomicBool,
+    pages: Pages<'r>,
+    /// Number of the next free page.
+    free: &'r AtomicU64,
+    page: u64,
+    head: &'r [AtomicU64; WORDS],
+    /// Words of a row.
+    stride: Stride,
+    cache: [Cell<u32>; CACHE],
+    /// A row is being added: a signal handler that wants another must do without.
+    publishing: Cell<bool>,
     one_thread: PhantomData<Cell<()>>,
 }
 
-/// The place of a table's slots in a mapping.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Backing<'r> {
-    pub map: &'r Mapping,
-    /// Byte offset of the first slot, a multiple of the page size.
-    pub offset: usize,
+/// Whether rows have histograms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stride {
+    Counts = slot::WORDS as isize,
+    Whole = slot::WHOLE as isize,
+}
+
+/// A row of a table: where it begins, in units of 16 words from the recording's first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place(u32);
+
+impl Place {
+    #[inline(always)]
+    fn of(word: u64) -> Place {
+        Place((word / slot::WORDS as u64) as u32)
+    }
+
+    #[inline(always)]
+    fn word(self) -> usize {
+        self.0 as usize * slot::WORDS
+    }
+}
+
+impl Grip {
+    /// The row of the thread that took the lock.
+    #[inline(always)]
+    pub fn place(&self) -> Place {
+        Place::of(self.row)
+    }
 }
 
 impl<'r> Table<'r> {
-    /// `head` has [`HEAD_WORDS`] words; the number of slots is a power of two, [`SLOTS`] at most.
-    pub(crate) fn new(head: &'r [AtomicU64], slots: &'r [Slot], backing: Option<Backing<'r>>) -> Table<'r> {
-        debug_assert!(slots.len().is_power_of_two() && slots.len() <= SLOTS);
-        Table { head, slots, backing, busy: AtomicBool::new(false), one_thread: PhantomData }
+    /// The table whose first page this is.
+    pub(crate) fn at(pages: Pages<'r>, free: &'r AtomicU64, page: u64, stride: Stride) -> Option<Table<'r>> {
+        let head = pages.page(page)?;
+        Some(Table {
+            pages,
+            free,
+            page,
+            head,
+            stride,
+            cache: [const { Cell::new(0) }; CACHE],
+            publishing: Cell::new(false),
+            one_thread: PhantomData,
+        })
     }
 
-    /// Records one attempt at a lock. For a key seen before it is a couple of dozen instructions: no system
-    /// call, no allocation, no store outside this table. (1.8 ns in a loop over four keys, on a virtual
-    /// machine at 2.6 GHz.) A new key may need a page of memory, and makes one system call for it. Never
-    /// touches `errno`.
-    ///
-    /// A signal handler may call it at any time: what arrives while the interrupted code is itself recording is
-    /// counted as not recorded. (A handler that leaves by `longjmp` at such a moment ends the thread's
-    /// recording: the rest is counted as not recorded.)
-    #[inline]
-    pub fn record(&self, key: Key, sample: &Sample) {
-        self.exclusively(|| match self.find(key) {
-            Some((at, Tenant::Mine)) => slot::add(&self.slots[at], sample),
-            Some((at, _)) => self.publish(at, key, sample),
-            None => bump(&self.head[OVERFLOWED], 1),
-        });
-    }
-
-    #[cold]
-    fn publish(&self, at: usize, key: Key, sample: &Sample) {
-        if self.make_present(at).is_ok() {
-            slot::publish(&self.slots[at], key, sample);
-        } else {
-            bump(&self.head[OVERFLOWED], 1);
-        }
-    }
-
-    /// Brings the page of slot `at` into being.
-    fn make_present(&self, at: usize) -> Result<(), Errno> {
-        let page = at / SLOTS_PER_PAGE;
-        if self.is_present(at) {
-            return Ok(());
-        }
-        if let Some(Backing { map, offset }) = self.backing {
-            populate(map, offset + page * 4096, 4096)?;
-        }
-        // Relaxed (both): only this thread writes the word; a reader that misses the bit misses what was
-        // recorded a moment ago.
-        self.head[PAGES].store(self.head[PAGES].load(Relaxed) | 1 << page, Relaxed);
-        Ok(())
-    }
-
+    /// The row of a key; none if it has none yet.
     #[inline(always)]
-    fn is_present(&self, at: usize) -> bool {
-        is_present(self.head, at)
-    }
-
-    /// Counts `n` occurrences, under the same terms as [`record`](Table::record).
-    #[inline]
-    pub fn count(&self, event: Event, n: u64) {
-        self.exclusively(|| bump(&self.head[FIRST_EVENT + event as usize], n));
-    }
-
-    #[inline(always)]
-    fn exclusively(&self, write: impl FnOnce()) {
-        // Relaxed: only this thread and its signal handlers use the flag; the compiler fences below keep the
-        // writes between the two stores as a handler sees them.
-        if self.busy.load(Relaxed) {
-            return self.reentered();
+    pub fn find(&self, key: Key) -> Option<Place> {
+        let hash = hash(key);
+        let place = Place(self.cache[hash % CACHE].get());
+        match self.slot(place) {
+            Some(slot) if slot::is(slot, key) => Some(place),
+            _ => self.look_up(key, hash),
         }
-        // Relaxed: as above. A handler between the load and this store records completely and leaves.
-        self.busy.store(true, Relaxed);
-        compiler_fence(SeqCst);
-        write();
-        compiler_fence(SeqCst);
-        // Relaxed: as above.
-        self.busy.store(false, Relaxed);
     }
 
-    #[cold]
-    fn reentered(&self) {
-        // Relaxed: a count; read-modify-write because handlers interrupt each other.
-        self.head[REENTERED].fetch_add(1, Relaxed);
-    }
-
-    /// The key's slot, or the free one it would get; none if the key is not one or the table has no room.
-    #[inline(always)]
-    fn find(&self, key: Key) -> Option<(usize, Tenant)> {
-        if key.lock == 0 {
-            return None;
-        }
-        let mask = self.slots.len() - 1;
-        let home = hash(key);
-        for step in 0..REACH.min(self.slots.len()) {
-            let at = (home + step) & mask;
-            if !self.is_present(at) {
-                return Some((at, Tenant::Free));
+    #[inline(never)]
+    fn look_up(&self, key: Key, hash: usize) -> Option<Place> {
+        let (first, mask) = self.index();
+        let mut at = hash;
+        // The index is never more than half full; in a damaged one the search ends all the same.
+        for _ in 0..=mask {
+            // Relaxed: only this thread writes it.
+            let place = match self.pages.word(first.wrapping_add(at & mask)).load(Relaxed) {
+                0 => return None,
+                word => Place::of(word),
+            };
+            if self.slot(place).is_some_and(|slot| slot::is(slot, key)) {
+                self.cache[hash % CACHE].set(place.0);
+                return Some(place);
             }
-            match slot::tenant(&self.slots[at], key) {
-                Tenant::Another => {}
-                found => return Some((at, found)),
-            }
+            at = at.wrapping_add(1);
         }
         None
     }
 
-    /// The header.
-    pub(crate) fn head(&self) -> &'r [AtomicU64] {
+    /// The row of a key, added if need be: a few system calls where new pages are needed. A table that is full has a row
+    /// for each caller, of address 0, that takes up the others. None if there is no memory, or if the caller is a signal
+    /// handler that interrupted this very function: then the sample is to be counted as [`lost`](Table::lost).
+    #[cold]
+    pub fn publish(&self, key: Key) -> Option<Place> {
+        if key.lock == 0 || self.publishing.replace(true) {
+            return None;
+        }
+        // A handler may have added it between the search and the mark.
+        let place = self.look_up(key, hash(key)).or_else(|| self.add(key, KEYS)).or_else(|| {
+            let others = Key { lock: key.lock >> 56 << 56, ..key };
+            self.look_up(others, hash(others)).or_else(|| self.add(others, ROWS))
+        });
+        self.publishing.set(false);
+        place
+    }
+
+    fn add(&self, key: Key, most: usize) -> Option<Place> {
+        // Relaxed: only this thread writes it.
+        let number = self.head[COUNT].load(Relaxed) as usize;
+        if number >= most {
+            return None;
+        }
+        self.make_room_in_index(number)?;
+        let place = self.place_of(number)?;
+        slot::publish(self.slot(place)?, key, Born { ticks: clock::ticks(), generation: self.generation() });
+        // Relaxed: a bound; a row is known by its lock.
+        self.head[COUNT].store(number as u64 + 1, Relaxed);
+        self.enter(place, hash(key));
+        Some(place)
+    }
+
+    fn generation(&self) -> u8 {
+        // Relaxed (both): the first was written before the table was handed out, the second is a number.
+        let image = self.pages.page(self.head[IMAGE].load(Relaxed));
+        image.map_or(0, |words| words[image::GENERATION].load(Relaxed).min(255) as u8)
+    }
+
+    /// Where the row of this number is, in pages that exist from now on.
+    fn place_of(&self, number: usize) -> Option<Place> {
+        let (block, within) = block_of(number);
+        let word = self.head.get(FIRST_BLOCK + block)?;
+        let stride = self.stride as usize;
+        // Relaxed (both): only this thread writes it, before it publishes rows in it.
+        let mut first = word.load(Relaxed);
+        if first == 0 {
+            first =
+                pages::take(self.free, self.pages.len(), ((FIRST_ROWS << block) * stride / WORDS) as u64)?;
+            word.store(first, Relaxed);
+        }
+        if first >= self.pages.len() {
+            return None; // A damaged file.
+        }
+        let at = within * stride;
+        if at.is_multiple_of(WORDS) {
+            self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
+        }
+        Some(Place::of(first * WORDS as u64 + at as u64))
+    }
+
+    #[inline(always)]
+    fn index(&self) -> (usize, usize) {
+        // Relaxed (both): only this thread writes them.
+        match self.head[INDEX_WORDS].load(Relaxed) as usize {
+            0 => (self.page as usize * WORDS + INDEX, INDEX_HERE - 1),
+            // In a damaged file it may be any number; a search through more than there can be would not end.
+            words => (self.head[INDEX_AT].load(Relaxed) as usize, words.min(INDEX_MOST) - 1),
+        }
+    }
+
+    /// Sees to it that the index has room for another row than the `rows` there are.
+    fn make_room_in_index(&self, rows: usize) -> Option<()> {
+        let (_, mask) = self.index();
+        if 2 * (rows + 1) <= mask + 1 {
+            return Some(());
+        }
+        let words = 4 * (mask + 1);
+        let needed = (words / WORDS).max(1) as u64;
+        let first = pages::take(self.free, self.pages.len(), needed)?;
+        self.pages.populate(first, needed).ok()?;
+        // Relaxed (both): only this thread looks at them. A handler that searches in between finds less, and cannot add.
+        self.head[INDEX_AT].store(first * WORDS as u64, Relaxed);
+        self.head[INDEX_WORDS].store(words as u64, Relaxed);
+        for number in 0..rows {
+            if let Some((place, slot)) = self.row(number) {
+                self.enter(place, hash(slot::key(slot)));
+            }
+        }
+        Some(())
+    }
+
+    fn enter(&self, place: Place, hash: usize) {
+        let (first, mask) = self.index();
+        let free = (0..=mask).map(|step| self.pages.word(first.wrapping_add(hash.wrapping_add(step) & mask)));
+        // Relaxed (both): only this thread looks at it.
+        if let Some(word) = { free }.find(|word| word.load(Relaxed) == 0) {
+            word.store(place.word() as u64, Relaxed);
+        }
+    }
+
+    fn row(&self, number: usize) -> Option<(Place, &'r Slot)> {
+        let place = place_in(self.head, number, self.stride)?;
+        Some((place, self.slot(place)?))
+    }
+
+    #[inline(always)]
+    fn slot(&self, place: Place) -> Option<&'r Slot> {
+        self.pages.stretch(place.0 as usize)
+    }
+
+    /// A row and what belongs to it.
+    #[inline(always)]
+    fn whole(&self, place: Place) -> Option<(&'r Slot, Option<&'r Tail>)> {
+        if self.stride == Stride::Counts {
+            return Some((self.slot(place)?, None));
+        }
+        // A block begins with a page, so its rows are stretches of the whole file.
+        let words = self.pages.stretch::<{ slot::WHOLE }>(place.word() / slot::WHOLE)?;
+        let (slot, tail) = words.split_first_chunk()?;
+        Some((slot, tail.first_chunk()))
+    }
+
+    #[inline(always)]
+    fn tail(&self, place: Place) -> Option<&'r Tail> {
+        if self.stride == Stride::Counts { None } else { self.pages.array(place.word() + slot::WORDS) }
+    }
+
+    /// Counts an attempt under a key that has a row, as [`attempt`](Table::attempt) does.
+    #[inline(always)]
+    pub fn attempt_known(&self, key: Key) -> Option<Place> {
+        let hash = hash(key);
+        let place = Place(self.cache[hash % CACHE].get());
+        if let Some(slot) = self.slot(place)
+            && slot::is(slot, key)
+        {
+            slot::attempt(slot);
+            return Some(place);
+        }
+        let place = self.look_up(key, hash)?;
+        self.attempt(place);
+        Some(place)
+    }
+
+    /// Counts an attempt, before it is known how it goes: as one that need not wait.
+    #[inline(always)]
+    pub fn attempt(&self, place: Place) {
+        if let Some(slot) = self.slot(place) {
+            slot::attempt(slot);
+        }
+    }
+
+    /// Counts an attempt otherwise after all.
+    #[inline]
+    pub fn reclassify(&self, place: Place, from: Outcome, to: Outcome) {
+        if let Some(slot) = self.slot(place) {
+            slot::reclassify(slot, from, to);
+        }
+    }
+
+    /// Adds the wait of an attempt that ended with `outcome`; in ticks.
+    #[inline]
+    pub fn waited(&self, place: Place, outcome: Outcome, spun: u64, slept: u64) {
+        if let Some(slot) = self.slot(place) {
+            slot::waited(slot, self.tail(place), outcome, spun, slept);
+        }
+    }
+
+    /// Adds a hold, in ticks.
+    #[inline(always)]
+    pub fn held(&self, place: Place, hold: u64) {
+        if let Some((slot, tail)) = self.whole(place) {
+            slot::held(slot, tail, hold);
+        }
+    }
+
+    /// Adds a time in which one or more readers held the lock, in ticks.
+    #[inline]
+    pub fn busy(&self, place: Place, ticks: u64) {
+        if let Some(tail) = self.tail(place) {
+            slot::busy(tail, ticks);
+        }
+    }
+
+    /// Notes when an object was initialised, in ticks; the attempt counts how often.
+    pub fn initialised(&self, place: Place, ticks: u64) {
+        slot::initialised(self.tail(place), ticks);
+    }
+
+    /// Notes that the thread holds a lock from now on, until [`let_go`](Table::let_go). `since` is in ticks; 0: this hold
+    /// is not to be timed. `wait` is as in [`Grip::wait`].
+    #[inline(always)]
+    pub fn hold(&self, lock: u64, place: Place, since: u64, wait: Option<(u64, u64)>) {
+        if !self.holding().push(Grip { lock, row: place.word() as u64, since, wait }) {
+            self.count(Event::Crowded, 1);
+        }
+    }
+
+    /// The row and the beginning of the lock's hold by this thread, which ends, if it was the last that it took and had not
+    /// to be waited for; else nothing is done, and [`let_go`](Table::let_go) is to be called.
+    #[inline(always)]
+    pub fn let_go_last(&self, lock: u64) -> Option<(Place, u64)> {
+        self.holding().pop_plain(lock).map(|(row, since)| (Place::of(row), since))
+    }
+
+    /// What is known of the lock's latest hold by this thread, which ends.
+    pub fn let_go(&self, lock: u64) -> Option<Grip> {
+        self.holding().pop(lock)
+    }
+
+    /// Whether the end of this lock's hold needs a clock: not if it was taken last and is not timed.
+    #[inline(always)]
+    pub fn is_timed(&self, lock: u64) -> bool {
+        self.holding().is_timed(lock)
+    }
+
+    /// What is known of the lock's latest hold by this thread, which goes on.
+    pub fn latest(&self, lock: u64) -> Option<Grip> {
+        self.holding().latest(lock)
+    }
+
+    /// The key of a row, this table's or another's.
+    pub fn key(&self, place: Place) -> Option<Key> {
+        self.slot(place).map(slot::key)
+    }
+
+    /// Whether this thread holds the lock.
+    pub fn holds(&self, lock: u64) -> bool {
+        self.holding().has(lock)
+    }
+
+    #[inline(always)]
+    pub(crate) fn holding(&self) -> Held<'r> {
+        Held::new(self.head)
+    }
+
+    /// Records one attempt at a lock, all at once: for a key seen before a couple of dozen instructions, no system
+    /// call, no allocation, no store outside this table. Never touches `errno`.
+    #[inline]
+    pub fn record(&self, key: Key, sample: &Sample) {
+        match self.find(key).or_else(|| self.publish(key)) {
+            Some(place) => {
+                if let Some(slot) = self.slot(place) {
+                    slot::add(slot, self.tail(place), sample);
+                }
+            }
+            None => self.lost(),
+        }
+    }
+
+    /// Counts a sample that could not be recorded.
+    #[cold]
+    pub fn lost(&self) {
+        bump(&self.head[OVERFLOWED], 1);
+    }
+
+    /// Counts `n` occurrences.
+    #[inline]
+    pub fn count(&self, event: Event, n: u64) {
+        bump(&self.head[FIRST_EVENT + event as usize], n);
+    }
+
+    /// The first page.
+    pub(crate) fn head(&self) -> &'r [AtomicU64; WORDS] {
         self.head
     }
-}
 
-/// The keys and counts that a table holds; see [`slot::read`] for what that means beside its owner.
-pub(crate) fn rows<'t>(head: &'t [AtomicU64], slots: &'t [Slot]) -> impl Iterator<Item = (Key, Counts)> + 't {
-    let present = slots.iter().enumerate().filter(|(at, _)| is_present(head, *at));
-    present.filter_map(|(_, slot)| slot::read(slot))
-}
-
-#[inline(always)]
-fn is_present(head: &[AtomicU64], at: usize) -> bool {
-    // Relaxed: see `make_present`. The bits of a table that changed hands came with it.
-    head[PAGES].load(Relaxed) >> (at / SLOTS_PER_PAGE) & 1 != 0
-}
-
-/// Kernels before 5.14 cannot populate; there a full tmpfs is SIGBUS at the first store.
-pub(crate) fn populate(map: &Mapping, offset: usize, bytes: usize) -> Result<(), Errno> {
-    match map.populate(offset, bytes) {
-        Err(Errno::EINVAL) => Ok(()),
-        other => other,
+    /// Its number.
+    pub(crate) fn page(&self) -> u64 {
+        self.page
     }
+}
+
+/// The rows of the table with this first page; see [`slot::read`] for what that means beside its owner.
+pub(crate) fn rows<'t>(
+    pages: Pages<'t>,
+    head: &'t [AtomicU64; WORDS],
+    stride: Stride,
+) -> impl Iterator<Item = Row> + 't {
+    // Relaxed: a bound; a row is known by its lock.
+    let count = (head[COUNT].load(Relaxed) as usize).min(ROWS);
+    (0..count).filter_map(move |number| {
+        let place = place_in(head, number, stride)?;
+        let tail = (stride == Stride::Whole).then(|| pages.array(place.word() + slot::WORDS)).flatten();
+        slot::read(pages.array(place.word())?, tail)
+    })
+}
+
+fn place_in(head: &[AtomicU64; WORDS], number: usize, stride: Stride) -> Option<Place> {
+    let (block, within) = block_of(number);
+    // Relaxed: written before the first row in it was published.
+    let first = head.get(FIRST_BLOCK + block)?.load(Relaxed);
+    let word = first.checked_mul(WORDS as u64)?.checked_add((within * stride as usize) as u64)?;
+    (first != 0 && word / (slot::WORDS as u64) < u64::from(u32::MAX)).then(|| Place::of(word))
+}
+
+/// The block that a row lies in, and its number there.
+fn block_of(number: usize) -> (usize, usize) {
+    let block = (number / FIRST_ROWS + 1).ilog2() as usize;
+    (block, number - FIRST_ROWS * ((1 << block) - 1))
 }
 
 /// Fibonacci hashing; the upper half of the product is the well-mixed one.
@@ -197,106 +467,5 @@ fn hash(key: Key) -> usize {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::event::Outcome;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-
-    fn words(n: usize) -> Vec<AtomicU64> {
-        (0..n).map(|_| AtomicU64::new(0)).collect()
-    }
-
-    fn slots(n: usize) -> Vec<Slot> {
-        (0..n).map(|_| Slot::default()).collect()
-    }
-
-    fn sample() -> impl Strategy<Value = Sample> {
-        (0usize..4, 0u64..1 << 40, 0u64..1 << 40, 0u64..1 << 40).prop_map(|(outcome, hold, spun, slept)| {
-            Sample { outcome: Outcome::ALL[outcome], hold, spun, slept }
-        })
-    }
-
-    proptest! {
-        /// Against a sequential model: what found room is summed exactly, what did not is counted exactly.
-        #[test]
-        fn nothing_is_lost_uncounted(samples in prop::collection::vec((0u64..600, 0u64..3, sample()), 0..2000)) {
-            let (head, slots) = (words(HEAD_WORDS), slots(SLOTS));
-            let table = Table::new(&head, &slots, None);
-            let mut model = BTreeMap::<Key, Counts>::new();
-            for (lock, caller, sample) in &samples {
-                let key = Key { lock: *lock, caller: *caller };
-                table.record(key, sample);
-                model.entry(key).or_default().add(sample);
-            }
-            let mut recorded = 0;
-            for (key, counts) in rows(&head, &slots) {
-                prop_assert_eq!(&counts, &model[&key]);
-                recorded += counts.attempts();
-            }
-            // Relaxed: one thread.
-            prop_assert_eq!(recorded + head[OVERFLOWED].load(Relaxed), samples.len() as u64);
-        }
-    }
-
-    #[test]
-    fn overflow_is_counted_exactly() {
-        let (head, slots) = (words(HEAD_WORDS), slots(8));
-        let table = Table::new(&head, &slots, None);
-        let sample = Sample { outcome: Outcome::NoWait, hold: 3, spun: 0, slept: 0 };
-        for lock in 1..=20 {
-            table.record(Key { lock, caller: 0 }, &sample);
-            table.record(Key { lock, caller: 0 }, &sample);
-        }
-        assert_eq!(rows(&head, &slots).count(), 8);
-        // Relaxed: one thread.
-        assert_eq!(head[OVERFLOWED].load(Relaxed), 2 * 12);
-    }
-
-    #[test]
-    fn a_handler_that_interrupts_a_recording_is_counted() {
-        let (head, slots) = (words(HEAD_WORDS), slots(8));
-        let table = Table::new(&head, &slots, None);
-        let sample = Sample { outcome: Outcome::Spun, hold: 3, spun: 2, slept: 0 };
-        table.exclusively(|| {
-            table.record(Key { lock: 1, caller: 0 }, &sample);
-            table.count(Event::HandOff, 5);
-        });
-        table.count(Event::HandOff, 5);
-        // Relaxed (both): one thread.
-        assert_eq!(head[REENTERED].load(Relaxed), 2);
-        assert_eq!(head[FIRST_EVENT + Event::HandOff as usize].load(Relaxed), 5);
-        assert_eq!(rows(&head, &slots).count(), 0);
-    }
-}
-
-#[cfg(test)]
-mod models {
-    use super::*;
-    use crate::event::Outcome;
-    use unspin_sync::{model, sync::Arc, thread};
-
-    /// The whole table: its owner records two keys while another thread reads all there is.
-    #[test]
-    fn a_reader_beside_the_owner_sees_whole_rows() {
-        model(|| {
-            let head: Arc<[AtomicU64; FIRST_EVENT]> = Arc::new(core::array::from_fn(|_| AtomicU64::new(0)));
-            let slots = Arc::new([Slot::default(), Slot::default()]);
-            let owner = {
-                let (head, slots) = (Arc::clone(&head), Arc::clone(&slots));
-                thread::spawn(move || {
-                    let table = Table::new(&head[..], &slots[..], None);
-                    let sample = Sample { outcome: Outcome::NoWait, hold: 4, spun: 0, slept: 0 };
-                    table.record(Key { lock: 1, caller: 11 }, &sample);
-                    table.record(Key { lock: 2, caller: 12 }, &sample);
-                })
-            };
-            let check = |(key, counts): (Key, Counts)| {
-                assert_eq!((key.caller, counts.nowait, counts.hold), (key.lock + 10, 1, 4));
-            };
-            rows(&head[..], &slots[..]).for_each(check);
-            owner.join().unwrap();
-            assert_eq!(rows(&head[..], &slots[..]).inspect(|row| check(*row)).count(), 2);
-        });
-    }
-}
+#[path = "table/tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::ffi::CString;
-use unspin_meter::{Counts, Event, Key, Report, Snapshot, Unrecorded, Window};
+use unspin_meter::{Counts, Key, Report, Snapshot, Window};
 
 /// `snprintf` with one double.
 fn printf(format: &str, value: f64) -> String {
@@ -66,7 +66,7 @@ prop_compose! {
         Counts {
             nowait: n[0], spun: n[1], slept: n[2], rejected: n[3] + 1, gave_up: n[4].min(n[3]),
             hold: n[5], hold_max: n[6], spin: n[7], spin_max: n[8], sleep: n[9], sleep_max: n[10],
-            wait_max: n[11],
+            wait_max: n[11], ..Counts::default()
         }
     }
 }
@@ -75,14 +75,8 @@ proptest! {
     #[test]
     fn every_row_is_what_c_prints(counts in counts(), seconds in 0.001f64..1000.0, cpus in 1u32..64) {
         let window = Window { seconds, cpus, ticks_per_second: 2.9e9, cpu_seconds: None };
-        let snapshot = Snapshot {
-            window,
-            rows: [(Key { lock: 1, caller: 1 }, counts)].into(),
-            events: [0; Event::ALL.len()],
-            unrecorded: Unrecorded::default(),
-            tables: 1,
-        };
-        let report = Report::new(&snapshot, &|_| Some(("a_lock".into(), "a_caller".into())));
+        let snapshot = Snapshot::of_rows(window, [(Key { lock: 1, caller: 1 }, counts)]);
+        let report = Report::new(&snapshot, &|_, _| Some(("a_lock".to_string(), "a_caller".to_string()).into()));
         let text = report.lockmeter();
         let lines: Vec<&str> = text.lines().collect();
         prop_assert_eq!(lines.len(), 7);

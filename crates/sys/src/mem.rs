@@ -2,6 +2,7 @@
 
 use crate::{Errno, raw};
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -124,6 +125,30 @@ pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
     let local = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
     let remote = libc::iovec { iov_base: from as *mut _, iov_len: out.len() };
     transfer(libc::SYS_process_vm_readv, &local, &remote)
+}
+
+/// Copies from address `from` of this very process into words, at most as many bytes as they have, and says how many. What
+/// is not mapped is not read, and nothing is where the kernel may not be asked: for what is good to have only.
+pub fn copy_into_words(from: usize, out: &[AtomicU64]) -> usize {
+    let pid = crate::process::pid() as usize;
+    let room = size_of_val(out);
+    // The kernel copies a stretch whole or not at all: the second one ends with the page.
+    for wanted in [room, room.min(PAGE - from % PAGE)] {
+        let local = libc::iovec { iov_base: out.as_ptr() as *mut _, iov_len: wanted };
+        let remote = libc::iovec { iov_base: from as *mut _, iov_len: wanted };
+        // SAFETY: both vectors are live; `local` lies in live words, which may be written through a shared reference;
+        // `remote` is checked by the kernel.
+        let copied = unsafe {
+            raw::call(
+                libc::SYS_process_vm_readv,
+                [pid, &raw const local as usize, 1, &raw const remote as usize, 1, 0],
+            )
+        };
+        if copied == Ok(wanted) {
+            return wanted;
+        }
+    }
+    0
 }
 
 /// Copies `bytes` to address `to` of this very process, as [`copy_in`] does in the other direction.

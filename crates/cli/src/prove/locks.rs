@@ -9,7 +9,7 @@ use super::sitting::Sitting;
 use crate::engine::Engine;
 use serde::Serialize;
 use std::time::Duration;
-use unspin_meter::{Config, Recording, Report};
+use unspin_meter::{Config, Name, Recording, Report};
 
 /// One metered run.
 #[derive(Clone, Debug, Serialize)]
@@ -78,6 +78,6 @@ fn meter_one(
         .ok_or("interrupted")?;
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
     trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
-    let report = Report::from_recording(&recording, &unspin_sysv::describe);
+    let report = Report::from_recording(&recording, &|_, key| unspin_sysv::describe(key).map(Name::from));
     Ok(Metered { engine: engine.name(), elapsed_s: trial.elapsed_s, report })
 }

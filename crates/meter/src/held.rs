@@ -1,0 +1,305 @@
+//! The locks that a thread holds, in its table: so that the hold is known when it ends, who ever ends it, and so that a
+//! dead program's table says what it held.
+//!
+//! Nearly always the lock taken last is released first, so this is a stack; others are looked for. An entry that another
+//! thread took away, because it released the lock, is a hole, and goes when it is on top.
+
+use crate::pages::WORDS;
+use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
+
+/// Locks that are followed at a time, for each thread.
+pub(crate) const ENTRIES: usize = 32;
+
+/// Word of the table's first page: how many entries there are.
+const DEPTH: usize = 63;
+/// Words of an entry.
+const ENTRY: usize = 8;
+/// First entry.
+const FIRST: usize = 64;
+const _: () = assert!(FIRST + ENTRIES * ENTRY <= crate::table::INDEX);
+
+// Words of an entry.
+/// The lock's key; 0: a hole.
+const LOCK: usize = 0;
+/// Where the table's row begins; with [`WAITED`], if the two last words say how long it was waited for.
+const ROW: usize = 1;
+/// When it was taken, in ticks; 0 if that was not to be timed.
+const SINCE: usize = 2;
+/// Ticks spent spinning before, and asleep.
+const SPUN: usize = 3;
+const SLEPT: usize = 4;
+
+const WAITED: u64 = 1 << 63;
+
+/// One lock that is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grip {
+    /// [`Key::lock`](crate::Key::lock).
+    pub lock: u64,
+    pub(crate) row: u64,
+    /// When it was taken, in ticks; 0 if that is not timed.
+    pub since: u64,
+    /// What it was waited for before that, in ticks: spinning, and asleep. It is recorded when the lock is released, as
+    /// until then nobody should have to wait for that. None if it was free, or is not known.
+    pub wait: Option<(u64, u64)>,
+}
+
+/// The entries of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held<'m> {
+    page: &'m [AtomicU64; WORDS],
+}
+
+impl<'m> Held<'m> {
+    pub fn new(page: &'m [AtomicU64; WORDS]) -> Held<'m> {
+        Held { page }
+    }
+
+    #[inline(always)]
+    fn entry(&self, index: usize) -> &'m [AtomicU64; ENTRY] {
+        let words = &self.page[FIRST..FIRST + ENTRIES * ENTRY];
+        &words.as_chunks().0[if index < ENTRIES { index } else { 0 }]
+    }
+
+    #[inline(always)]
+    fn depth(&self) -> usize {
+        // Relaxed: written by this thread, and read by others as a bound only.
+        self.page[DEPTH].load(Relaxed) as usize
+    }
+
+    #[inline(always)]
+    fn set_depth(&self, depth: usize) {
+        // Relaxed: see `depth`.
+        self.page[DEPTH].store(depth as u64, Relaxed);
+    }
+
+    /// Notes that the thread took a lock. Whether there was room.
+    #[inline(always)]
+    pub fn push(&self, grip: Grip) -> bool {
+        let mut depth = self.depth();
+        if depth >= ENTRIES {
+            depth = self.trim(depth);
+            if depth >= ENTRIES {
+                return false;
+            }
+        }
+        // First the depth, then the entry: a signal handler in between takes the next one.
+        self.set_depth(depth + 1);
+        compiler_fence(SeqCst);
+        let entry = self.entry(depth);
+        // Relaxed (both): published by the next store.
+        entry[SINCE].store(grip.since, Relaxed);
+        let mut row = grip.row;
+        if let Some((spun, slept)) = grip.wait {
+            // Relaxed (both): as above.
+            entry[SPUN].store(spun, Relaxed);
+            entry[SLEPT].store(slept, Relaxed);
+            row |= WAITED;
+        }
+        // Relaxed: as above.
+        entry[ROW].store(row, Relaxed);
+        // Release: pairs with the Acquire in `take_from_another` and `iter`.
+        entry[LOCK].store(grip.lock, Release);
+        true
+    }
+
+    /// Takes out the entry on top, if it is the lock's and tells nothing of a wait: its row and since when. That is how
+    /// nearly every hold ends; else nothing is done, and [`pop`](Held::pop) is to be called.
+    #[inline(always)]
+    pub fn pop_plain(&self, lock: u64) -> Option<(u64, u64)> {
+        let depth = self.depth();
+        let top = self.entry(depth.wrapping_sub(1));
+        // Relaxed (all): this thread wrote them. Should another have taken the entry away at this very moment, two threads
+        // release one lock at once, and a hold is counted twice: the program's fault, and harmless. An entry above the depth
+        // is a hole.
+        let row = top[ROW].load(Relaxed);
+        if top[LOCK].load(Relaxed) != lock || row & WAITED != 0 {
+            return None;
+        }
+        let since = top[SINCE].load(Relaxed);
+        // Relaxed: readers that still see the lock see the hold that has just ended.
+        top[LOCK].store(0, Relaxed);
+        compiler_fence(SeqCst);
+        self.set_depth(depth - 1);
+        Some((row, since))
+    }
+
+    /// Takes out the latest entry of a lock.
+    pub fn pop(&self, lock: u64) -> Option<Grip> {
+        let depth = self.depth();
+        // Relaxed (both): as in `pop_plain`.
+        let found = (0..depth.min(ENTRIES)).rev().find(|&at| self.entry(at)[LOCK].load(Relaxed) == lock)?;
+        let entry = self.entry(found);
+        let grip = Self::grip(entry, lock);
+        entry[LOCK].store(0, Relaxed);
+        compiler_fence(SeqCst);
+        self.set_depth(self.trim(depth));
+        Some(grip)
+    }
+
+    /// Whether the hold of the lock that was taken last is timed; of another lock, it may be.
+    #[inline(always)]
+    pub fn is_timed(&self, lock: u64) -> bool {
+        let top = self.entry(self.depth().wrapping_sub(1));
+        // Relaxed (both): as in `pop`.
+        top[LOCK].load(Relaxed) != lock || top[SINCE].load(Relaxed) != 0
+    }
+
+    /// The latest entry of a lock, which stays.
+    pub fn latest(&self, lock: u64) -> Option<Grip> {
+        // Relaxed: as in `pop`.
+        let found =
+            (0..self.depth().min(ENTRIES)).rev().find(|&at| self.entry(at)[LOCK].load(Relaxed) == lock)?;
+        Some(Self::grip(self.entry(found), lock))
+    }
+
+    /// Whether this thread has an entry of the lock.
+    pub fn has(&self, lock: u64) -> bool {
+        // Relaxed: as in `pop`.
+        (0..self.depth().min(ENTRIES)).any(|at| self.entry(at)[LOCK].load(Relaxed) == lock)
+    }
+
+    /// The depth without the holes on top.
+    fn trim(&self, depth: usize) -> usize {
+        // Relaxed: an entry taken away this moment is left for the next time.
+        (0..depth.min(ENTRIES))
+            .rev()
+            .find(|&at| self.entry(at)[LOCK].load(Relaxed) != 0)
+            .map_or(0, |at| at + 1)
+    }
+
+    #[inline(always)]
+    fn grip(entry: &[AtomicU64; ENTRY], lock: u64) -> Grip {
+        // Relaxed (all): written by this thread, or acquired by the caller.
+        let row = entry[ROW].load(Relaxed);
+        let wait = (row & WAITED != 0).then(|| (entry[SPUN].load(Relaxed), entry[SLEPT].load(Relaxed)));
+        Grip { lock, row: row & !WAITED, since: entry[SINCE].load(Relaxed), wait }
+    }
+
+    /// Takes away another thread's entry of a lock, which the caller has released in its place.
+    pub fn take_from_another(&self, lock: u64) -> Option<Grip> {
+        (0..self.depth().min(ENTRIES)).rev().find_map(|at| {
+            let entry = self.entry(at);
+            // Acquire: pairs with the Release in `push`.
+            if entry[LOCK].load(Acquire) != lock {
+                return None;
+            }
+            let grip = Self::grip(entry, lock);
+            // Relaxed (both): the entry was acquired above, and who takes it hands nothing on.
+            entry[LOCK].compare_exchange(lock, 0, Relaxed, Relaxed).ok().map(|_| grip)
+        })
+    }
+
+    /// What is held, for a reader.
+    pub fn iter(&self) -> impl Iterator<Item = Grip> + use<'m> {
+        let held = *self;
+        (0..self.depth().min(ENTRIES)).filter_map(move |at| {
+            let entry = held.entry(at);
+            // Acquire: pairs with the Release in `push`.
+            let lock = entry[LOCK].load(Acquire);
+            (lock != 0).then(|| Self::grip(entry, lock))
+        })
+    }
+
+    /// Forgets everything: the table has a new owner.
+    pub fn clear(&self) {
+        for at in 0..ENTRIES {
+            // Relaxed: the table was acquired with its page.
+            self.entry(at)[LOCK].store(0, Relaxed);
+        }
+        self.set_depth(0);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn page() -> Box<[AtomicU64; WORDS]> {
+        Box::new(core::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    proptest! {
+        /// Against a list: locks taken and released in any order, by their thread or by another.
+        #[test]
+        fn every_hold_is_found_once(steps in prop::collection::vec((0..3, 1u64..80), 0..400)) {
+            let page = page();
+            let held = Held::new(&page);
+            let mut model: Vec<u64> = Vec::new();
+            for (step, lock) in steps {
+                if step == 0 {
+                    let wait = (lock % 2 == 0).then_some((lock, 2 * lock));
+                    let pushed = held.push(Grip { lock, row: lock, since: lock, wait });
+                    prop_assert!(pushed || !model.is_empty());
+                    if pushed {
+                        model.push(lock);
+                    }
+                } else {
+                    let found = if step == 1 { held.pop(lock) } else { held.take_from_another(lock) };
+                    let at = model.iter().rposition(|&l| l == lock);
+                    prop_assert!(found.is_none_or(|grip| grip.wait == (lock % 2 == 0).then_some((lock, 2 * lock))));
+                    prop_assert_eq!(found.map(|grip| grip.row), at.map(|at| model.remove(at)));
+                }
+                prop_assert_eq!(held.has(lock), model.contains(&lock));
+                let all: Vec<u64> = held.iter().map(|grip| grip.lock).collect();
+                prop_assert_eq!(&all, &model);
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_holds_too_many_is_told() {
+        let page = page();
+        let held = Held::new(&page);
+        for lock in 1..=ENTRIES as u64 {
+            assert!(held.push(Grip { lock, row: 0, since: 0, wait: None }));
+        }
+        assert!(!held.push(Grip { lock: 1000, row: 0, since: 0, wait: None }));
+        held.take_from_another(ENTRIES as u64).unwrap();
+        assert!(held.push(Grip { lock: 1000, row: 0, since: 0, wait: None }));
+    }
+}
+
+#[cfg(test)]
+mod models {
+    use super::*;
+    use unspin_sync::atomic::Ordering;
+    use unspin_sync::{model, sync::Arc, thread};
+
+    /// A thread takes a lock and another releases it: the entry is seen whole, and found by one of two who look.
+    fn a_grip_is_seen_whole(order: Ordering) {
+        model(move || {
+            let entry: Arc<[AtomicU64; 3]> = Arc::new(core::array::from_fn(|_| AtomicU64::new(0)));
+            let take = |entry: &[AtomicU64; 3]| {
+                // Acquire, then Relaxed (both): as in `take_from_another`.
+                if entry[LOCK].load(Acquire) != 5 {
+                    return 0;
+                }
+                assert_eq!(entry[SINCE].load(Relaxed), 9);
+                u32::from(entry[LOCK].compare_exchange(5, 0, Relaxed, Relaxed).is_ok())
+            };
+            let other = {
+                let entry = Arc::clone(&entry);
+                thread::spawn(move || take(&entry))
+            };
+            // Relaxed: as in `push`.
+            entry[SINCE].store(9, Relaxed);
+            entry[LOCK].store(5, order);
+            assert!(take(&entry) + other.join().unwrap() == 1);
+        });
+    }
+
+    #[test]
+    fn an_entry_is_taken_once_and_whole() {
+        a_grip_is_seen_whole(Release);
+    }
+
+    /// The planted bug: an entry published without Release is taken before it is written.
+    #[test]
+    #[cfg(loom)]
+    #[should_panic(expected = "left == right")]
+    fn a_relaxed_push_hands_over_garbage() {
+        a_grip_is_seen_whole(Relaxed);
+    }
+}

@@ -1,0 +1,215 @@
+//! A process image in the recording: one for each program that a process runs, and for each child made by fork.
+//!
+//! It holds what is needed to name addresses once the process is gone: its program, the lists of its modules, and pieces
+//! of stack. All of it is written by the process itself, without the C library.
+
+use crate::event::Key;
+use crate::list;
+use crate::pages::{self, Pages, WORDS};
+use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sys::{clock, file, maps, process};
+
+// Words of the image's first page. Word 0 links the images.
+/// `pid << 32 | parent`.
+pub(crate) const PROCESS: usize = 1;
+/// When it began to be recorded, in ticks.
+pub(crate) const SINCE: usize = 2;
+/// List of its tables.
+pub(crate) const TABLES: usize = 3;
+/// Top of the stack of tables given back.
+pub(crate) const RELEASED: usize = 4;
+/// List of texts and stacks.
+pub(crate) const BLOBS: usize = 5;
+/// Lists of modules so far.
+pub(crate) const GENERATION: usize = 6;
+/// Stacks so far.
+const STACKS: usize = 7;
+/// The command line: arguments that end with a null byte each, cut off where there is no room.
+pub(crate) const COMMAND: usize = 64;
+pub(crate) const COMMAND_WORDS: usize = 128;
+/// Behind the first page: which keys have a stack, as a set of hashes.
+const SEEN_WORDS: usize = 2 * WORDS;
+const PAGES: u64 = 3;
+
+/// Most stacks of an image: 32 MiB of them.
+const STACKS_MAX: u64 = 8192;
+
+// Words of a page of text or of stack. Word 0 links them.
+/// The generation of modules that a text belongs to, from 1; 0: a stack.
+pub(crate) const BLOB_GENERATION: usize = 1;
+/// Bytes of text or of stack.
+pub(crate) const BLOB_BYTES: usize = 2;
+/// A stack's key and registers.
+pub(crate) const STACK_LOCK: usize = 3;
+pub(crate) const STACK_CALLER: usize = 4;
+pub(crate) const STACK_SP: usize = 5;
+pub(crate) const STACK_BP: usize = 6;
+pub(crate) const STACK_IP: usize = 7;
+/// First word of text or of stack.
+pub(crate) const BLOB_FIRST: usize = 8;
+/// Bytes that a page takes.
+pub(crate) const BLOB_ROOM: usize = (WORDS - BLOB_FIRST) * 8;
+
+/// Where a thread was when it used a lock: what an unwinder begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// The hook's return address, which is [`Key::caller`] unless that is a caller's caller.
+    pub ip: u64,
+    /// Stack pointer after the return to it.
+    pub sp: u64,
+    /// The frame-base register then.
+    pub bp: u64,
+}
+
+/// Writes to an image: any thread of its process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Image<'m> {
+    pages: Pages<'m>,
+    free: &'m AtomicU64,
+    page: u64,
+    words: &'m [AtomicU64; WORDS],
+}
+
+/// Makes an image of the calling process, without modules, and puts it on the list. Its page.
+pub(crate) fn create(pages: Pages<'_>, free: &AtomicU64, images: &AtomicU64) -> Option<u64> {
+    let page = pages::take(free, pages.len(), PAGES)?;
+    pages.populate(page, PAGES).ok()?;
+    let words = pages.page(page)?;
+    // Relaxed (both): published by the push.
+    words[PROCESS].store(u64::from(process::pid()) << 32 | u64::from(process::parent()), Relaxed);
+    words[SINCE].store(clock::ticks(), Relaxed);
+    let mut command = [0; 8 * COMMAND_WORDS];
+    if let Ok(text) = file::read_small(c"/proc/self/cmdline", &mut command) {
+        store_bytes(&words[COMMAND..COMMAND + COMMAND_WORDS], text);
+    }
+    list::push(images, words, page);
+    Some(page)
+}
+
+impl<'m> Image<'m> {
+    pub fn at(pages: Pages<'m>, free: &'m AtomicU64, page: u64) -> Option<Image<'m>> {
+        Some(Image { pages, free, page, words: pages.page(page)? })
+    }
+
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+
+    pub fn words(&self) -> &'m [AtomicU64; WORDS] {
+        self.words
+    }
+
+    fn blob(&self) -> Option<(u64, &'m [AtomicU64; WORDS])> {
+        let page = pages::take(self.free, self.pages.len(), 1)?;
+        self.pages.populate(page, 1).ok()?;
+        Some((page, self.pages.page(page)?))
+    }
+
+    /// Adds a list of the modules as they are now, and passes the range of each piece of code to `each`.
+    pub fn note_modules(&self, each: &mut dyn FnMut(core::ops::Range<u64>)) {
+        // Relaxed: a number.
+        let generation = self.words[GENERATION].load(Relaxed) + 1;
+        let mut text = Text { image: self, generation, page: None, filled: 0 };
+        let _ = maps::lines(|line| {
+            if maps::name(line).is_some() {
+                text.write(line);
+                if maps::is_executable(line)
+                    && let Some(range) = maps::range(line)
+                {
+                    each(range);
+                }
+            }
+        });
+        text.close();
+        // Relaxed: as above. Two threads that do this at once give one number to two equal texts.
+        self.words[GENERATION].store(generation, Relaxed);
+    }
+
+    /// Whether a stack of this key would tell anything new: the first of its lock, or of its caller. (Hashes decide, so a
+    /// stack may be thought known that is not.)
+    pub fn wants_stack(&self, key: Key) -> bool {
+        let lock = self.first_of(key.address().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48);
+        let caller = self.first_of(key.caller.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 48);
+        // Relaxed: a bound.
+        lock | caller && self.words[STACKS].load(Relaxed) < STACKS_MAX
+    }
+
+    fn first_of(&self, hash: u64) -> bool {
+        let Some(seen) = self.pages.slice((self.page as usize + 1) * WORDS, SEEN_WORDS) else { return false };
+        // Relaxed: whoever sets the bit is the first; nothing else follows from it.
+        seen[hash as usize / 64 % SEEN_WORDS].fetch_or(1 << (hash % 64), Relaxed) >> (hash % 64) & 1 == 0
+    }
+
+    /// Keeps a piece of the calling thread's stack, from `registers.sp` up to as much as there is and has room.
+    #[cfg(not(loom))]
+    pub fn keep_stack(&self, key: Key, registers: Registers) {
+        let Some((page, words)) = self.blob() else { return };
+        let copied = unspin_sys::mem::copy_into_words(registers.sp as usize, &words[BLOB_FIRST..]);
+        // Relaxed (all): published by the push.
+        words[BLOB_BYTES].store(copied as u64, Relaxed);
+        words[STACK_LOCK].store(key.lock, Relaxed);
+        words[STACK_CALLER].store(key.caller, Relaxed);
+        words[STACK_SP].store(registers.sp, Relaxed);
+        words[STACK_BP].store(registers.bp, Relaxed);
+        words[STACK_IP].store(registers.ip, Relaxed);
+        list::push(&self.words[BLOBS], words, page);
+        // Relaxed: a count.
+        self.words[STACKS].fetch_add(1, Relaxed);
+    }
+}
+
+/// Text that is written to as many pages as it takes.
+struct Text<'i, 'm> {
+    image: &'i Image<'m>,
+    generation: u64,
+    page: Option<(u64, &'m [AtomicU64; WORDS])>,
+    filled: usize,
+}
+
+impl Text<'_, '_> {
+    fn write(&mut self, line: &[u8]) {
+        for part in [line, b"\n"] {
+            for &byte in part {
+                if self.filled == BLOB_ROOM {
+                    self.close();
+                }
+                if self.page.is_none() {
+                    self.page = self.image.blob();
+                }
+                let Some((_, words)) = self.page else { return };
+                let word = &words[BLOB_FIRST + self.filled / 8];
+                // Relaxed (both): published by the push in `close`.
+                word.store(word.load(Relaxed) | u64::from(byte) << (self.filled % 8 * 8), Relaxed);
+                self.filled += 1;
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some((page, words)) = self.page.take() {
+            // Relaxed (both): published by the push.
+            words[BLOB_GENERATION].store(self.generation, Relaxed);
+            words[BLOB_BYTES].store(self.filled as u64, Relaxed);
+            list::push(&self.image.words[BLOBS], words, page);
+        }
+        self.filled = 0;
+    }
+}
+
+/// Writes bytes into words, in the order of memory.
+fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
+    for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
+        let mut eight = [0; 8];
+        eight[..chunk.len()].copy_from_slice(chunk);
+        // Relaxed: published by whoever called.
+        word.store(u64::from_ne_bytes(eight), Relaxed);
+    }
+}
+
+/// Reads them back.
+pub(crate) fn load_bytes(words: &[AtomicU64], bytes: usize) -> Vec<u8> {
+    // Relaxed: acquired with the page.
+    let mut out: Vec<u8> = words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
+    out.truncate(bytes);
+    out
+}
