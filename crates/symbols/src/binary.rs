@@ -49,7 +49,13 @@ impl Binary {
     }
 
     /// The address of the file that a process has at `address`. `None` if the file has nothing there.
+    ///
+    /// Only what has code in this process is loaded: programs map their own files, or others', to read them, and what
+    /// lies behind such a mapping are not the file's variables.
     pub fn translate(&self, module: &Module, address: u64) -> Option<u64> {
+        if !module.mappings.iter().any(|mapping| mapping.executable) {
+            return None;
+        }
         let own = address.wrapping_sub(self.bias(module)?);
         self.segments
             .iter()
@@ -59,7 +65,10 @@ impl Binary {
 
     /// The symbol table, with that of the separate debug file.
     pub fn table(&self, root: &Path) -> &Table {
-        self.table.get_or_init(|| Table::read(&self.elf, self.debug(root)))
+        self.table.get_or_init(|| {
+            let packed = debug::unpack(&self.elf);
+            Table::read([Some(&self.elf), self.debug(root), packed.as_ref()].into_iter().flatten())
+        })
     }
 
     /// The debug information, from whichever file has it.

@@ -1,6 +1,7 @@
 //! Separate debug files: what distributions strip from their programs and install beside them.
 
 use std::ffi::OsStr;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,34 @@ pub(crate) fn find_common(elf: &Elf, root: &Path) -> Option<Elf> {
     let beside = elf.path().parent()?.join(name);
     let opened = Elf::open(&beside).filter(|common| common.build_id().as_deref() == Some(&build_id));
     opened.or_else(|| by_build_id(Some(&build_id), root))
+}
+
+/// The names of functions that Fedora packs into what it strips (`.gnu_debugdata`, "MiniDebugInfo").
+pub(crate) fn unpack(elf: &Elf) -> Option<Elf> {
+    let (_, packed) = elf.section(".gnu_debugdata")?;
+    let mut unpacked = Limited { bytes: Vec::new(), room: packed.len().saturating_mul(MOST_UNPACKED) };
+    lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
+    Elf::unpacked(unpacked.bytes, elf.path())
+}
+
+/// Tables of symbols shrink to a tenth, or somewhat less. What claims to be more is none.
+const MOST_UNPACKED: usize = 100;
+
+/// Takes so much and no more.
+struct Limited {
+    bytes: Vec<u8>,
+    room: usize,
+}
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.room = self.room.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// `ROOT/.build-id/ab/cdef….debug`

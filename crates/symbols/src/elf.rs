@@ -1,6 +1,7 @@
 //! Reading an ELF file, a part at a time: of most files only a few parts are ever needed, and some are large.
 
 use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,12 +11,24 @@ use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, elf};
 
 /// The headers of a file, as `object` shows them, for the time of one reading.
-pub(crate) type Headers<'data> = ElfFile64<'data, LittleEndian, &'data ReadCache<&'data File>>;
+pub(crate) type Headers<'data> = ElfFile64<'data, LittleEndian, &'data ReadCache<Reading<'data>>>;
 
-/// An open ELF file for x86-64.
+/// An ELF file for x86-64.
 pub(crate) struct Elf {
-    file: File,
+    source: Source,
     path: PathBuf,
+}
+
+enum Source {
+    File(File),
+    /// What was packed into another file.
+    Memory(Vec<u8>),
+}
+
+/// One look at a source.
+pub(crate) enum Reading<'data> {
+    File(&'data File),
+    Memory(Cursor<&'data [u8]>),
 }
 
 /// A part of the file that is loaded into memory.
@@ -42,7 +55,16 @@ impl Elf {
     /// `None` for what is not a readable ELF file for this machine.
     pub fn open(path: &Path) -> Option<Elf> {
         regular(path)?;
-        let elf = Elf { file: File::open(path).ok()?, path: path.to_path_buf() };
+        Elf::checked(Source::File(File::open(path).ok()?), path)
+    }
+
+    /// An ELF file that was packed into the one at `path`.
+    pub fn unpacked(bytes: Vec<u8>, path: &Path) -> Option<Elf> {
+        Elf::checked(Source::Memory(bytes), path)
+    }
+
+    fn checked(source: Source, path: &Path) -> Option<Elf> {
+        let elf = Elf { source, path: path.to_path_buf() };
         let machine = elf.read(|headers| Some(headers.elf_header().e_machine(LittleEndian)))?;
         (machine == elf::EM_X86_64).then_some(elf)
     }
@@ -54,13 +76,17 @@ impl Elf {
 
     /// The device and inode of what was opened.
     pub fn identity(&self) -> Option<(u64, u64)> {
-        let about = self.file.metadata().ok()?;
+        let Source::File(file) = &self.source else { return None };
+        let about = file.metadata().ok()?;
         Some((about.dev(), about.ino()))
     }
 
     /// Looks at the headers, and through them at the rest.
     pub fn read<T>(&self, look: impl FnOnce(&Headers<'_>) -> Option<T>) -> Option<T> {
-        let cache = ReadCache::new(&self.file);
+        let cache = ReadCache::new(match &self.source {
+            Source::File(file) => Reading::File(file),
+            Source::Memory(bytes) => Reading::Memory(Cursor::new(bytes)),
+        });
         look(&Headers::parse(&cache).ok()?)
     }
 
@@ -97,7 +123,6 @@ impl Elf {
 
     /// All of the file: for a checksum over it.
     pub fn checksum(&self) -> Option<u32> {
-        use std::io::Read;
         let mut file = File::open(&self.path).ok()?;
         let mut hasher = crc32fast::Hasher::new();
         let mut piece = vec![0; 1 << 16];
@@ -106,6 +131,24 @@ impl Elf {
                 0 => return Some(hasher.finalize()),
                 length => hasher.update(&piece[..length]),
             }
+        }
+    }
+}
+
+impl Read for Reading<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Reading::File(file) => file.read(into),
+            Reading::Memory(bytes) => bytes.read(into),
+        }
+    }
+}
+
+impl Seek for Reading<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Reading::File(file) => file.seek(to),
+            Reading::Memory(bytes) => bytes.seek(to),
         }
     }
 }

@@ -6,6 +6,10 @@
 //! separate debug files that a distribution installs. What cannot be known is said, never guessed: a file that is gone
 //! or was replaced since gives `libfoo.so+0x1234`, and damaged input of any kind gives less, not a panic.
 //!
+//! Not found are variables of single threads (where a thread has its block is not in the text), what `-gsplit-dwarf` put
+//! into files of its own (lines and symbols are there, inlined functions and members are not), and names of code that
+//! was made at run time.
+//!
 //! ```
 //! use unspin_symbols::{Space, Symbols};
 //!

@@ -74,7 +74,11 @@ fn member_at<'a>(debug: &Debug<'a>, of: &Entry<'a>, offset: u64) -> Option<(Entr
         if member.has(dw::DW_AT_external) {
             return None;
         }
-        let start = member.number(dw::DW_AT_data_member_location).unwrap_or(0);
+        // The members of a union all lie at its start, and do not say so. Old DWARF states a small program: unknown.
+        let start = match member.has(dw::DW_AT_data_member_location) {
+            true => member.number(dw::DW_AT_data_member_location)?,
+            false => 0,
+        };
         let within = offset.checked_sub(start)?;
         let size = size(debug, debug.type_of(member.place())?, MOST_NESTED)?;
         (within < size).then_some((member, within))

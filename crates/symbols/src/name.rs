@@ -48,8 +48,11 @@ fn cpp(symbol: &str) -> Option<Name> {
     let full = Symbol::new(symbol).ok()?.demangle().ok()?;
     let options = DemangleOptions::new().no_return_type();
     let plain = Symbol::new(without_marks(symbol)).ok()?.demangle_with_options(&options).ok()?;
-    Some(Name { full, short: without_parameters(&plain) })
+    Some(Name { full, short: without_parameters(&plain).replace(STRING, "std::string") })
 }
+
+/// The string of libstdc++, which nobody calls by this name.
+const STRING: &str = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
 
 /// Takes away parameters, also in the middle, where something is local to a function (which is why the option of
 /// `cpp_demangle` does not do):
@@ -154,6 +157,11 @@ mod tests {
                 "<prog::ast::Node as core::clone::Clone>::clone",
             ),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo", "mycrate::foo"),
+            (
+                "_ZN3BoxINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEE3getEv",
+                "Box<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::get()",
+                "Box<std::string >::get",
+            ),
             ("_Znonsense", "_Znonsense", "_Znonsense"),
             ("", "", ""),
             (".", ".", "."),

@@ -156,3 +156,15 @@ fn frame(
 fn unknown(name: String, offset: u64, module: String) -> Frame {
     Frame { function: name.clone(), short: name, offset, location: None, module, kind: Kind::Unknown }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_can_be_sent_to_another_thread() {
+        fn is_send<T: Send>() {}
+        is_send::<Symbols>();
+        is_send::<Space>();
+    }
+}

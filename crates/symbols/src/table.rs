@@ -1,9 +1,10 @@
 //! The symbol table: which name stands for which address.
 
+use object::read::ReadCache;
 use object::read::elf::{SectionHeader, Sym, SymbolTable};
 use object::{LittleEndian, elf};
 
-use crate::elf::{Elf, Headers};
+use crate::elf::{Elf, Headers, Reading};
 use crate::name::is_mangled;
 
 /// The functions and the variables of a file.
@@ -57,10 +58,10 @@ enum Rank {
 const MOST_NESTED: usize = 1000;
 
 impl Table {
-    /// From the file itself, and from its separate debug file.
-    pub fn read(elf: &Elf, debug: Option<&Elf>) -> Table {
+    /// From the file itself, its separate debug file, and what was packed into it.
+    pub fn read<'a>(files: impl IntoIterator<Item = &'a Elf>) -> Table {
         let mut table = Table::default();
-        for file in [Some(elf), debug].into_iter().flatten() {
+        for file in files {
             file.read(|headers| {
                 table.add(headers, headers.elf_symbol_table());
                 table.add(headers, headers.elf_dynamic_symbol_table());
@@ -85,11 +86,7 @@ impl Table {
     fn add<'data>(
         &mut self,
         headers: &Headers<'data>,
-        symbols: &SymbolTable<
-            'data,
-            elf::FileHeader64<LittleEndian>,
-            &'data object::read::ReadCache<&'data std::fs::File>,
-        >,
+        symbols: &SymbolTable<'data, elf::FileHeader64<LittleEndian>, &'data ReadCache<Reading<'data>>>,
     ) {
         let section = headers.elf_section_table().section(symbols.string_section());
         let Some(names) = section.ok().and_then(|section| section.data(LittleEndian, headers.data()).ok())
@@ -208,5 +205,86 @@ fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(
         }
         elf::STT_NOTYPE if !executable => Some((Kind::Data, end)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of functions: address, size, rank, name.
+    fn table(functions: &[(u64, u64, Rank, &str)]) -> Table {
+        let mut table = Table::default();
+        for &(address, size, rank, name) in functions {
+            let start = u32::try_from(table.names.len()).unwrap();
+            table.names.extend_from_slice(name.as_bytes());
+            table.names.push(0);
+            table.code.sorted.push(Symbol { address, size, name: start, rank });
+        }
+        table.code.finish();
+        table
+    }
+
+    fn name(table: &Table, address: u64) -> Option<&str> {
+        table.function(address).map(|found| found.name)
+    }
+
+    #[test]
+    fn addresses_between_symbols_have_no_name() {
+        let table = table(&[(0x10, 0x10, Rank::Local, "a"), (0x30, 0x10, Rank::Exported, "b")]);
+        let found =
+            [0xf, 0x10, 0x1f, 0x20, 0x2f, 0x30, 0x3f, 0x40, u64::MAX].map(|address| name(&table, address));
+        assert_eq!(found, [None, Some("a"), Some("a"), None, None, Some("b"), Some("b"), None, None]);
+    }
+
+    #[test]
+    fn of_several_names_the_best_is_shown_whatever_the_order() {
+        let mut aliases = [
+            (0x10, 0x10, Rank::Local, "local"),
+            (0x10, 0x10, Rank::Exported, "__lock"),
+            (0x10, 0x10, Rank::Exported, "lock_in_full"),
+            (0x10, 0x10, Rank::Exported, "lock"),
+            (0x10, 0x10, Rank::Exported, "luck"),
+            (0x10, 0x08, Rank::Exported, "head"),
+            (0x10, 0x90, Rank::Unsized, "label"),
+        ];
+        for _ in 0..aliases.len() {
+            aliases.rotate_left(1);
+            let table = table(&aliases);
+            assert_eq!(name(&table, 0x10), Some("lock"));
+            // The first of the alphabet, when all else is equal.
+            assert_eq!(name(&table, 0x1f), Some("lock"));
+        }
+    }
+
+    #[test]
+    fn the_nearest_beginning_wins_and_what_lies_around_is_found() {
+        let table = table(&[
+            (0x10, 0x100, Rank::Exported, "outer"),
+            (0x20, 0x10, Rank::Local, "inner"),
+            (0x40, 0x04, Rank::Local, "other"),
+            (0x200, 0x10, Rank::Local, "behind"),
+        ]);
+        let found = [0x11, 0x25, 0x35, 0x43, 0x44, 0x10f, 0x110].map(|address| name(&table, address));
+        let [outer, inner, other] = ["outer", "inner", "other"].map(Some);
+        assert_eq!(found, [outer, inner, outer, other, outer, outer, None]);
+    }
+
+    #[test]
+    fn a_label_without_a_size_ends_where_the_next_symbol_begins() {
+        let table = table(&[(0x10, 0x100, Rank::Unsized, "label"), (0x30, 0x10, Rank::Local, "next")]);
+        assert_eq!(
+            [0x2f, 0x30, 0x40].map(|address| name(&table, address)),
+            [Some("label"), Some("next"), None]
+        );
+    }
+
+    #[test]
+    fn sizes_beyond_the_end_of_memory_are_no_harm() {
+        let table =
+            table(&[(u64::MAX - 1, u64::MAX, Rank::Local, "last"), (0, u64::MAX, Rank::Local, "first")]);
+        assert_eq!(name(&table, u64::MAX - 1), Some("last"));
+        assert_eq!(name(&table, u64::MAX), None, "an end beyond which nothing lies");
+        assert_eq!(name(&table, 5), Some("first"));
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, EvaluationResult, Expression,
-    LittleEndian, Location, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
-    UnwindTableRow, Value, X86_64,
+    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice,
+    EvaluationResult, Expression, FrameDescriptionEntry, LittleEndian, Location, Register, RegisterRule,
+    UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
 };
 
 use crate::elf::Elf;
@@ -100,23 +100,23 @@ fn by_frame_pointer(registers: &Registers, stack: &Stack<'_>) -> Option<Register
 /// The unwind tables of a file.
 pub(crate) struct Rules {
     frames: Arc<[u8]>,
-    /// An index, sorted by address.
-    index: Option<Arc<[u8]>>,
     bases: BaseAddresses,
+    /// Where each function begins, ascending, and the offset of its entry in the table. Files have such an index of
+    /// their own (`.eh_frame_hdr`), but not all do, and a damaged one leads anywhere.
+    starts: Vec<(u64, usize)>,
 }
 
 impl Rules {
     pub fn read(elf: &Elf) -> Option<Rules> {
         let (address, frames) = elf.section(".eh_frame")?;
         let mut bases = BaseAddresses::default().set_eh_frame(address);
-        let index = elf.section(".eh_frame_hdr").map(|(address, index)| {
-            bases = bases.clone().set_eh_frame_hdr(address);
-            index
-        });
         if let Some(address) = elf.section_address(".text") {
             bases = bases.set_text(address);
         }
-        Some(Rules { frames, index, bases })
+        let mut rules = Rules { frames, bases, starts: Vec::new() };
+        rules.starts = rules.starts();
+        rules.starts.sort_unstable();
+        Some(rules)
     }
 
     /// Where the function begins that an address of the file lies in.
@@ -138,35 +138,36 @@ impl Rules {
         EhFrame::new(&self.frames, LittleEndian)
     }
 
-    fn find(&self, address: u64) -> Option<gimli::FrameDescriptionEntry<Slice<'_>>> {
-        let frames = self.frames();
-        let header = self.index.as_ref().and_then(|index| {
-            EhFrameHdr::new(index, LittleEndian).parse(&self.bases, size_of::<u64>() as u8).ok()
-        });
-        match header.as_ref().and_then(|header| header.table()) {
-            Some(table) => {
-                table.fde_for_address(&frames, &self.bases, address, EhFrame::cie_from_offset).ok()
-            }
-            None => self.search(&frames, address),
-        }
+    fn find(&self, address: u64) -> Option<FrameDescriptionEntry<Slice<'_>>> {
+        let above = self.starts.partition_point(|&(start, _)| start <= address);
+        let &(_, offset) = self.starts[..above].last()?;
+        let entry = self
+            .frames()
+            .fde_from_offset(&self.bases, EhFrameOffset(offset), EhFrame::cie_from_offset)
+            .ok()?;
+        entry.contains(address).then_some(entry)
     }
 
-    /// Without an index: static programs of some linkers have none.
-    fn search<'a>(
-        &self,
-        frames: &EhFrame<Slice<'a>>,
-        address: u64,
-    ) -> Option<gimli::FrameDescriptionEntry<Slice<'a>>> {
+    /// In the table's order. What follows damage is not found.
+    fn starts(&self) -> Vec<(u64, usize)> {
+        let frames = self.frames();
         let mut entries = frames.entries(&self.bases);
-        while let Some(entry) = entries.next().ok()? {
-            if let CieOrFde::Fde(partial) = entry
-                && let Ok(entry) = partial.parse(EhFrame::cie_from_offset)
-                && entry.contains(address)
-            {
-                return Some(entry);
+        let mut starts = Vec::new();
+        // What several functions have in common stands before them: read once.
+        let mut common = None;
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(entry) = entry else { continue };
+            let entry = entry.parse(|frames, bases, offset| match &common {
+                Some((known, common)) if *known == offset => Ok(CommonInformationEntry::clone(common)),
+                _ => frames
+                    .cie_from_offset(bases, offset)
+                    .inspect(|read| common = Some((offset, read.clone()))),
+            });
+            if let Ok(entry) = entry {
+                starts.push((entry.initial_address(), entry.offset()));
             }
         }
-        None
+        starts
     }
 }
 
@@ -246,3 +247,61 @@ impl Step<'_> {
 
 /// More than any honest expression has.
 const MOST_OPERATIONS: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: u64 = 0x40_0000;
+    const STACK: u64 = 0x7000;
+
+    fn space() -> Space {
+        Space::parse(b"400000-401000 r-xp 00000000 fe:00 1 /bin/nothing\n")
+    }
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// The chain where no file has tables.
+    fn by_frame_pointers(bp: u64, words: &[u64]) -> Vec<u64> {
+        let bytes = bytes(words);
+        chain(&space(), &Stack { ip: CODE + 1, sp: STACK, bp, bytes: &bytes }, |_, _, _| None)
+    }
+
+    #[test]
+    fn frame_pointers_lead_on_where_tables_are_missing() {
+        let words = [0, STACK + 24, CODE + 2, STACK + 40, CODE + 3, 0, 0];
+        assert_eq!(by_frame_pointers(STACK + 8, &words), [CODE + 1, CODE + 2, CODE + 3]);
+    }
+
+    #[test]
+    fn what_does_not_lead_to_code_is_no_caller() {
+        assert_eq!(by_frame_pointers(STACK, &[0, 0x1234]), [CODE + 1]);
+        assert_eq!(by_frame_pointers(STACK, &[0, CODE]), [CODE + 1], "the call would be before the code");
+        assert_eq!(by_frame_pointers(STACK - 8, &[0, CODE + 2]), [CODE + 1], "below the copy");
+        assert_eq!(by_frame_pointers(STACK + 8, &[0, 0]), [CODE + 1], "half beyond the copy");
+        assert_eq!(by_frame_pointers(u64::MAX - 3, &[0, 0]), [CODE + 1]);
+    }
+
+    #[test]
+    fn a_chain_that_goes_round_ends() {
+        assert_eq!(by_frame_pointers(STACK, &[STACK, CODE + 2]), [CODE + 1, CODE + 2]);
+        let bytes = bytes(&[0; 8]);
+        let stays = |_, registers: &Registers, _: &Stack<'_>| {
+            let mut caller = *registers;
+            caller.set(X86_64::RA, Some(CODE + 2));
+            Some(caller)
+        };
+        assert_eq!(chain(&space(), &Stack { ip: CODE, sp: STACK, bp: 0, bytes: &bytes }, stays), [CODE]);
+    }
+
+    #[test]
+    fn words_are_read_from_within_the_copy_only() {
+        let bytes = bytes(&[1, 2]);
+        let stack = Stack { ip: 0, sp: STACK, bp: 0, bytes: &bytes };
+        let read =
+            [STACK - 1, STACK, STACK + 8, STACK + 9, STACK + 16, u64::MAX].map(|address| stack.read(address));
+        assert_eq!(read, [None, Some(1), Some(2), None, None, None]);
+    }
+}

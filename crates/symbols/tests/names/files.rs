@@ -156,6 +156,27 @@ fn separate_debug_files_by_name() {
 }
 
 #[test]
+fn names_that_were_packed_into_the_program() {
+    let test = "names_that_were_packed_into_the_program";
+    if !has_tool(test, "objcopy", "binutils") || !has_tool(test, "xz", "xz-utils") {
+        return;
+    }
+    let Some(pair) = Pair::build(test, &["-O2", "-g0"]) else { return };
+    let names = pair.folder.path().join("names");
+    split(&pair.library, &names);
+    run(Command::new("xz").arg(&names));
+    let section = format!("--add-section=.gnu_debugdata={}.xz", names.display());
+    run(Command::new("objcopy").arg(section).arg(&pair.library));
+    let program = pair.run();
+    let frames = program.frames(&Symbols::new(), "library");
+    assert_eq!(
+        shorts(&frames)[..4],
+        ["called_back", "private_function", "public_function", "main"],
+        "{frames:?}"
+    );
+}
+
+#[test]
 fn files_that_are_gone_or_replaced_are_unknown() {
     let Some(pair) = Pair::build("files_that_are_gone_or_replaced", &["-O2", "-g"]) else { return };
     let (library, folder) = (pair.library.clone(), pair.folder.path().to_path_buf());
@@ -180,6 +201,25 @@ fn files_that_are_gone_or_replaced_are_unknown() {
     unknown(&program);
     fs::create_dir(&library).unwrap();
     unknown(&program);
+}
+
+#[test]
+fn a_file_that_is_only_read_has_no_variables() {
+    let Some(program) = Build::new("plain.c").flags(&["-g", "-no-pie"]).run("a_file_that_is_only_read")
+    else {
+        return;
+    };
+    let line = program.maps.lines().next().unwrap();
+    let (_, rest) = line.split_once(" r--p ").unwrap();
+    // As a debugger would have it, or the program itself when it prints a backtrace.
+    let (base, length) = (0x1000_0000, fs::metadata(&program.path).unwrap().len() / 4096 * 4096 + 4096);
+    let maps = format!("{}{base:x}-{:x} r--p {rest}\n", program.maps, base + length);
+    let (space, symbols) = (Space::parse(maps.as_bytes()), Symbols::new());
+    for name in ["global_lock", "queues", "field"] {
+        let address = program.address(name);
+        assert!(symbols.variable(&space, address).is_some(), "{name}");
+        assert_eq!(symbols.variable(&space, base + address - 0x40_0000), None, "{name}");
+    }
 }
 
 #[test]

@@ -16,6 +16,13 @@ fn program() -> Option<&'static Program> {
     PROGRAM.get_or_init(|| Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run("noise")).as_ref()
 }
 
+/// One in C++, with inlined functions that have no symbol.
+fn inlining_program() -> Option<&'static Program> {
+    static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
+    let build = || Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run("noise");
+    PROGRAM.get_or_init(build).as_ref()
+}
+
 /// Asks everything about an address.
 fn ask(symbols: &Symbols, space: &Space, address: u64) {
     let frames = symbols.code(space, address);
@@ -138,23 +145,21 @@ proptest! {
 
     #[test]
     fn any_damage_to_a_file(
+        inlining: bool,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..60),
         cut in proptest::option::weighted(0.2, any::<usize>()),
         addresses in proptest::collection::vec(0x400000_u64..0x404400, 1..8),
         bytes in proptest::collection::vec(any::<u8>(), 200),
     ) {
-        let Some(program) = program() else { return Ok(()) };
+        let program = if inlining { inlining_program() } else { program() };
+        let Some(program) = program else { return Ok(()) };
         let copy = tempfile::NamedTempFile::new().unwrap();
         let mut damaged = fs::read(&program.path).unwrap();
         damage(&mut damaged, &changes, cut);
         fs::write(copy.path(), damaged).unwrap();
         let space = as_copy(program, copy.path());
         let symbols = Symbols::new();
-        for name in ["global_lock", "grid", "queues", "local_lock", "main"] {
-            ask(&symbols, &space, program.address(name));
-        }
-        let main = program.address("main");
-        for address in addresses.into_iter().chain([main, main + 1, main + 50]) {
+        for address in program.told().chain(addresses) {
             ask(&symbols, &space, address);
             symbols.unwind(&space, &Stack { ip: address, sp: 0x7000, bp: 0x7010, bytes: &bytes });
         }

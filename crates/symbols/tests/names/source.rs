@@ -26,6 +26,8 @@ fn c_without_debug_information() {
             // struct queue has 136 bytes, its ends begin at 8, have 64 each, and their locks begin at 24.
             ("queues", "queues+0x1f8"),
             ("first_queue", "queues"),
+            // struct cell has 64 bytes, its lock begins at 8.
+            ("field", "field+0xfa008"),
         ] {
             let variable = variable(told).unwrap();
             assert_eq!(variable.to_string(), printed, "{way:?}");
@@ -74,6 +76,7 @@ fn has_lines(program: &Program, symbols: &Symbols, way: &[&str]) {
         ("queues", "queues[3].ends[1].lock"),
         ("first_queue", "queues[0].guard"),
         ("grid", "grid[1][2].lock"),
+        ("field", "field[16000].lock"),
         ("either", "either.locks[1]"),
     ] {
         let variable = program.variable(symbols, program.address(told)).unwrap();

@@ -21,6 +21,7 @@ pub struct Program {
     pub maps: String,
     addresses: HashMap<String, u64>,
     stacks: HashMap<String, Copied>,
+    truths: HashMap<String, Vec<u64>>,
     /// Holds the program's file.
     _folder: tempfile::TempDir,
 }
@@ -105,6 +106,7 @@ impl Program {
         let (told, maps) = told.split_once("maps\n").unwrap();
         let mut addresses = HashMap::new();
         let mut stacks = HashMap::new();
+        let mut truths = HashMap::new();
         for line in told.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
@@ -117,12 +119,23 @@ impl Program {
                     let copied = Copied { registers: [ip, sp, bp].map(number), bytes: bytes.collect() };
                     stacks.insert(name.to_owned(), copied);
                 }
+                ["truth", name, ..] => {
+                    truths.insert(name.to_owned(), words[2..].iter().copied().map(number).collect());
+                }
                 _ => panic!("{line}"),
             }
         }
         let maps: String =
             maps.lines().filter(|line| line.contains(['/', '['])).flat_map(|l| [l, "\n"]).collect();
-        Program { path, space: Space::parse(maps.as_bytes()), maps, addresses, stacks, _folder: folder }
+        Program {
+            path,
+            space: Space::parse(maps.as_bytes()),
+            maps,
+            addresses,
+            stacks,
+            truths,
+            _folder: folder,
+        }
     }
 
     /// What the program told under a name.
@@ -130,15 +143,25 @@ impl Program {
         self.addresses[name]
     }
 
+    /// All addresses that it told, and those of the stacks that lie in its own file.
+    pub fn told(&self) -> impl Iterator<Item = u64> {
+        let own =
+            |address: &u64| self.space.module_of(*address).is_some_and(|module| module.path == self.path);
+        let chains = self.truths.values().flatten().copied().filter(own);
+        self.addresses.values().copied().chain(chains)
+    }
+
     /// The variable at an address.
     pub fn variable(&self, symbols: &Symbols, address: u64) -> Option<Variable> {
         symbols.variable(&self.space, address)
     }
 
-    /// The return addresses of a stack.
+    /// The return addresses of a stack, which must be those that the program found itself, as far as the copy goes.
     pub fn unwind(&self, symbols: &Symbols, name: &str) -> Vec<u64> {
         let Copied { registers: [ip, sp, bp], bytes } = &self.stacks[name];
-        symbols.unwind(&self.space, &Stack { ip: *ip, sp: *sp, bp: *bp, bytes })
+        let chain = symbols.unwind(&self.space, &Stack { ip: *ip, sp: *sp, bp: *bp, bytes });
+        assert!(self.truths[name].starts_with(&chain), "{chain:x?} {:x?}", self.truths[name]);
+        chain
     }
 
     /// All frames of a stack.

@@ -18,6 +18,8 @@ static struct cell {
     char padding[8];
     pthread_rwlock_t lock;
 } grid[2][3]; /* line: grid */
+/* Far more than a page: most of it lies in a mapping without a name. */
+static struct cell field[1 << 14]; /* line: field */
 static union {
     struct {
         struct {
@@ -69,6 +71,7 @@ int main(int argc, char **argv) {
     tell("first_queue", &queues[0].guard);
     tell("queues_end", &queues[8]);
     tell("grid", &grid[1][2].lock);
+    tell("field", &field[16000].lock);
     tell("either", &either.locks[1]);
     tell("own_lock", &own_lock);
     tell("heap", malloc(64));

@@ -1,7 +1,9 @@
 /* What the test programs tell of themselves, one line each:
  *     address NAME ADDRESS
  *     stack NAME IP SP BP BYTES-IN-HEX
+ *     truth NAME ADDRESS…     (the chain from IP on, as the C library's own unwinder finds it)
  *     maps, and then /proc/self/maps to the end. */
+#include <execinfo.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +48,15 @@ __attribute__((used)) static void probe_told(const char *name, uintptr_t ip, uin
     printf("stack %s %#lx %#lx %#lx ", name, (unsigned long)ip, (unsigned long)sp, (unsigned long)bp);
     for (uintptr_t i = 0; i < length; i++) {
         printf("%02x", ((const volatile unsigned char *)sp)[i]);
+    }
+    void *chain[256];
+    int depth = backtrace(chain, 256), from = 0;
+    while (from < depth && (uintptr_t)chain[from] != ip) {
+        from++;
+    }
+    printf("\ntruth %s", name);
+    for (; from < depth; from++) {
+        printf(" %#lx", (unsigned long)(uintptr_t)chain[from]);
     }
     puts("");
 }
