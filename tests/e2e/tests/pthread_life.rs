@@ -28,7 +28,9 @@ fn plugins_come_and_go() {
 fn a_sandbox() {
     for threads in ["known", "new"] {
         for others in ["fails", "kills"] {
-            survives_the_meter("pthread/sandbox", &[threads, others]);
+            for how in ["seccomp", "prctl"] {
+                survives_the_meter("pthread/sandbox", &[threads, others, how]);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
-/* Locks in a sandbox. First argument: each thread has locked before it is shut in ("known") and finds new locks and callers
- * inside, or its first lock is inside ("new"). Second: any system call but the few that locks, output and memory need fails
- * ("fails"); or whoever makes one is killed, and a few harmless ones are let through ("kills"). */
+/* Locks in a sandbox that knows only the system calls that locks, output and memory need. First argument: each thread has
+ * locked before it is shut in ("known") and finds new locks and callers inside, or its first lock is inside ("new"). Second:
+ * any other call fails ("fails"), or whoever makes one is killed ("kills"). Third: how it is shut in. */
 #include "row.h"
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -10,7 +10,7 @@
 
 #define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-enum { THREADS = 3, TIMES = 3000, FIRST_END = 11 };
+enum { THREADS = 3, TIMES = 3000 };
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, before = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
@@ -18,22 +18,19 @@ static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static long count;
 static int inside, entered, done;
 
-static void enter(int kills)
+static void enter(unsigned others, const char *how)
 {
-    static struct sock_filter filter[] = {
+    struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         ALLOW(SYS_futex), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_mmap), ALLOW(SYS_madvise),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        /* Who am I, how often did I sleep, and reading one's own memory; masking signals, as every new thread does. */
-        ALLOW(SYS_getpid), ALLOW(SYS_gettid), ALLOW(SYS_getrusage), ALLOW(SYS_process_vm_readv),
-        ALLOW(SYS_rt_sigprocmask),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, others),
     };
     struct sock_fprog program = { COUNT(filter), filter };
-    if (kills)
-        filter[FIRST_END] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, 0, 0, 0);
     MUST_SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    MUST_SYS(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
+    if (strcmp(how, "prctl") == 0)
+        MUST_SYS(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+    else
+        MUST_SYS(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
 }
 
 static void *use(void *is_known)
@@ -64,7 +61,7 @@ static void *use(void *is_known)
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
-    if (argc < 3)
+    if (argc < 4)
         return 98;
     int known = strcmp(argv[1], "known") == 0, kills = strcmp(argv[2], "kills") == 0;
     MUST(pthread_mutex_lock(&before));
@@ -73,7 +70,7 @@ int main(int argc, char **argv)
         MUST(pthread_create(&threads[i], NULL, use, known ? &before : NULL));
     await_value(&inside, THREADS);
     line("enters", "the sandbox");
-    enter(kills);
+    enter(kills ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM, argv[3]);
     __atomic_store_n(&entered, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&m);
     while (done < THREADS)

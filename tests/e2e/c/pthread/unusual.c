@@ -3,7 +3,7 @@
 #include "row.h"
 #include <sys/time.h>
 
-enum { MANY = 10000, THREADS = 3, AT_ONCE = 200, HANDED = 5, LEFT = 2, NOBODYS = 3, SIGNALS = 200, OFTEN = 40000 };
+enum { MANY = 10000, THREADS = 2, AT_ONCE = 200, HANDED = 5, LEFT = 2, NOBODYS = 3, SIGNALS = 200, OFTEN = 40000 };
 
 /* ---- More locks than one can hold. ---- */
 
@@ -29,6 +29,17 @@ static void hold_at_once(void)
         MUST(pthread_mutex_lock(&many[i]));
     for (int i = AT_ONCE; i-- > 0;)
         MUST(pthread_mutex_unlock(&many[i]));
+}
+
+/* From lock to lock, each time with the next in hand before the last is released. */
+static void hand_over_hand(void)
+{
+    MUST(pthread_mutex_lock(&many[0]));
+    for (int i = 1; i < MANY; i++) {
+        MUST(pthread_mutex_lock(&many[i]));
+        MUST(pthread_mutex_unlock(&many[i - 1]));
+    }
+    MUST(pthread_mutex_unlock(&many[MANY - 1]));
 }
 
 /* ---- Locks that have no owner, or another. ---- */
@@ -129,10 +140,11 @@ int main(void)
 {
     crowd(THREADS, each_once, NULL);
     hold_at_once();
+    hand_over_hand();
     without_owner();
     interrupted();
     for (int i = 0; i < MANY; i++)
-        printf("mutex %p %d 0 0\n", (void *)&many[i], THREADS + (i < AT_ONCE ? 2 : 0));
+        printf("mutex %p %d 0 0\n", (void *)&many[i], THREADS + 1 + (i < AT_ONCE ? 2 : 0));
     for (long i = 0; i < OFTEN / 16; i++) {
         const long all = OFTEN / 16 * 16, rest = main_rounds % all - i * 16;
         printf("mutex %p %ld 0 0\n", (void *)&of_main[i],
