@@ -61,6 +61,8 @@ mod fold;
 #[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
+mod living;
+#[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
 mod lockmeter;
