@@ -152,23 +152,47 @@ impl Report {
         }
         let _ = writeln!(text, "{}", print(Line::of_lock(&lock.row, if fits { known } else { name })));
         for one in &lock.uses {
-            let mark = one.kind.mark().filter(|_| lock.uses.len() > 1);
-            if let Some(mark) = mark {
-                let _ =
-                    writeln!(text, "{}", print(Line { indent: 2, ..Line::of_lock(&one.row, mark.into()) }));
-            }
-            let indent = if mark.is_some() { 4 } else { 2 };
-            for caller in one.callers.iter().take(layout.callers) {
-                if caller.row.name.chars().count() + NAME_AT + indent > layout.width {
-                    let name = with_place(&caller.row.name, caller.place.as_deref(), layout.width - indent);
-                    let _ = writeln!(text, "{:indent$}{name}", "");
-                }
-                let _ = writeln!(text, "{}", print(Line::of_caller(one.kind, caller, indent)));
-            }
-            if let Some(more @ 1..) = one.callers.len().checked_sub(layout.callers) {
-                let _ = writeln!(text, "{:NAME_AT$}{:indent$}and {more} more", "", "");
-            }
+            self.use_lines(text, one, one.kind.mark().filter(|_| lock.uses.len() > 1), layout);
         }
+    }
+
+    /// The callers, under a row of their own if this is one of several kinds of use. That row and an only caller's are one if it
+    /// has room.
+    fn use_lines(&self, text: &mut String, one: &Use, mark: Option<&str>, layout: &Layout) {
+        let mut indent = 2;
+        let fits = |caller: &Caller, mark: &str| {
+            NAME_AT + indent + mark.len() + 1 + caller.row.name.chars().count() <= layout.width
+        };
+        match (mark, &one.callers[..]) {
+            (Some(mark), [caller]) if fits(caller, mark) => {
+                let mut line = Line::of_caller(one.kind, caller, indent);
+                (line.name, line.blank_util) = (format!("{mark} {}", line.name), false);
+                self.caller_line(text, line, layout);
+                return;
+            }
+            (Some(mark), _) => {
+                let line = Line { indent, ..Line::of_lock(&one.row, mark.into()) };
+                let _ = writeln!(text, "{}", line.print(self.level, layout));
+                indent = 4;
+            }
+            (None, _) => (),
+        }
+        for caller in one.callers.iter().take(layout.callers) {
+            self.caller_line(text, Line::of_caller(one.kind, caller, indent), layout);
+        }
+        if let Some(more @ 1..) = one.callers.len().checked_sub(layout.callers) {
+            let _ = writeln!(text, "{:NAME_AT$}{:indent$}and {more} more", "", "");
+        }
+    }
+
+    /// The row, and above it the name if that has no room beside the numbers.
+    fn caller_line(&self, text: &mut String, line: Line<'_>, layout: &Layout) {
+        let indent = line.indent;
+        if line.name.chars().count() + NAME_AT + indent > layout.width {
+            let _ =
+                writeln!(text, "{:indent$}{}", "", with_place(&line.name, line.place, layout.width - indent));
+        }
+        let _ = writeln!(text, "{}", line.print(self.level, layout));
     }
 
     /// Number and name, with what is special about it: its address if it has a row of its own, the only kind of its use.
