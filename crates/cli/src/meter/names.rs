@@ -13,8 +13,8 @@ pub use lookup::Lookup;
 
 use history::History;
 use shared::Shared;
-use through::Through;
 use std::cell::OnceCell;
+use through::Through;
 use unspin_meter::{Image, Key, Kind, Name, Snapshot};
 use unspin_symbols::{Frame, Variable};
 
@@ -56,7 +56,8 @@ impl<'a> Names<'a> {
         let (caller, place) = self.caller(image, key);
         let through = self.through.get_or_init(|| self.find_through());
         let outers = through.describe(&lock, &origin, &caller);
-        let place = [place, outers].into_iter().flatten().reduce(|place, outers| format!("{place}, {outers}"));
+        let place =
+            [place, outers].into_iter().flatten().reduce(|place, outers| format!("{place}, {outers}"));
         Some(Name { lock, origin, caller, place })
     }
 
@@ -93,9 +94,9 @@ impl<'a> Names<'a> {
 
     fn initialised(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
         let site = self.history.initialised(image, key)?;
-        let shared = self.initialisers.get_or_init(|| {
-            Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site)))
-        });
+        let shared = self
+            .initialisers
+            .get_or_init(|| Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain, shared)?;
         let origin = match found.place() {
@@ -213,11 +214,18 @@ mod tests {
     #[test]
     fn elements_of_arrays_share_a_name() {
         let element = variable("[3].lock", 0x78, 400);
-        assert_eq!((folded(&element, Kind::Mutex), unfolded(&element)), ("pool.lock".into(), "pool[3].lock".into()));
+        assert_eq!(
+            (folded(&element, Kind::Mutex), unfolded(&element)),
+            ("pool.lock".into(), "pool[3].lock".into())
+        );
         let unknown = variable("", 80, 400);
         assert_eq!((folded(&unknown, Kind::Mutex), unfolded(&unknown)), ("pool".into(), "pool+0x50".into()));
         let within = variable("", 0x48, 400);
-        assert_eq!(folded(&within, Kind::Mutex), "pool+0x48", "no multiple of a mutex's size: not an array of them");
+        assert_eq!(
+            folded(&within, Kind::Mutex),
+            "pool+0x48",
+            "no multiple of a mutex's size: not an array of them"
+        );
         assert_eq!(unfolded(&variable("", 0, 40)), "pool");
     }
 }

@@ -126,11 +126,13 @@ fn object_of(address: usize) -> Option<Found> {
 mod tests {
     use super::*;
 
-    /// Our own return address, with the stack pointer behind it.
-    #[inline(never)]
-    extern "C-unwind" fn probe(sp: usize, bp: usize) -> (usize, usize, usize) {
-        // SAFETY: `hook` below is called like any function: at its entry the stack pointer is at the return address.
-        (sp, bp, unsafe { *(sp as *const usize) })
+    /// What `entry` passed on, and the return address.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Told {
+        sp: usize,
+        bp: usize,
+        address: usize,
     }
 
     unspin_sys::entry! {
@@ -138,35 +140,36 @@ mod tests {
         fn unspin_test_frames(1) = told;
     }
 
-    extern "C-unwind" fn told(out: *mut (usize, usize, usize), sp: usize, bp: usize) -> i32 {
-        // SAFETY: the test's own variable.
-        unsafe { *out = probe(sp, bp) };
+    unsafe extern "C-unwind" fn told(out: *mut Told, sp: usize, bp: usize) -> i32 {
+        // SAFETY: the test's own variable; at its entry the stack pointer points to the return address.
+        unsafe { *out = Told { sp, bp, address: *(sp as *const usize) } };
         0
     }
 
     unsafe extern "C-unwind" {
         #[link_name = "unspin_test_frames"]
-        fn ask(out: *mut (usize, usize, usize)) -> i32;
+        fn ask(out: *mut Told) -> i32;
     }
 
     #[inline(never)]
-    extern "C" fn caller(out: &mut (usize, usize, usize), filler: &mut [usize; 9]) -> usize {
+    fn caller(out: &mut Told, filler: &mut [usize; 9]) -> usize {
         // SAFETY: writes to `out`.
         unsafe { ask(out) };
         filler[3] += 1;
-        caller as extern "C" fn(&mut (usize, usize, usize), &mut [usize; 9]) -> usize as usize
+        caller as fn(&mut Told, &mut [usize; 9]) -> usize as usize
     }
 
     #[test]
     fn the_frame_of_a_caller_is_found() {
         prepare();
-        let mut out = (0, 0, 0);
+        let mut out = Told::default();
         let function = caller(&mut out, &mut [0; 9]);
-        let frame = frame(out.2).expect("glibc 2.35 or later, and tables, as every Rust program has them");
+        let frame =
+            frame(out.address).expect("glibc 2.35 or later, and tables, as every Rust program has them");
         assert_eq!(frame.function, function);
         let end = match frame.end {
-            End::AboveStackPointer(n) => out.0 + size_of::<usize>() + n,
-            End::AboveFrameBase(n) => out.1 + n,
+            End::AboveStackPointer(n) => out.sp + size_of::<usize>() + n,
+            End::AboveFrameBase(n) => out.bp + n,
         };
         // SAFETY: right below the end of the frame lies its return address.
         let outer = unsafe { *((end - size_of::<usize>()) as *const usize) };

@@ -9,5 +9,10 @@ pub mod recording;
 pub mod thread;
 mod wrappers;
 
-pub use frames::prepare;
-pub use thread::{Caller, Thread};
+/// To be called before the program begins: what looks a name up, or takes a place among few, is done now.
+pub fn prepare() {
+    frames::prepare();
+    thread::prepare();
+}
+
+pub use thread::{Hook, Object, Thread};

@@ -63,6 +63,14 @@ fn decide(address: usize, verdict: u64) {
     ONE_AT_A_TIME.store(false, Release);
 }
 
+/// Code has gone; what comes into its place is other code, with other frames.
+pub fn forget() {
+    for known in &TABLE {
+        // Relaxed: the dynamic linker's own locks come between this and the new code.
+        known.address.store(0, Relaxed);
+    }
+}
+
 /// The return address of the first function that is not known to be a wrapper, and where on the stack it lies.
 ///
 /// # Safety
@@ -145,7 +153,7 @@ impl Suspects {
     }
 
     /// Remembers who took a lock, if that is not decided yet.
-    pub fn add(&self, lock: u64, caller: Caller) {
+    pub fn add(&self, lock: u64, caller: &Caller) {
         if verdict(caller.address()).is_some() {
             return;
         }
