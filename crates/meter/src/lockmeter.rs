@@ -165,7 +165,6 @@ mod tests {
     use crate::snapshot::Record;
     use crate::sum::Sum;
     use crate::window::Window;
-    use std::ops::Range;
 
     /// Rows that Linux machines of 2001 to 2004 printed.
     const READ_LOCK: &str = " 0.12% 0.47%   4.2us     2  4.2us(  71ms)   39us(1223us)(0.00%)    114236 99.5% 0.47%  tasklist_lock";
@@ -178,14 +177,14 @@ mod tests {
                                 0%(   0%)    __invalidate_buffers+0x270";
 
     /// Most readers at a time, and how long there was always one: not recorded.
-    const READERS: [Range<usize>; 1] = [20..33];
+    const READERS: [(usize, usize); 1] = [(20, 33)];
     /// Waits of writers for writers: not told apart.
-    const WRITERS: [Range<usize>; 2] = [49..64, 86..93];
+    const WRITERS: [(usize, usize); 2] = [(49, 64), (86, 93)];
 
-    fn without(columns: &[Range<usize>], line: &str) -> String {
+    fn without(columns: &[(usize, usize)], line: &str) -> String {
         let mut line = line.to_string();
-        for range in columns {
-            line.replace_range(range.clone(), &" ".repeat(range.len()));
+        for (from, to) in columns {
+            line.replace_range(from..to, &" ".repeat(to - from));
         }
         line
     }
