@@ -1,9 +1,11 @@
 //! The same locks in several reports, rows under each other.
 
 use crate::figures::number;
+use crate::layout::Layout;
+use crate::line::Line;
 use crate::lock::Lock;
 use crate::report::Report;
-use crate::text::{HEADER, Layout, Line};
+use crate::text::HEADER;
 use std::fmt;
 
 /// Several reports, each under a label: first what was before, then what came after.

@@ -61,6 +61,10 @@ mod fold;
 #[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
+mod layout;
+#[cfg(not(loom))]
+mod line;
+#[cfg(not(loom))]
 mod living;
 #[cfg(not(loom))]
 mod lock;
@@ -101,6 +105,7 @@ pub use self::{
     error::{Reason, RecordingError},
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,
+    layout::{COLUMNS, Layout},
     lock::{Address, Caller, Lock, Use},
     name::{Name, Names},
     process::{Blocked, HeldLock, Process, ThreadTimes},
@@ -108,7 +113,6 @@ pub use self::{
     report::{EventCount, Options, Report, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
-    text::{COLUMNS, Layout},
     times::{TimeRange, Times},
     wait::{Wait, WaitRow, Waiter},
     window::Window,

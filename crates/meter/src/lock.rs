@@ -1,6 +1,6 @@
 //! A lock in the report: its row, the kinds of its use, and the callers of each.
 
-use crate::figures::{number, spoken_percent};
+use crate::figures::{number, spoken_percent, time};
 use crate::kind::Kind;
 use crate::row::Row;
 use crate::times::Times;
@@ -93,17 +93,31 @@ impl Lock {
     /// Report 003's sentence: `The (1) runqueue_lock was utilized 76.3 % and spun for 47.4 % for a total of
     /// 4.56 of the 8 CPUs.`
     pub fn headline(&self, cpus: u32) -> String {
-        let verb = if self.locks == 1 { "was" } else { "were" };
-        // Not every name has a plural.
-        let plural = if self.locks > 1 && self.row.name.ends_with("lock") { "s" } else { "" };
         format!(
-            "The ({}) {}{plural} {verb} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
-            self.locks,
-            self.row.name,
+            "{} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
+            self.subject(),
             spoken_percent(self.util_each()),
             spoken_percent(self.row.spin_cpu),
             number(self.row.cpus),
         )
+    }
+
+    /// The same of a lock that nobody spun for.
+    pub(crate) fn sleepers(&self) -> String {
+        format!(
+            "{} utilized {}, and threads slept {} for it; without it the program could be at most {}x as fast.",
+            self.subject(),
+            spoken_percent(self.util_each()),
+            time(self.row.lost),
+            number(self.row.ceiling),
+        )
+    }
+
+    fn subject(&self) -> String {
+        let verb = if self.locks == 1 { "was" } else { "were" };
+        // Not every name has a plural.
+        let plural = if self.locks > 1 && self.row.name.ends_with("lock") { "s" } else { "" };
+        format!("The ({}) {}{plural} {verb}", self.locks, self.row.name)
     }
 }
 

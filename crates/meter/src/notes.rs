@@ -9,7 +9,9 @@ const MOST: usize = 20;
 
 pub(crate) fn write(report: &Report, text: &mut String) {
     if let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) {
-        let _ = writeln!(text, "\n{}", worst.headline(report.cpus));
+        let sentence = if worst.row.spin > 0.0 { worst.headline(report.cpus) } else { worst.sleepers() };
+        text.push('\n');
+        wrap(&sentence, text);
     }
     left_out(report, text);
     held(report, text);
@@ -95,20 +97,22 @@ fn blocked(report: &Report, text: &mut String) {
         return;
     }
     let explained = format!(
-        "{} for these locks, {} in waits by design",
+        "{} in waits for these locks, {} in waits by design",
         time(blocked.for_locks),
         time(blocked.by_design)
     );
     let sentence = match blocked.unexplained() {
         Some(rest) => format!(
-            "Threads were blocked for {} in all: {explained}; the other {} is not in this report: input and output, \
-             sleeping, joining, waits that had not ended, locks that are not pthread's.",
-            time(blocked.blocked),
+            "Threads were off the CPUs for {} in all, for {} of it ready to run: {explained}; the other {} is in no \
+             row: preemption, input and output, sleeping, joining, waits that had not ended, locks that are not \
+             pthread's.",
+            time(blocked.off_cpu()),
+            time(blocked.runnable),
             time(rest)
         ),
         None => format!(
-            "Threads were blocked for {explained}. How long for other reasons is not known: of {} of {} the kernel \
-             was not asked for the CPU time before they were gone.",
+            "Threads were off the CPUs for {explained}. How long for other reasons is not known: of {} of {} the \
+             kernel was not asked for the CPU time before they were gone.",
             blocked.unknown,
             threads(blocked.threads + blocked.unknown)
         ),

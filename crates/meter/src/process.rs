@@ -93,7 +93,7 @@ pub struct Blocked {
     pub runnable: f64,
     /// The rest: seconds blocked, for whatever reason.
     pub blocked: f64,
-    /// Seconds asleep for locks, of all threads.
+    /// Seconds asleep for locks, of all threads, each until it ran again.
     pub for_locks: f64,
     /// Seconds waited for conditions, barriers and semaphores, of all threads. Waits that had not ended are in no table.
     pub by_design: f64,
@@ -133,9 +133,15 @@ impl Blocked {
         self.blocked += (lived - on_cpu - runnable).max(0.0);
     }
 
-    /// Seconds blocked that no row of the report explains; none if it cannot be told.
+    /// Seconds off the CPUs: blocked, or ready to run. A wait lasts until its thread runs again, so it is to be compared
+    /// with this.
+    pub fn off_cpu(&self) -> f64 {
+        self.blocked + self.runnable
+    }
+
+    /// Seconds off the CPUs that no row of the report explains; none if it cannot be told.
     pub fn unexplained(&self) -> Option<f64> {
         (self.threads > 0 && self.unknown == 0)
-            .then(|| (self.blocked - self.for_locks - self.by_design).max(0.0))
+            .then(|| (self.off_cpu() - self.for_locks - self.by_design).max(0.0))
     }
 }

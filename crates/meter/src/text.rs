@@ -1,12 +1,12 @@
 //! Our own layout: Lockmeter's columns with sleeping apart and the losses first.
 
-use crate::figures::{count, number, percent, time};
+use crate::figures::{count, percent, time};
 use crate::fold::Fold;
-use crate::kind::Kind;
+use crate::layout::Layout;
 use crate::level::Level;
+use crate::line::{Line, NAME_AT, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, Use};
 use crate::report::Report;
-use crate::row::Row;
 use crate::wait::{Wait, WaitRow};
 use std::fmt::{self, Write};
 
@@ -20,58 +20,8 @@ Waits by design: an idle thread loses nothing
 WAITED  MEAN(  MAX)     CALLS NOWAIT   GOT RJECT  NAME
 ";
 
-/// What the columns of the table mean, for a help text.
-pub const COLUMNS: &str = "\
-Columns, with dt the seconds metered and n the CPUs that the program could run on:
-  LOST    seconds waited for the lock, spinning and asleep, summed over all waiters
-  CEIL    bound on the speed-up if this lock cost nothing: the smaller of 1 + LOST/dt, as without the lock all who
-          wait at a time could go on, and n dt / (CPU time - time spun), as what else the program computes has to
-          be computed all the same. No promise: the most that can be hoped for
-  CPUS    CPUs eaten by the lock: UTIL + %CPU n
-  UTIL    share of the time in which the lock was held; of reads: in which there was a reader. Several locks of one
-          name add up, and can exceed 100 %
-  CON     share of the attempts that did not get the lock at once
-  HOLD    mean and longest time held
-  WAIT    mean and longest wait of those who waited, spinning and asleep
-  % CPU   time spent spinning, as a share of n dt; who sleeps burns no CPU
-  TOTAL   attempts; NOWAIT those that got the lock at once, SPIN after spinning, SLEPT after sleeping, RJECT those
-          that did not get it: a try-lock that found it taken, a wait that timed out
-  NAME    the lock, (number) if several of one name share the row; its callers below it, most time lost first
-Waits by design (conditions, barriers, semaphores): WAITED seconds in all, GOT what was waited for.
-A dash is a time that was not measured: level counts reads no clock. At level sampled HOLD, UTIL and CPUS are
-estimated from the holds that were timed.
-";
-
-/// Columns before the name.
-const NAME_AT: usize = 100;
-/// The same in the table of waits.
+/// Columns before the name of a wait.
 const WAIT_NAME_AT: usize = 50;
-
-/// How much of the table is printed, and how wide.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Layout {
-    /// Columns in all, at least 110. Names are cut where they are longer; where there is room, callers have their file and
-    /// line.
-    pub width: usize,
-    /// Locks, and waits, most lost first; what is left out is said.
-    pub rows: usize,
-    /// Callers of each.
-    pub callers: usize,
-}
-
-impl Default for Layout {
-    /// 120 columns, 20 locks of 8 callers each.
-    fn default() -> Layout {
-        Layout { width: 120, rows: 20, callers: 8 }
-    }
-}
-
-impl Layout {
-    /// Everything, in as many columns.
-    pub fn all(width: usize) -> Layout {
-        Layout { width, rows: usize::MAX, callers: usize::MAX }
-    }
-}
 
 /// The report in the default layout.
 impl fmt::Display for Report {
@@ -152,23 +102,51 @@ impl Report {
         }
         let _ = writeln!(text, "{}", print(Line::of_lock(&lock.row, if fits { known } else { name })));
         for one in &lock.uses {
-            let mark = one.kind.mark().filter(|_| lock.uses.len() > 1);
-            if let Some(mark) = mark {
-                let _ =
-                    writeln!(text, "{}", print(Line { indent: 2, ..Line::of_lock(&one.row, mark.into()) }));
-            }
-            let indent = if mark.is_some() { 4 } else { 2 };
-            for caller in one.callers.iter().take(layout.callers) {
-                if caller.row.name.chars().count() + NAME_AT + indent > layout.width {
-                    let name = with_place(&caller.row.name, caller.place.as_deref(), layout.width - indent);
-                    let _ = writeln!(text, "{:indent$}{name}", "");
-                }
-                let _ = writeln!(text, "{}", print(Line::of_caller(one.kind, caller, indent)));
-            }
-            if let Some(more @ 1..) = one.callers.len().checked_sub(layout.callers) {
-                let _ = writeln!(text, "{:NAME_AT$}{:indent$}and {more} more", "", "");
-            }
+            self.use_lines(text, one, one.kind.mark().filter(|_| lock.uses.len() > 1), layout);
         }
+    }
+
+    /// The callers, under a row of their own if this is one of several kinds of use. That row and an only caller's are one if it
+    /// has room.
+    fn use_lines(&self, text: &mut String, one: &Use, mark: Option<&str>, layout: &Layout) {
+        let mut indent = 2;
+        let fits = |caller: &Caller, mark: &str| {
+            NAME_AT + indent + mark.len() + 1 + caller.row.name.chars().count() <= layout.width
+        };
+        match (mark, &one.callers[..]) {
+            (Some(mark), [caller]) if fits(caller, mark) => {
+                let mut line = Line::of_caller(one.kind, caller, indent);
+                (line.name, line.blank_util) = (format!("{mark} {}", line.name), false);
+                self.caller_line(text, line, layout);
+                return;
+            }
+            (Some(mark), _) => {
+                let line = Line { indent, ..Line::of_lock(&one.row, mark.into()) };
+                let _ = writeln!(text, "{}", line.print(self.level, layout));
+                indent = 4;
+            }
+            (None, _) => (),
+        }
+        for caller in one.callers.iter().take(layout.callers) {
+            self.caller_line(text, Line::of_caller(one.kind, caller, indent), layout);
+        }
+        if let Some(more @ 1..) = one.callers.len().checked_sub(layout.callers) {
+            let _ = writeln!(text, "{:NAME_AT$}{:indent$}and {more} more", "", "");
+        }
+    }
+
+    /// The row, and above it the name if that has no room beside the numbers.
+    fn caller_line(&self, text: &mut String, line: Line<'_>, layout: &Layout) {
+        let indent = line.indent;
+        if line.name.chars().count() + NAME_AT + indent > layout.width {
+            let _ = writeln!(
+                text,
+                "{:indent$}{}",
+                "",
+                with_place(&line.name, line.place, layout.width.saturating_sub(indent))
+            );
+        }
+        let _ = writeln!(text, "{}", line.print(self.level, layout));
     }
 
     /// Number and name, with what is special about it: its address if it has a row of its own, the only kind of its use.
@@ -196,8 +174,11 @@ impl Report {
         for wait in self.waits.iter().take(layout.rows) {
             let _ = writeln!(text, "\n{}", self.wait_line(&wait.row, &wait_label(wait), 0, layout));
             for caller in wait.callers.iter().take(layout.callers) {
-                let name =
-                    with_place(&caller.row.name, caller.place.as_deref(), layout.width - WAIT_NAME_AT - 2);
+                let name = with_place(
+                    &caller.row.name,
+                    caller.place.as_deref(),
+                    layout.width.saturating_sub(WAIT_NAME_AT + 2),
+                );
                 let _ = writeln!(text, "{}", self.wait_line(&caller.row, &name, 2, layout));
             }
             if let Some(more @ 1..) = wait.callers.len().checked_sub(layout.callers) {
@@ -234,78 +215,4 @@ fn wait_label(wait: &Wait) -> String {
     let kind = wait.kind.noun();
     let kind = if wait.row.name.contains(kind) { String::new() } else { format!(" [{kind}]") };
     format!("{number}{}{kind}{origin}", wait.row.name)
-}
-
-/// One row, and what it is called.
-#[derive(Clone)]
-pub(crate) struct Line<'a> {
-    row: &'a Row,
-    name: String,
-    place: Option<&'a str>,
-    indent: usize,
-    /// The utilisation means nothing: of all locks, and of one caller of a lock for reading.
-    blank_util: bool,
-}
-
-impl<'a> Line<'a> {
-    pub fn of_lock(row: &'a Row, name: String) -> Line<'a> {
-        Line { row, name, place: None, indent: 0, blank_util: false }
-    }
-
-    fn of_caller(kind: Kind, caller: &'a Caller, indent: usize) -> Line<'a> {
-        let place = caller.place.as_deref();
-        let name = caller.row.name.clone();
-        Line { place, indent, blank_util: kind == Kind::Read, ..Line::of_lock(&caller.row, name) }
-    }
-
-    pub fn print(&self, level: Level, layout: &Layout) -> String {
-        let row = self.row;
-        let share = |part: u64| percent(row.share(part));
-        let clock = |text: String| if level == Level::Counts { "-".into() } else { text };
-        // Without any timed hold, of rarely used locks at level sampled, nothing is known of their holds.
-        let untimed = row.timed == 0 && row.hold == 0.0 && row.attempts > row.rejected;
-        let held = |text: String| if untimed { "-".into() } else { clock(text) };
-        let used = |text: String| if self.blank_util { String::new() } else { held(text) };
-        let room = layout.width.saturating_sub(NAME_AT + self.indent);
-        format!(
-            "{:>6} {:>5} {:>5} {:>5} {} {:>5}({:>5}) {:>5}({:>5})({:>5}) {:>10} {} {} {} {}{:indent$}{}",
-            clock(time(row.lost)),
-            clock(number(row.ceiling) + "x"),
-            used(number(row.cpus)),
-            used(percent(row.util)),
-            percent(row.con),
-            held(time(row.hold_mean)),
-            held(time(row.hold_max)),
-            clock(time(row.wait_mean)),
-            clock(time(row.wait_max)),
-            clock(percent(row.spin_cpu)),
-            count(row.attempts),
-            share(row.nowait),
-            share(row.spun),
-            share(row.slept),
-            share(row.rejected),
-            "",
-            with_place(&self.name, self.place, room),
-            indent = self.indent + 2,
-        )
-    }
-}
-
-/// The name, and where it is if there is room for that.
-fn with_place(name: &str, place: Option<&str>, width: usize) -> String {
-    match place {
-        Some(place) if name.chars().count() + 2 + place.chars().count() <= width => {
-            format!("{name}  {place}")
-        }
-        _ => fitted(name, width),
-    }
-}
-
-/// The name; where it is too long its beginning is cut off, as namespaces say less than what is in them.
-fn fitted(name: &str, width: usize) -> String {
-    let length = name.chars().count();
-    if length <= width {
-        return name.into();
-    }
-    ['…'].into_iter().chain(name.chars().skip(length + 1 - width)).collect()
 }
