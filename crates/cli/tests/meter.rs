@@ -14,7 +14,8 @@ use unspin_sys::child::{self, Signal};
 fn metered(source: &str, arguments: &[&str], folder: &Path) -> Option<(Value, String)> {
     let program = compiled(source, folder)?;
     let json = folder.join("report.json");
-    let all = [&["meter", "--json", json.to_str().unwrap()], arguments, &[program.to_str().unwrap()]].concat();
+    let all =
+        [&["meter", "--json", json.to_str().unwrap()], arguments, &[program.to_str().unwrap()]].concat();
     let (_, err, _) = finish(&mut unspin(&all));
     let text = fs::read_to_string(&json).unwrap_or_else(|e| panic!("{e}: {err}"));
     Some((serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}: {err}")), err))
@@ -75,14 +76,24 @@ fn locks_on_the_heap_are_named_by_who_initialised_them() {
     let folder = tempfile::tempdir().unwrap();
     let Some((report, err)) = metered("heap_locks.c", &[], folder.path()) else { return };
     let expected = [
-        seen("log_open", "mutex initialised at heap_locks.c:31", [1, 20], &[("log_write", "heap_locks.c:36", 20)]),
+        seen(
+            "log_open",
+            "mutex initialised at heap_locks.c:31",
+            [1, 20],
+            &[("log_write", "heap_locks.c:36", 20)],
+        ),
         seen(
             "mutex first used in wild_use",
             "first used at heap_locks.c:43",
             [1, 10],
             &[("wild_use", "heap_locks.c:43", 10)],
         ),
-        seen("queue_new", "mutex initialised at heap_locks.c:18", [3, 120], &[("queue_push", "heap_locks.c:24", 120)]),
+        seen(
+            "queue_new",
+            "mutex initialised at heap_locks.c:18",
+            [3, 120],
+            &[("queue_push", "heap_locks.c:24", 120)],
+        ),
     ];
     assert_eq!(locks(&report), expected, "{err}");
 }
@@ -185,7 +196,10 @@ fn a_program_without_locks_is_said_to_have_none() {
     let Some(program) = compiled("nothing.c", folder.path()) else { return };
     let (_, err, code) = finish(&mut unspin(&["meter", program.to_str().unwrap()]));
     assert_eq!(code, Some(3));
-    assert!(err.starts_with("No lock was recorded: nothing that ran called a lock function of libc"), "{err}");
+    assert!(
+        err.starts_with("No lock was recorded: nothing that ran called a lock function of libc"),
+        "{err}"
+    );
 }
 
 #[test]

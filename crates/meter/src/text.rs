@@ -46,6 +46,8 @@ estimated from the holds that were timed.
 const NAME_AT: usize = 100;
 /// The same in the table of waits.
 const WAIT_NAME_AT: usize = 50;
+/// Columns of a place that are worth printing where the rest has no room.
+const PLACE_MIN: usize = 24;
 
 /// How much of the table is printed, and how wide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -291,11 +293,14 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The name, and where it is if there is room for that.
+/// The name, and as much of where it is as there is room for.
 fn with_place(name: &str, place: Option<&str>, width: usize) -> String {
+    let room = width.saturating_sub(name.chars().count() + 2);
     match place {
-        Some(place) if name.chars().count() + 2 + place.chars().count() <= width => {
-            format!("{name}  {place}")
+        Some(place) if place.chars().count() <= room => format!("{name}  {place}"),
+        Some(place) if room >= PLACE_MIN => {
+            let cut: String = place.chars().take(room - 1).collect();
+            format!("{name}  {cut}…")
         }
         _ => fitted(name, width),
     }

@@ -35,7 +35,11 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
         Some(why) => format!("{why}\n"),
         None => {
             let stderr = || outputs::width(std::io::stderr());
-            outputs::text(&report, &options.view, options.output.as_ref().map_or_else(stderr, |_| outputs::FILE_WIDTH))
+            outputs::text(
+                &report,
+                &options.view,
+                options.output.as_ref().map_or_else(stderr, |_| outputs::FILE_WIDTH),
+            )
         }
     };
     let size = options.recorded.size;

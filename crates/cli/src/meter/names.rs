@@ -13,8 +13,8 @@ pub use lookup::Lookup;
 
 use history::History;
 use shared::Shared;
-use through::Through;
 use std::cell::OnceCell;
+use through::Through;
 use unspin_meter::{Image, Key, Kind, Name, Snapshot};
 use unspin_symbols::{Frame, Variable};
 
@@ -55,8 +55,11 @@ impl<'a> Names<'a> {
         let (lock, origin) = self.lock(image, key, kind);
         let (caller, place) = self.caller(image, key);
         let through = self.through.get_or_init(|| self.find_through());
-        let outers = through.describe(&lock, &origin, &caller);
-        let place = [place, outers].into_iter().flatten().reduce(|place, outers| format!("{place}, {outers}"));
+        let place = match (through.describe(&lock, &origin, &caller), place) {
+            (Some(outers), Some(Place::Line(line))) => Some(format!("{line}, {outers}")),
+            (Some(outers), _) => Some(outers),
+            (None, place) => place.map(Place::into_text),
+        };
         Some(Name { lock, origin, caller, place })
     }
 
@@ -93,9 +96,9 @@ impl<'a> Names<'a> {
 
     fn initialised(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
         let site = self.history.initialised(image, key)?;
-        let shared = self.initialisers.get_or_init(|| {
-            Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site)))
-        });
+        let shared = self
+            .initialisers
+            .get_or_init(|| Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain, shared)?;
         let origin = match found.place() {
@@ -117,7 +120,7 @@ impl<'a> Names<'a> {
     }
 
     /// The caller's name, and where it is.
-    fn caller(&self, image: &Image, key: &Key) -> (String, Option<String>) {
+    fn caller(&self, image: &Image, key: &Key) -> (String, Option<Place>) {
         let frames = self.lookup.code(image, generation(image, key), key.caller);
         match (frames.last(), site::innermost(&frames)) {
             (Some(machine), Some(seen)) => (machine.with_offset(), self.place(image, seen, machine)),
@@ -143,13 +146,32 @@ impl<'a> Names<'a> {
         through
     }
 
-    /// `queue.c:31`; for a function that was inlined there its name as well; without debug information the library.
-    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<String> {
+    /// For a function that was inlined there its name as well.
+    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<Place> {
         match &seen.location {
-            Some(location) if seen.short != machine.short => Some(format!("{} {location}", seen.short)),
-            Some(location) => Some(location.to_string()),
+            Some(location) if seen.short != machine.short => {
+                Some(Place::Line(format!("{} {location}", seen.short)))
+            }
+            Some(location) => Some(Place::Line(location.to_string())),
             None if machine.kind == unspin_symbols::Kind::Unknown => None,
-            None => Some(machine.module.clone()).filter(|module| *module != self.lookup.program(image)),
+            None if machine.module == self.lookup.program(image) => None,
+            None => Some(Place::Library(machine.module.clone())),
+        }
+    }
+}
+
+/// Where a caller is.
+enum Place {
+    /// `queue.c:31`
+    Line(String),
+    /// Without debug information, the library; the program itself goes without saying.
+    Library(String),
+}
+
+impl Place {
+    fn into_text(self) -> String {
+        match self {
+            Place::Line(text) | Place::Library(text) => text,
         }
     }
 }
@@ -213,11 +235,18 @@ mod tests {
     #[test]
     fn elements_of_arrays_share_a_name() {
         let element = variable("[3].lock", 0x78, 400);
-        assert_eq!((folded(&element, Kind::Mutex), unfolded(&element)), ("pool.lock".into(), "pool[3].lock".into()));
+        assert_eq!(
+            (folded(&element, Kind::Mutex), unfolded(&element)),
+            ("pool.lock".into(), "pool[3].lock".into())
+        );
         let unknown = variable("", 80, 400);
         assert_eq!((folded(&unknown, Kind::Mutex), unfolded(&unknown)), ("pool".into(), "pool+0x50".into()));
         let within = variable("", 0x48, 400);
-        assert_eq!(folded(&within, Kind::Mutex), "pool+0x48", "no multiple of a mutex's size: not an array of them");
+        assert_eq!(
+            folded(&within, Kind::Mutex),
+            "pool+0x48",
+            "no multiple of a mutex's size: not an array of them"
+        );
         assert_eq!(unfolded(&variable("", 0, 40)), "pool");
     }
 }

@@ -98,7 +98,12 @@ pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
     for image in &snapshot.images {
         let running = image.threads.iter().filter(|thread| thread.tid != 0);
         let seen = running.filter(|thread| thread.on_cpu | thread.runnable != 0);
-        known.extend(seen.map(|thread| ThreadTimes { pid: image.pid, tid: thread.tid, on_cpu: 0, runnable: 0 }));
+        known.extend(seen.map(|thread| ThreadTimes {
+            pid: image.pid,
+            tid: thread.tid,
+            on_cpu: 0,
+            runnable: 0,
+        }));
     }
     known
 }

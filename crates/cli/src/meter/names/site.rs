@@ -2,7 +2,7 @@
 
 use super::shared::Shared;
 use super::words;
-use unspin_symbols::Frame;
+use unspin_symbols::{Frame, Kind};
 
 /// Frames that are passed over at most: wrappers of wrappers of wrappers.
 const WRAPPERS_MAX: usize = 4;
@@ -16,12 +16,14 @@ pub struct Found<'f> {
 }
 
 impl Found<'_> {
-    /// `queue.c:31`, or the library.
+    /// `queue.c:31`. Without debug information the offset within the function, and the library: what one function
+    /// initialises at several places is not one lock.
     pub fn place(&self) -> Option<String> {
-        match &self.frame.location {
-            Some(location) => Some(location.to_string()),
-            None if self.frame.kind == unspin_symbols::Kind::Unknown => None,
-            None => Some(self.frame.module.clone()),
+        let Frame { location, kind, offset, module, .. } = self.frame;
+        match (location, kind) {
+            (Some(location), _) => Some(location.to_string()),
+            (None, Kind::Unknown) => None,
+            (None, Kind::Function | Kind::Inlined) => Some(format!("+{offset:#x}, {module}")),
         }
     }
 }
@@ -79,7 +81,6 @@ pub fn visible(chain: &[Frame]) -> impl Iterator<Item = &Frame> {
 mod tests {
     use super::*;
     use std::rc::Rc;
-    use unspin_symbols::Kind;
 
     fn chain(functions: &[&str]) -> Rc<[Frame]> {
         let frame = |function: &&str| {
@@ -105,12 +106,16 @@ mod tests {
     #[test]
     fn a_plain_function_names_its_lock() {
         assert_eq!(named(&["queue_init", "main", "libc.so.6!__libc_start_main"], &[]), "queue_init");
-        assert_eq!(named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]), "Queue::Queue");
+        assert_eq!(
+            named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]),
+            "Queue::Queue"
+        );
     }
 
     #[test]
     fn wrappers_by_name_are_passed() {
-        let through = ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
+        let through =
+            ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
         assert_eq!(named(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
         assert_eq!(named(&["mutex_init"], &[]), "mutex_init", "nobody is known beyond it");
     }
