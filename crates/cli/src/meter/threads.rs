@@ -13,6 +13,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// A look may take this share of one CPU's time: with many threads it comes less often.
 const SHARE: u32 = 500;
+/// But this often all the same: the recording wants a sign of life.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// What was seen of all threads.
 pub struct Threads {
@@ -61,7 +63,7 @@ impl Threads {
                 Seen { last: look, ..*seen }
             };
         }
-        self.pause = (2 * self.pause).min(PAUSE).max(SHARE * began.elapsed());
+        self.pause = (2 * self.pause).min(PAUSE).max(SHARE * began.elapsed()).min(PAUSE_MAX);
         self.next = Instant::now() + self.pause;
     }
 
