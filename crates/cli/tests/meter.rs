@@ -98,6 +98,20 @@ fn locks_on_the_heap_are_named_by_who_initialised_them() {
     assert_eq!(locks(&report), expected, "{err}");
 }
 
+/// The child's lock is known from what its parent did before the fork; locks of one name in several processes share a row.
+#[test]
+fn children_have_their_parents_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((report, err)) = metered("forked.c", &[], folder.path()) else { return };
+    let used = |attempts| [("use", "forked.c:19", attempts)];
+    let expected = [
+        seen("queue_new", "mutex initialised at forked.c:12", [2, 20], &used(20)),
+        seen("shared_name", "static, forked.c:7", [3, 7], &used(7)),
+    ];
+    assert_eq!(locks(&report), expected, "{err}");
+    assert_eq!(report["processes"].as_array().unwrap().len(), 3);
+}
+
 #[test]
 fn behind_a_wrapper_is_who_wanted_the_lock() {
     let folder = tempfile::tempdir().unwrap();

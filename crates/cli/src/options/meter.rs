@@ -110,7 +110,7 @@ pub struct View {
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
     pub min_lost: Option<Duration>,
 
-    /// Only locks whose name or origin matches
+    /// Only locks whose name matches
     #[arg(long, value_name = "REGEX")]
     pub lock: Option<Regex>,
 
