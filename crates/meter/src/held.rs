@@ -8,12 +8,12 @@ use crate::pages::WORDS;
 use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
 /// Locks that are followed at a time, for each thread.
-pub(crate) const ENTRIES: usize = 64;
+pub(crate) const ENTRIES: usize = 32;
 
 /// Word of the table's first page: how many entries there are.
 const DEPTH: usize = 63;
 /// Words of an entry.
-const ENTRY: usize = 4;
+const ENTRY: usize = 8;
 /// First entry.
 const FIRST: usize = 64;
 const _: () = assert!(FIRST + ENTRIES * ENTRY <= crate::table::INDEX);
@@ -21,10 +21,15 @@ const _: () = assert!(FIRST + ENTRIES * ENTRY <= crate::table::INDEX);
 // Words of an entry.
 /// The lock's key; 0: a hole.
 const LOCK: usize = 0;
-/// Where the table's row begins.
+/// Where the table's row begins; with [`WAITED`], if the two last words say how long it was waited for.
 const ROW: usize = 1;
 /// When it was taken, in ticks; 0 if that was not to be timed.
 const SINCE: usize = 2;
+/// Ticks spent spinning before, and asleep.
+const SPUN: usize = 3;
+const SLEPT: usize = 4;
+
+const WAITED: u64 = 1 << 63;
 
 /// One lock that is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +39,9 @@ pub struct Grip {
     pub(crate) row: u64,
     /// When it was taken, in ticks; 0 if that is not timed.
     pub since: u64,
+    /// What it was waited for before that, in ticks: spinning, and asleep. It is recorded when the lock is released, as
+    /// until then nobody should have to wait for that. None if it was free, or is not known.
+    pub wait: Option<(u64, u64)>,
 }
 
 /// The entries of a table.
@@ -50,7 +58,7 @@ impl<'m> Held<'m> {
     #[inline(always)]
     fn entry(&self, index: usize) -> &'m [AtomicU64; ENTRY] {
         let words = &self.page[FIRST..FIRST + ENTRIES * ENTRY];
-        &words.as_chunks().0[index % ENTRIES]
+        &words.as_chunks().0[if index < ENTRIES { index } else { 0 }]
     }
 
     #[inline(always)]
@@ -80,35 +88,46 @@ impl<'m> Held<'m> {
         compiler_fence(SeqCst);
         let entry = self.entry(depth);
         // Relaxed (both): published by the next store.
-        entry[ROW].store(grip.row, Relaxed);
         entry[SINCE].store(grip.since, Relaxed);
+        let mut row = grip.row;
+        if let Some((spun, slept)) = grip.wait {
+            // Relaxed (both): as above.
+            entry[SPUN].store(spun, Relaxed);
+            entry[SLEPT].store(slept, Relaxed);
+            row |= WAITED;
+        }
+        // Relaxed: as above.
+        entry[ROW].store(row, Relaxed);
         // Release: pairs with the Acquire in `take_from_another` and `iter`.
         entry[LOCK].store(grip.lock, Release);
         true
     }
 
-    /// Takes out the latest entry of a lock.
+    /// Takes out the entry on top, if it is the lock's and tells nothing of a wait: its row and since when. That is how
+    /// nearly every hold ends; else nothing is done, and [`pop`](Held::pop) is to be called.
     #[inline(always)]
-    pub fn pop(&self, lock: u64) -> Option<Grip> {
+    pub fn pop_plain(&self, lock: u64) -> Option<(u64, u64)> {
         let depth = self.depth();
         let top = self.entry(depth.wrapping_sub(1));
-        // Relaxed: this thread wrote it. Should another have taken it away at this very moment, two threads release one
-        // lock at once, and a hold is counted twice: the program's fault, and harmless.
-        if depth > 0 && top[LOCK].load(Relaxed) == lock {
-            let grip = Self::grip(top, lock);
-            // Relaxed: readers that still see the lock see the hold that has just ended.
-            top[LOCK].store(0, Relaxed);
-            compiler_fence(SeqCst);
-            self.set_depth(depth - 1);
-            return Some(grip);
+        // Relaxed (all): this thread wrote them. Should another have taken the entry away at this very moment, two threads
+        // release one lock at once, and a hold is counted twice: the program's fault, and harmless. An entry above the depth
+        // is a hole.
+        let row = top[ROW].load(Relaxed);
+        if top[LOCK].load(Relaxed) != lock || row & WAITED != 0 {
+            return None;
         }
-        self.pop_from_below(lock, depth)
+        let since = top[SINCE].load(Relaxed);
+        // Relaxed: readers that still see the lock see the hold that has just ended.
+        top[LOCK].store(0, Relaxed);
+        compiler_fence(SeqCst);
+        self.set_depth(depth - 1);
+        Some((row, since))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn pop_from_below(&self, lock: u64, depth: usize) -> Option<Grip> {
-        // Relaxed (both): as in `pop`.
+    /// Takes out the latest entry of a lock.
+    pub fn pop(&self, lock: u64) -> Option<Grip> {
+        let depth = self.depth();
+        // Relaxed (both): as in `pop_plain`.
         let found = (0..depth.min(ENTRIES)).rev().find(|&at| self.entry(at)[LOCK].load(Relaxed) == lock)?;
         let entry = self.entry(found);
         let grip = Self::grip(entry, lock);
@@ -116,6 +135,22 @@ impl<'m> Held<'m> {
         compiler_fence(SeqCst);
         self.set_depth(self.trim(depth));
         Some(grip)
+    }
+
+    /// Whether the hold of the lock that was taken last is timed; of another lock, it may be.
+    #[inline(always)]
+    pub fn is_timed(&self, lock: u64) -> bool {
+        let top = self.entry(self.depth().wrapping_sub(1));
+        // Relaxed (both): as in `pop`.
+        top[LOCK].load(Relaxed) != lock || top[SINCE].load(Relaxed) != 0
+    }
+
+    /// The latest entry of a lock, which stays.
+    pub fn latest(&self, lock: u64) -> Option<Grip> {
+        // Relaxed: as in `pop`.
+        let found =
+            (0..self.depth().min(ENTRIES)).rev().find(|&at| self.entry(at)[LOCK].load(Relaxed) == lock)?;
+        Some(Self::grip(self.entry(found), lock))
     }
 
     /// Whether this thread has an entry of the lock.
@@ -135,8 +170,10 @@ impl<'m> Held<'m> {
 
     #[inline(always)]
     fn grip(entry: &[AtomicU64; ENTRY], lock: u64) -> Grip {
-        // Relaxed (both): written by this thread, or acquired by the caller.
-        Grip { lock, row: entry[ROW].load(Relaxed), since: entry[SINCE].load(Relaxed) }
+        // Relaxed (all): written by this thread, or acquired by the caller.
+        let row = entry[ROW].load(Relaxed);
+        let wait = (row & WAITED != 0).then(|| (entry[SPUN].load(Relaxed), entry[SLEPT].load(Relaxed)));
+        Grip { lock, row: row & !WAITED, since: entry[SINCE].load(Relaxed), wait }
     }
 
     /// Takes away another thread's entry of a lock, which the caller has released in its place.
@@ -192,14 +229,16 @@ mod tests {
             let mut model: Vec<u64> = Vec::new();
             for (step, lock) in steps {
                 if step == 0 {
-                    let pushed = held.push(Grip { lock, row: lock, since: lock });
-                    prop_assert!(pushed || model.len() >= 1);
+                    let wait = (lock % 2 == 0).then_some((lock, 2 * lock));
+                    let pushed = held.push(Grip { lock, row: lock, since: lock, wait });
+                    prop_assert!(pushed || !model.is_empty());
                     if pushed {
                         model.push(lock);
                     }
                 } else {
                     let found = if step == 1 { held.pop(lock) } else { held.take_from_another(lock) };
                     let at = model.iter().rposition(|&l| l == lock);
+                    prop_assert!(found.is_none_or(|grip| grip.wait == (lock % 2 == 0).then_some((lock, 2 * lock))));
                     prop_assert_eq!(found.map(|grip| grip.row), at.map(|at| model.remove(at)));
                 }
                 prop_assert_eq!(held.has(lock), model.contains(&lock));
@@ -214,11 +253,11 @@ mod tests {
         let page = page();
         let held = Held::new(&page);
         for lock in 1..=ENTRIES as u64 {
-            assert!(held.push(Grip { lock, row: 0, since: 0 }));
+            assert!(held.push(Grip { lock, row: 0, since: 0, wait: None }));
         }
-        assert!(!held.push(Grip { lock: 1000, row: 0, since: 0 }));
+        assert!(!held.push(Grip { lock: 1000, row: 0, since: 0, wait: None }));
         held.take_from_another(ENTRIES as u64).unwrap();
-        assert!(held.push(Grip { lock: 1000, row: 0, since: 0 }));
+        assert!(held.push(Grip { lock: 1000, row: 0, since: 0, wait: None }));
     }
 }
 

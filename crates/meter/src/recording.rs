@@ -131,9 +131,17 @@ impl Recording {
         }
         let file = how.open(path).map_err(Reason::Open)?;
         let bytes = file.metadata().map_err(Reason::Open)?.len();
-        let mut page = Vec::with_capacity(BYTES);
-        (&file).take(BYTES as u64).read_to_end(&mut page).map_err(Reason::Open)?;
-        page.resize(BYTES, 0);
+        // On the stack: a program's first lock may be its allocator's.
+        let mut page = [0; BYTES];
+        let mut filled = 0;
+        while filled < BYTES {
+            match (&file).read(&mut page[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Reason::Open(e)),
+            }
+        }
         let (words, _) = page.as_chunks::<8>();
         let facts = header::check(bytes, |index| u64::from_ne_bytes(words[index]))?;
         Ok((file, facts, bytes))
@@ -206,8 +214,8 @@ impl Recording {
         if self.level == Level::Counts { Stride::Counts } else { Stride::Whole }
     }
 
-    /// The image of the calling process; made now, with its modules, if there is none yet.
-    fn image(&self, each: &mut dyn FnMut(core::ops::Range<u64>)) -> Option<Image<'_>> {
+    /// The image of the calling process; made now if there is none yet.
+    fn image(&self) -> Option<Image<'_>> {
         let at = |page| Image::at(self.pages(), self.free(), page);
         // Relaxed: written by this process, or by the one that forked it; either way before us.
         let current = self.current.load(Relaxed);
@@ -225,27 +233,27 @@ impl Recording {
             Ok(_) => page,
             Err(other) => other & 0xFFFF_FFFF,
         };
-        let image = at(page)?;
-        image.note_modules(each);
-        Some(image)
+        at(page)
     }
 
-    /// Notes the modules of the calling process as they are now, and passes the range of each piece of code to `each`: at its
-    /// start, and whenever a caller lies in none that is known.
+    /// A number of the calling process's image that no other has, but 0 before there is one.
+    pub fn image_number(&self) -> u64 {
+        // Relaxed: see `image`.
+        let current = self.current.load(Relaxed);
+        if current >> 32 == u64::from(process::pid()) { current } else { 0 }
+    }
+
+    /// Notes the modules of the calling process as they are now, and passes the range of each piece of code to `each`: due
+    /// before its first row, and whenever a caller lies in none that is known.
     pub fn note_modules(&self, each: &mut dyn FnMut(core::ops::Range<u64>)) {
-        let mut called = false;
-        let image = self.image(&mut |range| {
-            called = true;
-            each(range);
-        });
-        if let Some(image) = image.filter(|_| !called) {
+        if let Some(image) = self.image() {
             image.note_modules(each);
         }
     }
 
     /// Keeps a piece of the calling thread's stack, if this lock or this caller has none yet.
     pub fn keep_stack(&self, key: Key, registers: Registers) {
-        if let Some(image) = self.image(&mut |_| ()).filter(|image| image.wants_stack(key)) {
+        if let Some(image) = self.image().filter(|image| image.wants_stack(key)) {
             image.keep_stack(key, registers);
         }
     }
@@ -253,8 +261,7 @@ impl Recording {
     /// A table for the calling thread; some microseconds, or a hundred for the first of a process. None if there is no memory
     /// for another: the thread is then counted as not recorded. None also of a recording that is only read.
     pub fn claim(&self) -> Option<Table<'_>> {
-        let table =
-            self.image(&mut |_| ()).and_then(|image| self.reused(&image).or_else(|| self.fresh(&image)));
+        let table = self.image().and_then(|image| self.reused(&image).or_else(|| self.fresh(&image)));
         if table.is_none() && self.access == Access::Write {
             // Relaxed: a count.
             self.map.words()[REFUSED].fetch_add(1, Relaxed);

@@ -86,10 +86,10 @@ pub(crate) fn attempt(slot: &Slot) {
     bump(&slot[OUTCOMES], 1);
 }
 
-/// Counts the attempt as another one after all.
-pub(crate) fn reclassify(slot: &Slot, outcome: Outcome) {
-    bump(&slot[OUTCOMES], u64::MAX);
-    bump(&slot[OUTCOMES + outcome as usize], 1);
+/// Counts an attempt otherwise after all.
+pub(crate) fn reclassify(slot: &Slot, from: Outcome, to: Outcome) {
+    bump(&slot[OUTCOMES + from as usize], u64::MAX);
+    bump(&slot[OUTCOMES + to as usize], 1);
 }
 
 /// Adds a wait.
@@ -161,6 +161,9 @@ fn raise(word: &AtomicU64, n: u64) {
     }
 }
 
+/// More than can be counted in a lifetime.
+const COUNT_MAX: u64 = 1 << 63;
+
 /// A slot as it was read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
@@ -186,10 +189,13 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<Row> {
     // Relaxed: ordered by the load above for the caller, unordered beyond, as stated.
     let word = |index: usize| slot[index].load(Relaxed);
     let rest = |index: usize| tail.map_or(0, |tail| tail[index].load(Relaxed));
-    let outcome = |outcome: Outcome| word(OUTCOMES + outcome as usize);
+    // Below 0 for a moment where an attempt is counted otherwise and a handler looks.
+    let outcome = |outcome: Outcome| match word(OUTCOMES + outcome as usize) {
+        count @ 0..=COUNT_MAX => count,
+        _ => 0,
+    };
     let counts = Counts {
-        // Below 0 for a moment where an attempt is counted as another one.
-        nowait: if outcome(Outcome::NoWait) > 1 << 63 { 0 } else { outcome(Outcome::NoWait) },
+        nowait: outcome(Outcome::NoWait),
         spun: outcome(Outcome::Spun),
         slept: outcome(Outcome::Slept),
         rejected: outcome(Outcome::Rejected),

@@ -213,7 +213,7 @@ impl<'r> Table<'r> {
             return None; // A damaged file.
         }
         let at = within * stride;
-        if at % WORDS == 0 {
+        if at.is_multiple_of(WORDS) {
             self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
         }
         Some(Place::of(first * WORDS as u64 + at as u64))
@@ -266,12 +266,40 @@ impl<'r> Table<'r> {
 
     #[inline(always)]
     fn slot(&self, place: Place) -> Option<&'r Slot> {
-        self.pages.array(place.word())
+        self.pages.stretch(place.0 as usize)
+    }
+
+    /// A row and what belongs to it.
+    #[inline(always)]
+    fn whole(&self, place: Place) -> Option<(&'r Slot, Option<&'r Tail>)> {
+        if self.stride == Stride::Counts {
+            return Some((self.slot(place)?, None));
+        }
+        // A block begins with a page, so its rows are stretches of the whole file.
+        let words = self.pages.stretch::<{ slot::WHOLE }>(place.word() / slot::WHOLE)?;
+        let (slot, tail) = words.split_first_chunk()?;
+        Some((slot, tail.first_chunk()))
     }
 
     #[inline(always)]
     fn tail(&self, place: Place) -> Option<&'r Tail> {
         if self.stride == Stride::Counts { None } else { self.pages.array(place.word() + slot::WORDS) }
+    }
+
+    /// Counts an attempt under a key that has a row, as [`attempt`](Table::attempt) does.
+    #[inline(always)]
+    pub fn attempt_known(&self, key: Key) -> Option<Place> {
+        let hash = hash(key);
+        let place = Place(self.cache[hash % CACHE].get());
+        if let Some(slot) = self.slot(place)
+            && slot::is(slot, key)
+        {
+            slot::attempt(slot);
+            return Some(place);
+        }
+        let place = self.look_up(key, hash)?;
+        self.attempt(place);
+        Some(place)
     }
 
     /// Counts an attempt, before it is known how it goes: as one that need not wait.
@@ -282,11 +310,11 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Counts the attempt otherwise after all.
+    /// Counts an attempt otherwise after all.
     #[inline]
-    pub fn reclassify(&self, place: Place, outcome: Outcome) {
+    pub fn reclassify(&self, place: Place, from: Outcome, to: Outcome) {
         if let Some(slot) = self.slot(place) {
-            slot::reclassify(slot, outcome);
+            slot::reclassify(slot, from, to);
         }
     }
 
@@ -301,8 +329,8 @@ impl<'r> Table<'r> {
     /// Adds a hold, in ticks.
     #[inline(always)]
     pub fn held(&self, place: Place, hold: u64) {
-        if let Some(slot) = self.slot(place) {
-            slot::held(slot, self.tail(place), hold);
+        if let Some((slot, tail)) = self.whole(place) {
+            slot::held(slot, tail, hold);
         }
     }
 
@@ -314,28 +342,46 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Counts an initialisation, at a time in ticks.
+    /// Notes when an object was initialised, in ticks; the attempt counts how often.
     pub fn initialised(&self, place: Place, ticks: u64) {
-        self.attempt(place);
-        if let Some(slot) = self.slot(place).filter(|_| self.tail(place).is_some()) {
-            let _ = slot;
-            slot::initialised(self.tail(place), ticks);
-        }
+        slot::initialised(self.tail(place), ticks);
     }
 
     /// Notes that the thread holds a lock from now on, until [`let_go`](Table::let_go). `since` is in ticks; 0: this hold
-    /// is not to be timed.
+    /// is not to be timed. `wait` is as in [`Grip::wait`].
     #[inline(always)]
-    pub fn hold(&self, lock: u64, place: Place, since: u64) {
-        if !self.holding().push(Grip { lock, row: place.word() as u64, since }) {
+    pub fn hold(&self, lock: u64, place: Place, since: u64, wait: Option<(u64, u64)>) {
+        if !self.holding().push(Grip { lock, row: place.word() as u64, since, wait }) {
             self.count(Event::Crowded, 1);
         }
     }
 
-    /// What is known of the lock's latest hold by this thread, which ends.
+    /// The row and the beginning of the lock's hold by this thread, which ends, if it was the last that it took and had not
+    /// to be waited for; else nothing is done, and [`let_go`](Table::let_go) is to be called.
     #[inline(always)]
+    pub fn let_go_last(&self, lock: u64) -> Option<(Place, u64)> {
+        self.holding().pop_plain(lock).map(|(row, since)| (Place::of(row), since))
+    }
+
+    /// What is known of the lock's latest hold by this thread, which ends.
     pub fn let_go(&self, lock: u64) -> Option<Grip> {
         self.holding().pop(lock)
+    }
+
+    /// Whether the end of this lock's hold needs a clock: not if it was taken last and is not timed.
+    #[inline(always)]
+    pub fn is_timed(&self, lock: u64) -> bool {
+        self.holding().is_timed(lock)
+    }
+
+    /// What is known of the lock's latest hold by this thread, which goes on.
+    pub fn latest(&self, lock: u64) -> Option<Grip> {
+        self.holding().latest(lock)
+    }
+
+    /// The key of a row, this table's or another's.
+    pub fn key(&self, place: Place) -> Option<Key> {
+        self.slot(place).map(slot::key)
     }
 
     /// Whether this thread holds the lock.

@@ -15,6 +15,12 @@ pub fn answer(result: Result<i32, Errno>) -> c_int {
     }
 }
 
+/// The calling thread's `errno`.
+pub fn get() -> Errno {
+    // SAFETY: as in `set`.
+    Errno(unsafe { *libc::__errno_location() })
+}
+
 /// Sets the calling thread's `errno`.
 #[inline(never)]
 pub fn set(errno: Errno) {

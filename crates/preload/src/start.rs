@@ -5,11 +5,11 @@
 //! such call does it, and the others wait. What goes wrong is kept, and said at the first semaphore call: a
 //! program that has no use for semaphores never hears of it.
 
-use crate::{guard, notice, plan, signal};
+use crate::watch::recording;
+use crate::{guard, notice, plan, signal, watch};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use std::sync::OnceLock;
-use unspin_meter::Recording;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use unspin_sys::process::{self, Identity, Life};
 use unspin_sys::signal::Mask;
@@ -18,18 +18,15 @@ use unspin_sysv::{Engine, Options};
 
 /// Nobody has begun.
 const CLOSED: u32 = 0;
-/// [`ENGINE`] holds an engine, and there is nothing to say.
+/// [`ENGINE`] holds an engine.
 const OPEN: u32 = 1;
-/// [`ENGINE`] holds an engine, and [`NOTICE`] something to say first.
-const OPEN_WITH_NOTICE: u32 = 2;
 /// There is no engine; [`NOTICE`] says why.
-const FAILED: u32 = 3;
+const FAILED: u32 = 2;
 /// With this bit, the rest is the id of the thread that is opening.
 const OPENING: u32 = 1 << 31;
 
-/// CLOSED -> OPENING by whoever comes first; OPENING -> OPEN, OPEN_WITH_NOTICE or FAILED by the same thread, or
-/// -> CLOSED by anybody who finds that this thread did not come along through a fork; OPEN_WITH_NOTICE -> OPEN
-/// by whoever has printed the notice.
+/// CLOSED -> OPENING by whoever comes first; OPENING -> OPEN or FAILED by the same thread, or -> CLOSED by anybody who
+/// finds that this thread did not come along through a fork.
 static PHASE: AtomicU32 = AtomicU32::new(CLOSED);
 static ENGINE: Slot = Slot(UnsafeCell::new(MaybeUninit::uninit()));
 static NOTICE: OnceLock<String> = OnceLock::new();
@@ -74,7 +71,7 @@ pub fn engine() -> Result<&'static Engine, Errno> {
 #[cold]
 fn first_call() -> Result<&'static Engine, Errno> {
     let phase = settle();
-    if matches!(phase, OPEN_WITH_NOTICE | FAILED) {
+    if phase == FAILED {
         say_once();
     }
     match phase {
@@ -93,8 +90,6 @@ fn say_once() {
     {
         notice::print(format_args!("{text}"));
     }
-    // Release: pairs with the Acquire load in `opened`, whose reader must see what `open` published, as we do.
-    let _ = PHASE.compare_exchange(OPEN_WITH_NOTICE, OPEN, Ordering::Release, Ordering::Relaxed);
 }
 
 /// Opens the engine unless that was tried, and answers the phase afterwards: one of the named ones. CLOSED
@@ -112,7 +107,7 @@ fn settle() -> u32 {
                 PHASE.store(phase, Ordering::Release);
                 break phase;
             }
-            Err(done @ (OPEN | OPEN_WITH_NOTICE | FAILED)) => break done,
+            Err(done @ (OPEN | FAILED)) => break done,
             Err(opener) if opener == me => break CLOSED,
             Err(opener) => wait_for(opener),
         }
@@ -135,9 +130,10 @@ fn wait_for(opener: u32) {
 /// Opens what the environment asks for and answers the phase that this leads to.
 fn open() -> u32 {
     guard::install();
+    watch::prepare();
     signal::activate();
-    let (engine, notice) = match engine_by_plan() {
-        Ok(opened) => opened,
+    let engine = match engine_by_plan() {
+        Ok(engine) => engine,
         Err(reason) => {
             let _ = NOTICE.set(format!("{reason}; System V semaphore calls fail with ENOSYS"));
             return FAILED;
@@ -145,38 +141,18 @@ fn open() -> u32 {
     };
     // SAFETY: PHASE says OPENING with our id: nobody else writes, and nobody reads yet.
     unsafe { (*ENGINE.0.get()).write(engine) };
-    match notice {
-        None => OPEN,
-        Some(text) => {
-            let _ = NOTICE.set(text);
-            OPEN_WITH_NOTICE
-        }
-    }
+    OPEN
 }
 
-/// The engine and what there is to complain of, or why there is no engine.
-fn engine_by_plan() -> Result<(Engine, Option<String>), String> {
+/// The engine, or why there is none.
+fn engine_by_plan() -> Result<Engine, String> {
     let kind = plan::engine()
         .map_err(|name| format!("UNSPIN_SYSV names no engine: {name:?}; set it to kernel, global or rcu"))?;
     let arena = match plan::arena() {
         Some(path) => path.to_path_buf(),
         None => Engine::default_arena(kind),
     };
-    let (recording, notice) = recording();
-    let engine = Engine::open(kind, &arena, &Options::default(), recording).map_err(|e| e.to_string())?;
-    Ok((engine, notice))
-}
-
-/// The recording that the environment names, if any. The program runs as well without it, unmeasured, so a
-/// failure is a notice.
-fn recording() -> (Option<&'static Recording>, Option<String>) {
-    match plan::recording().map(|path| (path, Recording::open(path))) {
-        None => (None, None),
-        Some((_, Ok(recording))) => (Some(Box::leak(Box::new(recording))), None),
-        Some((path, Err(error))) => {
-            (None, Some(format!("nothing is recorded in {}: {error}", path.display())))
-        }
-    }
+    Engine::open(kind, &arena, &Options::default(), recording::wait()).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! exports libc's `syscall()`, so a call through libc would come back to us; and libc's wrappers write
 //! `errno`, which a hook must leave as its caller had it. Every call answers with [`Errno`] instead.
 //!
-//! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`process`] (who is alive), [`child`]
+//! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`page`] (a thread's own), [`entry`] (who called a hook), [`process`] (who is alive), [`child`]
 //! (processes of ours), [`clock`], [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
 //! their C types), [`limits`] (the live `kernel.*` settings), [`local`] (words that one
 //! thread writes), [`maps`] (what is mapped into this process) and [`tls`] (initial-exec thread-local words).
@@ -18,6 +18,7 @@ compile_error!(
 pub mod child;
 pub mod clock;
 pub mod creds;
+pub mod entry;
 mod errno;
 pub mod fault;
 pub mod file;
@@ -28,6 +29,7 @@ pub mod local;
 pub mod maps;
 pub mod mem;
 pub mod membarrier;
+pub mod page;
 pub mod process;
 pub mod raw;
 pub mod sched;

@@ -94,6 +94,25 @@ pub fn tid() -> u32 {
     unsafe { raw::syscall6(libc::SYS_gettid, [0; 6]) as u32 }
 }
 
+/// Nanoseconds that the calling thread has been on a CPU, and has been waiting for one: `/proc/thread-self/schedstat`
+/// (sched-stats, kernel documentation). None where the kernel does not say.
+pub fn thread_times() -> Option<(u64, u64)> {
+    let mut buffer = [0; 96];
+    let text = file::read_small(c"/proc/thread-self/schedstat", &mut buffer).ok()?;
+    let mut numbers = core::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// How often the calling thread has gone to sleep of its own accord (getrusage(2), `ru_nvcsw`).
+pub fn voluntary_switches() -> u64 {
+    // SAFETY: a zeroed rusage is a valid one, which the kernel fills.
+    unsafe {
+        let mut usage: libc::rusage = core::mem::zeroed();
+        let _ = raw::call(libc::SYS_getrusage, [libc::RUSAGE_THREAD as usize, &raw mut usage as usize]);
+        usage.ru_nvcsw as u64
+    }
+}
+
 /// The parent of the calling process as it is now.
 pub fn parent() -> u32 {
     // SAFETY: no arguments, cannot fail.

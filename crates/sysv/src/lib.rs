@@ -70,7 +70,6 @@ mod lock;
 #[cfg(not(loom))]
 mod names;
 #[cfg(not(loom))]
-mod page;
 pub mod participant;
 #[cfg(not(loom))]
 mod patience;

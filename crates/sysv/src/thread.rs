@@ -8,7 +8,6 @@ use crate::engine::{Crowded, Inner};
 use crate::kind::Kind;
 use crate::known::Known;
 use crate::lock::Owner;
-use crate::page;
 use crate::participant::Participant;
 use crate::patience::Patience;
 use crate::sweep::{self, Sweep};
@@ -24,7 +23,7 @@ use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::process::Identity;
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
-use unspin_sys::{Errno, sched};
+use unspin_sys::{Errno, page, sched};
 
 /// One thread in one engine. Valid when zeroed: of no engine.
 ///

@@ -3,19 +3,19 @@
 //! They are not unmapped: as many are kept as there were threads at a time. In a child made by fork the list is wiped
 //! with its pages, all but the first of which are lost to it.
 
+use crate::Errno;
+use crate::mem::Mapping;
 use core::ptr::NonNull;
-use unspin_sync::machine::{AtomicUsize, Ordering};
-use unspin_sys::Errno;
-use unspin_sys::mem::Mapping;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Address of the first free page, whose first word is the address of the next.
 static FREE: AtomicUsize = AtomicUsize::new(0);
 
 /// Length of a page.
-pub(crate) const BYTES: usize = 4096;
+pub const BYTES: usize = 4096;
 
 /// A zeroed page. Not from a signal handler that may interrupt this function or [`give_back`].
-pub(crate) fn take() -> Result<NonNull<u8>, Errno> {
+pub fn take() -> Result<NonNull<u8>, Errno> {
     // Acquire: partner of the Release in `give_back`: the thread that had the page is done with it. The whole list is
     // taken, so that nobody's exchange can meet a first page that was taken and given back meanwhile.
     let Some(page) = NonNull::new(FREE.swap(0, Ordering::Acquire) as *mut u8) else {
@@ -37,7 +37,7 @@ pub(crate) fn take() -> Result<NonNull<u8>, Errno> {
 ///
 /// # Safety
 /// It came from [`take`], and nobody uses it any more.
-pub(crate) unsafe fn give_back(page: NonNull<u8>) {
+pub unsafe fn give_back(page: NonNull<u8>) {
     // Relaxed: only compared and kept as a number.
     let mut first = FREE.load(Ordering::Relaxed);
     loop {

@@ -1,0 +1,144 @@
+//! POSIX semaphores. Anybody may post, so there is no hold; what counts is who waits, and how long.
+//!
+//! These functions answer through `errno`, so an attempt that is not the program's own must leave none.
+
+use super::acquire::{attempt, initialised};
+use super::mutex::is_supported;
+use super::real;
+use crate::errno;
+use crate::next::forward;
+use crate::watch::{Hook, Object, Thread};
+use core::convert::identity;
+use core::ffi::{c_int, c_uint};
+use libc::{clockid_t, sem_t, timespec};
+use unspin_meter::{Kind, Outcome, Place};
+use unspin_sys::entry;
+
+entry! {
+    /// sem_init(3).
+    fn sem_init(3) = init;
+    /// sem_wait(3).
+    fn sem_wait(1) = wait;
+    /// sem_trywait(3).
+    fn sem_trywait(1) = trywait;
+    /// sem_timedwait(3).
+    fn sem_timedwait(2) = timedwait;
+    /// sem_clockwait(3).
+    fn sem_clockwait(3) = clockwait;
+}
+
+forward! { identity:
+    /// sem_post(3).
+    fn sem_post(semaphore: *mut sem_t) -> c_int;
+    /// sem_destroy(3).
+    fn sem_destroy(semaphore: *mut sem_t) -> c_int;
+}
+
+unsafe extern "C-unwind" {
+    safe fn pthread_testcancel();
+}
+
+unsafe extern "C-unwind" fn init(
+    semaphore: *mut sem_t,
+    shared: c_int,
+    value: c_uint,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    let (code, hook) = unsafe { (real::sem_init(semaphore, shared, value), Hook::new(sp, bp)) };
+    if code == 0 {
+        initialised(semaphore, hook);
+    }
+    code
+}
+
+#[inline(always)]
+fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, Place)> {
+    attempt(Object::new(Kind::Semaphore, semaphore), 0, hook)
+}
+
+unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's semaphore; `entry` gives the registers.
+    unsafe { take(semaphore, Hook::new(sp, bp), true, || real::sem_wait(semaphore)) }
+}
+
+unsafe extern "C-unwind" fn timedwait(
+    semaphore: *mut sem_t,
+    until: *const timespec,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe {
+        let tried = is_time(until);
+        take(semaphore, Hook::new(sp, bp), tried, || real::sem_timedwait(semaphore, until))
+    }
+}
+
+unsafe extern "C-unwind" fn clockwait(
+    semaphore: *mut sem_t,
+    clock: clockid_t,
+    until: *const timespec,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe {
+        let tried = is_supported(clock) && is_time(until);
+        take(semaphore, Hook::new(sp, bp), tried, || real::sem_clockwait(semaphore, clock, until))
+    }
+}
+
+/// Whether libc takes this for a time. It looks at it even where the semaphore is free.
+///
+/// # Safety
+/// A live time.
+unsafe fn is_time(until: *const timespec) -> bool {
+    // SAFETY: the caller's promise.
+    (0..1_000_000_000).contains(&unsafe { (*until).tv_nsec })
+}
+
+/// Takes one, without waiting if it can be had so and `tries` says that this may be tried.
+///
+/// # Safety
+/// A live semaphore.
+#[inline(always)]
+unsafe fn take(semaphore: *mut sem_t, hook: Hook, tries: bool, blocked: impl FnOnce() -> c_int) -> c_int {
+    // A thread that is to be cancelled is cancelled here, semaphore or not.
+    pthread_testcancel();
+    let Some((thread, place)) = attempt_at(semaphore, hook) else { return blocked() };
+    let table = thread.table();
+    if tries {
+        let before = errno::get();
+        // SAFETY: the caller's promise.
+        if unsafe { real::sem_trywait(semaphore) } == 0 {
+            return 0;
+        }
+        errno::set(before);
+    }
+    table.reclassify(place, Outcome::NoWait, Outcome::Slept);
+    let begin = thread.now();
+    let code = blocked();
+    let wait = thread.now().saturating_sub(begin);
+    let outcome = if code == 0 { Outcome::Slept } else { Outcome::Rejected };
+    if code != 0 {
+        table.reclassify(place, Outcome::Slept, outcome);
+    }
+    if thread.has_clock() {
+        table.waited(place, outcome, 0, wait);
+    }
+    code
+}
+
+unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's semaphore; `entry` gives the registers.
+    unsafe {
+        let attempt = attempt_at(semaphore, Hook::new(sp, bp));
+        let code = real::sem_trywait(semaphore);
+        if let Some((thread, place)) = attempt.filter(|_| code != 0) {
+            thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
+        }
+        code
+    }
+}

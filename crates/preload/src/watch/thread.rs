@@ -1,0 +1,422 @@
+//! The calling thread's table, and what is done with it at every use of a lock.
+//!
+//! It lies in a page that is wiped on fork, so that a child finds itself unknown and claims a table of its own. A child that
+//! shares its parent's memory (vfork) records as its parent.
+
+use super::wrappers::{self, Suspects};
+use super::{modules, recording};
+use crate::sandbox;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use unspin_meter::{Event, Grip, Key, Kind, Level, Outcome, Place, Recording, Registers, Table};
+use unspin_sys::signal::{Mask, set_mask};
+use unspin_sys::tls::{self, ExitKey, Word};
+use unspin_sys::{clock, page, process};
+
+/// One thread that records. Valid when zeroed: unknown yet.
+pub struct Thread {
+    phase: Cell<u32>,
+    /// Acquisitions until the next hold that is timed; 0 at level `counts`, which follows no holds.
+    countdown: Cell<u32>,
+    every: Cell<u32>,
+    /// The mutex that a wait for a condition has given up and will take again.
+    waiting: Cell<u64>,
+    suspects: Suspects,
+    recording: Cell<Option<&'static Recording>>,
+    /// Initialised while the phase is [`READY`].
+    table: UnsafeCell<MaybeUninit<Table<'static>>>,
+}
+
+const _: () = assert!(size_of::<Thread>() <= page::BYTES);
+
+/// The table is there.
+const READY: u32 = 1;
+/// The thread is not recorded: it is on its way in, or there was no room.
+const ABSENT: u32 = 2;
+
+/// Every thread's, where nothing is recorded.
+static NOBODY: Nobody = Nobody(Thread {
+    phase: Cell::new(ABSENT),
+    countdown: Cell::new(0),
+    every: Cell::new(0),
+    waiting: Cell::new(0),
+    suspects: Suspects::none(),
+    recording: Cell::new(None),
+    table: UnsafeCell::new(MaybeUninit::uninit()),
+});
+
+#[repr(transparent)]
+struct Nobody(Thread);
+
+// SAFETY: nobody writes to a thread that is absent.
+unsafe impl Sync for Nobody {}
+
+/// How often a thread may come back after its destructors have begun to run: PTHREAD_DESTRUCTOR_ITERATIONS (limits.h).
+/// Nobody would see it leave again after that.
+const RETURNS: usize = 4;
+
+/// A hook that has not returned: its stack pointer at its entry, and the frame-base register then.
+#[derive(Clone, Copy)]
+pub struct Hook {
+    sp: usize,
+    bp: usize,
+}
+
+impl Hook {
+    /// # Safety
+    /// `sp` and `bp` are what `entry` passes to a hook, which keeps the value to itself and has not returned.
+    #[inline(always)]
+    pub unsafe fn new(sp: usize, bp: usize) -> Hook {
+        Hook { sp, bp }
+    }
+
+    /// Who called it.
+    #[inline(always)]
+    fn caller(self) -> Caller {
+        // SAFETY: `new`'s promise.
+        let (address, at) = unsafe { wrappers::outermost(self.sp, self.bp) };
+        Caller { hook: self, address, at }
+    }
+
+    /// What an unwinder begins with.
+    fn registers(self) -> Registers {
+        // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
+        let ip = unsafe { *(self.sp as *const usize) };
+        Registers { ip: ip as u64, sp: (self.sp + size_of::<usize>()) as u64, bp: self.bp as u64 }
+    }
+}
+
+/// Who called a hook, directly or through [wrappers].
+#[derive(Clone, Copy)]
+pub struct Caller {
+    hook: Hook,
+    /// The return address of the first that is no wrapper, and where it lies.
+    address: usize,
+    at: usize,
+}
+
+impl Caller {
+    /// Where the function that is to be named goes on.
+    #[inline(always)]
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Where on the stack that is written.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The frame-base register of who called the hook.
+    pub fn bp(&self) -> usize {
+        self.hook.bp
+    }
+}
+
+/// What a hook was called for.
+#[derive(Clone, Copy)]
+pub struct Object {
+    /// What it is, or how it is used.
+    pub kind: Kind,
+    /// Where.
+    pub address: usize,
+}
+
+impl Object {
+    /// A pointer's.
+    #[inline(always)]
+    pub fn new<T>(kind: Kind, pointer: *const T) -> Object {
+        Object { kind, address: pointer as usize }
+    }
+
+    /// What it is called among the locks that a thread holds.
+    #[inline(always)]
+    pub fn held(self) -> u64 {
+        Key::new(self.kind, self.address, 0).lock
+    }
+
+    fn used_by(self, caller: &Caller) -> Key {
+        Key::new(self.kind, self.address, caller.address())
+    }
+}
+
+impl Thread {
+    /// The calling thread, if it is recorded.
+    #[inline(always)]
+    pub fn current() -> Option<&'static Thread> {
+        let address = tls::value::<{ Word::Meter as usize }>() as *const Thread;
+        // SAFETY: the word is zero or a `Thread`: `NOBODY`, or a page that is given back only by `leave`, which
+        // zeroes the word first.
+        match unsafe { address.as_ref() } {
+            Some(thread) if thread.phase.get() == READY => Some(thread),
+            Some(thread) if thread.phase.get() == ABSENT => None,
+            _ => Thread::unknown(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unknown() -> Option<&'static Thread> {
+        if recording::is_off() {
+            tls::word(Word::Meter).set(&raw const NOBODY as usize);
+            return None;
+        }
+        Thread::arrive(recording::get()?)
+    }
+
+    fn arrive(recording: &'static Recording) -> Option<&'static Thread> {
+        let word = tls::word(Word::Meter);
+        // SAFETY: as in `current`.
+        let known = unsafe { (word.get() as *const Thread).as_ref() };
+        let is_absent = known.is_some_and(|thread| thread.phase.get() == ABSENT);
+        if is_absent || departures().get() >= RETURNS || sandbox::is_closed() {
+            return None;
+        }
+        let mask = set_mask(Mask::ALL);
+        let thread = known.or_else(|| {
+            // SAFETY: a zeroed page is a valid `Thread`: cells of integers and of an option of a reference, and a table
+            // that the phase says is not there.
+            page::take().ok().map(|page| unsafe { page.cast::<Thread>().as_ref() })
+        });
+        let ready = thread.filter(|thread| {
+            word.set(*thread as *const Thread as usize);
+            // What is called from here on may use locks.
+            thread.phase.set(ABSENT);
+            thread.begin(recording)
+        });
+        set_mask(mask);
+        ready
+    }
+
+    /// Whether there was a table.
+    fn begin(&'static self, recording: &'static Recording) -> bool {
+        let Some(table) = recording.claim() else { return false };
+        self.every.set(match recording.level() {
+            Level::Counts => 0,
+            Level::Sampled { every } => every,
+            Level::Full => 1,
+        });
+        self.countdown.set(self.every.get());
+        self.recording.set(Some(recording));
+        // SAFETY: the phase is not READY, so there is no table there, and nobody else has a reference.
+        unsafe { (*self.table.get()).write(table) };
+        self.phase.set(READY);
+        tls::at_thread_exit(&EXIT, self as *const Thread as usize);
+        true
+    }
+
+    /// The table.
+    #[inline(always)]
+    pub fn table(&self) -> &Table<'static> {
+        // SAFETY: the phase is READY, without which no thread is handed out.
+        unsafe { (*self.table.get()).assume_init_ref() }
+    }
+
+    /// Whether times are taken at all.
+    #[inline(always)]
+    pub fn has_clock(&self) -> bool {
+        self.every.get() != 0
+    }
+
+    /// The time, where times are taken.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        if self.has_clock() { clock::ticks() } else { 0 }
+    }
+
+    /// Counts an attempt, as one that need not wait, and says in which row. `released` is what will be released when the
+    /// caller is done, by its name among the locks held; 0 if nothing is.
+    #[inline(always)]
+    pub fn attempt(&self, object: Object, released: u64, hook: Hook) -> Option<Place> {
+        let caller = hook.caller();
+        let key = object.used_by(&caller);
+        match self.table().attempt_known(key) {
+            Some(place) => Some(place),
+            None => self.first_attempt(key, released, &caller),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_attempt(&self, key: Key, released: u64, caller: &Caller) -> Option<Place> {
+        let place = self.publish(key, caller)?;
+        if released != 0 {
+            self.suspects.add(released, caller);
+        }
+        self.table().attempt(place);
+        Some(place)
+    }
+
+    /// The row of an object's use, with no attempt counted.
+    pub fn place(&self, object: Object, hook: Hook) -> Option<Place> {
+        let caller = hook.caller();
+        let key = object.used_by(&caller);
+        self.table().find(key).or_else(|| self.publish(key, &caller))
+    }
+
+    fn publish(&self, key: Key, caller: &Caller) -> Option<Place> {
+        let recording = self.recording.get()?;
+        if sandbox::is_closed() {
+            self.table().lost();
+            return None;
+        }
+        modules::cover(recording, key.caller);
+        let place = self.table().publish(key);
+        if place.is_none() {
+            self.table().lost();
+        }
+        recording.keep_stack(key, caller.hook.registers());
+        place
+    }
+
+    /// Notes that the thread has got a lock that it need not wait for.
+    #[inline(always)]
+    pub fn took(&self, lock: u64, place: Place) {
+        let left = self.countdown.get();
+        if left == 0 {
+            return;
+        }
+        let since = if left == 1 {
+            self.countdown.set(self.every.get());
+            clock::ticks()
+        } else {
+            self.countdown.set(left - 1);
+            0
+        };
+        self.table().hold(lock, place, since, None);
+    }
+
+    /// Notes that the thread has got a lock at a time, after so many ticks of spinning and of sleep.
+    pub fn took_after(&self, lock: u64, place: Place, now: u64, spun: u64, slept: u64) {
+        if self.has_clock() {
+            self.table().hold(lock, place, now, Some((spun, slept)));
+        }
+    }
+
+    /// Notes that the thread has got a lock that it holds already: one more attempt, and no hold of its own.
+    pub fn took_again(&self, lock: u64, place: Place) {
+        if self.has_clock() {
+            self.table().held(place, 0);
+            self.table().hold(lock, place, 0, None);
+        }
+    }
+
+    /// What [`let_go`](Thread::let_go) will want to know, and only the holder can: when the hold ended.
+    #[inline(always)]
+    pub fn letting_go(&self, lock: u64) -> u64 {
+        match self.every.get() {
+            0 => 0,
+            1 => clock::ticks(),
+            _ if self.table().is_timed(lock) => clock::ticks(),
+            _ => 0,
+        }
+    }
+
+    /// Notes that the thread has released a lock, at the time that [`letting_go`](Thread::letting_go) said.
+    #[inline(always)]
+    pub fn let_go(&self, lock: u64, now: u64) {
+        if !self.has_clock() {
+            return;
+        }
+        match self.table().let_go_last(lock) {
+            Some((_, 0)) => {}
+            Some((place, since)) => self.table().held(place, now.saturating_sub(since)),
+            None => self.let_go_slowly(lock, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn let_go_slowly(&self, lock: u64, now: u64) {
+        match self.table().let_go(lock) {
+            Some(grip) => self.settle(&grip, grip.place(), now),
+            None => self.stranger(lock, now),
+        }
+    }
+
+    /// Records what a hold leaves behind, in a row of this thread.
+    pub fn settle(&self, grip: &Grip, place: Place, now: u64) {
+        if grip.since != 0 {
+            self.table().held(place, now.saturating_sub(grip.since));
+        }
+        if let Some((spun, slept)) = grip.wait {
+            self.table().waited(place, Outcome::Slept, spun, slept);
+        }
+    }
+
+    /// A lock that another thread took, or nobody that was seen.
+    fn stranger(&self, lock: u64, now: u64) {
+        if self.waiting.get() == lock {
+            // A wait for a condition was cancelled: its mutex was taken again unseen.
+            return self.waiting.set(0);
+        }
+        let taken =
+            self.recording.get().and_then(|recording| recording.take_over(self.table(), lock, FELLOWS));
+        let Some(grip) = taken else { return self.table().count(Event::Unmatched, 1) };
+        // The row is the other thread's, which alone writes to it; the hold goes into one of ours for the same key.
+        let own = self.table().key(grip.place()).and_then(|key| {
+            let table = self.table();
+            table.find(key).or_else(|| table.publish(key))
+        });
+        if let Some(place) = own {
+            self.settle(&grip, place, now);
+        }
+    }
+
+    /// A lock is about to be released: is it known who takes it for whom?
+    #[inline(always)]
+    pub fn judge(&self, lock: u64, hook: Hook) {
+        if !self.suspects.is_empty() && !sandbox::is_closed() {
+            self.suspects.judge(lock, hook.sp, hook.bp);
+        }
+    }
+
+    /// Notes that a wait for a condition gives up the mutex for a while, or, with 0, that it has it again.
+    pub fn set_waiting(&self, lock: u64) {
+        self.waiting.set(lock);
+    }
+
+    fn leave(&'static self) {
+        if self.phase.replace(ABSENT) != READY {
+            return;
+        }
+        // SAFETY: it was written, and the phase is no longer READY: it is taken once.
+        let table = unsafe { (*self.table.get()).assume_init_read() };
+        if let Some(recording) = self.recording.get() {
+            recording.release(table, process::thread_times());
+        }
+    }
+}
+
+/// In how many threads' tables a lock is looked for that was released by another thread than the one that took it.
+const FELLOWS: usize = 1024;
+
+/// How often this thread has left.
+fn departures() -> &'static Cell<usize> {
+    tls::word(Word::Preload)
+}
+
+static EXIT: ExitKey = ExitKey::new(leave);
+
+/// Does what had better not be done in the middle of a use of a lock.
+pub fn prepare() {
+    EXIT.reserve();
+}
+
+extern "C" fn leave(_: usize) {
+    if sandbox::is_closed() {
+        return;
+    }
+    let mask = set_mask(Mask::ALL);
+    let word = tls::word(Word::Meter);
+    // SAFETY: as in `Thread::current`.
+    if let Some(thread) = unsafe { (word.get() as *const Thread).as_ref() } {
+        word.set(0);
+        departures().set(departures().get() + 1);
+        thread.leave();
+        // SAFETY: the page was this thread's own, reachable from the word that was zeroed and from nowhere else.
+        unsafe { page::give_back(NonNull::from(thread).cast()) };
+    }
+    set_mask(mask);
+}
