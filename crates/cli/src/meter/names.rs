@@ -15,7 +15,7 @@ use history::History;
 use shared::Shared;
 use std::cell::OnceCell;
 use through::Through;
-use unspin_meter::{Image, Key, Kind, Name, Snapshot};
+use unspin_meter::{Image, Key, Kind, Name, Snapshot, pprof};
 use unspin_symbols::{Frame, Variable};
 
 /// Whether the parts of one variable have one name.
@@ -63,6 +63,24 @@ impl<'a> Names<'a> {
         Some(Name { lock, origin, caller, place })
     }
 
+    /// The function that a key's caller is in, and those that it was inlined into. Who called these is known of a first use
+    /// only, and so is left out.
+    pub fn frames(&self, image: &Image, key: &Key) -> Vec<pprof::Frame> {
+        if unspin_sysv::describe(key).is_some() {
+            return Vec::new();
+        }
+        let frames = self.lookup.code(image, generation(image, key), key.caller);
+        let frame = |frame: &Frame| {
+            let location = frame.location.as_ref();
+            pprof::Frame {
+                function: frame.function.clone(),
+                file: location.map_or_else(String::new, |location| location.file.clone()),
+                line: location.map_or(0, |location| location.line),
+            }
+        };
+        frames.iter().map(frame).collect()
+    }
+
     /// The lock's name, and how that is known.
     fn lock(&self, image: &Image, key: &Key, kind: Kind) -> (String, Option<String>) {
         if key.address() == 0 {
@@ -100,7 +118,7 @@ impl<'a> Names<'a> {
             .initialisers
             .get_or_init(|| Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
-        let found = site::of(&chain, shared)?;
+        let found = site::of(&chain.frames, shared)?;
         let origin = match found.place() {
             Some(place) => format!("{} initialised at {place}", kind.noun()),
             None => format!("{} initialised there", kind.noun()),
@@ -114,7 +132,7 @@ impl<'a> Names<'a> {
             .users
             .get_or_init(|| Shared::new(self.history.first_uses().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
-        let found = site::of(&chain, shared)?;
+        let found = site::of(&chain.frames, shared)?;
         let origin = found.place().map(|place| format!("first used at {place}"));
         Some((format!("{} first used in {}", kind.noun(), found.name), origin))
     }
@@ -138,7 +156,7 @@ impl<'a> Names<'a> {
                 continue;
             }
             let chain = self.lookup.chain(&site);
-            if let (Some(outer), Some(kind)) = (site::beyond(&chain, frames.len()), key.kind()) {
+            if let (Some(outer), Some(kind)) = (site::beyond(&chain.frames[chain.beyond..]), key.kind()) {
                 let (lock, origin) = self.lock(image, key, kind);
                 through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
             }
