@@ -32,7 +32,9 @@ fn locks(report: &Value) -> Vec<Seen> {
     };
     let lock = |lock: &Value| {
         let uses = lock["uses"].as_array().unwrap();
-        let callers = uses.iter().flat_map(|one| one["callers"].as_array().unwrap()).map(caller).collect();
+        let mut callers: Vec<_> =
+            uses.iter().flat_map(|one| one["callers"].as_array().unwrap()).map(caller).collect();
+        callers.sort();
         let number = |name: &str| lock[name].as_u64().unwrap();
         (text(&lock["name"]), text(&lock["origin"]), number("locks"), number("attempts"), callers)
     };
@@ -98,30 +100,61 @@ fn locks_on_the_heap_are_named_by_who_initialised_them() {
     assert_eq!(locks(&report), expected, "{err}");
 }
 
+/// The child's lock is known from what its parent did before the fork; locks of one name in several processes share a row.
+#[test]
+fn children_have_their_parents_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((report, err)) = metered("forked.c", &[], folder.path()) else { return };
+    let used = |attempts| [("use", "forked.c:19", attempts)];
+    let expected = [
+        seen("queue_new", "mutex initialised at forked.c:12", [2, 20], &used(20)),
+        seen("shared_name", "static, forked.c:7", [3, 7], &used(7)),
+    ];
+    assert_eq!(locks(&report), expected, "{err}");
+    assert_eq!(report["processes"].as_array().unwrap().len(), 3);
+}
+
+/// That `Lock` is a wrapper the meter learns when it has returned with the lock held for the first time.
 #[test]
 fn behind_a_wrapper_is_who_wanted_the_lock() {
     let folder = tempfile::tempdir().unwrap();
     let Some((report, err)) = metered("wrapped_locks.cc", &[], folder.path()) else { return };
-    let place = |outer: &str, line: u32| {
-        format!("wrapped_locks.cc:8, first seen from {outer} (wrapped_locks.cc:{line})")
-    };
-    let (append, find) = (place("Journal::Append", 21), place("Index::Find", 34));
-    let lock = "port::Mutex::Lock";
+    let first = "wrapped_locks.cc:8, first seen from Journal::Append (wrapped_locks.cc:21)";
+    let appended = [("Journal::Append", "wrapped_locks.cc:21", 59), ("port::Mutex::Lock", first, 1)];
+    let found = [("Index::Find", "wrapped_locks.cc:34", 30)];
+    let origin = |line: u32| format!("mutex initialised at wrapped_locks.cc:{line}");
     let expected = [
-        seen(
-            "Index::Index ▸ port::Mutex::Mutex",
-            "mutex initialised at wrapped_locks.cc:31",
-            [1, 30],
-            &[(lock, find.as_str(), 30)],
-        ),
-        seen(
-            "Journal::Journal ▸ port::Mutex::Mutex",
-            "mutex initialised at wrapped_locks.cc:18",
-            [1, 60],
-            &[(lock, append.as_str(), 60)],
-        ),
+        seen("Index::Index ▸ port::Mutex::Mutex", &origin(31), [1, 30], &found),
+        seen("Journal::Journal ▸ port::Mutex::Mutex", &origin(18), [1, 60], &appended),
     ];
     assert_eq!(locks(&report), expected, "{err}");
+}
+
+/// One thread never ends: what it did is asked of the kernel while it runs.
+#[test]
+fn time_lost_and_time_unseen() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("profile.gz");
+    let profile = profile.to_str().unwrap();
+    let Some((report, err)) = metered("contended.c", &["--pprof", profile], folder.path()) else { return };
+    let first = &report["locks"][0];
+    assert_eq!((first["name"].as_str(), first["attempts"].as_u64()), (Some("narrow"), Some(40)), "{err}");
+    // 40 turns of 5 ms each, at least.
+    assert!(first["hold"].as_f64().unwrap() >= 0.2, "{err}");
+    assert!(first["lost"].as_f64().unwrap() > 0.0, "{err}");
+    let blocked = &report["blocked"];
+    assert_eq!(blocked["unknown"].as_u64(), Some(0), "{err}");
+    assert_eq!(blocked["threads"].as_u64(), Some(3), "{err}");
+    // The third waits from the beginning to the end, which the workers see to comes after their turns.
+    assert!(blocked["blocked"].as_f64().unwrap() >= 0.2, "{err}");
+    let Ok(pprof) = Command::new("go").args(["tool", "pprof", "-top", profile]).output() else {
+        common::skip("time_lost_and_time_unseen", "install go to have the profile read by its pprof");
+        return;
+    };
+    let table = String::from_utf8(pprof.stdout).unwrap();
+    let said = String::from_utf8(pprof.stderr).unwrap();
+    let names: Vec<&str> = table.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
+    assert!(names.contains(&"narrow") && names.contains(&"work"), "{table} {said}");
 }
 
 #[test]
@@ -177,15 +210,17 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(finish(shell.process_group(0)).2, Some(9));
 }
 
+/// A daemon is left alone, keeps its place in the recording's memory, and is named.
 #[test]
 fn what_outlives_the_program_is_left_alone_and_named() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pid");
-    let script = format!("sleep 1000 >/dev/null 2>&1 & echo $! > {}", file.display());
-    let (_, err, code) = finish(&mut unspin(&["meter", "sh", "-c", &script]));
+    let Some(program) = compiled("daemon.c", folder.path()) else { return };
+    let (out, err, code) = finish(&mut unspin(&["meter", program.to_str().unwrap()]));
     assert_eq!(code, Some(0), "{err}");
-    let pid: u32 = fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    let pid: u32 = out.trim().parse().unwrap();
     assert!(!common::gone(pid), "it goes on");
+    let note = format!("Still running, and recorded up to the program's end only: daemon ({pid}).");
+    assert!(err.contains(&note), "{err}");
     child::signal(pid, Signal::Kill).unwrap();
     wait_until("it is gone", || common::gone(pid));
 }

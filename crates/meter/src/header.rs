@@ -31,6 +31,9 @@ const END_TICKS: usize = 13;
 const CPU_TIME: usize = 14;
 /// Two words.
 const LEVEL: usize = 15;
+/// When the recording's owner last said that he is there; 0: he never does.
+const SEEN_MONOTONIC: usize = 17;
+const SEEN_TICKS: usize = 18;
 // Each of the words that the recorded threads write has a cache line of its own.
 /// The first page that is free.
 pub(crate) const FREE: usize = 32;
@@ -79,7 +82,7 @@ pub(crate) fn finish(words: &[AtomicU64], cpu_time_ns: u64) {
     // Relaxed (both): published by the next store.
     words[CPU_TIME].store(cpu_time_ns, Relaxed);
     words[END_TICKS].store(clock::ticks(), Relaxed);
-    // Release: pairs with the Acquire load in `window`.
+    // Release: pairs with the Acquire load in `end`.
     words[END_MONOTONIC].store(clock::monotonic_ns(), Release);
 }
 
@@ -135,12 +138,35 @@ pub(crate) fn started(words: &[AtomicU64]) -> u64 {
     words[START_REALTIME].load(Relaxed)
 }
 
-/// When it was started and stopped, or what time it is, in ticks.
+/// Notes that the owner is there.
+pub(crate) fn beat(words: &[AtomicU64]) {
+    // Relaxed (both): a reader between the two finds ticks that are some microseconds old.
+    words[SEEN_TICKS].store(clock::ticks(), Relaxed);
+    words[SEEN_MONOTONIC].store(clock::monotonic_ns(), Relaxed);
+}
+
+/// An owner who has not been seen for so long, in nanoseconds, is dead: he means to be seen at least every second.
+const SILENCE: u64 = 10_000_000_000;
+
+/// When it was stopped, in nanoseconds and in ticks. If it never was: when its owner was last seen, if that is long ago; else
+/// now.
+fn end(words: &[AtomicU64]) -> (u64, u64) {
+    // Relaxed: see `start`, `finish` and `beat`.
+    let get = |index: usize| words[index].load(Relaxed);
+    // Acquire: pairs with the Release store in `finish`.
+    let end = words[END_MONOTONIC].load(Acquire);
+    if end != 0 {
+        return (end, get(END_TICKS));
+    }
+    let (now, seen) = (clock::monotonic_ns(), get(SEEN_MONOTONIC));
+    // The clock of another boot may be behind.
+    if seen != 0 && now.abs_diff(seen) > SILENCE { (seen, get(SEEN_TICKS)) } else { (now, clock::ticks()) }
+}
+
+/// When it was started and ended, in ticks.
 pub(crate) fn ticks(words: &[AtomicU64]) -> (u64, u64) {
-    // Relaxed and Acquire: see `start` and `finish`.
-    let end =
-        if words[END_MONOTONIC].load(Acquire) == 0 { clock::ticks() } else { words[END_TICKS].load(Relaxed) };
-    (words[START_TICKS].load(Relaxed), end)
+    // Relaxed: see `start`.
+    (words[START_TICKS].load(Relaxed), end(words).1)
 }
 
 /// The time metered so far, or in all if it is finished.
@@ -148,14 +174,9 @@ pub(crate) fn ticks(words: &[AtomicU64]) -> (u64, u64) {
 /// Once there are 10 ms to measure, ticks are converted at the rate measured over the recording itself, which
 /// is more exact than the short calibration in the header.
 pub(crate) fn window(words: &[AtomicU64]) -> Window {
-    // Acquire: pairs with the Release store in `finish`.
-    let end = words[END_MONOTONIC].load(Acquire);
     // Relaxed: see `start` and `finish`.
     let get = |index: usize| words[index].load(Relaxed);
-    let (end, end_ticks) = match end {
-        0 => (clock::monotonic_ns(), clock::ticks()),
-        _ => (end, get(END_TICKS)),
-    };
+    let (end, end_ticks) = end(words);
     let ns = end.saturating_sub(get(START_MONOTONIC)).max(1);
     let ticks = end_ticks.saturating_sub(get(START_TICKS));
     let calibrated = get(TICKS_PER_SECOND) as f64;
@@ -167,5 +188,26 @@ pub(crate) fn window(words: &[AtomicU64]) -> Window {
         cpus: get(CPUS) as u32,
         ticks_per_second: if plausible { measured } else { calibrated },
         cpu_seconds: Some(get(CPU_TIME)).filter(|&t| t > 0).map(|t| t as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_its_owner_a_recording_ends_when_he_was_last_seen() {
+        let words: Vec<AtomicU64> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+        write(&words, 100, 2, Level::Full);
+        // Relaxed (all): one thread.
+        let began = words[START_MONOTONIC].load(Relaxed);
+        beat(&words);
+        std::thread::sleep(std::time::Duration::from_millis(3));
+        assert!(window(&words).seconds >= 0.003, "he was there just now");
+        words[START_MONOTONIC].store(began - 60_000_000_000, Relaxed);
+        words[SEEN_MONOTONIC].store(began - 50_000_000_000, Relaxed);
+        assert_eq!(window(&words).seconds, 10.0);
+        finish(&words, 0);
+        assert!(window(&words).seconds >= 60.0, "he says himself when it ended");
     }
 }

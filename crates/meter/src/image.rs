@@ -125,10 +125,11 @@ impl<'m> Image<'m> {
         self.words[GENERATION].store(generation, Relaxed);
     }
 
-    /// Whether a stack of this key would tell anything new: the first of its lock, or of its caller. (Hashes decide, so a
+    /// Whether a stack of this key would tell anything new: the first use of its kind of its lock (an initialisation is one),
+    /// or the first of its caller. (Hashes decide, so a
     /// stack may be thought known that is not.)
     pub fn wants_stack(&self, key: Key) -> bool {
-        let lock = self.first_of(key.address().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48);
+        let lock = self.first_of(key.lock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48);
         let caller = self.first_of(key.caller.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 48);
         // Relaxed: a bound.
         lock | caller && self.words[STACKS].load(Relaxed) < STACKS_MAX

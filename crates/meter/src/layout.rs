@@ -26,24 +26,33 @@ impl Layout {
     }
 }
 
-/// What the columns of the table mean, for a help text.
+/// What the columns of the table mean, for a help text; at most 96 columns wide.
 pub const COLUMNS: &str = "\
-Columns, with dt the seconds metered and n the CPUs that the program could run on:
-  LOST    seconds waited for the lock, spinning and asleep, summed over all waiters
-  CEIL    bound on the speed-up if this lock cost nothing: the smaller of 1 + LOST/dt, as without the lock all who
-          wait at a time could go on, and n dt / (CPU time - time spun), as what else the program computes has to
-          be computed all the same. No promise: the most that can be hoped for
-  CPUS    CPUs eaten by the lock: UTIL + %CPU n
-  UTIL    share of the time in which the lock was held; of reads: in which there was a reader. Several locks of one
-          name add up, and can exceed 100 %
-  CON     share of the attempts that did not get the lock at once
+Columns:
+  LOST    seconds lost: what all threads together waited for the lock, spinning or asleep. Ten
+          threads that wait a second each have lost ten. The table is sorted by it
+  CEIL    bound on the speed-up if this lock cost nothing: the run would take no less than 1/CEIL
+          of its time. With T the time metered, on n CPUs, it is the smaller of
+            1 + LOST / T: while k threads wait at least one gets on, and without the lock at most
+            k + 1 would;
+            n T / (C - S): of the program's CPU time C only what was spent spinning on this lock,
+            S, can be saved.
+          No promise: with 1.02 the lock is not worth your time, with 3.00 the program need not
+          become three times as fast
+  CPUS    CPUs eaten by the lock: UTIL, plus the (% CPU) of all n
+  UTIL    share of the time in which it was held; of reads: in which there was a reader. Several
+          locks of one name add up, and can exceed 100 %
+  CON     share of the attempts that did not get it at once
   HOLD    mean and longest time held
   WAIT    mean and longest wait of those who waited, spinning and asleep
-  % CPU   time spent spinning, as a share of n dt; who sleeps burns no CPU
-  TOTAL   attempts; NOWAIT those that got the lock at once, SPIN after spinning, SLEPT after sleeping, RJECT those
-          that did not get it: a try-lock that found it taken, a wait that timed out
-  NAME    the lock, (number) if several of one name share the row; its callers below it, most time lost first
-Waits by design (conditions, barriers, semaphores): WAITED seconds in all, GOT what was waited for.
-A dash is a time that was not measured: level counts reads no clock. At level sampled HOLD, UTIL and CPUS are
-estimated from the holds that were timed.
+  % CPU   share of the whole machine's CPU time spent spinning on it; who sleeps burns none
+  TOTAL   attempts: of these NOWAIT got it at once, SPIN after spinning, SLEPT after sleeping,
+          RJECT not at all (a try-lock that found it taken, a wait that timed out)
+  NAME    the lock's static variable; else where it was initialised; else where it was first
+          used. `A ▸ B` is B as called by A. (N) if N of one name and origin share the row. Below
+          it its callers, function+offset and source line, most time lost first
+Waits by design (conditions, barriers, semaphores) lose nothing: WAITED seconds in all, GOT what
+was waited for.
+A dash is a time that was not measured: level `counts` reads no clock. At level `sampled` HOLD,
+UTIL and CPUS are estimated from the holds that were timed.
 ";

@@ -30,6 +30,12 @@ impl Recording {
         list::walk(self.pages(), self.images()).next().is_some()
     }
 
+    /// Says that the recording's owner is there: to be called every second or so. If he is killed, the time metered ends with
+    /// the last call.
+    pub fn beat(&self) {
+        header::beat(self.header());
+    }
+
     /// Notes for each thread that has a table how long it was on a CPU and how long it waited for one, in nanoseconds, if
     /// `used` knows that of a process and thread id whose table is so many ticks old. To be called once, after the end: a
     /// thread that lives notes it itself when it ends.

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::options;
 use crate::{outfile, stdout};
 use names::Lookup;
+use outputs::Results;
 use session::Session;
 use std::io::Write;
 use std::path::Path;
@@ -30,28 +31,20 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
     let mut running = session.start(session.command())?;
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
-    let report = outputs::report(&snapshot, &Lookup::new(), &options.view);
+    let results = Results::new(&snapshot, &Lookup::new(), &options.view);
     let mut text = match running.witness().explain(&snapshot) {
         Some(why) => format!("{why}\n"),
-        None => {
-            let stderr = || outputs::width(std::io::stderr());
-            outputs::text(
-                &report,
-                &options.view,
-                options.output.as_ref().map_or_else(stderr, |_| outputs::FILE_WIDTH),
-            )
-        }
+        None => outputs::text(&results.report, &options.view, width(options.output.as_deref())),
     };
-    let size = options.recorded.size;
     let notes = [
         notes::ending(ended.end),
         notes::survivors(&session, &snapshot),
-        notes::room(&session, &snapshot, size),
+        notes::room(&session, &snapshot, options.recorded.size),
     ];
     text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
     let mut failed = Vec::new();
     failed.extend(print(&text, options.output.as_deref()).err());
-    failed.extend(outputs::write_files(&report, &options.view));
+    failed.extend(results.write_files(&options.view));
     if let Some(file) = &options.record {
         failed.extend(keep(session, file).err());
     }
@@ -66,12 +59,17 @@ pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
     outputs::try_files(&options.view)?;
     let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
-    let report = outputs::report(&snapshot, &Lookup::new(), &options.view);
-    stdout::print(&outputs::text(&report, &options.view, outputs::width(std::io::stdout())))?;
-    match say_all_but_the_last(outputs::write_files(&report, &options.view)) {
+    let results = Results::new(&snapshot, &Lookup::new(), &options.view);
+    stdout::print(&outputs::text(&results.report, &options.view, outputs::width(std::io::stdout())))?;
+    match say_all_but_the_last(results.write_files(&options.view)) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Columns of the table: a file has room for long names.
+fn width(output: Option<&Path>) -> usize {
+    output.map_or_else(|| outputs::width(std::io::stderr()), |_| outputs::FILE_WIDTH)
 }
 
 /// To the file, or to standard error. One that is closed is the user's choice.

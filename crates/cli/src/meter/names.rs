@@ -15,7 +15,7 @@ use history::History;
 use shared::Shared;
 use std::cell::OnceCell;
 use through::Through;
-use unspin_meter::{Image, Key, Kind, Name, Snapshot};
+use unspin_meter::{Image, Key, Kind, Name, Snapshot, pprof};
 use unspin_symbols::{Frame, Variable};
 
 /// Whether the parts of one variable have one name.
@@ -55,10 +55,30 @@ impl<'a> Names<'a> {
         let (lock, origin) = self.lock(image, key, kind);
         let (caller, place) = self.caller(image, key);
         let through = self.through.get_or_init(|| self.find_through());
-        let outers = through.describe(&lock, &origin, &caller);
-        let place =
-            [place, outers].into_iter().flatten().reduce(|place, outers| format!("{place}, {outers}"));
+        let place = match (through.describe(&lock, &origin, &caller), place) {
+            (Some(outers), Some(Place::Line(line))) => Some(format!("{line}, {outers}")),
+            (Some(outers), _) => Some(outers),
+            (None, place) => place.map(Place::into_text),
+        };
         Some(Name { lock, origin, caller, place })
+    }
+
+    /// The function that a key's caller is in, and those that it was inlined into. Who called these is known of a first use
+    /// only, and so is left out.
+    pub fn frames(&self, image: &Image, key: &Key) -> Vec<pprof::Frame> {
+        if unspin_sysv::describe(key).is_some() {
+            return Vec::new();
+        }
+        let frames = self.lookup.code(image, generation(image, key), key.caller);
+        let frame = |frame: &Frame| {
+            let location = frame.location.as_ref();
+            pprof::Frame {
+                function: frame.function.clone(),
+                file: location.map_or_else(String::new, |location| location.file.clone()),
+                line: location.map_or(0, |location| location.line),
+            }
+        };
+        frames.iter().map(frame).collect()
     }
 
     /// The lock's name, and how that is known.
@@ -98,7 +118,7 @@ impl<'a> Names<'a> {
             .initialisers
             .get_or_init(|| Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
-        let found = site::of(&chain, shared)?;
+        let found = site::of(&chain.frames, shared)?;
         let origin = match found.place() {
             Some(place) => format!("{} initialised at {place}", kind.noun()),
             None => format!("{} initialised there", kind.noun()),
@@ -112,13 +132,13 @@ impl<'a> Names<'a> {
             .users
             .get_or_init(|| Shared::new(self.history.first_uses().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
-        let found = site::of(&chain, shared)?;
+        let found = site::of(&chain.frames, shared)?;
         let origin = found.place().map(|place| format!("first used at {place}"));
         Some((format!("{} first used in {}", kind.noun(), found.name), origin))
     }
 
     /// The caller's name, and where it is.
-    fn caller(&self, image: &Image, key: &Key) -> (String, Option<String>) {
+    fn caller(&self, image: &Image, key: &Key) -> (String, Option<Place>) {
         let frames = self.lookup.code(image, generation(image, key), key.caller);
         match (frames.last(), site::innermost(&frames)) {
             (Some(machine), Some(seen)) => (machine.with_offset(), self.place(image, seen, machine)),
@@ -136,7 +156,7 @@ impl<'a> Names<'a> {
                 continue;
             }
             let chain = self.lookup.chain(&site);
-            if let (Some(outer), Some(kind)) = (site::beyond(&chain, frames.len()), key.kind()) {
+            if let (Some(outer), Some(kind)) = (site::beyond(&chain.frames[chain.beyond..]), key.kind()) {
                 let (lock, origin) = self.lock(image, key, kind);
                 through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
             }
@@ -144,13 +164,32 @@ impl<'a> Names<'a> {
         through
     }
 
-    /// `queue.c:31`; for a function that was inlined there its name as well; without debug information the library.
-    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<String> {
+    /// For a function that was inlined there its name as well.
+    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<Place> {
         match &seen.location {
-            Some(location) if seen.short != machine.short => Some(format!("{} {location}", seen.short)),
-            Some(location) => Some(location.to_string()),
+            Some(location) if seen.short != machine.short => {
+                Some(Place::Line(format!("{} {location}", seen.short)))
+            }
+            Some(location) => Some(Place::Line(location.to_string())),
             None if machine.kind == unspin_symbols::Kind::Unknown => None,
-            None => Some(machine.module.clone()).filter(|module| *module != self.lookup.program(image)),
+            None if machine.module == self.lookup.program(image) => None,
+            None => Some(Place::Library(machine.module.clone())),
+        }
+    }
+}
+
+/// Where a caller is.
+enum Place {
+    /// `queue.c:31`
+    Line(String),
+    /// Without debug information, the library; the program itself goes without saying.
+    Library(String),
+}
+
+impl Place {
+    fn into_text(self) -> String {
+        match self {
+            Place::Line(text) | Place::Library(text) => text,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::outfile;
 use regex::Regex;
 use std::os::fd::AsFd;
 use std::path::Path;
-use unspin_meter::{Filter, Fold, Layout, Options, Pattern, Report, Snapshot};
+use unspin_meter::{Filter, Fold, Image, Key, Layout, Options, Pattern, Report, Snapshot, pprof};
 
 /// Finds out beforehand whether the files that are asked for can be written.
 pub fn try_files(view: &View) -> Result<(), Error> {
@@ -18,13 +18,42 @@ pub fn try_files(view: &View) -> Result<(), Error> {
     Ok(())
 }
 
-/// The report of a snapshot: everything, with names, without regard to the filters.
-pub fn report(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Report {
-    let (parts, fold) =
-        if view.unfold { (Parts::Apart, Fold::Apart) } else { (Parts::Together, Fold::ByName) };
-    let names = Names::new(snapshot, lookup, parts);
-    let options = Options { fold, threads: &threads::known(snapshot) };
-    Report::with(snapshot, &|image, key| names.name(image, key), options)
+/// What there is to know of a snapshot, with names; everything, without regard to the filters.
+pub struct Results {
+    /// The report.
+    pub report: Report,
+    /// The profile for `--pprof`, if that is asked for: a file.
+    profile: Option<Vec<u8>>,
+}
+
+impl Results {
+    /// Of a snapshot, by what is known of names.
+    pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Results {
+        let (parts, fold) =
+            if view.unfold { (Parts::Apart, Fold::Apart) } else { (Parts::Together, Fold::ByName) };
+        let names = Names::new(snapshot, lookup, parts);
+        let name = |image: &Image, key: &Key| names.name(image, key);
+        let options = Options { fold, threads: &threads::known(snapshot) };
+        let report = Report::with(snapshot, &name, options);
+        let profile = view.pprof.is_some().then(|| {
+            let contentions = pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key));
+            pprof::encode(&program(snapshot), &contentions, snapshot.started, snapshot.window.seconds)
+        });
+        Results { report, profile }
+    }
+
+    /// Writes the files that are asked for.
+    pub fn write_files(&self, view: &View) -> Vec<Error> {
+        let json = view.json.as_deref().map(|file| json(&self.report, file));
+        let profile = view.pprof.as_deref().zip(self.profile.as_ref());
+        let profile = profile.map(|(file, profile)| outfile::write(file, profile));
+        [json, profile].into_iter().flatten().filter_map(Result::err).collect()
+    }
+}
+
+/// What the first process was started as.
+fn program(snapshot: &Snapshot) -> String {
+    snapshot.images.first().map(|image| image.command.join(" ")).unwrap_or_default()
 }
 
 /// The printed form of what the filters let through, in as many columns.
@@ -57,15 +86,6 @@ pub fn width(of: impl AsFd) -> usize {
 pub const FILE_WIDTH: usize = 200;
 /// Below it names would be cut to nothing.
 const WIDTH_MIN: usize = 120;
-
-/// Writes the files.
-pub fn write_files(report: &Report, view: &View) -> Vec<Error> {
-    let mut failed = Vec::new();
-    if let Some(file) = &view.json {
-        failed.extend(json(report, file).err());
-    }
-    failed
-}
 
 fn json(report: &Report, file: &Path) -> Result<(), Error> {
     let mut text = serde_json::to_string_pretty(report)

@@ -68,6 +68,7 @@ impl<'s> Running<'s> {
     }
 
     fn look(&mut self) {
+        self.session.recording.beat();
         self.threads.look(&self.session.recording);
         self.witness.look(self.pid, &self.session.recording);
     }

@@ -11,7 +11,7 @@ use crate::run;
 use crate::scratch::{self, Scratch};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use unspin_meter::{Config, Recording};
+use unspin_meter::{Config, MAX_PAGES, Reason, Recording};
 use unspin_sys::creds::Creds;
 
 /// Everything that is needed to start the program. Its recording goes when the session goes.
@@ -34,7 +34,9 @@ impl Session {
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
         let config = Config { bytes: options.size, level: options.level, ..Config::default() };
         let recording = Recording::create(&scratch.file(RECORDING), config).map_err(|e| match e.reason {
-            unspin_meter::Reason::Size { .. } => Error::Usage(format!("--size: {e}")),
+            Reason::Size { asked } => {
+                Error::Usage(format!("--size {asked}: a recording can take from 32K to {}G", MAX_PAGES >> 18))
+            }
             _ => Error::Environment(e.to_string()),
         })?;
         Ok(Session { program, recording, library, engine: options.sysv, scratch })

@@ -13,6 +13,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// A look may take this share of one CPU's time: with many threads it comes less often.
 const SHARE: u32 = 500;
+/// But this often all the same: the recording wants a sign of life.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// What was seen of all threads.
 pub struct Threads {
@@ -61,7 +63,7 @@ impl Threads {
                 Seen { last: look, ..*seen }
             };
         }
-        self.pause = (2 * self.pause).min(PAUSE).max(SHARE * began.elapsed());
+        self.pause = (2 * self.pause).min(PAUSE).max(SHARE * began.elapsed()).min(PAUSE_MAX);
         self.next = Instant::now() + self.pause;
     }
 
@@ -118,7 +120,7 @@ impl Look {
 }
 
 impl Seen {
-    /// Nanoseconds on a CPU and waiting for one during a life of `lived` nanoseconds. The thread is older than its first
+    /// Nanoseconds on a CPU, at least one to tell it from what is unknown, and waiting for one, during a life of `lived`. The thread is older than its first
     /// use of a lock, with which that life begins: what it did between the two looks is taken for the whole. If these
     /// are hardly apart its total since its own beginning has to do.
     fn within(&self, lived: u64) -> (u64, u64) {
@@ -134,8 +136,8 @@ impl Seen {
 }
 
 fn capped(on_cpu: u64, runnable: u64, lived: u64) -> (u64, u64) {
-    let on_cpu = on_cpu.min(lived);
-    (on_cpu, runnable.min(lived - on_cpu))
+    let on_cpu = on_cpu.min(lived).max(1);
+    (on_cpu, runnable.min(lived.saturating_sub(on_cpu)))
 }
 
 #[cfg(test)]

@@ -6,29 +6,7 @@ use regex::Regex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use unspin_meter::Level;
-
-const COLUMNS: &str = "\
-Columns:
-  LOST   seconds lost: what all threads together waited for the lock, spinning or asleep. Ten
-         threads that wait a second each have lost ten. The table is sorted by it
-  CEIL   a bound on the speed-up that this lock could give if it cost nothing: the run would take no
-         less than 1/CEIL of its time. The smaller of two bounds:
-           1 + W, W the mean number of threads that wait for the lock: while k wait, at least one
-             gets on, and without the lock at most k + 1 would;
-           n T / (C - S), on n CPUs in a run of T seconds: of the program's CPU time C only what was
-             spent spinning on this lock, S, can be saved.
-         It is a bound and no promise: 1.02 says that the lock is not worth your time, 3.00 does not
-         say that the program becomes three times as fast
-  CPUS   CPUs that the lock eats: UTIL, plus (% CPU) of all CPUs
-  UTIL   share of the time during which it was held; several locks of one name are added
-  CON    share of the attempts that did not get it at once
-  HOLD, WAIT   mean and longest time held, and waited by those who waited
-  % CPU  share of the whole machine's CPU time spent spinning on it
-  TOTAL  attempts; of these NOWAIT got it at once, SPIN after spinning, SLEPT after sleeping, RJECT
-         not at all (a try-lock that found it held, a wait that was given up)
-  NAME   the lock's static variable; else where it was initialised; else where it was first used.
-         `A ▸ B` is B as called by A. Beneath it its callers: function+offset, and the source line";
+use unspin_meter::{COLUMNS, Level};
 
 const METER_EXIT_CODES: &str = "\
 Exit code: the program's own; 128 + n if signal n killed it; or
@@ -44,7 +22,7 @@ Exit code: the program's own; 128 + n if signal n killed it; or
 /// POSIX semaphores) are printed on standard error, those that time was lost on first, their callers beneath, with
 /// all processes that it started.
 #[derive(Args, Debug)]
-#[command(after_help = METER_EXIT_CODES, after_long_help = [COLUMNS, "\n\n", METER_EXIT_CODES].concat())]
+#[command(after_help = METER_EXIT_CODES, after_long_help = [COLUMNS, "\n", METER_EXIT_CODES].concat())]
 pub struct Meter {
     /// Print the report to this file instead of standard error
     #[arg(short, long, value_name = "FILE")]
@@ -73,7 +51,7 @@ Exit code:
 /// Names are looked up in the programs and libraries as they are now: what has been replaced since is shown as file and
 /// offset.
 #[derive(Args, Debug)]
-#[command(after_help = REPORT_EXIT_CODES, after_long_help = [COLUMNS, "\n\n", REPORT_EXIT_CODES].concat())]
+#[command(after_help = REPORT_EXIT_CODES, after_long_help = [COLUMNS, "\n", REPORT_EXIT_CODES].concat())]
 pub struct Report {
     #[command(flatten)]
     pub view: View,
@@ -132,7 +110,7 @@ pub struct View {
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
     pub min_lost: Option<Duration>,
 
-    /// Only locks whose name or origin matches
+    /// Only locks whose name matches
     #[arg(long, value_name = "REGEX")]
     pub lock: Option<Regex>,
 

@@ -118,7 +118,7 @@ pub fn compiled(source: &str, folder: &Path) -> Option<PathBuf> {
     let compiler = if language == "cc" { "c++" } else { "cc" };
     let program = folder.join(name);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
-    let flags = ["-g", "-O1", "-pthread", "-fno-omit-frame-pointer", "-o"];
+    let flags = ["-g", "-O1", "-pthread", "-o"];
     match Command::new(compiler).args(flags).args([&program, &file]).status() {
         Ok(status) => assert!(status.success(), "{compiler} does not compile {source}"),
         Err(error) => {

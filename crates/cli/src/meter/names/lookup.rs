@@ -16,7 +16,16 @@ pub struct Lookup {
     known: RefCell<HashMap<(u32, u64, u8), Rc<Place>>>,
     code: RefCell<HashMap<(usize, u64), Rc<[Frame]>>>,
     variables: RefCell<HashMap<(usize, u64), Option<Rc<Variable>>>>,
-    chains: RefCell<HashMap<(u32, u64, Key), Rc<[Frame]>>>,
+    chains: RefCell<HashMap<(u32, u64, Key), Rc<Chain>>>,
+}
+
+/// The frames that led to a use of a lock.
+#[derive(Debug)]
+pub struct Chain {
+    /// Innermost first: those that took the lock for the caller, the caller, and who called that, as far as is known.
+    pub frames: Vec<Frame>,
+    /// Where the caller's callers begin.
+    pub beyond: usize,
 }
 
 /// An address space that some generations of some processes have in common.
@@ -52,23 +61,39 @@ impl Lookup {
         self.variables.borrow_mut().entry((place.number, address)).or_insert_with(find).clone()
     }
 
-    /// The frames that led to a use of a lock, innermost first, as far as they are known: the caller's alone if no stack
-    /// was kept.
-    pub fn chain(&self, site: &Site<'_>) -> Rc<[Frame]> {
+    /// The frames that led to a use of a lock: the caller's alone if no stack was kept.
+    pub fn chain(&self, site: &Site<'_>) -> Rc<Chain> {
         let known = (site.image.pid, site.image.since, site.key);
         if let Some(chain) = self.chains.borrow().get(&known) {
             return Rc::clone(chain);
         }
-        let place = self.place_with(site.image, site.generation, site.key.caller);
-        let chain: Rc<[Frame]> = match site.stack {
-            None => return self.code_in(&place, site.key.caller),
-            Some(stack) => {
-                let stack = Stack { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
-                let addresses = self.symbols.unwind(&place.space, &stack);
-                addresses.into_iter().flat_map(|a| self.code_in(&place, a).to_vec()).collect()
+        let chain = Rc::new(self.unwind(site));
+        // A stack is kept a little later than its row: of a program that runs it may yet come.
+        if site.stack.is_some() {
+            self.chains.borrow_mut().insert(known, Rc::clone(&chain));
+        }
+        chain
+    }
+
+    fn unwind(&self, site: &Site<'_>) -> Chain {
+        let caller = site.key.caller;
+        let place = self.place_with(site.image, site.generation, caller);
+        let addresses = site.stack.map(|stack| {
+            let stack = Stack { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
+            self.symbols.unwind(&place.space, &stack)
+        });
+        let mut chain = Chain { frames: Vec::new(), beyond: 0 };
+        for address in addresses.unwrap_or_else(|| vec![caller]) {
+            chain.frames.extend_from_slice(&self.code_in(&place, address));
+            if address == caller && chain.beyond == 0 {
+                chain.beyond = chain.frames.len();
             }
-        };
-        self.chains.borrow_mut().insert(known, Rc::clone(&chain));
+        }
+        // The unwinder lost its way before it came to the caller, whom the program itself had found.
+        if chain.beyond == 0 {
+            chain.frames.extend_from_slice(&self.code_in(&place, caller));
+            chain.beyond = chain.frames.len();
+        }
         chain
     }
 

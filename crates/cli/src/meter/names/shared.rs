@@ -1,9 +1,9 @@
 //! Functions that several others come through: what they are called says less than who called them.
 
+use super::lookup::Chain;
 use super::site;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use unspin_symbols::Frame;
 
 /// For each innermost function of a set of call chains, who calls it.
 #[derive(Debug, Default)]
@@ -12,11 +12,11 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Of these chains, innermost frame first.
-    pub fn new(chains: impl Iterator<Item = Rc<[Frame]>>) -> Shared {
+    /// Of these chains.
+    pub fn new(chains: impl Iterator<Item = Rc<Chain>>) -> Shared {
         let mut callers = HashMap::<String, HashSet<String>>::new();
         for chain in chains {
-            let mut frames = site::visible(&chain);
+            let mut frames = site::visible(&chain.frames);
             if let (Some(inner), Some(outer)) = (frames.next(), frames.next()) {
                 callers.entry(inner.short.clone()).or_default().insert(outer.short.clone());
             }

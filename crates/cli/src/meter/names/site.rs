@@ -2,7 +2,7 @@
 
 use super::shared::Shared;
 use super::words;
-use unspin_symbols::Frame;
+use unspin_symbols::{Frame, Kind};
 
 /// Frames that are passed over at most: wrappers of wrappers of wrappers.
 const WRAPPERS_MAX: usize = 4;
@@ -16,12 +16,14 @@ pub struct Found<'f> {
 }
 
 impl Found<'_> {
-    /// `queue.c:31`, or the library.
+    /// `queue.c:31`. Without debug information the offset within the function, and the library: what one function
+    /// initialises at several places is not one lock.
     pub fn place(&self) -> Option<String> {
-        match &self.frame.location {
-            Some(location) => Some(location.to_string()),
-            None if self.frame.kind == unspin_symbols::Kind::Unknown => None,
-            None => Some(self.frame.module.clone()),
+        let Frame { location, kind, offset, module, .. } = self.frame;
+        match (location, kind) {
+            (Some(location), _) => Some(location.to_string()),
+            (None, Kind::Unknown) => None,
+            (None, Kind::Function | Kind::Inlined) => Some(format!("+{offset:#x}, {module}")),
         }
     }
 }
@@ -58,10 +60,10 @@ pub fn innermost(frames: &[Frame]) -> Option<&Frame> {
     visible(frames).next().or(frames.first())
 }
 
-/// The first frame that is neither of the system nor a wrapper beyond the first `own` ones, or the last of the wrappers.
-pub fn beyond(chain: &[Frame], own: usize) -> Option<String> {
+/// The first of a wrapper's callers that is neither of the system nor a wrapper; or the last of the wrappers.
+pub fn beyond(callers: &[Frame]) -> Option<String> {
     let mut last = None;
-    for frame in visible(chain.get(own..)?).take(WRAPPERS_MAX) {
+    for frame in visible(callers).take(WRAPPERS_MAX) {
         last = Some(frame);
         if !words::is_wrapper(&frame.short) {
             break;
@@ -77,11 +79,11 @@ pub fn visible(chain: &[Frame]) -> impl Iterator<Item = &Frame> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lookup::Chain;
     use super::*;
     use std::rc::Rc;
-    use unspin_symbols::Kind;
 
-    fn chain(functions: &[&str]) -> Rc<[Frame]> {
+    fn chain(functions: &[&str]) -> Vec<Frame> {
         let frame = |function: &&str| {
             let (module, short) = function.split_once('!').unwrap_or(("program", function));
             Frame {
@@ -98,7 +100,7 @@ mod tests {
 
     fn named(functions: &[&str], others: &[&[&str]]) -> String {
         let chains = others.iter().map(|other| chain(other)).chain([chain(functions)]);
-        let shared = Shared::new(chains);
+        let shared = Shared::new(chains.map(|frames| Rc::new(Chain { frames, beyond: 1 })));
         of(&chain(functions), &shared).unwrap().name
     }
 
@@ -134,9 +136,9 @@ mod tests {
 
     #[test]
     fn beyond_a_wrapper_is_who_wanted_the_lock() {
-        let chain = chain(&["Mutex::Lock", "MutexLock::MutexLock", "DBImpl::Write", "main"]);
-        assert_eq!(beyond(&chain, 1).as_deref(), Some("DBImpl::Write"));
-        assert_eq!(beyond(&chain, 4), None);
-        assert_eq!(beyond(&chain, 9), None);
+        let callers = chain(&["MutexLock::MutexLock", "libstdc++.so.6!f", "DBImpl::Write", "main"]);
+        assert_eq!(beyond(&callers).as_deref(), Some("DBImpl::Write"));
+        assert_eq!(beyond(&callers[..2]).as_deref(), Some("MutexLock::MutexLock"));
+        assert_eq!(beyond(&[]), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 /// Callers of a wrapper that are named at most.
-const NAMED_MAX: usize = 2;
+const NAMED_MAX: usize = 1;
 
 /// A lock, by name and origin, and one of its callers, a wrapper.
 type Use = (String, Option<String>, String);
@@ -22,7 +22,7 @@ impl Through {
         *seen = when.min(*seen);
     }
 
-    /// `first seen from Cache::get (cache.cc:31), main (main.cc:5) and 3 more`
+    /// `first seen from Cache::get (cache.cc:31) and 3 more`
     pub fn describe(&self, lock: &str, origin: &Option<String>, caller: &str) -> Option<String> {
         let seen = self.seen.get(&(lock.to_owned(), origin.clone(), caller.to_owned()))?;
         let mut outers: Vec<(&str, u64)> = seen.iter().map(|(outer, &when)| (outer.as_str(), when)).collect();
@@ -47,7 +47,7 @@ mod tests {
             through.add("lock".into(), None, "Mutex::Lock+0x8".into(), outer.into(), when);
         }
         let said = through.describe("lock", &None, "Mutex::Lock+0x8");
-        assert_eq!(said.as_deref(), Some("first seen from first, second and 2 more"));
+        assert_eq!(said.as_deref(), Some("first seen from first and 3 more"));
         assert_eq!(through.describe("lock", &None, "Mutex::TryLock+0x8"), None);
     }
 }

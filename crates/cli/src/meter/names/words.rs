@@ -33,7 +33,7 @@ const LIBRARIES: [&str; 8] =
     ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libc++", "libgcc_s", crate::library::NAME];
 
 /// Namespaces of the same.
-const NAMESPACES: [&str; 6] = ["std::", "__gnu_cxx::", "__gthread_", "core::", "alloc::", "boost::"];
+const NAMESPACES: [&str; 4] = ["std::", "__gnu_cxx::", "__gthread_", "boost::"];
 
 /// Whether a function's name says that it locks, or makes a lock, for its caller: `rocksdb::port::Mutex::Lock`,
 /// `g_mutex_init`. Of a C++ name the last two parts count: the class and the function.

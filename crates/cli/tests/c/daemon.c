@@ -1,0 +1,28 @@
+/* Leaves a child behind, and says which. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int main(void)
+{
+    int ready[2];
+    char byte;
+    if (pipe(ready) != 0)
+        return 1;
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        int null = open("/dev/null", O_RDWR);
+        for (int fd = 0; fd < 3; fd++)
+            dup2(null, fd);
+        pthread_mutex_lock(&lock);
+        if (write(ready[1], "", 1) != 1)
+            return 1;
+        pause();
+    }
+    printf("%d\n", (int)child);
+    return read(ready[0], &byte, 1) == 1 ? 0 : 1;
+}
