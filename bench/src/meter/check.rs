@@ -1,0 +1,87 @@
+//! What a recording says, against what the recorded program says that it did.
+
+use crate::inner::{Task, Truth, crowd};
+use crate::recorded::Recorded;
+use std::os::unix::fs::MetadataExt;
+use unspin_meter::{Counts, Row, Snapshot};
+
+/// A program of known counts: attempts that the recording has too many or too few, in all.
+pub const WRONG: usize = 0;
+/// A crowd: bytes of the recording that are in use or set aside, in MiB.
+pub const USED_MIB: usize = 1;
+/// A crowd: memory that the file takes, in MiB.
+pub const MEMORY_MIB: usize = 2;
+
+/// Columns of the report that can be checked. Of a run's figures, each has three in a row: how far the report is off, in
+/// percent of the truth; the truth, in percent; the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// UTIL.
+    Util,
+    /// CON.
+    Con,
+    /// (% CPU).
+    SpinCpu,
+}
+
+impl Column {
+    const ALL: [Column; 3] = [Column::Util, Column::Con, Column::SpinCpu];
+
+    /// Where its figures begin.
+    pub fn first(self) -> usize {
+        3 * self as usize
+    }
+}
+
+/// The figures of a run of this task: see above. `seconds` is how long it ran by our own clock.
+pub fn figures(task: &Task, text: &str, recorded: &Recorded, seconds: f64) -> Result<Vec<f64>, String> {
+    let snapshot = recorded.recording().snapshot();
+    let truths: Vec<Truth> = serde_json::from_str(text).map_err(|e| format!("printed {text:?}: {e}"))?;
+    let unrecorded = snapshot.unrecorded.overflowed + snapshot.unrecorded.threads;
+    match *task {
+        Task::Known { .. } => {
+            let wrong: u64 = truths.iter().map(|truth| wrong(truth, &counts_of(&snapshot, truth.lock))).sum();
+            Ok(vec![(wrong + unrecorded) as f64])
+        }
+        Task::Holds { .. } => {
+            let [truth] = truths[..] else { return Err(format!("printed {text:?}")) };
+            Ok(columns(&truth, &snapshot, seconds))
+        }
+        Task::Crowd { threads, locks, share } => {
+            let wrong = crowd::acquisitions(threads, locks, share).abs_diff(snapshot.total().attempts());
+            let file = std::fs::metadata(recorded.path()).map_err(|e| e.to_string())?;
+            let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            // stat(2) counts blocks of 512 bytes.
+            Ok(vec![(wrong + unrecorded) as f64, mib(recorded.recording().bytes()), mib(512 * file.blocks())])
+        }
+        _ => Err("this task knows nothing of what it does".into()),
+    }
+}
+
+/// What was recorded of a lock, whoever took it.
+fn counts_of(snapshot: &Snapshot, lock: u64) -> Counts {
+    let mut sum = Counts::default();
+    for (_, record) in
+        snapshot.images.iter().flat_map(|image| &image.rows).filter(|(key, _)| key.lock == lock)
+    {
+        sum.merge(&record.counts);
+    }
+    sum
+}
+
+fn wrong(truth: &Truth, counts: &Counts) -> u64 {
+    truth.acquired.abs_diff(counts.acquisitions()) + truth.rejected.abs_diff(counts.rejected)
+}
+
+fn columns(truth: &Truth, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
+    let row = Row::from_counts("", &counts_of(snapshot, truth.lock), &snapshot.window);
+    let cpus = f64::from(snapshot.window.cpus);
+    let column = |column| match column {
+        Column::Util => (truth.held_s / seconds, row.util),
+        Column::Con => (truth.contended as f64 / truth.acquired as f64, row.con),
+        Column::SpinCpu => (truth.spun_s / (cpus * seconds), row.spin_cpu),
+    };
+    let figures =
+        |(truth, report): (f64, f64)| [100.0 * (report / truth - 1.0).abs(), 100.0 * truth, 100.0 * report];
+    Column::ALL.into_iter().flat_map(|c| figures(column(c))).collect()
+}
