@@ -81,7 +81,9 @@ fn columns(truth: &Truth, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
         Column::Con => (truth.contended as f64 / truth.acquired as f64, row.con),
         Column::SpinCpu => (truth.spun_s / (cpus * seconds), row.spin_cpu),
     };
-    let figures =
-        |(truth, report): (f64, f64)| [100.0 * (report / truth - 1.0).abs(), 100.0 * truth, 100.0 * report];
+    let figures = |(truth, report): (f64, f64)| {
+        let off = if report == truth { 0.0 } else { (report / truth - 1.0).abs() };
+        [off, truth, report].map(|share| 100.0 * share)
+    };
     Column::ALL.into_iter().flat_map(|c| figures(column(c))).collect()
 }
