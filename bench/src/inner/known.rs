@@ -45,7 +45,7 @@ pub fn run(threads: u64, rounds: u64) -> Vec<Truth> {
                     mutex.unlock();
                     spin.lock();
                     spin.unlock();
-                    // SAFETY (all): live objects of these types, initialised, each released by who took it.
+                    // SAFETY: live objects of these types, initialised, each released by who took it.
                     unsafe {
                         expect(libc::pthread_mutex_lock(twice.get()), 0);
                         expect(libc::pthread_mutex_lock(twice.get()), 0);

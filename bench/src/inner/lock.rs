@@ -61,7 +61,7 @@ impl Lock {
     /// Takes it, waiting if need be.
     #[inline(always)]
     pub fn lock(&self) {
-        // SAFETY (both): a live lock of this type that is initialised.
+        // SAFETY: a live lock of this type that is initialised.
         let code = unsafe {
             match self {
                 Lock::Mutex(mutex) => libc::pthread_mutex_lock(mutex.get()),
@@ -73,7 +73,7 @@ impl Lock {
 
     /// Takes it if it is free. 0 or EBUSY.
     pub fn try_lock(&self) -> c_int {
-        // SAFETY (both): as in `lock`.
+        // SAFETY: as in `lock`.
         unsafe {
             match self {
                 Lock::Mutex(mutex) => libc::pthread_mutex_trylock(mutex.get()),
@@ -85,7 +85,7 @@ impl Lock {
     /// Releases it: the caller holds it.
     #[inline(always)]
     pub fn unlock(&self) {
-        // SAFETY (both): as in `lock`.
+        // SAFETY: as in `lock`.
         let code = unsafe {
             match self {
                 Lock::Mutex(mutex) => libc::pthread_mutex_unlock(mutex.get()),
