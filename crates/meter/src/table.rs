@@ -46,6 +46,8 @@ const BLOCKS: usize = 12;
 /// The first index.
 pub(crate) const INDEX: usize = 320;
 const INDEX_HERE: usize = 128;
+/// The largest index there is.
+const INDEX_MOST: usize = INDEX_HERE << (2 * ((2 * ROWS / INDEX_HERE).ilog2() / 2 + 1));
 const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX + INDEX_HERE <= WORDS);
 
 /// Rows of the first block; each other one has twice as many as the one before.
@@ -144,7 +146,7 @@ impl<'r> Table<'r> {
         // The index is never more than half full; in a damaged one the search ends all the same.
         for _ in 0..=mask {
             // Relaxed: only this thread writes it.
-            let place = match self.pages.word(first + (at & mask)).load(Relaxed) {
+            let place = match self.pages.word(first.wrapping_add(at & mask)).load(Relaxed) {
                 0 => return None,
                 word => Place::of(word),
             };
@@ -207,8 +209,11 @@ impl<'r> Table<'r> {
                 pages::take(self.free, self.pages.len(), ((FIRST_ROWS << block) * stride / WORDS) as u64)?;
             word.store(first, Relaxed);
         }
+        if first >= self.pages.len() {
+            return None; // A damaged file.
+        }
         let at = within * stride;
-        if at % WORDS == 0 {
+        if at.is_multiple_of(WORDS) {
             self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
         }
         Some(Place::of(first * WORDS as u64 + at as u64))
@@ -219,7 +224,8 @@ impl<'r> Table<'r> {
         // Relaxed (both): only this thread writes them.
         match self.head[INDEX_WORDS].load(Relaxed) as usize {
             0 => (self.page as usize * WORDS + INDEX, INDEX_HERE - 1),
-            words => (self.head[INDEX_AT].load(Relaxed) as usize, words - 1),
+            // In a damaged file it may be any number; a search through more than there can be would not end.
+            words => (self.head[INDEX_AT].load(Relaxed) as usize, words.min(INDEX_MOST) - 1),
         }
     }
 
@@ -246,7 +252,7 @@ impl<'r> Table<'r> {
 
     fn enter(&self, place: Place, hash: usize) {
         let (first, mask) = self.index();
-        let free = (0..=mask).map(|step| self.pages.word(first + ((hash.wrapping_add(step)) & mask)));
+        let free = (0..=mask).map(|step| self.pages.word(first.wrapping_add(hash.wrapping_add(step) & mask)));
         // Relaxed (both): only this thread looks at it.
         if let Some(word) = { free }.find(|word| word.load(Relaxed) == 0) {
             word.store(place.word() as u64, Relaxed);
@@ -260,12 +266,40 @@ impl<'r> Table<'r> {
 
     #[inline(always)]
     fn slot(&self, place: Place) -> Option<&'r Slot> {
-        self.pages.array(place.word())
+        self.pages.stretch(place.0 as usize)
+    }
+
+    /// A row and what belongs to it.
+    #[inline(always)]
+    fn whole(&self, place: Place) -> Option<(&'r Slot, Option<&'r Tail>)> {
+        if self.stride == Stride::Counts {
+            return Some((self.slot(place)?, None));
+        }
+        // A block begins with a page, so its rows are stretches of the whole file.
+        let words = self.pages.stretch::<{ slot::WHOLE }>(place.word() / slot::WHOLE)?;
+        let (slot, tail) = words.split_first_chunk()?;
+        Some((slot, tail.first_chunk()))
     }
 
     #[inline(always)]
     fn tail(&self, place: Place) -> Option<&'r Tail> {
         if self.stride == Stride::Counts { None } else { self.pages.array(place.word() + slot::WORDS) }
+    }
+
+    /// Counts an attempt under a key that has a row, as [`attempt`](Table::attempt) does.
+    #[inline(always)]
+    pub fn attempt_known(&self, key: Key) -> Option<Place> {
+        let hash = hash(key);
+        let place = Place(self.cache[hash % CACHE].get());
+        if let Some(slot) = self.slot(place)
+            && slot::is(slot, key)
+        {
+            slot::attempt(slot);
+            return Some(place);
+        }
+        let place = self.look_up(key, hash)?;
+        self.attempt(place);
+        Some(place)
     }
 
     /// Counts an attempt, before it is known how it goes: as one that need not wait.
@@ -295,8 +329,8 @@ impl<'r> Table<'r> {
     /// Adds a hold, in ticks.
     #[inline(always)]
     pub fn held(&self, place: Place, hold: u64) {
-        if let Some(slot) = self.slot(place) {
-            slot::held(slot, self.tail(place), hold);
+        if let Some((slot, tail)) = self.whole(place) {
+            slot::held(slot, tail, hold);
         }
     }
 
@@ -308,9 +342,8 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Counts an initialisation, at a time in ticks.
+    /// Notes when an object was initialised, in ticks; the attempt counts how often.
     pub fn initialised(&self, place: Place, ticks: u64) {
-        self.attempt(place);
         slot::initialised(self.tail(place), ticks);
     }
 
@@ -323,8 +356,14 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// What is known of the lock's latest hold by this thread, which ends.
+    /// The row and the beginning of the lock's hold by this thread, which ends, if it was the last that it took and had not
+    /// to be waited for; else nothing is done, and [`let_go`](Table::let_go) is to be called.
     #[inline(always)]
+    pub fn let_go_last(&self, lock: u64) -> Option<(Place, u64)> {
+        self.holding().pop_plain(lock).map(|(row, since)| (Place::of(row), since))
+    }
+
+    /// What is known of the lock's latest hold by this thread, which ends.
     pub fn let_go(&self, lock: u64) -> Option<Grip> {
         self.holding().pop(lock)
     }

@@ -1,0 +1,104 @@
+//! `unspin meter`, which runs a program and prints which locks it lost time on; `unspin report`, which prints that of a
+//! recording.
+
+mod names;
+mod notes;
+mod outputs;
+mod relay;
+mod running;
+mod session;
+mod threads;
+mod witness;
+
+use crate::error::Error;
+use crate::options;
+use crate::{outfile, stdout};
+use names::Lookup;
+use session::Session;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use unspin_meter::Recording;
+
+/// Runs the program, reports on its locks, and answers with its exit code.
+pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
+    outputs::try_files(&options.view)?;
+    for (option, file) in [("--output", &options.output), ("--record", &options.record)] {
+        file.as_deref().map_or(Ok(()), |file| outfile::try_file(option, file))?;
+    }
+    let session = Session::new(&options.recorded)?;
+    let mut running = session.start(session.command())?;
+    let ended = running.wait_to_the_end()?;
+    let snapshot = running.snapshot();
+    let report = outputs::report(&snapshot, &Lookup::new(), &options.view);
+    let mut text = match running.witness().explain(&snapshot) {
+        Some(why) => format!("{why}\n"),
+        None => {
+            let stderr = || outputs::width(std::io::stderr());
+            outputs::text(
+                &report,
+                &options.view,
+                options.output.as_ref().map_or_else(stderr, |_| outputs::FILE_WIDTH),
+            )
+        }
+    };
+    let size = options.recorded.size;
+    let notes = [
+        notes::ending(ended.end),
+        notes::survivors(&session, &snapshot),
+        notes::room(&session, &snapshot, size),
+    ];
+    text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
+    let mut failed = Vec::new();
+    failed.extend(print(&text, options.output.as_deref()).err());
+    failed.extend(outputs::write_files(&report, &options.view));
+    if let Some(file) = &options.record {
+        failed.extend(keep(session, file).err());
+    }
+    match say_all_but_the_last(failed) {
+        Some(last) => Err(last),
+        None => Ok(ExitCode::from(running::exit_code(ended.end))),
+    }
+}
+
+/// Prints the report of a recording.
+pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
+    outputs::try_files(&options.view)?;
+    let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
+    let snapshot = recording.snapshot();
+    let report = outputs::report(&snapshot, &Lookup::new(), &options.view);
+    stdout::print(&outputs::text(&report, &options.view, outputs::width(std::io::stdout())))?;
+    match say_all_but_the_last(outputs::write_files(&report, &options.view)) {
+        Some(last) => Err(last),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// To the file, or to standard error. One that is closed is the user's choice.
+fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
+    match file {
+        Some(file) => outfile::write(file, text.as_bytes()),
+        None => {
+            let _ = std::io::stderr().lock().write_all(text.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+/// Stores the recording; where that fails it stays in memory, for another try by cp(1).
+fn keep(session: Session, file: &Path) -> Result<(), Error> {
+    session.recording.save(file).map_err(|e| {
+        let path = session.keep();
+        let why = format!("the recording cannot be stored here, and is kept in {}", path.display());
+        Error::at(file, &why, e)
+    })
+}
+
+/// Of several errors main prints the last.
+fn say_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
+    let last = errors.pop()?;
+    for error in errors {
+        eprintln!("unspin: {error}");
+    }
+    Some(last)
+}
