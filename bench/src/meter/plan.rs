@@ -48,7 +48,7 @@ impl Row {
 /// All rows.
 pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
     let mut rows = costs(tools, extent);
-    rows.extend([(Which::Wicked, 400), (Which::DbBench, 20)].map(|(which, thousands)| {
+    rows.extend([(Which::Wicked, 600), (Which::DbBench, 60)].map(|(which, thousands)| {
         let thousands = (thousands * extent.longer / extent.shorter).max(1);
         slow_down(Program { which, thousands })
     }));
