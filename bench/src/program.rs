@@ -46,6 +46,11 @@ impl Which {
 }
 
 impl Program {
+    /// Of a run's figures: seconds of wall time.
+    pub const WALL: usize = 0;
+    /// Seconds of CPU time.
+    pub const CPU: usize = 1;
+
     /// The command line. What the program stores goes below `folder`.
     pub fn words(&self, folder: &Path) -> Vec<OsString> {
         let operations = (u64::from(self.thousands) * 1000).to_string();

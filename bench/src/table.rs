@@ -34,7 +34,10 @@ pub fn text(sitting: &Sitting, figures: &[Figure], meter: &[meter::Figure]) -> S
 }
 
 fn engines(figures: &[Figure]) -> String {
-    let mut text = String::new();
+    let mut text = String::from(
+        "\nkernel: without the preload; control: engine kernel, through the same hooks.\n\
+         Ratio: how many times as good as the other side rcu is; ?: the interval holds what is wanted.\n",
+    );
     let _ = writeln!(
         text,
         "\n{:<42}{:>19}{:>8}{:>8}{:>12}{:>8}",
@@ -62,8 +65,7 @@ fn header(sitting: &Sitting) -> String {
     format!(
         "{}, {} CPUs, Linux {}; {}\n{}\n\n\
          {} repetitions of everything in random order; meanwhile other programs took {:.0} % of the CPUs,\n\
-         the hypervisor {:.0} %. kernel: without the preload; control: engine kernel, through the same hooks.\n\
-         Ratio: how many times as good as the other side rcu is; ?: the interval holds what is wanted.{claims}\n",
+         the hypervisor {:.0} %.{claims}\n",
         c.processor,
         c.cpus,
         c.kernel,

@@ -87,3 +87,40 @@ fn columns(truth: &Truth, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
     };
     Column::ALL.into_iter().flat_map(|c| figures(column(c))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_meter::{Key, Kind, Window};
+
+    fn truth() -> Truth {
+        let lock = Key::new(Kind::Mutex, 0x1000, 0).lock;
+        Truth { lock, acquired: 100, rejected: 7, contended: 20, held_s: 0.5, spun_s: 0.0 }
+    }
+
+    fn snapshot(counts: Counts) -> Snapshot {
+        let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e3, cpu_seconds: None };
+        let other = Counts { nowait: 1000, ..Counts::default() };
+        let rows = [(0x1000, 1, counts), (0x1000, 2, counts), (0x2000, 1, other)];
+        let key = |address, caller| Key::new(Kind::Mutex, address, caller);
+        Snapshot::of_rows(window, rows.map(|(address, caller, counts)| (key(address, caller), counts)))
+    }
+
+    #[test]
+    fn an_attempt_too_few_or_too_many_is_wrong() {
+        let half = Counts { nowait: 40, slept: 10, rejected: 3, ..Counts::default() };
+        let counts = counts_of(&snapshot(half), truth().lock);
+        assert_eq!((counts.acquisitions(), wrong(&truth(), &counts)), (100, 1));
+        let counts = counts_of(&snapshot(Counts { nowait: 41, ..half }), truth().lock);
+        assert_eq!(wrong(&truth(), &counts), 3);
+    }
+
+    #[test]
+    fn a_column_that_is_off_is_told_by_how_much() {
+        let half = Counts { nowait: 40, slept: 10, timed: 50, hold: 275, ..Counts::default() };
+        let figures = columns(&truth(), &snapshot(half), 1.0);
+        let column = |column: Column| figures[column.first()..][..3].to_vec();
+        assert!(column(Column::Util).iter().zip([10.0, 50.0, 55.0]).all(|(a, b)| (a - b).abs() < 1e-9));
+        assert_eq!((column(Column::Con), column(Column::SpinCpu)), (vec![0.0, 20.0, 20.0], vec![0.0; 3]));
+    }
+}

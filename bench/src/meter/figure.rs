@@ -1,6 +1,6 @@
 //! What the runs say about a row.
 
-use super::plan::{Bound, Row};
+use super::plan::{Bound, Note, Row};
 use crate::figure::{Reached, median};
 use crate::sitting::{Claims, Sitting};
 use serde::Serialize;
@@ -39,8 +39,19 @@ pub struct Measured {
     pub interval: Option<(f64, f64)>,
     /// What was wanted, and whether it is reached.
     pub wanted: Option<(Bound, Reached)>,
-    /// Name, median and unit of what else is shown.
-    pub notes: Vec<(&'static str, f64, &'static str)>,
+    /// What else is shown.
+    pub notes: Vec<Remark>,
+}
+
+/// Another figure: the median of the repetitions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Remark {
+    /// What it is.
+    pub name: &'static str,
+    /// The figure.
+    pub median: f64,
+    /// Its unit, with a space before it.
+    pub unit: &'static str,
 }
 
 /// All rows.
@@ -61,14 +72,16 @@ fn measured(row: &Row, sitting: &Sitting) -> Measured {
     let interval = interval_of_median(&values);
     let once = values.len() == 1;
     let ends = interval.or(once.then(|| (values[0], values[0])));
-    let note = |(name, quantity, unit): &(&'static str, super::quantity::Quantity, &'static str)| {
-        (*name, median(&quantity.values(sitting)), *unit)
+    let remark = |note: &Note| Remark {
+        name: note.name,
+        median: median(&note.quantity.values(sitting)),
+        unit: note.unit,
     };
     Measured {
         median: median(&values),
         interval,
         wanted: row.bound.map(|bound| (bound, reached(bound, ends, sitting.claims))),
-        notes: row.notes.iter().map(note).collect(),
+        notes: row.notes.iter().map(remark).collect(),
         values,
     }
 }

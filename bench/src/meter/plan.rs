@@ -31,16 +31,33 @@ pub struct Row {
     pub quantity: Quantity,
     /// What it is to be.
     pub bound: Option<Bound>,
-    /// What else is shown: a name, and what stands behind its figure.
-    pub notes: Vec<(&'static str, Quantity, &'static str)>,
+    /// What else is shown.
+    pub notes: Vec<Note>,
     /// Why it cannot be measured here.
     pub missing: Option<String>,
+}
+
+/// Another figure, beneath the row's.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// What it is.
+    pub name: &'static str,
+    /// The figure.
+    pub quantity: Quantity,
+    /// Its unit, with a space before it.
+    pub unit: &'static str,
+}
+
+impl Note {
+    fn new(name: &'static str, quantity: Quantity, unit: &'static str) -> Note {
+        Note { name, quantity, unit }
+    }
 }
 
 impl Row {
     /// Everything that the row shows.
     pub fn measurements(&self) -> impl Iterator<Item = &Measurement> {
-        let notes = self.notes.iter().flat_map(|(_, quantity, _)| quantity.measurements());
+        let notes = self.notes.iter().flat_map(|note| note.quantity.measurements());
         self.quantity.measurements().into_iter().chain(notes).filter(|_| self.missing.is_none())
     }
 }
@@ -48,7 +65,7 @@ impl Row {
 /// All rows.
 pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
     let mut rows = costs(tools, extent);
-    rows.extend([(Which::Wicked, 600), (Which::DbBench, 60)].map(|(which, thousands)| {
+    rows.extend([(Which::Wicked, 600), (Which::DbBench, 60)].into_iter().flat_map(|(which, thousands)| {
         let thousands = (thousands * extent.longer / extent.shorter).max(1);
         slow_down(Program { which, thousands })
     }));
@@ -72,11 +89,11 @@ fn costs(tools: &Tools, extent: &Extent) -> Vec<Row> {
         quantity: added(world),
         bound: at_most.map(Bound::AtMost),
         notes: vec![
-            ("in all", pair(world), ""),
-            ("bare", pair(World::Bare), ""),
-            ("control", pair(World::Through), ""),
-            ("rdtsc", ticks(), ""),
-            ("added in a process of one thread", alone(world) - alone(World::Bare), ""),
+            Note::new("in all", pair(world), ""),
+            Note::new("bare", pair(World::Bare), ""),
+            Note::new("control", pair(World::Through), ""),
+            Note::new("rdtsc", ticks(), ""),
+            Note::new("added in a process of one thread", alone(world) - alone(World::Bare), ""),
         ],
         missing: None,
     };
@@ -94,7 +111,7 @@ fn costs(tools: &Tools, extent: &Extent) -> Vec<Row> {
         unit: "times",
         quantity: added(World::Mutrace) / added(World::Full),
         bound: Some(Bound::AtLeast(10.0)),
-        notes: vec![("mutrace adds", added(World::Mutrace), " ns")],
+        notes: vec![Note::new("mutrace adds", added(World::Mutrace), " ns")],
         missing: tools.mutrace.as_ref().err().cloned(),
     };
     vec![
@@ -107,29 +124,28 @@ fn costs(tools: &Tools, extent: &Extent) -> Vec<Row> {
     ]
 }
 
-/// How much slower a real program is.
-fn slow_down(program: Program) -> Row {
-    const WALL: usize = 0;
-    const CPU: usize = 1;
-    let figure = |world, which| Quantity::Figure(Measurement::Program(world, program), which);
-    let more = |world, which| figure(world, which).percent_more_than(figure(World::Bare, which));
-    Row {
-        name: match program.which {
-            Which::Wicked => "meter full: kccachetest wicked -th 4, slower by".into(),
-            Which::DbBench => "meter full: db_bench --threads=4, slower by".into(),
-        },
-        unit: "%",
-        quantity: more(World::Full, WALL),
-        bound: Some(Bound::AtMost(3.0)),
-        notes: vec![
-            ("bare", figure(World::Bare, WALL), " s"),
-            ("control slower by", more(World::Through, WALL), " %"),
-            ("CPU time: bare", figure(World::Bare, CPU), " s"),
-            ("full more by", more(World::Full, CPU), " %"),
-            ("control more by", more(World::Through, CPU), " %"),
-        ],
-        missing: program.which.missing(),
-    }
+/// How much slower a real program is, and how much more CPU time it takes: the latter says something on a busy machine too.
+fn slow_down(program: Program) -> [Row; 2] {
+    let (name, missing) = match program.which {
+        Which::Wicked => ("kccachetest wicked -th 4", program.which.missing()),
+        Which::DbBench => ("db_bench --threads=4", program.which.missing()),
+    };
+    let row = |what, figure, bound| {
+        let time = |world| Quantity::Figure(Measurement::Program(world, program), figure);
+        let more = |world: World| time(world).percent_more_than(time(World::Bare));
+        Row {
+            name: format!("meter full: {name}, {what}"),
+            unit: "%",
+            quantity: more(World::Full),
+            bound,
+            notes: vec![
+                Note::new("bare", time(World::Bare), " s"),
+                Note::new("control more by", more(World::Through), " %"),
+            ],
+            missing: missing.clone(),
+        }
+    };
+    [row("slower by", Program::WALL, Some(Bound::AtMost(3.0))), row("more CPU time by", Program::CPU, None)]
 }
 
 /// Whether every attempt is counted.
@@ -143,7 +159,10 @@ fn known(extent: &Extent) -> Row {
         unit: "",
         quantity: wrong(World::Full),
         bound: Some(Bound::AtMost(0.0)),
-        notes: vec![("at sampled", wrong(World::Sampled), ""), ("at counts", wrong(World::Counts), "")],
+        notes: vec![
+            Note::new("at sampled", wrong(World::Sampled), ""),
+            Note::new("at counts", wrong(World::Counts), ""),
+        ],
         missing: None,
     }
 }
@@ -157,12 +176,12 @@ fn holds(extent: &Extent) -> Vec<Row> {
             Quantity::Figure(Measurement::Checked(world, task), column.first() + offset)
         };
         let mut notes = vec![
-            ("truth", figure(World::Full, 1), " %"),
-            ("reported", figure(World::Full, 2), " %"),
-            ("at sampled off by", figure(World::Sampled, 0), " %"),
+            Note::new("truth", figure(World::Full, 1), " %"),
+            Note::new("reported", figure(World::Full, 2), " %"),
+            Note::new("at sampled off by", figure(World::Sampled, 0), " %"),
         ];
         if column == Column::Con {
-            notes.push(("at counts", figure(World::Counts, 0), " %"));
+            notes.push(Note::new("at counts off by", figure(World::Counts, 0), " %"));
         }
         Row {
             name: format!("meter full: {name}, off the truth by"),
@@ -198,11 +217,11 @@ fn crowd(share: Share, extent: &Extent) -> Row {
         quantity: figure(World::Full, check::WRONG),
         bound: Some(Bound::AtMost(0.0)),
         notes: vec![
-            ("recording", figure(World::Full, check::USED_MIB), " MiB"),
-            ("memory", figure(World::Full, check::MEMORY_MIB), " MiB"),
-            ("at counts: lost", figure(World::Counts, check::WRONG), ""),
-            ("recording", figure(World::Counts, check::USED_MIB), " MiB"),
-            ("memory", figure(World::Counts, check::MEMORY_MIB), " MiB"),
+            Note::new("recording", figure(World::Full, check::USED_MIB), " MiB"),
+            Note::new("memory", figure(World::Full, check::MEMORY_MIB), " MiB"),
+            Note::new("at counts: lost", figure(World::Counts, check::WRONG), ""),
+            Note::new("recording", figure(World::Counts, check::USED_MIB), " MiB"),
+            Note::new("memory", figure(World::Counts, check::MEMORY_MIB), " MiB"),
         ],
         missing: None,
     }
