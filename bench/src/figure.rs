@@ -93,7 +93,7 @@ pub fn evaluate(rows: &[Row], sitting: &Sitting) -> Vec<Figure> {
 
 fn measured(row: &Row, sitting: &Sitting) -> Measured {
     let runs = |name, measurement: &Measurement| {
-        let values = sitting.values[measurement].clone();
+        let values = sitting.values(measurement, 0);
         Runs { name, median: median(&values), values }
     };
     let (ours, against) = (runs("rcu", &row.ours), runs(row.against.0, &row.against.1));
@@ -122,7 +122,8 @@ fn reached(wanted: Wanted, ratio: &Ratio, claims: Claims) -> Reached {
     }
 }
 
-fn median(values: &[f64]) -> f64 {
+/// The middle one, or the mean of the two in the middle.
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

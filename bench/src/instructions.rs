@@ -4,23 +4,25 @@
 //! 2 N times, differ by N calls and by nothing else. Valgrind has no vDSO: a clock is a system call there, which counts
 //! as one instruction and not as the dozen that it is.
 
-use crate::inner::{Call, EffortOptions, Section, Task};
+use crate::inner::{Call, Company, EffortOptions, Section, Task};
 use crate::measurement::World;
+use crate::recorded::Recorded;
 use crate::start;
 use crate::tools::{self, Tools};
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
 /// Calls of the shorter run.
 const TIMES: u64 = 20_000;
 
 /// Counts, and prints a table.
-pub fn run() -> Result<(), String> {
+pub fn run(mutrace: Option<&Path>) -> Result<(), String> {
     if let Err(reason) = tools::output(Command::new("valgrind").arg("--version")) {
         println!("skipped: valgrind cannot be used ({reason}): apt-get install valgrind");
         return Ok(());
     }
-    let tools = Tools::prepare()?;
+    let tools = Tools::prepare(mutrace)?;
     println!("instructions per call in user mode, by callgrind; {}\n", tools.version);
     println!("{:<32}{:>9}{:>9}{:>9}{:>9}", "", "kernel", "control", "global", "rcu");
     for (name, call, calls) in [
@@ -31,7 +33,7 @@ pub fn run() -> Result<(), String> {
     ] {
         let task = |times| Task::Call { call, effort: EffortOptions::times(times) };
         let count = |world| per_time(world, &tools, |times| start::words(&task(times)));
-        let counts = World::ALL.into_iter().map(count).collect::<Result<Vec<f64>, String>>()?;
+        let counts = World::ENGINES.into_iter().map(count).collect::<Result<Vec<f64>, String>>()?;
         let counts: String = counts.iter().map(|n| format!("{:>9.1}", n / f64::from(calls))).collect();
         println!("{name:<32}{counts}");
     }
@@ -51,6 +53,28 @@ pub fn run() -> Result<(), String> {
             println!("{:<32}{:>9.1}", "  liburcu-memb", per_time(World::Bare, &tools, words)?);
         }
         Err(reason) => println!("{:<32}skipped: {reason}", "  liburcu-memb"),
+    }
+    println!();
+    meter(&tools)
+}
+
+/// The meter's part of the table: what a mutex costs in each of its worlds.
+fn meter(tools: &Tools) -> Result<(), String> {
+    let names = World::METER.map(|world| if world == World::Bare { "bare" } else { world.label() });
+    println!("{:<32}{}", "", names.map(|name| format!("{name:>9}")).concat());
+    for (name, company) in
+        [("mutex lock and unlock", Company::Sleeper), ("  in a process of one thread", Company::Nobody)]
+    {
+        let words = |times| start::words(&Task::Pair { company, effort: EffortOptions::times(times) });
+        let count = |world| match (world, &tools.mutrace) {
+            (World::Mutrace, Err(_)) => Ok("-".to_owned()),
+            _ => per_time(world, tools, words).map(|n| format!("{n:.1}")),
+        };
+        let counts = World::METER.into_iter().map(count).collect::<Result<Vec<String>, String>>()?;
+        println!("{name:<32}{}", counts.iter().map(|n| format!("{n:>9}")).collect::<String>());
+    }
+    if let Err(reason) = &tools.mutrace {
+        println!("mutrace: not counted: {reason}");
     }
     Ok(())
 }
@@ -73,7 +97,9 @@ fn count(world: World, tools: &Tools, program: Vec<OsString>) -> Result<u64, Str
     option.push(&file);
     words.push(option);
     words.extend(program);
-    tools::output(&mut start::inside(world, tools, words))?;
+    let recorded = Recorded::new(world, tools)?;
+    let path = recorded.as_ref().map(Recorded::path);
+    tools::output(&mut start::inside(world, tools, words, path)?)?;
     let text = std::fs::read_to_string(&file).map_err(|e| format!("callgrind's output: {e}"))?;
     let total =
         text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));

@@ -14,8 +14,11 @@ mod figure;
 mod inner;
 mod instructions;
 mod measurement;
+mod meter;
 mod options;
 mod plan;
+mod program;
+mod recorded;
 mod sitting;
 mod start;
 mod table;
@@ -30,7 +33,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let result = match &options.command {
         Some(Command::Inner(task)) => inner::run(task),
-        None if options.instructions => instructions::run(),
+        None if options.instructions => instructions::run(options.mutrace.as_deref()),
         None => measure(&options),
     };
     match result {
@@ -43,22 +46,27 @@ fn main() -> ExitCode {
 }
 
 fn measure(options: &Options) -> Result<(), String> {
-    let tools = Tools::prepare()?;
+    let tools = Tools::prepare(options.mutrace.as_deref())?;
     let extent = options.extent();
-    let mut plan = plan::rows(&tools, &extent);
+    let (mut plan, mut meter) = (plan::rows(&tools, &extent), meter::rows(&tools, &extent));
     if let Some(text) = &options.only {
         plan.retain(|row| row.name.contains(text));
-        if plan.is_empty() {
+        meter.retain(|row| row.name.contains(text));
+        if plan.is_empty() && meter.is_empty() {
             return Err(format!("--only {text}: no row has such a name"));
         }
     }
-    let sitting = sitting::run(&plan, &tools, &extent)?;
+    let measurements = plan.iter().flat_map(plan::Row::measurements);
+    let measurements: Vec<_> = measurements.chain(meter.iter().flat_map(meter::Row::measurements)).collect();
+    let sitting = sitting::run(&measurements, &tools, &extent)?;
     let figures = figure::evaluate(&plan, &sitting);
+    let meter = meter::evaluate(&meter, &sitting);
     if let Some(path) = &options.json {
-        let text = serde_json::to_string_pretty(&table::Document { sitting: &sitting, figures: &figures });
+        let document = table::Document { sitting: &sitting, figures: &figures, meter: &meter };
+        let text = serde_json::to_string_pretty(&document);
         let text = text.map_err(|e| e.to_string())?;
         std::fs::write(path, text + "\n").map_err(|e| format!("--json {}: {e}", path.display()))?;
     }
-    print!("{}", table::text(&sitting, &figures));
+    print!("{}", table::text(&sitting, &figures, &meter));
     Ok(())
 }

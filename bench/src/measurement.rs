@@ -1,6 +1,8 @@
 //! One thing to measure.
 
 use crate::inner::Task;
+use crate::program::Program;
+use unspin_meter::Level;
 
 /// How a program is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,11 +15,24 @@ pub enum World {
     Global,
     /// Under `unspin run --sysv rcu`.
     Rcu,
+    /// With the preload, and no recording: the control of the meter, which passes through the same hooks.
+    Through,
+    /// Metered at level `counts`.
+    Counts,
+    /// Metered at level `sampled`.
+    Sampled,
+    /// Metered at level `full`.
+    Full,
+    /// Under mutrace.
+    Mutrace,
 }
 
 impl World {
-    /// All, as they stand in the table.
-    pub const ALL: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
+    /// Those of the System V engines, as they stand in the table.
+    pub const ENGINES: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
+    /// Those of the meter.
+    pub const METER: [World; 6] =
+        [World::Bare, World::Through, World::Counts, World::Sampled, World::Full, World::Mutrace];
 
     /// The name in the table.
     pub fn label(self) -> &'static str {
@@ -26,16 +41,35 @@ impl World {
             World::Kernel => "control",
             World::Global => "global",
             World::Rcu => "rcu",
+            World::Through => "control",
+            World::Counts => "counts",
+            World::Sampled => "sampled",
+            World::Full => "full",
+            World::Mutrace => "mutrace",
         }
     }
 
     /// The engine that `unspin run` is asked for, if it is to run at all.
     pub fn engine(self) -> Option<&'static str> {
         match self {
-            World::Bare => None,
             World::Kernel => Some("kernel"),
             World::Global => Some("global"),
             World::Rcu => Some("rcu"),
+            World::Bare | World::Through | World::Counts | World::Sampled | World::Full | World::Mutrace => {
+                None
+            }
+        }
+    }
+
+    /// How much is recorded, if anything.
+    pub fn level(self) -> Option<Level> {
+        match self {
+            World::Counts => Some(Level::Counts),
+            World::Sampled => Some(Level::SAMPLED),
+            World::Full => Some(Level::Full),
+            World::Bare | World::Kernel | World::Global | World::Rcu | World::Through | World::Mutrace => {
+                None
+            }
         }
     }
 }
@@ -43,8 +77,30 @@ impl World {
 /// A task in its world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Measurement {
-    /// This program, as `inner TASK`.
+    /// This program, as `inner TASK`: the one figure that it prints.
     Inner(World, Task),
     /// The C program that uses liburcu, for so many milliseconds.
     Liburcu(u64),
+    /// Somebody else's program: seconds of wall time, and of CPU time.
+    Program(World, Program),
+    /// This program, metered, as an `inner TASK` that knows what it does: how far the recording is from that. The figures
+    /// are those of [`check`](crate::meter::check).
+    Checked(World, Task),
+}
+
+impl Measurement {
+    /// The world; a program that is no more than a peer has none but the bare one.
+    pub fn world(&self) -> World {
+        match *self {
+            Measurement::Inner(world, _)
+            | Measurement::Program(world, _)
+            | Measurement::Checked(world, _) => world,
+            Measurement::Liburcu(_) => World::Bare,
+        }
+    }
+
+    /// Whether one run says it all: what is counted is the same each time.
+    pub fn is_once(&self) -> bool {
+        matches!(self, Measurement::Checked(_, Task::Crowd { .. }))
+    }
 }

@@ -15,7 +15,7 @@ pub struct Options {
     pub repetitions: u32,
 
     /// No repetition begins after this many seconds, but at least five are made
-    #[arg(long, value_name = "SECONDS", default_value_t = 180)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 420)]
     pub time_budget: u64,
 
     /// Only the rows whose names contain this
@@ -25,6 +25,14 @@ pub struct Options {
     /// Two short repetitions: shows that everything runs, and claims nothing
     #[arg(long, conflicts_with_all = ["repetitions", "time_budget"])]
     pub quick: bool,
+
+    /// mutrace's library (libmutrace.so), to be compared with; else that row is left out
+    #[arg(long, value_name = "PATH")]
+    pub mutrace: Option<PathBuf>,
+
+    /// Real programs under the meter do so many times as much: shorter intervals on a machine that is not quiet
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub longer: u32,
 
     /// Write everything, each run included, to this file as JSON
     #[arg(long, value_name = "FILE")]
@@ -56,6 +64,7 @@ impl Options {
                 budget: Duration::MAX,
                 loop_ms: 10,
                 shorter: 10,
+                longer: 1,
                 claims: Claims::None,
             },
             false => Extent {
@@ -63,6 +72,7 @@ impl Options {
                 budget: Duration::from_secs(self.time_budget),
                 loop_ms: 100,
                 shorter: 1,
+                longer: self.longer,
                 claims: Claims::Made,
             },
         }

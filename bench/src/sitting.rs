@@ -1,8 +1,9 @@
 //! One sitting: everything measured once per repetition, in random order.
 
 use crate::conditions::{Conditions, Load};
-use crate::measurement::Measurement;
-use crate::plan::Row;
+use crate::measurement::{Measurement, World};
+use crate::meter::check;
+use crate::recorded::Recorded;
 use crate::start;
 use crate::tools::Tools;
 use rand::seq::SliceRandom;
@@ -25,6 +26,8 @@ pub struct Extent {
     pub loop_ms: u64,
     /// By how much the rings of semopbench are to be shorter.
     pub shorter: u32,
+    /// How many times as much real programs are to do.
+    pub longer: u32,
     /// Whether the outcome says anything.
     pub claims: Claims,
 }
@@ -55,21 +58,28 @@ pub struct Sitting {
     pub repetitions: u32,
     /// Whether the outcome says anything.
     pub claims: Claims,
-    /// All figures of each measurement, by repetition.
+    /// All runs of each measurement, by repetition, each with its figures.
     #[serde(skip)]
-    pub values: HashMap<Measurement, Vec<f64>>,
+    pub runs: HashMap<Measurement, Vec<Vec<f64>>>,
 }
 
-/// Measures all rows.
-pub fn run(rows: &[Row], tools: &Tools, extent: &Extent) -> Result<Sitting, String> {
+impl Sitting {
+    /// One of a measurement's figures, by repetition.
+    pub fn values(&self, measurement: &Measurement, figure: usize) -> Vec<f64> {
+        self.runs[measurement].iter().map(|run| run[figure]).collect()
+    }
+}
+
+/// Measures everything; what is named twice, once.
+pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &Extent) -> Result<Sitting, String> {
     let mut order: Vec<Measurement> = Vec::new();
-    for measurement in rows.iter().flat_map(Row::measurements) {
+    for &measurement in measurements {
         if !order.contains(measurement) {
             order.push(measurement.clone());
         }
     }
     let mut random = stream(SEED, Purpose::Order);
-    let mut values: HashMap<Measurement, Vec<f64>> = HashMap::new();
+    let mut runs: HashMap<Measurement, Vec<Vec<f64>>> = HashMap::new();
     let (load, started) = (Load::now(), Instant::now());
     let mut own_s = 0.0;
     let mut done = 0;
@@ -77,37 +87,58 @@ pub fn run(rows: &[Row], tools: &Tools, extent: &Extent) -> Result<Sitting, Stri
         order.shuffle(&mut random);
         for (i, measurement) in order.iter().enumerate() {
             progress(&format!("repetition {} of {}, {i} of {}", done + 1, extent.repetitions, order.len()));
-            let (value, cpu_s) = measure(measurement, tools)?;
-            values.entry(measurement.clone()).or_default().push(value);
+            let (figures, cpu_s) = measure(measurement, tools)?;
+            runs.entry(measurement.clone()).or_default().push(figures);
             own_s += cpu_s;
         }
+        order.retain(|measurement| !measurement.is_once());
         done += 1;
     }
     progress("");
     let conditions = Conditions::of(tools, &load, own_s);
-    Ok(Sitting { conditions, repetitions: done, claims: extent.claims, values })
+    Ok(Sitting { conditions, repetitions: done, claims: extent.claims, runs })
 }
 
-/// The figure that a run prints, and the CPU seconds that it took.
-fn measure(measurement: &Measurement, tools: &Tools) -> Result<(f64, f64), String> {
-    let mut command = start::command(measurement, tools)?;
-    let named = |what: &str| format!("{measurement:?}: {what}");
-    let mut running = child::tie_to_us(command.stdin(Stdio::null()).stdout(Stdio::piped()))
-        .spawn()
-        .map_err(|e| named(&e.to_string()))?;
+/// The figures of a run, and the CPU seconds that it took.
+fn measure(measurement: &Measurement, tools: &Tools) -> Result<(Vec<f64>, f64), String> {
+    let named = |what: String| format!("{measurement:?}: {what}");
+    let mut recorded = Recorded::new(measurement.world(), tools)?;
+    let mut command = start::command(measurement, tools, recorded.as_ref().map(Recorded::path))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    if let Measurement::Program(..) = measurement {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    if measurement.world() == World::Mutrace {
+        command.stderr(Stdio::null());
+    }
+    child::tie_to_us(&mut command);
+    if let Some(recorded) = &mut recorded {
+        recorded.start();
+    }
+    let started = Instant::now();
+    let mut running = command.spawn().map_err(|e| named(e.to_string()))?;
     let pid = running.id();
-    let Some(ended) = child::wait_for(pid, PATIENCE).map_err(|e| named(&e.to_string()))? else {
+    let Some(ended) = child::wait_for(pid, PATIENCE).map_err(|e| named(e.to_string()))? else {
         let _ = child::signal_group(pid, child::Signal::Kill);
-        return Err(named("did not end within a minute"));
+        return Err(named("did not end within a minute".into()));
     };
+    let (wall_s, cpu_s) = (started.elapsed().as_secs_f64(), ended.usage.cpu_s());
+    let metered_s = recorded.as_ref().map(|recorded| recorded.finish(cpu_s));
     let mut text = String::new();
     if let Some(mut output) = running.stdout.take() {
-        output.read_to_string(&mut text).map_err(|e| named(&e.to_string()))?;
+        output.read_to_string(&mut text).map_err(|e| named(e.to_string()))?;
     }
-    match (ended.end, text.trim().parse()) {
-        (End::Exited(0), Ok(value)) => Ok((value, ended.usage.cpu_s())),
-        (end, _) => Err(named(&format!("{end:?}, and printed {text:?}"))),
+    if ended.end != End::Exited(0) {
+        return Err(named(format!("{:?}, and printed {text:?}", ended.end)));
     }
+    let figures = match (measurement, &recorded, metered_s) {
+        (Measurement::Program(..), ..) => Ok(vec![wall_s, cpu_s]),
+        (Measurement::Checked(_, task), Some(recorded), Some(seconds)) => {
+            check::figures(task, &text, recorded, seconds)
+        }
+        _ => text.trim().parse().map(|figure| vec![figure]).map_err(|_| format!("printed {text:?}")),
+    };
+    Ok((figures.map_err(named)?, cpu_s))
 }
 
 /// One line on a terminal, overwritten by the next.

@@ -5,17 +5,30 @@ use crate::measurement::{Measurement, World};
 use crate::tools::Tools;
 use clap::ValueEnum;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
-/// The command that measures it and prints one figure.
-pub fn command(measurement: &Measurement, tools: &Tools) -> Result<Command, String> {
+/// The command that measures it. What is recorded goes to `recording`.
+pub fn command(
+    measurement: &Measurement,
+    tools: &Tools,
+    recording: Option<&Path>,
+) -> Result<Command, String> {
     match measurement {
         Measurement::Liburcu(time_ms) => {
             let mut command = Command::new(tools.liburcu.as_ref().map_err(String::clone)?);
             command.args(["time-ms", &time_ms.to_string()]);
             Ok(command)
         }
-        Measurement::Inner(world, task) => Ok(inside(*world, tools, words(task)?)),
+        Measurement::Inner(world, task) | Measurement::Checked(world, task) => {
+            inside(*world, tools, words(task)?, recording)
+        }
+        Measurement::Program(world, program) => {
+            let folder = tools.fresh_folder()?;
+            let mut command = inside(*world, tools, program.words(&folder), recording)?;
+            command.envs(program.environment().iter().copied()).current_dir(folder);
+            Ok(command)
+        }
     }
 }
 
@@ -28,7 +41,12 @@ pub fn words(task: &Task) -> Result<Vec<OsString>, String> {
 }
 
 /// A command line in a world.
-pub fn inside(world: World, tools: &Tools, words: Vec<OsString>) -> Command {
+pub fn inside(
+    world: World,
+    tools: &Tools,
+    words: Vec<OsString>,
+    recording: Option<&Path>,
+) -> Result<Command, String> {
     let mut command = match world.engine() {
         None => Command::new(&words[0]),
         Some(engine) => {
@@ -42,7 +60,22 @@ pub fn inside(world: World, tools: &Tools, words: Vec<OsString>) -> Command {
     for variable in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
         command.env_remove(variable);
     }
-    command
+    if let Some(library) = library(world, tools)? {
+        command.env("LD_PRELOAD", library);
+    }
+    if let Some(recording) = recording {
+        command.env("UNSPIN_RECORD", recording);
+    }
+    Ok(command)
+}
+
+/// What is loaded before the program's own libraries, where this program sees to that itself.
+fn library(world: World, tools: &Tools) -> Result<Option<&Path>, String> {
+    match world {
+        World::Through | World::Counts | World::Sampled | World::Full => Ok(Some(&tools.preload)),
+        World::Mutrace => tools.mutrace.as_deref().map(Some).map_err(String::clone),
+        World::Bare | World::Kernel | World::Global | World::Rcu => Ok(None),
+    }
 }
 
 /// The words that clap makes the task of again.
@@ -61,6 +94,16 @@ fn arguments(task: &Task) -> Vec<String> {
         Task::Semopbench { groups, semaphores, repetitions } => {
             words(&[&"semopbench", &"-g", groups, &"-s", semaphores, &"-n", repetitions])
         }
+        Task::Pair { company, effort } => {
+            words(&[&"pair", &value_name(*company), &effort.option(), &effort.amount()])
+        }
+        Task::Ticks { effort } => words(&[&"ticks", &effort.option(), &effort.amount()]),
+        Task::Known { threads, rounds } => words(&[&"known", &"--threads", threads, &"--rounds", rounds]),
+        Task::Holds { lock, time_ms } => words(&[&"holds", &value_name(*lock), &"--time-ms", time_ms]),
+        Task::Crowd { threads, locks, share } => {
+            words(&[&"crowd", &value_name(*share), &"--threads", threads, &"--locks", locks])
+        }
+        Task::Preloaded => words(&[&"preloaded"]),
     }
 }
 
@@ -71,7 +114,7 @@ fn value_name(value: impl ValueEnum) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inner::{Call, EffortOptions, Section};
+    use crate::inner::{Call, Company, EffortOptions, LockKind, Section, Share};
     use crate::options::{self, Options};
     use clap::Parser;
 
@@ -83,6 +126,12 @@ mod tests {
             Task::Section { section: Section::Epoch, effort },
             Task::OwnSets { processes: 2, time_ms: 5 },
             Task::Semopbench { groups: 1, semaphores: 2, repetitions: 3 },
+            Task::Pair { company: Company::Sleeper, effort },
+            Task::Ticks { effort },
+            Task::Known { threads: 2, rounds: 3 },
+            Task::Holds { lock: LockKind::Spin, time_ms: 8 },
+            Task::Crowd { threads: 4, locks: 5, share: Share::All },
+            Task::Preloaded,
         ];
         for task in tasks {
             let words = ["unspin-bench".to_owned(), "inner".to_owned()].into_iter().chain(arguments(&task));

@@ -1,6 +1,7 @@
 //! The table, at most 100 columns wide, and the document with everything in it.
 
 use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
+use crate::meter;
 use crate::plan::Wanted;
 use crate::sitting::{Claims, Sitting};
 use serde::Serialize;
@@ -13,13 +14,30 @@ pub struct Document<'a> {
     pub sitting: &'a Sitting,
     /// Rows, with all runs.
     pub figures: &'a [Figure],
+    /// The meter's rows.
+    pub meter: &'a [meter::Figure],
 }
 
-const WIDTH: usize = 100;
+/// Columns of the widest line.
+pub const WIDTH: usize = 100;
 
 /// The table.
-pub fn text(sitting: &Sitting, figures: &[Figure]) -> String {
+pub fn text(sitting: &Sitting, figures: &[Figure], meter: &[meter::Figure]) -> String {
     let mut text = header(sitting);
+    if !figures.is_empty() {
+        text += &engines(figures);
+    }
+    if !meter.is_empty() {
+        text += &meter::table::text(meter);
+    }
+    text
+}
+
+fn engines(figures: &[Figure]) -> String {
+    let mut text = String::from(
+        "\nkernel: without the preload; control: engine kernel, through the same hooks.\n\
+         Ratio: how many times as good as the other side rcu is; ?: the interval holds what is wanted.\n",
+    );
     let _ = writeln!(
         text,
         "\n{:<42}{:>19}{:>8}{:>8}{:>12}{:>8}",
@@ -47,8 +65,7 @@ fn header(sitting: &Sitting) -> String {
     format!(
         "{}, {} CPUs, Linux {}; {}\n{}\n\n\
          {} repetitions of everything in random order; meanwhile other programs took {:.0} % of the CPUs,\n\
-         the hypervisor {:.0} %. kernel: without the preload; control: engine kernel, through the same hooks.\n\
-         Ratio: how many times as good as the other side rcu is; ?: the interval holds what is wanted.{claims}\n",
+         the hypervisor {:.0} %.{claims}\n",
         c.processor,
         c.cpus,
         c.kernel,
@@ -81,6 +98,11 @@ fn wanted((wanted, reached): &(Wanted, Reached)) -> String {
         Wanted::AtLeast(times) => format!("{}x", number(*times)),
         Wanted::Aim(times) => format!("aim {}x", number(*times)),
     };
+    verdict(wanted, *reached)
+}
+
+/// What was wanted, and whether it is reached.
+pub fn verdict(wanted: String, reached: Reached) -> String {
     match reached {
         Reached::Yes => format!("{wanted} yes"),
         Reached::No => format!("{wanted} no"),
@@ -90,10 +112,10 @@ fn wanted((wanted, reached): &(Wanted, Reached)) -> String {
 }
 
 /// Three digits that count.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     match value {
-        v if v >= 99.95 => format!("{v:.0}"),
-        v if v >= 9.995 => format!("{v:.1}"),
+        v if v.abs() >= 99.95 => format!("{v:.0}"),
+        v if v.abs() >= 9.995 => format!("{v:.1}"),
         v => format!("{v:.2}"),
     }
 }

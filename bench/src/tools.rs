@@ -1,4 +1,4 @@
-//! What the benchmark needs besides itself: the `unspin` binary, and a C program for liburcu.
+//! What the benchmark needs besides itself: the `unspin` binary, its preload library, a C program for liburcu, mutrace.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +10,10 @@ pub struct Tools {
     pub unspin: PathBuf,
     /// What it says that it was built from.
     pub version: String,
+    /// The library that this binary preloads.
+    pub preload: PathBuf,
+    /// mutrace's library, or why there is none.
+    pub mutrace: Result<PathBuf, String>,
     /// The liburcu program, or why there is none.
     pub liburcu: Result<PathBuf, String>,
     /// Holds the arenas, and is removed with all that is in it.
@@ -18,12 +22,24 @@ pub struct Tools {
 
 impl Tools {
     /// Builds what has to be built. Cargo does nothing where nothing has changed.
-    pub fn prepare() -> Result<Tools, String> {
+    pub fn prepare(mutrace: Option<&Path>) -> Result<Tools, String> {
         let scratch = scratch().map_err(|e| format!("no scratch folder: {e}"))?;
         let unspin = build_unspin()?;
         let version = output(Command::new(&unspin).arg("--version"))?;
+        let preload = preload_of(&unspin)?;
+        let mutrace = find_mutrace(mutrace)?;
         let liburcu = build_liburcu(scratch.path());
-        Ok(Tools { unspin, version, liburcu, scratch })
+        Ok(Tools { unspin, version, preload, mutrace, liburcu, scratch })
+    }
+
+    /// A folder that has nothing in it; the last one's contents are gone.
+    pub fn fresh_folder(&self) -> Result<PathBuf, String> {
+        let folder = self.scratch.path().join("folder");
+        let made = match std::fs::remove_dir_all(&folder) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
+            _ => std::fs::create_dir(&folder),
+        };
+        made.map(|()| folder.clone()).map_err(|e| format!("{}: {e}", folder.display()))
     }
 
     /// An arena that nobody else uses.
@@ -58,6 +74,28 @@ fn build_unspin() -> Result<PathBuf, String> {
     match status.success() {
         true => Ok(target.join("release/unspin")),
         false => Err("unspin does not build: see above".into()),
+    }
+}
+
+/// What `unspin run` preloads: asked of a program that it runs.
+fn preload_of(unspin: &Path) -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|e| format!("the place of this program: {e}"))?;
+    let mut command = Command::new(unspin);
+    command.args(["run", "--sysv", "kernel", "--"]).arg(this).args(["inner", "preloaded"]);
+    let library = PathBuf::from(output(command.env_remove("LD_PRELOAD"))?);
+    match library.is_file() {
+        true => Ok(library),
+        false => Err(format!("unspin run preloads {}, which is no file", library.display())),
+    }
+}
+
+/// A library that is not there is an error; that none was named is a row less.
+fn find_mutrace(path: Option<&Path>) -> Result<Result<PathBuf, String>, String> {
+    let Some(path) = path else { return Ok(Err("give --mutrace PATH, of a libmutrace.so".into())) };
+    match std::fs::canonicalize(path) {
+        Ok(path) if path.is_file() => Ok(Ok(path)),
+        Ok(_) => Err(format!("--mutrace {}: is no file; name the library libmutrace.so", path.display())),
+        Err(e) => Err(format!("--mutrace {}: {e}", path.display())),
     }
 }
 

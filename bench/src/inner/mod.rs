@@ -1,11 +1,22 @@
-//! What is measured: small programs, each of which does one thing and prints one figure.
+//! What is measured: small programs, each of which does one thing and prints one figure, or what it did.
 //!
-//! Those that use semaphores call libc's own functions: a preloaded engine answers, or the kernel does.
+//! Those that use semaphores or locks call libc's own functions: a preloaded engine answers, or the kernel does; a meter
+//! watches, or nobody does.
 
 mod calls;
+pub mod crowd;
+mod holds;
+mod known;
+mod lock;
 pub mod own_sets;
+mod pair;
 mod section;
 mod timing;
+mod truth;
+
+pub use crowd::Share;
+pub use lock::LockKind;
+pub use truth::Truth;
 
 use clap::{Args, Subcommand, ValueEnum};
 use timing::Effort;
@@ -53,6 +64,62 @@ pub enum Task {
         #[command(flatten)]
         effort: EffortOptions,
     },
+    /// An uncontended mutex taken and released; prints ns per pair of calls
+    Pair {
+        /// Who else is in the process
+        #[arg(value_enum)]
+        company: Company,
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// A reading of the time-stamp counter; prints ns
+    Ticks {
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// Threads that use locks a known number of times; prints what they did
+    Known {
+        /// Threads
+        #[arg(long)]
+        threads: u64,
+        /// What each does
+        #[arg(long)]
+        rounds: u64,
+    },
+    /// Two threads that hold a lock for known times; prints what they did
+    Holds {
+        /// Which
+        #[arg(value_enum)]
+        lock: LockKind,
+        /// For how long
+        #[arg(long)]
+        time_ms: u64,
+    },
+    /// Many threads that use many mutexes
+    Crowd {
+        /// Threads
+        #[arg(long)]
+        threads: usize,
+        /// Mutexes
+        #[arg(long)]
+        locks: usize,
+        /// Which of them each thread uses
+        #[arg(value_enum)]
+        share: Share,
+    },
+    /// Prints the libraries that were loaded before this program's own
+    Preloaded,
+}
+
+/// Whether a process has one thread or two.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Company {
+    /// One.
+    Nobody,
+    /// Another, which sleeps.
+    Sleeper,
 }
 
 /// System V calls.
@@ -116,13 +183,28 @@ impl EffortOptions {
 /// Does it, and prints the figure.
 pub fn run(task: &Task) -> Result<(), String> {
     let figure = match *task {
-        Task::Call { call, effort } => calls::run(call, &Effort::from(effort))?,
-        Task::OwnSets { processes, time_ms } => own_sets::run(processes, time_ms)?,
-        Task::Semopbench { groups, semaphores, repetitions } => ring(groups, semaphores, repetitions)?,
-        Task::Section { section, effort } => section::run(section, &Effort::from(effort))?,
+        Task::Call { call, effort } => calls::run(call, &Effort::from(effort))?.to_string(),
+        Task::OwnSets { processes, time_ms } => own_sets::run(processes, time_ms)?.to_string(),
+        Task::Semopbench { groups, semaphores, repetitions } => {
+            ring(groups, semaphores, repetitions)?.to_string()
+        }
+        Task::Section { section, effort } => section::run(section, &Effort::from(effort))?.to_string(),
+        Task::Pair { company, effort } => pair::run(company, &Effort::from(effort)).to_string(),
+        Task::Ticks { effort } => pair::ticks(&Effort::from(effort)).to_string(),
+        Task::Known { threads, rounds } => json(&known::run(threads, rounds))?,
+        Task::Holds { lock, time_ms } => json(&holds::run(lock, time_ms)?)?,
+        Task::Crowd { threads, locks, share } => {
+            crowd::run(threads, locks, share);
+            json(&[])?
+        }
+        Task::Preloaded => std::env::var("LD_PRELOAD").unwrap_or_default(),
     };
     println!("{figure}");
     Ok(())
+}
+
+fn json(truths: &[Truth]) -> Result<String, String> {
+    serde_json::to_string(truths).map_err(|e| e.to_string())
 }
 
 fn ring(groups: usize, semaphores: usize, repetitions: u32) -> Result<f64, String> {

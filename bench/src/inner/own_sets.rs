@@ -98,7 +98,8 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(contains).collect()
 }
 
-fn bind_to(cpu: usize) -> Result<(), String> {
+/// From now on the calling thread runs on this CPU only.
+pub fn bind_to(cpu: usize) -> Result<(), String> {
     // SAFETY: a zeroed set is an empty one.
     let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
     // SAFETY: `cpu` came out of such a set.

@@ -35,6 +35,8 @@ pub fn per_call(effort: &Effort, mut call: impl FnMut()) -> f64 {
             return 0.0;
         }
     };
+    // The first call may make what later ones find, and take longer than a batch.
+    call();
     // Finding the length of a batch warms up what is to be measured.
     let mut calls = 1u32;
     while batch(calls, &mut call) < BATCH {

@@ -1,0 +1,35 @@
+//! An uncontended mutex, taken and released; and the clock that a meter reads at both.
+
+use super::Company;
+use super::lock::{Lock, LockKind};
+use super::timing::{Effort, per_call};
+use std::hint::black_box;
+use std::sync::mpsc;
+use unspin_sys::clock;
+
+/// Nanoseconds per pair of pthread_mutex_lock and pthread_mutex_unlock.
+///
+/// The C library spares a process that has only one thread the atomic instruction of pthread_mutex_lock, though not that
+/// of pthread_mutex_trylock; nobody meters the locks of such a process, so a second thread sleeps nearby.
+pub fn run(company: Company, effort: &Effort) -> f64 {
+    let mutex = Lock::boxed(LockKind::Mutex);
+    let (end, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        if company == Company::Sleeper {
+            scope.spawn(move || ended.recv());
+        }
+        let figure = per_call(effort, || {
+            mutex.lock();
+            mutex.unlock();
+        });
+        drop(end);
+        figure
+    })
+}
+
+/// Nanoseconds per reading of the time-stamp counter.
+pub fn ticks(effort: &Effort) -> f64 {
+    per_call(effort, || {
+        black_box(clock::ticks());
+    })
+}

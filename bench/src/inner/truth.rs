@@ -1,0 +1,28 @@
+//! What a program knows of its own use of locks, whoever else watches.
+
+use serde::{Deserialize, Serialize};
+use unspin_meter::{Key, Kind};
+
+/// One lock, or one way to take it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Truth {
+    /// [`Key::lock`]: kind and address.
+    pub lock: u64,
+    /// Attempts that got it.
+    pub acquired: u64,
+    /// Attempts that did not.
+    pub rejected: u64,
+    /// Attempts made while another thread held it.
+    pub contended: u64,
+    /// Seconds for which it was held.
+    pub held_s: f64,
+    /// CPU seconds that threads spent in the call that takes it while another held it.
+    pub spun_s: f64,
+}
+
+impl Truth {
+    /// Nothing has been done to the object at this address yet.
+    pub fn new<T>(kind: Kind, object: *const T) -> Truth {
+        Truth { lock: Key::new(kind, object as usize, 0).lock, ..Truth::default() }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a row shows: a figure, or what is reckoned of figures of one repetition.
+
+use crate::measurement::Measurement;
+use crate::sitting::Sitting;
+use std::ops::{Div, Sub};
+
+/// A number for each repetition. What the machine did to one side of a difference or a ratio in that repetition, it did
+/// to the other.
+#[derive(Clone, Debug)]
+pub enum Quantity {
+    /// One of the figures of a run.
+    Figure(Measurement, usize),
+    /// The first less the second.
+    Difference(Box<Quantity>, Box<Quantity>),
+    /// The first over the second.
+    Ratio(Box<Quantity>, Box<Quantity>),
+    /// By how many percent the first is more than the second.
+    PercentMore(Box<Quantity>, Box<Quantity>),
+}
+
+impl Quantity {
+    /// By how many percent it is more than `base`.
+    pub fn percent_more_than(self, base: Quantity) -> Quantity {
+        Quantity::PercentMore(Box::new(self), Box::new(base))
+    }
+
+    /// What has to be measured for it.
+    pub fn measurements(&self) -> Vec<&Measurement> {
+        match self {
+            Quantity::Figure(measurement, _) => vec![measurement],
+            Quantity::Difference(a, b) | Quantity::Ratio(a, b) | Quantity::PercentMore(a, b) => {
+                [a.measurements(), b.measurements()].concat()
+            }
+        }
+    }
+
+    /// Its values, by repetition.
+    pub fn values(&self, sitting: &Sitting) -> Vec<f64> {
+        let both = |a: &Quantity, b: &Quantity, f: fn(f64, f64) -> f64| {
+            a.values(sitting).into_iter().zip(b.values(sitting)).map(|(a, b)| f(a, b)).collect()
+        };
+        match self {
+            Quantity::Figure(measurement, figure) => sitting.values(measurement, *figure),
+            Quantity::Difference(a, b) => both(a, b, |a, b| a - b),
+            Quantity::Ratio(a, b) => both(a, b, |a, b| a / b),
+            Quantity::PercentMore(a, b) => both(a, b, |a, b| 100.0 * (a / b - 1.0)),
+        }
+    }
+}
+
+impl Sub for Quantity {
+    type Output = Quantity;
+
+    fn sub(self, other: Quantity) -> Quantity {
+        Quantity::Difference(Box::new(self), Box::new(other))
+    }
+}
+
+impl Div for Quantity {
+    type Output = Quantity;
+
+    fn div(self, other: Quantity) -> Quantity {
+        Quantity::Ratio(Box::new(self), Box::new(other))
+    }
+}

@@ -1,0 +1,55 @@
+//! A recording for one run, removed with what is in it.
+
+use crate::measurement::World;
+use crate::tools::Tools;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use unspin_meter::{Config, Recording};
+
+/// A recording that one program is to fill.
+#[derive(Debug)]
+pub struct Recorded {
+    recording: Recording,
+    path: PathBuf,
+    started: Instant,
+}
+
+impl Recorded {
+    /// A new one, if anything is recorded in this world.
+    pub fn new(world: World, tools: &Tools) -> Result<Option<Recorded>, String> {
+        let Some(level) = world.level() else { return Ok(None) };
+        let path = tools.scratch().join("recording");
+        let config = Config { level, ..Config::default() };
+        let recording = Recording::create(&path, config).map_err(|e| e.to_string())?;
+        Ok(Some(Recorded { recording, path, started: Instant::now() }))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The contents.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Starts the clocks: the recording's, and our own.
+    pub fn start(&mut self) {
+        self.started = Instant::now();
+        self.recording.start();
+    }
+
+    /// Stops them. What our own says, in seconds; the recording is not asked.
+    pub fn finish(&self, cpu_s: f64) -> f64 {
+        self.recording.finish(Some(Duration::from_secs_f64(cpu_s)));
+        self.started.elapsed().as_secs_f64()
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        // Otherwise it goes with the scratch folder, at the end; until then it would be in the next one's way, who says so.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
