@@ -6,10 +6,12 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use unspin_meter::{Comparison, Config, Event, Key, Outcome, Reason, Recording, Report, Sample};
+use unspin_meter::{
+    Comparison, Config, Event, Key, Kind, Level, Outcome, Reason, Recording, Registers, Report, Sample,
+};
 
-/// Bytes of a recording with one table: a page for the file, a page and 1024 slots of 128 bytes for the table.
-const BYTES: u64 = 4096 + 4096 + 1024 * 128;
+/// Bytes of a recording.
+const BYTES: u64 = 512 << 10;
 
 fn scratch() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -17,17 +19,25 @@ fn scratch() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// A small recording with something in it, closed.
-fn written(path: &Path) {
-    let recording = Recording::create(path, Config { tables: 1, cpus: 2 }).unwrap();
+/// A small recording with something of everything in it, closed; how many of its bytes are in use.
+fn written(path: &Path) -> u64 {
+    let recording =
+        Recording::create(path, Config { bytes: BYTES, cpus: 2, level: Level::Full }).unwrap();
     let table = recording.claim().unwrap();
     for lock in 1..=50 {
-        table
-            .record(Key { lock, caller: 3 }, &Sample { outcome: Outcome::Slept, hold: 9, spun: 8, slept: 7 });
+        table.record(key(lock), &Sample { outcome: Outcome::Slept, hold: 9, spun: 8, slept: 7 });
     }
+    let here = 0u64;
+    recording.keep_stack(key(1), Registers { sp: &raw const here as u64, bp: 0 });
+    table.hold(key(1).lock, table.find(key(1)).unwrap(), 1);
     table.count(Event::GracePeriod, 2);
-    recording.release(table);
+    recording.release(recording.claim().unwrap(), None);
     recording.finish(None);
+    recording.bytes()
+}
+
+fn key(lock: usize) -> Key {
+    Key::new(Kind::Mutex, lock, 3)
 }
 
 fn reason(path: &Path) -> Reason {
@@ -39,20 +49,30 @@ fn reason(path: &Path) -> Reason {
 
 /// Uses a file that may hold anything in every way there is.
 fn exercise(path: &Path) {
+    if let Ok(recording) = Recording::load(path) {
+        look_at(&recording);
+        recording.save(&path.with_extension("saved")).unwrap();
+    }
     let Ok(recording) = Recording::open(path) else { return };
-    let report = Report::from_recording(&recording, &|_| None);
-    let _ = (report.to_string(), report.lockmeter(), Comparison::new().with("a", &report).to_string());
-    serde_json::to_string(&report).unwrap();
-    for _ in 0..3 {
+    for lock in 1..=3 {
         if let Some(table) = recording.claim() {
-            table.record(
-                Key { lock: 1, caller: 1 },
-                &Sample { outcome: Outcome::NoWait, hold: 1, spun: 0, slept: 0 },
-            );
-            recording.release(table);
+            let key = key(lock);
+            table.record(key, &Sample { outcome: Outcome::NoWait, hold: 1, spun: 0, slept: 0 });
+            if let Some(place) = table.find(key) {
+                table.hold(key.lock, place, 1);
+            }
+            table.let_go(key.lock);
+            recording.take_over(&table, key.lock, 1000);
+            recording.release(table, None);
         }
     }
-    recording.snapshot();
+    look_at(&recording);
+}
+
+fn look_at(recording: &Recording) {
+    let report = Report::from_recording(recording, &|_, _| None);
+    let _ = (report.to_string(), report.lockmeter(), Comparison::new().with("a", &report).to_string());
+    serde_json::to_string(&report).unwrap();
 }
 
 #[test]
@@ -78,8 +98,8 @@ fn each_fault_has_its_reason() {
     file.set_len(100).unwrap();
     assert!(matches!(reason(&path), Reason::CutShort { found: 100, .. }));
     file.set_len(BYTES).unwrap();
-    file.write_all_at(&2u64.to_ne_bytes(), 8).unwrap();
-    assert!(matches!(reason(&path), Reason::Version { found: 2 }));
+    file.write_all_at(&1u64.to_ne_bytes(), 8).unwrap();
+    assert!(matches!(reason(&path), Reason::Version { found: 1 }));
 }
 
 #[test]
@@ -91,16 +111,16 @@ fn messages_name_the_file_and_the_remedy() {
     assert_eq!(
         Recording::open(&path).unwrap_err().to_string(),
         format!(
-            "recording {} has format version 9, this unspin reads 1; read it with the unspin that made it or \
+            "recording {} has format version 9, this unspin reads 2; read it with the unspin that made it or \
              record again",
             path.display()
         )
     );
-    let tables = Config { tables: 0, cpus: 1 };
-    let error = Recording::create(Path::new("/nowhere/x"), tables).unwrap_err().to_string();
+    let nothing = Config { bytes: 0, ..Config::default() };
+    let error = Recording::create(Path::new("/nowhere/x"), nothing).unwrap_err().to_string();
     assert_eq!(
         error,
-        "recording /nowhere/x: 0 thread tables asked for, at least 1 and at most 262144 are possible"
+        "recording /nowhere/x: 0 bytes asked for, at least 32768 and at most 68719476736 are possible"
     );
 }
 
@@ -135,13 +155,17 @@ proptest! {
         }
     }
 
-    /// Words overwritten anywhere, those of the header's first lines more often.
+    /// Words overwritten anywhere, those of the header and of the first words of a page more often.
     #[test]
     fn damage_never_panics(
         damage in prop::collection::vec(
             (
-                prop_oneof![0..56u64, 512..540u64, 0..BYTES / 8],
-                prop_oneof![any::<u64>(), 0..4u64, Just(u64::MAX), Just(1 << 63)],
+                prop_oneof![
+                    0..64u64,
+                    (0..24u64, 0..64u64).prop_map(|(page, word)| 512 * page + word),
+                    0..BYTES / 8,
+                ],
+                prop_oneof![any::<u64>(), 0..64u64, Just(u64::MAX), Just(1 << 63)],
             ),
             1..40,
         )
@@ -155,15 +179,33 @@ proptest! {
         exercise(&path);
     }
 
-    /// A sound header over a table of noise.
+    /// A sound header, and behind it pages of noise; some of it looks like numbers of pages.
     #[test]
-    fn noise_in_the_table_never_panics(noise in prop::collection::vec(any::<u64>(), 2048)) {
+    fn noise_in_any_page_never_panics(
+        first in 1u64..24,
+        noise in prop::collection::vec(prop_oneof![any::<u64>(), 0..24u64], 512 * 8),
+    ) {
         let (_folder, path) = scratch();
         written(&path);
         let file = File::options().write(true).open(&path).unwrap();
         let bytes: Vec<u8> = noise.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        file.write_all_at(&bytes, 4096).unwrap();
+        file.write_all_at(&bytes, 4096 * first).unwrap();
         prop_assert!(Recording::open(&path).is_ok());
         exercise(&path);
+    }
+
+    /// A saved file may end wherever what is in use ends, and nowhere before.
+    #[test]
+    fn a_saved_file_cut_short_is_noticed(less in 1u64..5000) {
+        let (_folder, path) = scratch();
+        let used = written(&path);
+        let saved = path.with_extension("saved");
+        Recording::load(&path).unwrap().save(&saved).unwrap();
+        prop_assert!(Recording::load(&saved).is_ok());
+        prop_assert!(matches!(reason(&saved), Reason::CutShort { .. }), "it cannot be joined");
+        File::options().write(true).open(&saved).unwrap().set_len(used - less).unwrap();
+        let error = Recording::load(&saved).unwrap_err();
+        let Reason::CutShort { expected, .. } = error.reason else { panic!("{error}") };
+        prop_assert_eq!(expected, used);
     }
 }

@@ -4,12 +4,15 @@ use std::fs::File;
 use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
-use unspin_meter::{Config, Counts, Event, Key, Outcome, Recording, Sample, Snapshot, Table};
+use unspin_meter::{
+    Born, Config, Counts, Event, Image, Key, Kind, Level, Outcome, Record, Recording, Registers, Sample, Snapshot,
+    Table,
+};
 
 const SPUN: Sample = Sample { outcome: Outcome::Spun, hold: 3, spun: 2, slept: 0 };
 
-fn small(tables: u32) -> Config {
-    Config { tables, cpus: 2 }
+fn small(level: Level) -> Config {
+    Config { bytes: 4 << 20, cpus: 2, level }
 }
 
 struct Scratch {
@@ -31,11 +34,26 @@ impl Scratch {
 }
 
 fn key(lock: u64) -> Key {
-    Key { lock, caller: 1 }
+    Key::new(Kind::Mutex, lock as usize, 1)
 }
 
 fn attempts(snapshot: &Snapshot) -> u64 {
-    snapshot.rows.values().map(Counts::attempts).sum()
+    snapshot.total().attempts()
+}
+
+/// The counts of a key, over all processes.
+fn counts(snapshot: &Snapshot, key: Key) -> Counts {
+    let mut counts = Counts::default();
+    for record in snapshot.images.iter().filter_map(|image| image.rows.get(&key)) {
+        counts.merge(&record.counts);
+    }
+    counts
+}
+
+/// The only process that recorded.
+fn only(snapshot: &Snapshot) -> &Image {
+    assert_eq!(snapshot.images.len(), 1);
+    &snapshot.images[0]
 }
 
 /// Runs `body` in a forked child; returns its pid.
@@ -65,7 +83,7 @@ fn ended(pid: i32, flags: i32) -> Option<i32> {
 fn two_processes_write_while_a_third_reads() {
     const SAMPLES: u64 = 300_000;
     let scratch = Scratch::new();
-    let recording = scratch.create(small(8));
+    let recording = scratch.create(small(Level::Full));
     let mut writers: Vec<i32> = (0..2)
         .map(|_| {
             child(|| {
@@ -81,9 +99,11 @@ fn two_processes_write_while_a_third_reads() {
     let mut before = recording.snapshot();
     while !writers.is_empty() {
         let now = recording.snapshot();
-        for (key, counts) in &before.rows {
-            let later = &now.rows[key];
-            assert!(later.spun >= counts.spun && later.hold >= counts.hold && later.spin >= counts.spin);
+        for (image, later) in before.images.iter().zip(&now.images) {
+            for (key, Record { counts, .. }) in &image.rows {
+                let later = &later.rows[key].counts;
+                assert!(later.spun >= counts.spun && later.hold >= counts.hold && later.spin >= counts.spin);
+            }
         }
         before = now;
         writers.retain(|pid| match ended(*pid, libc::WNOHANG) {
@@ -98,6 +118,7 @@ fn two_processes_write_while_a_third_reads() {
     let each = 2 * SAMPLES / 3;
     let expected = Counts {
         spun: each,
+        timed: each,
         hold: 3 * each,
         hold_max: 3,
         spin: 2 * each,
@@ -105,16 +126,16 @@ fn two_processes_write_while_a_third_reads() {
         wait_max: 2,
         ..Counts::default()
     };
-    assert_eq!(end.rows, (1..=3).map(|lock| (key(lock), expected)).collect());
-    assert_eq!(end.events[Event::HandOff as usize], 2 * SAMPLES);
-    assert_eq!(end.tables, 2);
+    assert_eq!((1..=3).map(|lock| counts(&end, key(lock))).collect::<Vec<_>>(), [expected; 3]);
+    assert_eq!(end.event(Event::HandOff), 2 * SAMPLES);
+    assert_eq!(end.images.iter().map(|image| (image.rows.len(), image.threads.len())).collect::<Vec<_>>(), [(3, 1); 2]);
     assert!(end.unrecorded.is_nothing());
 }
 
 #[test]
 fn a_killed_writer_leaves_a_readable_table() {
     let scratch = Scratch::new();
-    let recording = scratch.create(small(4));
+    let recording = scratch.create(small(Level::Full));
     let writer = child(|| {
         let joined = Recording::open(&scratch.path()).unwrap();
         let table = joined.claim().unwrap();
@@ -130,10 +151,10 @@ fn a_killed_writer_leaves_a_readable_table() {
     assert_eq!(ended(writer, 0), Some(libc::SIGKILL));
     drop(recording);
 
-    let reopened = Recording::open(&scratch.path()).unwrap();
+    let reopened = Recording::load(&scratch.path()).unwrap();
     let (first, second) = (reopened.snapshot(), reopened.snapshot());
-    assert_eq!(first.rows, second.rows);
-    let counts = first.rows[&key(1)];
+    assert_eq!(only(&first).rows, only(&second).rows);
+    let counts = counts(&first, key(1));
     // Killed at any instruction: at most one sample is in the count and not yet in a time.
     assert!(counts.spun >= 1000);
     assert!([3 * counts.spun, 3 * (counts.spun - 1)].contains(&counts.hold));
@@ -143,7 +164,7 @@ fn a_killed_writer_leaves_a_readable_table() {
 #[test]
 fn tables_given_back_keep_their_counts_and_serve_again() {
     let scratch = Scratch::new();
-    let recording = scratch.create(small(8));
+    let recording = scratch.create(small(Level::Full));
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let recording = &recording;
@@ -152,69 +173,227 @@ fn tables_given_back_keep_their_counts_and_serve_again() {
                     let table = recording.claim().unwrap();
                     table.record(key(1 + thread), &SPUN);
                     table.record(key(100), &SPUN);
-                    recording.release(table);
+                    recording.release(table, Some((5, 3)));
                 }
             });
         }
     });
     let end = recording.snapshot();
-    assert!(end.tables <= 4, "{} tables for 4 threads", end.tables);
-    assert_eq!(end.rows[&key(100)].hold, 3 * 400);
-    assert_eq!((1..=4).map(|lock| end.rows[&key(lock)].spun).collect::<Vec<_>>(), [100; 4]);
+    // Two threads that are first at once each make an image; one of them stays empty.
+    let threads: Vec<_> = end.images.iter().flat_map(|image| &image.threads).collect();
+    assert!(threads.len() <= 4, "{} tables for 4 threads", threads.len());
+    assert!(threads.iter().all(|thread| thread.tid == 0 && thread.holds.is_empty()));
+    assert_eq!(threads.iter().map(|thread| thread.on_cpu).sum::<u64>(), 400 * 5);
+    assert_eq!(threads.iter().map(|thread| thread.runnable).sum::<u64>(), 400 * 3);
+    assert_eq!(counts(&end, key(100)).hold, 3 * 400);
+    assert_eq!((1..=4).map(|lock| counts(&end, key(lock)).spun).collect::<Vec<_>>(), [100; 4]);
     assert!(end.unrecorded.is_nothing());
 }
 
 #[test]
-fn a_thread_without_a_table_is_counted() {
+fn a_process_and_its_child_are_two_images() {
     let scratch = Scratch::new();
-    let recording = scratch.create(small(2));
-    let first = recording.claim().unwrap();
-    let _second = recording.claim().unwrap();
-    assert!(recording.claim().is_none());
-    assert!(recording.claim().is_none());
-    recording.release(first);
-    assert!(recording.claim().is_some());
-    assert_eq!(recording.snapshot().unrecorded.threads, 2);
-}
-
-#[test]
-fn an_inherited_table_is_not_the_childs_to_give_back() {
-    let scratch = Scratch::new();
-    let recording = scratch.create(small(2));
+    let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
-    let status = ended(child(|| recording.release(table)), 0);
-    assert_eq!(status, Some(0));
-    // Were it on the list, there would be two left.
-    assert!(recording.claim().is_some());
-    assert!(recording.claim().is_none());
+    table.record(key(1), &SPUN);
+    let pid = child(|| {
+        // What was inherited is not the child's to give: its own is another.
+        recording.release(table, None);
+        let own = recording.claim().unwrap();
+        own.record(key(1), &SPUN);
+        own.record(key(2), &SPUN);
+        own.count(Event::Unmatched, 4);
+    });
+    assert_eq!(ended(pid, 0), Some(0));
+    let end = recording.snapshot();
+    let [mother, daughter] = &end.images[..] else { panic!("{} images", end.images.len()) };
+    assert_eq!((mother.pid, daughter.pid, daughter.parent), (std::process::id(), pid as u32, mother.pid));
+    assert!(daughter.since >= mother.since);
+    assert_eq!((mother.rows.len(), daughter.rows.len()), (1, 2));
+    assert_eq!(mother.threads[0].tid, mother.pid.max(mother.threads[0].tid), "still alive");
+    assert_eq!(mother.events[Event::Unmatched as usize], 0);
+    assert_eq!(daughter.events[Event::Unmatched as usize], 4);
+    let command: Vec<String> = std::env::args().collect();
+    assert_eq!((&mother.command, &daughter.command), (&command, &command));
 }
 
 #[test]
-fn a_table_of_another_recording_is_not_taken_back() {
-    let (one, other) = (Scratch::new(), Scratch::new());
-    let (one, other) = (one.create(small(1)), other.create(small(1)));
-    one.release(other.claim().unwrap());
-    assert!(one.claim().is_some());
-    assert!(one.claim().is_none());
+fn modules_are_listed_by_generation() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let mut code = Vec::new();
+    recording.note_modules(&mut |range| code.push(range));
+    let here = modules_are_listed_by_generation as fn() as usize as u64;
+    assert!(code.iter().any(|range| range.contains(&here)), "{here:#x} {code:x?}");
+
+    let table = recording.claim().unwrap();
+    table.record(key(1), &SPUN);
+    recording.note_modules(&mut |_| ());
+    table.record(key(2), &SPUN);
+
+    let end = recording.snapshot();
+    let image = only(&end);
+    assert_eq!(image.modules.len(), 2);
+    for text in &image.modules {
+        let text = std::str::from_utf8(text).unwrap();
+        let program = std::env::current_exe().unwrap();
+        assert!(text.ends_with('\n') && text.contains(program.to_str().unwrap()), "{text}");
+        assert!(text.lines().all(|line| line.contains('/') || line.contains('[')), "{text}");
+    }
+    let born = |lock| image.rows[&key(lock)].born;
+    assert_eq!((born(1).generation, born(2).generation), (1, 2));
+    assert!(born(1) <= Born { generation: 0, ..born(2) }, "{:?} {:?}", born(1), born(2));
+}
+
+#[test]
+fn a_stack_is_kept_once_for_each_lock_and_caller() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let secret: [u8; 64] = core::array::from_fn(|n| n as u8 ^ 0x5A);
+    let registers = Registers { sp: std::hint::black_box(&secret).as_ptr() as u64, bp: 77 };
+    let (lock, other_caller) = (key(1), Key { caller: 9, ..key(1) });
+    for key in [lock, lock, other_caller, other_caller] {
+        recording.keep_stack(key, registers);
+    }
+    let end = recording.snapshot();
+    let stacks = &only(&end).stacks;
+    assert_eq!(stacks.iter().map(|stack| stack.key).collect::<Vec<_>>(), [lock, other_caller]);
+    for stack in stacks {
+        assert_eq!((stack.sp, stack.bp, &stack.bytes[..64]), (registers.sp, 77, &secret[..]));
+        assert!(stack.bytes.len() <= 4096);
+    }
+}
+
+#[test]
+fn what_is_held_is_seen_and_counted_up_to_now() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let table = recording.claim().unwrap();
+    let places = [1, 2].map(|lock| table.publish(key(lock)).unwrap());
+    let since = unspin_sys::clock::ticks();
+    for (lock, place) in [1, 2].into_iter().zip(places) {
+        table.attempt(place);
+        table.hold(key(lock).lock, place, since);
+    }
+    let during = recording.snapshot();
+    let holds = |snapshot: &Snapshot| only(snapshot).threads[0].holds.clone();
+    assert_eq!(holds(&during).iter().map(|(key, _)| *key).collect::<Vec<_>>(), [key(1), key(2)]);
+    let passed = counts(&during, key(1)).hold;
+    assert!(passed > 0 && counts(&during, key(1)).timed == 1);
+
+    let grip = table.let_go(key(1).lock).expect("it is held");
+    assert_eq!((grip.place(), grip.since), (places[0], since));
+    let hold = unspin_sys::clock::ticks() - since;
+    table.held(grip.place(), hold);
+    let after = recording.snapshot();
+    assert_eq!(holds(&after).len(), 1);
+    assert_eq!((counts(&after, key(1)).hold, counts(&after, key(1)).timed), (hold, 1));
+    assert!(hold >= passed && table.holds(key(2).lock) && !table.holds(key(1).lock));
+}
+
+#[test]
+fn a_lock_released_by_another_thread_is_taken_over() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let (taker, releaser) = (recording.claim().unwrap(), recording.claim().unwrap());
+    let place = taker.publish(key(1)).unwrap();
+    taker.hold(key(1).lock, place, 1000);
+    assert_eq!(releaser.let_go(key(1).lock), None);
+    assert_eq!(recording.take_over(&releaser, key(2).lock, 100), None);
+    let grip = recording.take_over(&releaser, key(1).lock, 100).expect("its taker has it");
+    assert_eq!((grip.place(), grip.since), (place, 1000));
+    assert_eq!(recording.take_over(&releaser, key(1).lock, 100), None, "it is taken once");
+    let end = recording.snapshot();
+    assert!(only(&end).threads.iter().all(|thread| thread.holds.is_empty()));
+    assert_eq!(end.event(Event::HandedOver), 1);
+}
+
+#[test]
+fn every_level_keeps_what_it_says() {
+    for level in [Level::Counts, Level::SAMPLED, Level::Full] {
+        let scratch = Scratch::new();
+        let recording = scratch.create(small(level));
+        let table = recording.claim().unwrap();
+        // More than the first block and the first index hold.
+        for lock in 1..=700 {
+            table.record(key(lock), &SPUN);
+            table.record(key(lock), &SPUN);
+        }
+        let end = recording.snapshot();
+        assert_eq!((end.level, recording.level()), (level, level));
+        assert_eq!(only(&end).rows.len(), 700);
+        for record in only(&end).rows.values() {
+            assert_eq!((record.counts.spun, record.counts.hold), (2, 6));
+            let times: u64 = record.waits.counts().iter().chain(record.holds.counts()).sum();
+            assert_eq!(times, if level == Level::Counts { 0 } else { 4 });
+        }
+    }
+}
+
+#[test]
+fn what_is_saved_is_what_was_there() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Sampled { every: 7 }));
+    let table = recording.claim().unwrap();
+    for lock in 1..=100 {
+        table.record(key(lock), &SPUN);
+    }
+    let place = table.find(key(5)).unwrap();
+    table.hold(key(5).lock, place, unspin_sys::clock::ticks());
+    recording.finish(Some(std::time::Duration::from_millis(1500)));
+    let kept = scratch.folder.path().join("kept");
+    recording.save(&kept).unwrap();
+    let before = recording.snapshot();
+    assert_eq!(before.window.cpu_seconds, Some(1.5));
+    let size = std::fs::metadata(&kept).unwrap().len();
+    assert!(size == recording.bytes() && size < 4 << 20, "{size}");
+
+    let loaded = Recording::load(&kept).unwrap();
+    assert_eq!(loaded.snapshot(), before);
+    // And once more from there.
+    let again = scratch.folder.path().join("again");
+    loaded.save(&again).unwrap();
+    assert_eq!(Recording::load(&again).unwrap().snapshot(), before);
+    assert!(loaded.claim().is_none(), "a recording that is read is not written to");
+}
+
+/// A file of the smallest size, and one that holds some rows: what has no room is counted.
+#[test]
+fn a_file_that_is_full_is_counted_and_not_a_crash() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(Config { bytes: 8 * 4096, ..small(Level::Full) });
+    let tables: Vec<Option<Table<'_>>> = (0..10).map(|_| recording.claim()).collect();
+    let refused = tables.iter().filter(|table| table.is_none()).count() as u64;
+    assert!(refused > 0);
+    assert_eq!(recording.snapshot().unrecorded.threads, refused);
+
+    let scratch = Scratch::new();
+    let recording = scratch.create(Config { bytes: 64 * 4096, ..small(Level::Full) });
+    let table = recording.claim().unwrap();
+    for lock in 1..=10_000 {
+        table.record(key(lock), &SPUN);
+    }
+    let end = recording.snapshot();
+    assert!(end.unrecorded.overflowed > 0);
+    assert_eq!(attempts(&end) + end.unrecorded.overflowed, 10_000);
+    assert!(recording.bytes() <= 64 * 4096);
 }
 
 /// Cutting the file short stands in for a full file system: the pages cannot be had. Nobody may touch them.
 #[test]
 fn no_room_is_counted_and_not_a_crash() {
-    const PAGE: u64 = 4096;
     let scratch = Scratch::new();
-    let recording = scratch.create(small(4));
+    let recording = scratch.create(small(Level::Full));
     let file = File::options().write(true).open(scratch.path()).unwrap();
-
-    file.set_len(2 * PAGE).unwrap(); // the header, and the first table's
     let table = recording.claim().unwrap();
+    file.set_len(recording.bytes()).unwrap();
     table.record(key(1), &SPUN);
     table.count(Event::FastPath, 1);
     assert!(recording.claim().is_none());
 
     let end = recording.snapshot();
-    assert_eq!((end.unrecorded.overflowed, end.unrecorded.threads, end.tables), (1, 1, 1));
-    assert_eq!(end.events[Event::FastPath as usize], 1);
+    assert_eq!((end.unrecorded.overflowed, end.unrecorded.threads, end.images.len()), (1, 1, 1));
+    assert_eq!(end.event(Event::FastPath), 1);
 }
 
 /// The table of the thread that the handler interrupts.
@@ -232,7 +411,7 @@ extern "C" fn record_from_handler(_: i32) {
 #[test]
 fn handlers_record_or_are_counted() {
     let scratch = Scratch::new();
-    let recording: &'static Recording = Box::leak(Box::new(scratch.create(small(2))));
+    let recording: &'static Recording = Box::leak(Box::new(scratch.create(small(Level::Full))));
     let handler: extern "C" fn(i32) = record_from_handler;
     // SAFETY: the handler only records, which is made for it, and bumps an atomic.
     unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
@@ -259,7 +438,8 @@ fn handlers_record_or_are_counted() {
     }
     let own = recorder.join().unwrap();
     let end = recording.snapshot();
-    assert_eq!(attempts(&end) + end.unrecorded.reentered, own + HANDLED.load(SeqCst));
-    assert_eq!(end.rows[&key(1)].spun, own);
-    assert_eq!(end.rows[&key(1)].hold, 3 * own);
+    assert_eq!(attempts(&end) + end.unrecorded.overflowed, own + HANDLED.load(SeqCst));
+    // Lost can only be what interrupted the very first use of a lock.
+    assert!(end.unrecorded.overflowed <= 1, "{:?}", end.unrecorded);
+    assert_eq!((counts(&end, key(1)).spun, counts(&end, key(1)).hold), (own, 3 * own));
 }

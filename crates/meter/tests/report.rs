@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use unspin_meter::{Comparison, Counts, Event, Key, Report, Row, Snapshot, Unrecorded, Window};
+use unspin_meter::{Comparison, Counts, Image, Key, Name, Report, Row, Snapshot, Unrecorded, Window};
 
 /// Numbers of every magnitude up to 2^36: as ticks, up to half a minute.
 fn any_size() -> impl Strategy<Value = u64> {
@@ -14,7 +14,7 @@ prop_compose! {
         Counts {
             nowait: n[0], spun: n[1], slept: n[2], rejected: n[3] + 1, gave_up: n[4].min(n[3]),
             hold: n[5], hold_max: n[6], spin: n[7], spin_max: n[8], sleep: n[9], sleep_max: n[10],
-            wait_max: n[11],
+            wait_max: n[11], timed: n[0] + n[1] + n[2], ..Counts::default()
         }
     }
 }
@@ -25,29 +25,26 @@ prop_compose! {
         seconds in 0.001f64..1000.0,
         cpus in 1u32..256,
         cpu_seconds in prop::option::of(0.001f64..100_000.0),
-        events in prop::array::uniform4(any_size()),
-        lost in prop::array::uniform3(0u64..3),
+        events in prop::array::uniform7(any_size()),
+        lost in prop::array::uniform2(0u64..3),
     ) -> Snapshot {
-        Snapshot {
-            window: Window { seconds, cpus, ticks_per_second: 2e9, cpu_seconds },
-            rows: rows.into_iter().map(|((lock, caller), c)| (Key { lock: lock + 1, caller }, c)).collect(),
-            events,
-            unrecorded: Unrecorded { overflowed: lost[0], reentered: lost[1], threads: lost[2] },
-            tables: 3,
-        }
+        let window = Window { seconds, cpus, ticks_per_second: 2e9, cpu_seconds };
+        let rows = rows.into_iter().map(|((lock, caller), c)| (Key { lock: lock + 1, caller }, c));
+        let mut snapshot = Snapshot::of_rows(window, rows);
+        snapshot.images[0].events = events;
+        snapshot.unrecorded = Unrecorded { overflowed: lost[0], threads: lost[1] };
+        snapshot
     }
 }
 
 /// Odd locks are folded into one; one key has no name.
-fn names(key: &Key) -> Option<(String, String)> {
-    match key.lock {
-        5 => None,
-        lock if lock % 2 == 1 => Some(("odd lock".into(), format!("caller_{}", key.caller))),
-        lock => Some((
-            format!("lock number {lock} with a long name"),
-            format!("caller_{}+0x1234567890", key.caller),
-        )),
-    }
+fn names(_: &Image, key: &Key) -> Option<Name> {
+    let (lock, caller) = match key.lock {
+        5 => return None,
+        lock if lock % 2 == 1 => ("odd lock".into(), format!("caller_{}", key.caller)),
+        lock => (format!("lock number {lock} with a long name"), format!("caller_{}+0x1234567890", key.caller)),
+    };
+    Some((lock, caller).into())
 }
 
 /// Whether two sums of the same numbers are equal, added in different orders.
@@ -86,7 +83,7 @@ proptest! {
         }
         prop_assert!(report.locks.is_sorted_by(|a, b| a.row.lost >= b.row.lost));
         prop_assert_eq!(report.locks.iter().map(|l| l.row.attempts).sum::<u64>(), report.total.attempts);
-        let keys: BTreeMap<u64, ()> = snapshot.rows.keys().map(|key| (key.lock, ())).collect();
+        let keys: BTreeMap<u64, ()> = snapshot.images[0].rows.keys().map(|key| (key.lock, ())).collect();
         prop_assert_eq!(report.locks.iter().map(|l| l.locks).sum::<u64>(), keys.len() as u64);
     }
 
@@ -115,6 +112,7 @@ fn example(spun: u64, spin: u64) -> Report {
         spun: n * spun,
         slept: n,
         rejected: n,
+        timed: n * (4 + spun),
         hold: n * 300_000,
         hold_max: 170_000,
         spin: n * spin,
@@ -124,22 +122,22 @@ fn example(spun: u64, spin: u64) -> Report {
         wait_max: 1_000_000,
         ..Counts::default()
     };
-    let snapshot = Snapshot {
-        window: Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(3.5) },
-        rows: [
+    let window = Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(3.5) };
+    let mut snapshot = Snapshot::of_rows(
+        window,
+        [
             (Key { lock: 2, caller: 0 }, counts(100)),
             (Key { lock: 2, caller: 1 }, counts(20)),
             (Key { lock: 1, caller: 0 }, counts(1)),
             (Key { lock: 3, caller: 0 }, counts(1)),
-        ]
-        .into(),
-        events: [1_234_567, 0, 89, 4],
-        unrecorded: Unrecorded { overflowed: 7, reentered: 0, threads: 1 },
-        tables: 2,
-    };
-    Report::new(&snapshot, &|key: &Key| {
+        ],
+    );
+    snapshot.images[0].events = [1_234_567, 0, 89, 4, 0, 0, 0];
+    snapshot.unrecorded = Unrecorded { overflowed: 7, threads: 1 };
+    Report::new(&snapshot, &|_, key: &Key| {
         let lock = if key.lock == 2 { "registry lock" } else { "id lock" };
-        Some((lock.into(), ["semop", "semctl"][key.caller as usize].into()))
+        let caller = ["semop", "semctl"][key.caller as usize];
+        Some((lock.to_string(), caller.to_string()).into())
     })
 }
 
@@ -183,13 +181,8 @@ fn the_ceiling_by_hand() {
 
 #[test]
 fn nothing_recorded_is_said() {
-    let snapshot = Snapshot {
-        window: Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None },
-        rows: BTreeMap::new(),
-        events: [0; Event::ALL.len()],
-        unrecorded: Unrecorded::default(),
-        tables: 0,
-    };
+    let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
+    let snapshot = Snapshot::of_rows(window, []);
     let report = Report::new(&snapshot, &names);
     assert_eq!(report.to_string(), "Locks over 1.00s on 1 CPU\nNo lock was recorded.\n");
     assert!(report.lockmeter().contains("*TOTAL*"));
