@@ -57,7 +57,7 @@ check() {
     forbid "unsafe stays in sync, sys, rcu, preload and sysv's shared-memory layer" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|rcu|preload)/src/|/libc_sem\.rs:|$sysv_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync}/src/lib.rs crates/cli/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '^[^:]*:[0-9]+:\s*#!?\[allow\(' \
@@ -71,10 +71,11 @@ check() {
     may_depend rcu
     may_depend meter
     may_depend stats
+    may_depend symbols
     may_depend workloads
     may_depend sysv rcu meter
     may_depend preload meter sysv
-    may_depend cli stats meter workloads sysv
+    may_depend cli stats meter symbols workloads sysv
     [ "$violations" -eq 0 ] || fail "$violations rules are broken"
     echo "facade: all rules hold"
 }

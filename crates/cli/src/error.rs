@@ -13,6 +13,8 @@ pub enum Error {
     Usage(String),
     /// The benchmark gave no figures.
     Benchmark(String),
+    /// What was given to be read is not what it should be.
+    Input(String),
     /// Unspin could not do its own part: a cache folder, an arena, a system call.
     Environment(String),
     /// The program is there but cannot be executed, or cannot be reached by the preload library.
@@ -30,7 +32,7 @@ impl Error {
     /// Documented with each command's `--help` and in docs/exit-codes.md.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Error::Benchmark(_) => 1,
+            Error::Benchmark(_) | Error::Input(_) => 1,
             Error::Usage(_) => 2,
             // The three of env(1), timeout(1) and their kin.
             Error::Environment(_) => 125,
@@ -45,6 +47,7 @@ impl fmt::Display for Error {
         match self {
             Error::Usage(text)
             | Error::Benchmark(text)
+            | Error::Input(text)
             | Error::Environment(text)
             | Error::CannotRun(text)
             | Error::NotFound(text) => f.write_str(text),

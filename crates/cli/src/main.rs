@@ -5,11 +5,13 @@ mod engine;
 mod environment;
 mod error;
 mod library;
+mod meter;
 mod options;
 mod program;
 mod prove;
 mod reach;
 mod run;
+mod scratch;
 mod semopbench;
 mod stdout;
 
@@ -20,6 +22,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = match Options::parse().command {
         Command::Prove(options) => prove::run(&options),
+        Command::Meter(options) => meter::run(&options),
+        Command::Report(options) => meter::replay(&options),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
     };

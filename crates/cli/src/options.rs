@@ -1,5 +1,9 @@
 //! The command line.
 
+mod meter;
+
+pub use meter::{Format, Meter, Recorded, Report, View};
+
 use crate::engine::{self, Engine};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -24,6 +28,8 @@ pub struct Options {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Prove(Prove),
+    Meter(Meter),
+    Report(Report),
     Run(Run),
     Semopbench(Semopbench),
 }

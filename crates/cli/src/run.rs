@@ -26,7 +26,7 @@ pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
 
 /// Opens the arena, as the program will: an arena that is full, damaged, or somebody else's is better heard of
 /// before the program has begun.
-fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
+pub fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
     let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
     let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
     opened.map(drop).map_err(|e| Error::Environment(e.to_string()))

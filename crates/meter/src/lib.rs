@@ -57,6 +57,8 @@ mod figures;
 #[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
+mod living;
+#[cfg(not(loom))]
 mod lockmeter;
 #[cfg(not(loom))]
 mod name;

@@ -197,6 +197,11 @@ impl Recording {
         Pages::of(&self.map)
     }
 
+    /// The list of images.
+    pub(crate) fn images(&self) -> &AtomicU64 {
+        &self.map.words()[IMAGES]
+    }
+
     fn free(&self) -> &AtomicU64 {
         &self.map.words()[FREE]
     }
@@ -214,7 +219,7 @@ impl Recording {
         if current >> 32 == pid {
             return at(current & 0xFFFF_FFFF);
         }
-        let page = image::create(self.pages(), self.free(), &self.map.words()[IMAGES])?;
+        let page = image::create(self.pages(), self.free(), self.images())?;
         // Relaxed (both): the page was made by this thread, and is published by its place in the list. Of two threads that
         // are first at once one has made an image for nothing.
         let page = match self.current.compare_exchange(current, pid << 32 | page, Relaxed, Relaxed) {

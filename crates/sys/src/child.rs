@@ -132,6 +132,12 @@ pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
     wait4(pid as i32, libc::WNOHANG)
 }
 
+/// Waits as [`wait_for`] does, and answers whether the child has ended. It stays a zombie, with what `/proc` tells of it,
+/// until it is waited for.
+pub fn ended_within(pid: u32, patience: Duration) -> Result<bool, Errno> {
+    readable_within(&Pidfd::open(pid)?, patience)
+}
+
 fn wait4(pid: i32, options: i32) -> Result<Option<Ended>, Errno> {
     let mut status = 0i32;
     // SAFETY: a zeroed rusage is a valid one.
@@ -190,6 +196,8 @@ pub enum Signal {
     Terminate,
     /// SIGKILL: ends now.
     Kill,
+    /// One that came to us, by its number.
+    PassedOn(i32),
 }
 
 impl Signal {
@@ -197,6 +205,7 @@ impl Signal {
         match self {
             Signal::Terminate => libc::SIGTERM as usize,
             Signal::Kill => libc::SIGKILL as usize,
+            Signal::PassedOn(number) => number as usize,
         }
     }
 }
@@ -267,6 +276,11 @@ mod tests {
         let pid = started(Command::new("sh").args(["-c", "exit 7"]));
         let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
         assert_eq!((ended.pid, ended.end), (pid, End::Exited(7)));
+
+        let pid = started(Command::new("true").arg(""));
+        while !ended_within(pid, Duration::from_secs(100)).unwrap() {}
+        assert!(std::fs::exists(format!("/proc/{pid}/schedstat")).unwrap(), "it is a zombie");
+        assert_eq!(wait_for(pid, Duration::ZERO).unwrap().unwrap().end, End::Exited(0));
 
         let pid = started(Command::new("sleep").arg("1000"));
         assert_eq!(wait_for(pid, Duration::from_millis(1)), Ok(None));

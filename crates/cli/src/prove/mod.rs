@@ -13,7 +13,6 @@ mod progress;
 mod remains;
 mod report;
 mod runner;
-mod scratch;
 mod sitting;
 mod text;
 

@@ -6,10 +6,10 @@ use super::figure::Figure;
 use super::interrupt::Interrupt;
 use super::output::Output;
 use super::remains;
-use super::scratch::Scratch;
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::program::Program;
+use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ impl<'a> Runner<'a> {
     ) -> Result<Runner<'a>, Error> {
         child::adopt_orphans().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
-        let scratch = Scratch::new(uid)?;
+        let scratch = Scratch::new(scratch::PROVE, uid)?;
         Ok(Runner { program, figure, interrupt, library, scratch, uid })
     }
 

@@ -1,0 +1,224 @@
+//! What locks and callers are called.
+//!
+//! A lock is named by the static variable that it is; else by where it was initialised; else by where it was used first.
+
+mod history;
+mod lookup;
+mod shared;
+mod site;
+mod words;
+
+pub use lookup::Lookup;
+
+use history::{History, Site};
+use shared::Shared;
+use std::cell::OnceCell;
+use unspin_meter::{Image, Key, Kind, Name, Snapshot};
+use unspin_symbols::{Frame, Variable};
+
+/// Whether locks of one origin have one name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// The elements of an array have the array's name, objects that were initialised at one place that place's.
+    ByOrigin,
+    /// Each has a name of its own.
+    Not,
+}
+
+/// Names for the keys of one snapshot.
+pub struct Names<'a> {
+    lookup: &'a Lookup,
+    history: History<'a>,
+    fold: Fold,
+    /// Functions that locks are initialised through, and used through for the first time.
+    initialisers: OnceCell<Shared>,
+    users: OnceCell<Shared>,
+}
+
+impl<'a> Names<'a> {
+    /// Nothing is looked up before somebody asks.
+    pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, fold: Fold) -> Names<'a> {
+        let history = History::new(snapshot);
+        Names { lookup, history, fold, initialisers: OnceCell::new(), users: OnceCell::new() }
+    }
+
+    /// The name of a key of a process.
+    pub fn name(&self, image: &Image, key: &Key) -> Option<Name> {
+        if let Some((lock, caller)) = unspin_sysv::describe(key) {
+            return Some((lock, caller).into());
+        }
+        let kind = key.kind()?;
+        let (lock, origin) = self.lock(image, key, kind);
+        let (caller, place) = self.caller(image, key);
+        Some(Name { lock, origin, caller, place })
+    }
+
+    /// The lock's name, and how that is known.
+    fn lock(&self, image: &Image, key: &Key, kind: Kind) -> (String, Option<String>) {
+        if key.address() == 0 {
+            return (format!("{}s that had no room", noun(kind)), None);
+        }
+        let born = image.rows.get(key).map(|record| record.born).unwrap_or_default();
+        let (name, origin) = self
+            .variable(image, key, kind, born.generation)
+            .or_else(|| self.initialised(image, key, kind))
+            .or_else(|| self.first_used(image, key, kind))
+            .unwrap_or_else(|| (format!("{} at {:#x}", noun(kind), key.address()), None));
+        match self.fold {
+            Fold::Not if !origin.as_deref().is_some_and(|origin| origin.starts_with("static")) => {
+                (format!("{name} {:#x}", key.address()), origin)
+            }
+            _ => (name, origin),
+        }
+    }
+
+    fn variable(
+        &self,
+        image: &Image,
+        key: &Key,
+        kind: Kind,
+        generation: u8,
+    ) -> Option<(String, Option<String>)> {
+        let variable = self.lookup.variable(image, generation, key.address())?;
+        let name = match self.fold {
+            Fold::ByOrigin => folded(&variable, kind),
+            Fold::Not => unfolded(&variable),
+        };
+        let origin = match &variable.location {
+            Some(location) => format!("static, {location}"),
+            None => format!("static, {}", variable.module),
+        };
+        Some((name, Some(origin)))
+    }
+
+    fn initialised(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
+        let site = self.history.initialised(image, key)?;
+        let shared = self.initialisers.get_or_init(|| {
+            Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site)))
+        });
+        let chain = self.lookup.chain(&site);
+        let found = site::of(&chain, shared)?;
+        let origin = match found.place() {
+            Some(place) => format!("{} initialised at {place}", noun(kind)),
+            None => format!("{} initialised there", noun(kind)),
+        };
+        Some((found.name, Some(origin)))
+    }
+
+    fn first_used(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
+        let site = self.history.first_used(image, key)?;
+        let shared = self
+            .users
+            .get_or_init(|| Shared::new(self.history.first_uses().map(|site| self.lookup.chain(&site))));
+        let chain = self.lookup.chain(&site);
+        let found = site::of(&chain, shared)?;
+        let origin = found.place().map(|place| format!("first used at {place}"));
+        Some((format!("{} first used in {}", noun(kind), found.name), origin))
+    }
+
+    /// The caller's name, and where it is.
+    fn caller(&self, image: &Image, key: &Key) -> (String, Option<String>) {
+        let born = image.rows.get(key).map(|record| record.born).unwrap_or_default();
+        let frames = self.lookup.code(image, born.generation, key.caller);
+        let (Some(machine), Some(seen)) = (frames.last(), site::innermost(&frames)) else {
+            return (format!("{:#x}", key.caller), None);
+        };
+        let mut place = self.place(image, seen, machine);
+        if words::is_wrapper(&machine.short) || words::is_plumbing(machine) {
+            let site = Site { image, key: *key, generation: born.generation };
+            let chain = self.lookup.chain(&site);
+            if let Some(outer) = site::beyond(&chain, frames.len()) {
+                let from = format!("first seen from {outer}");
+                place = Some(place.map_or_else(|| from.clone(), |place| format!("{place}, {from}")));
+            }
+        }
+        (machine.with_offset(), place)
+    }
+
+    /// `queue.c:31`; for a function that was inlined there its name as well; without debug information the library.
+    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<String> {
+        match &seen.location {
+            Some(location) if seen.short != machine.short => Some(format!("{} {location}", seen.short)),
+            Some(location) => Some(location.to_string()),
+            None if machine.kind == unspin_symbols::Kind::Unknown => None,
+            None => Some(machine.module.clone()).filter(|module| *module != self.lookup.program(image)),
+        }
+    }
+}
+
+/// What objects of a kind are called.
+fn noun(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Engine => "engine lock",
+        Kind::Mutex | Kind::Reacquired => "mutex",
+        Kind::Read | Kind::Write => "rwlock",
+        Kind::Spin => "spin lock",
+        Kind::Condition => "condition",
+        Kind::Barrier => "barrier",
+        Kind::Semaphore => "semaphore",
+        Kind::Init => "object",
+    }
+}
+
+/// Bytes of an object of a kind: the headers of glibc on x86-64.
+fn size_of(kind: Kind) -> u64 {
+    match kind {
+        Kind::Mutex | Kind::Reacquired => 40,
+        Kind::Read | Kind::Write => 56,
+        Kind::Spin => 4,
+        Kind::Condition => 48,
+        Kind::Barrier | Kind::Semaphore => 32,
+        Kind::Engine | Kind::Init => 1,
+    }
+}
+
+/// `pool[3].lock`, or `pool+0x78`.
+fn unfolded(variable: &Variable) -> String {
+    match (variable.member.is_empty(), variable.offset) {
+        (false, _) => format!("{}{}", variable.name, variable.member),
+        (true, 0) => variable.name.clone(),
+        (true, offset) => format!("{}+{offset:#x}", variable.name),
+    }
+}
+
+/// `pool.lock` for each element of the pool. Where no debug information tells the parts, a variable that could be an
+/// array of such objects is taken for one.
+fn folded(variable: &Variable, kind: Kind) -> String {
+    let size = size_of(kind);
+    if variable.member.is_empty() {
+        let array = variable.size % size == 0 && variable.offset % size == 0;
+        return if array { variable.name.clone() } else { unfolded(variable) };
+    }
+    let mut name = variable.name.clone();
+    let mut depth = 0u32;
+    for character in variable.member.chars() {
+        match character {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => name.push(character),
+            _ => {}
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(member: &str, offset: u64, size: u64) -> Variable {
+        let (member, module) = (member.into(), "a".into());
+        Variable { name: "pool".into(), offset, size, member, location: None, module }
+    }
+
+    #[test]
+    fn elements_of_arrays_share_a_name() {
+        let element = variable("[3].lock", 0x78, 400);
+        assert_eq!((folded(&element, Kind::Mutex), unfolded(&element)), ("pool.lock".into(), "pool[3].lock".into()));
+        let unknown = variable("", 80, 400);
+        assert_eq!((folded(&unknown, Kind::Mutex), unfolded(&unknown)), ("pool".into(), "pool+0x50".into()));
+        let within = variable("", 0x48, 400);
+        assert_eq!(folded(&within, Kind::Mutex), "pool+0x48", "no multiple of a mutex's size: not an array of them");
+        assert_eq!(unfolded(&variable("", 0, 40)), "pool");
+    }
+}

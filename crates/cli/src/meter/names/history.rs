@@ -1,0 +1,153 @@
+//! What became of the object at an address: where it was initialised and first used, in this process or in the one that
+//! it was forked from.
+
+use std::collections::HashMap;
+use unspin_meter::{Class, Image, Key, Kind, Record, Snapshot, Stack};
+
+/// A use, or an initialisation, in a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The process.
+    pub image: &'a Image,
+    /// What was used, and by whom.
+    pub key: Key,
+    /// Which list of modules knows the caller.
+    pub generation: u8,
+}
+
+impl<'a> Site<'a> {
+    /// The piece of stack that was kept of it.
+    pub fn stack(&self) -> Option<&'a Stack> {
+        // Few: one for each lock or caller, and asked for once.
+        self.image.stacks.iter().find(|stack| stack.key == self.key)
+    }
+}
+
+/// All processes of a snapshot, by the addresses that they used.
+pub struct History<'a> {
+    processes: Vec<Process<'a>>,
+    by_identity: HashMap<(u32, u64), usize>,
+}
+
+struct Process<'a> {
+    image: &'a Image,
+    inits: HashMap<u64, Vec<(Key, &'a Record)>>,
+    uses: HashMap<u64, (Key, &'a Record)>,
+    /// The process that it was forked from, before which it had the same memory.
+    parent: Option<usize>,
+}
+
+impl<'a> History<'a> {
+    /// Of a snapshot.
+    pub fn new(snapshot: &'a Snapshot) -> History<'a> {
+        let mut processes: Vec<Process<'a>> = snapshot.images.iter().map(Process::new).collect();
+        let layouts: Vec<Vec<&[u8]>> = snapshot.images.iter().map(layout).collect();
+        for index in 0..processes.len() {
+            let (child, mine) = (&snapshot.images[index], &layouts[index]);
+            let before = |&other: &usize| {
+                other != index && snapshot.images[other].since <= child.since && layouts[other] == *mine
+            };
+            let is_parent = |&other: &usize| snapshot.images[other].pid == child.parent;
+            let candidates = || (0..snapshot.images.len()).filter(before);
+            // A daemon has lost its parent; whoever has the same layout has the same ancestor.
+            let parent = candidates().filter(is_parent).last().or_else(|| candidates().next());
+            processes[index].parent = parent.filter(|_| !mine.is_empty());
+        }
+        let identity = |(index, image): (usize, &Image)| ((image.pid, image.since), index);
+        let by_identity = snapshot.images.iter().enumerate().map(identity).collect();
+        History { processes, by_identity }
+    }
+
+    /// Where the object that a row is about was initialised: the latest initialisation before the row's first use.
+    pub fn initialised(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+        let first_use = image.rows.get(key).map_or(u64::MAX, |record| record.born.ticks);
+        self.with_ancestors(image).find_map(|(process, until)| {
+            let known = process.inits.get(&key.address())?;
+            let before = known.iter().filter_map(|(key, record)| {
+                Some((latest_before(record, first_use.min(until))?, *key, record.born.generation))
+            });
+            let (_, key, generation) = before.max_by_key(|(when, ..)| *when)?;
+            Some(Site { image: process.image, key, generation })
+        })
+    }
+
+    /// Where the object was used for the first time.
+    pub fn first_used(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+        let uses = self.with_ancestors(image).filter_map(|(process, until)| {
+            let (key, record) = process.uses.get(&key.address())?;
+            (record.born.ticks <= until).then_some((process.image, *key, record))
+        });
+        let (image, key, record) = uses.min_by_key(|(_, _, record)| record.born.ticks)?;
+        Some(Site { image, key, generation: record.born.generation })
+    }
+
+    /// Every initialisation that is known.
+    pub fn initialisations(&self) -> impl Iterator<Item = Site<'a>> {
+        self.processes.iter().flat_map(|process| {
+            let keys = process.inits.values().flatten();
+            keys.map(|(key, record)| Site { image: process.image, key: *key, generation: record.born.generation })
+        })
+    }
+
+    /// The first use of each object.
+    pub fn first_uses(&self) -> impl Iterator<Item = Site<'a>> {
+        self.processes.iter().flat_map(|process| {
+            let keys = process.uses.values();
+            keys.map(|(key, record)| Site { image: process.image, key: *key, generation: record.born.generation })
+        })
+    }
+
+    /// A process and those that it was forked from, and until when what these did was its own past.
+    fn with_ancestors(&self, image: &Image) -> impl Iterator<Item = (&Process<'a>, u64)> {
+        let mut next = self.by_identity.get(&(image.pid, image.since)).map(|&index| (index, u64::MAX));
+        let mut generations = 0..self.processes.len();
+        std::iter::from_fn(move || {
+            generations.next()?;
+            let (index, until) = next?;
+            let process = &self.processes[index];
+            next = process.parent.map(|parent| (parent, until.min(process.image.since)));
+            Some((process, until))
+        })
+    }
+}
+
+impl<'a> Process<'a> {
+    fn new(image: &'a Image) -> Process<'a> {
+        let mut inits = HashMap::<u64, Vec<(Key, &Record)>>::new();
+        let mut uses = HashMap::<u64, (Key, &Record)>::new();
+        for (key, record) in &image.rows {
+            match key.kind().map(Kind::class) {
+                Some(Class::Init) => inits.entry(key.address()).or_default().push((*key, record)),
+                Some(_) => {
+                    let first = uses.entry(key.address()).or_insert((*key, record));
+                    if record.born < first.1.born {
+                        *first = (*key, record);
+                    }
+                }
+                None => {}
+            }
+        }
+        Process { image, inits, uses, parent: None }
+    }
+}
+
+/// When an object was initialised for the last time that is known before `until`.
+fn latest_before(init: &Record, until: u64) -> Option<u64> {
+    [init.latest, init.born.ticks].into_iter().filter(|&when| when <= until).max().filter(|_| init.born.ticks <= until)
+}
+
+/// What a process shares with its children, and with nobody else as long as addresses are random: where its program lies,
+/// and the kernel's page. Nothing if its modules are unknown.
+fn layout(image: &Image) -> Vec<&[u8]> {
+    let lines = image.modules.first().map_or(&[][..], Vec::as_slice).split(|&b| b == b'\n');
+    let mut lines = lines.filter(|line| !line.is_empty());
+    let program = lines.next();
+    program.into_iter().chain(lines.find(|line| line.ends_with(b"[vdso]"))).collect()
+}
+
+/// The name of the first file in a list of modules: the program, which lies lowest as a rule.
+pub fn first_path(modules: &[u8]) -> String {
+    let line = modules.split(|&b| b == b'\n').next().unwrap_or_default();
+    let name = line.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
+}

@@ -1,0 +1,120 @@
+//! Names of addresses, each looked up once.
+
+use super::history::Site;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use unspin_meter::{Image, Key};
+use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
+
+/// Finds names, and remembers them: for as many snapshots as are taken of one recording.
+#[derive(Default)]
+pub struct Lookup {
+    symbols: Symbols,
+    spaces: RefCell<HashMap<Vec<u8>, Rc<Place>>>,
+    /// The space of a process's generation: it does not change any more.
+    known: RefCell<HashMap<(u32, u64, u8), Rc<Place>>>,
+    code: RefCell<HashMap<(usize, u64), Rc<[Frame]>>>,
+    variables: RefCell<HashMap<(usize, u64), Option<Rc<Variable>>>>,
+    chains: RefCell<HashMap<(u32, u64, Key), Rc<[Frame]>>>,
+}
+
+/// An address space that some generations of some processes have in common.
+#[derive(Debug)]
+struct Place {
+    number: usize,
+    space: Space,
+    /// The name of the program's file.
+    program: String,
+}
+
+impl Lookup {
+    /// Nothing is known yet.
+    pub fn new() -> Lookup {
+        Lookup::default()
+    }
+
+    /// The functions that a return address leads back to, innermost first.
+    pub fn code(&self, image: &Image, generation: u8, address: u64) -> Rc<[Frame]> {
+        let place = self.place_with(image, generation, address);
+        self.code_in(&place, address)
+    }
+
+    fn code_in(&self, place: &Place, address: u64) -> Rc<[Frame]> {
+        let find = || self.symbols.code(&place.space, address).into();
+        Rc::clone(self.code.borrow_mut().entry((place.number, address)).or_insert_with(find))
+    }
+
+    /// The static variable at an address.
+    pub fn variable(&self, image: &Image, generation: u8, address: u64) -> Option<Rc<Variable>> {
+        let place = self.place(image, generation);
+        let find = || self.symbols.variable(&place.space, address).map(Rc::new);
+        self.variables.borrow_mut().entry((place.number, address)).or_insert_with(find).clone()
+    }
+
+    /// The frames that led to a use of a lock, innermost first, as far as they are known: the caller's alone if no stack
+    /// was kept.
+    pub fn chain(&self, site: &Site<'_>) -> Rc<[Frame]> {
+        let known = (site.image.pid, site.image.since, site.key);
+        if let Some(chain) = self.chains.borrow().get(&known) {
+            return Rc::clone(chain);
+        }
+        let place = self.place_with(site.image, site.generation, site.key.caller);
+        let chain: Rc<[Frame]> = match site.stack() {
+            None => return self.code_in(&place, site.key.caller),
+            Some(stack) => {
+                let stack = Stack { ip: stack.key.caller, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
+                let addresses = self.symbols.unwind(&place.space, &stack);
+                addresses.into_iter().flat_map(|a| self.code_in(&place, a).to_vec()).collect()
+            }
+        };
+        self.chains.borrow_mut().insert(known, Rc::clone(&chain));
+        chain
+    }
+
+    /// The file name of the program that a process runs.
+    pub fn program(&self, image: &Image) -> String {
+        self.place(image, 1).program.clone()
+    }
+
+    /// The space of a generation, or of the first later one in which something lies at the address: a library may have
+    /// been loaded between the note of a row and that of the modules.
+    fn place_with(&self, image: &Image, generation: u8, address: u64) -> Rc<Place> {
+        let holds = |place: &Rc<Place>| place.space.module_of(address.wrapping_sub(1)).is_some();
+        let first = self.place(image, generation);
+        if holds(&first) {
+            return first;
+        }
+        let later = generation.max(1)..=image.modules.len().min(255) as u8;
+        later.map(|generation| self.place(image, generation)).find(holds).unwrap_or(first)
+    }
+
+    /// Generations count from 1; the last one stands for those that are missing.
+    fn place(&self, image: &Image, generation: u8) -> Rc<Place> {
+        let generation = generation.clamp(1, image.modules.len().clamp(1, 255) as u8);
+        let known = (image.pid, image.since, generation);
+        if let Some(place) = self.known.borrow().get(&known) {
+            return Rc::clone(place);
+        }
+        let text = image.modules.get(usize::from(generation) - 1).map_or(&[][..], Vec::as_slice);
+        let text = lasting(text);
+        let mut spaces = self.spaces.borrow_mut();
+        let number = spaces.len();
+        let place = Rc::clone(spaces.entry(text).or_insert_with_key(|text| {
+            let program = super::history::first_path(text);
+            Rc::new(Place { number, space: Space::parse(text), program })
+        }));
+        // A process that is just joining has no modules yet.
+        if !image.modules.is_empty() {
+            self.known.borrow_mut().insert(known, Rc::clone(&place));
+        }
+        place
+    }
+}
+
+/// The lines that stay as they are while a process and its children run: heap and stacks grow, and hold no names.
+fn lasting(text: &[u8]) -> Vec<u8> {
+    let passing = |line: &&[u8]| [&b"[heap]"[..], b"[stack]"].iter().any(|name| line.ends_with(name));
+    let lines: Vec<&[u8]> = text.split(|&b| b == b'\n').filter(|line| !passing(line)).collect();
+    lines.join(&b'\n')
+}

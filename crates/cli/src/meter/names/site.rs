@@ -1,0 +1,138 @@
+//! The frame of a call chain that a lock is named after.
+
+use super::shared::Shared;
+use super::words;
+use unspin_symbols::Frame;
+
+/// Frames that are passed over at most: wrappers of wrappers of wrappers.
+const WRAPPERS_MAX: usize = 4;
+
+/// A frame, and what it went through.
+#[derive(Debug)]
+pub struct Found<'f> {
+    /// `queue_init`, or `DBImpl::DBImpl ▸ port::Mutex::Mutex`.
+    pub name: String,
+    frame: &'f Frame,
+}
+
+impl Found<'_> {
+    /// `queue.c:31`, or the library.
+    pub fn place(&self) -> Option<String> {
+        match &self.frame.location {
+            Some(location) => Some(location.to_string()),
+            None if self.frame.kind == unspin_symbols::Kind::Unknown => None,
+            None => Some(self.frame.module.clone()),
+        }
+    }
+}
+
+/// The frame of a chain, innermost first, that tells its lock from others.
+///
+/// That is the innermost one outside the system's libraries, unless it is a wrapper: then it is the next one out, which
+/// may be a wrapper too. A wrapper is a function whose name says so ([`words::is_wrapper`]); and the innermost one is a
+/// wrapper if several functions come through it.
+pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<Found<'f>> {
+    let mut frames = visible(chain).peekable();
+    let Some(inner) = frames.next() else {
+        // Libraries of the system have locks of their own.
+        return chain.first().map(|frame| Found { name: frame.short.clone(), frame });
+    };
+    let mut frame = inner;
+    for depth in 0..WRAPPERS_MAX {
+        let wrapper = words::is_wrapper(&frame.short) || depth == 0 && shared.contains(&frame.short);
+        match frames.next_if(|_| wrapper) {
+            Some(outer) => frame = outer,
+            None => break,
+        }
+    }
+    let name = if std::ptr::eq(frame, inner) {
+        inner.short.clone()
+    } else {
+        format!("{} ▸ {}", frame.short, inner.short)
+    };
+    Some(Found { name, frame })
+}
+
+/// The innermost frame outside the system's libraries, or the innermost one.
+pub fn innermost(frames: &[Frame]) -> Option<&Frame> {
+    visible(frames).next().or(frames.first())
+}
+
+/// The first frame that is neither of the system nor a wrapper beyond the first `own` ones, or the last of the wrappers.
+pub fn beyond(chain: &[Frame], own: usize) -> Option<String> {
+    let mut last = None;
+    for frame in visible(chain.get(own..)?).take(WRAPPERS_MAX) {
+        last = Some(frame);
+        if !words::is_wrapper(&frame.short) {
+            break;
+        }
+    }
+    last.map(Frame::to_string)
+}
+
+/// The frames that are not the system's.
+pub fn visible(chain: &[Frame]) -> impl Iterator<Item = &Frame> {
+    chain.iter().filter(|frame| !words::is_plumbing(frame))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+    use unspin_symbols::Kind;
+
+    fn chain(functions: &[&str]) -> Rc<[Frame]> {
+        let frame = |function: &&str| {
+            let (module, short) = function.split_once('!').unwrap_or(("program", function));
+            Frame {
+                function: short.into(),
+                short: short.into(),
+                offset: 4,
+                location: None,
+                module: module.into(),
+                kind: Kind::Function,
+            }
+        };
+        functions.iter().map(frame).collect()
+    }
+
+    fn named(functions: &[&str], others: &[&[&str]]) -> String {
+        let chains = others.iter().map(|other| chain(other)).chain([chain(functions)]);
+        let shared = Shared::new(chains);
+        of(&chain(functions), &shared).unwrap().name
+    }
+
+    #[test]
+    fn a_plain_function_names_its_lock() {
+        assert_eq!(named(&["queue_init", "main", "libc.so.6!__libc_start_main"], &[]), "queue_init");
+        assert_eq!(named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]), "Queue::Queue");
+    }
+
+    #[test]
+    fn wrappers_by_name_are_passed() {
+        let through = ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
+        assert_eq!(named(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
+        assert_eq!(named(&["mutex_init"], &[]), "mutex_init", "nobody is known beyond it");
+    }
+
+    #[test]
+    fn what_several_come_through_is_a_wrapper() {
+        let other: &[&str] = &["node_new", "tree_open", "main"];
+        assert_eq!(named(&["node_new", "list_open", "main"], &[]), "node_new");
+        assert_eq!(named(&["node_new", "list_open", "main"], &[other]), "list_open ▸ node_new");
+    }
+
+    #[test]
+    fn a_lock_of_the_system_has_a_name_too() {
+        assert_eq!(named(&["libc.so.6!malloc_init"], &[]), "malloc_init");
+        assert!(of(&[], &Shared::default()).is_none());
+    }
+
+    #[test]
+    fn beyond_a_wrapper_is_who_wanted_the_lock() {
+        let chain = chain(&["Mutex::Lock", "MutexLock::MutexLock", "DBImpl::Write", "main"]);
+        assert_eq!(beyond(&chain, 1).as_deref(), Some("DBImpl::Write"));
+        assert_eq!(beyond(&chain, 4), None);
+        assert_eq!(beyond(&chain, 9), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! What the name of a function tells.
+
+use unspin_symbols::Frame;
+
+/// Words in the names of functions that do nothing but lock, or make a lock, for whoever called them.
+const WORDS: [&str; 22] = [
+    "lock", "locked", "locker", "locks", "unlock", "trylock", "mutex", "mtx", "rwlock", "spinlock", "spin", "semaphore",
+    "sem", "monitor", "latch", "acquire", "guard", "cond", "condvar", "condition", "barrier", "futex",
+];
+
+/// Libraries that lock, or make locks, on behalf of programs.
+const LIBRARIES: [&str; 8] =
+    ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libc++", "libgcc_s", crate::library::NAME];
+
+/// Namespaces of the same.
+const NAMESPACES: [&str; 6] = ["std::", "__gnu_cxx::", "__gthread_", "core::", "alloc::", "boost::"];
+
+/// Whether a function's name says that it locks, or makes a lock, for its caller: `rocksdb::port::Mutex::Lock`,
+/// `g_mutex_init`. Of a C++ name the last two parts count: the class and the function.
+pub fn is_wrapper(function: &str) -> bool {
+    let mut parts = function.rsplit("::");
+    let named = [parts.next(), parts.next()];
+    named.into_iter().flatten().any(|part| words(part).any(|word| WORDS.contains(&word.as_str())))
+}
+
+/// Whether a frame belongs to the machinery below the program: nobody looks for a lock there.
+pub fn is_plumbing(frame: &Frame) -> bool {
+    let function = frame.short.trim_start_matches('<');
+    LIBRARIES.iter().any(|library| frame.module.starts_with(library))
+        || NAMESPACES.iter().any(|namespace| function.starts_with(namespace))
+}
+
+/// The words of an identifier, in lower case: `InstrumentedMutex` and `item_lock_init` alike.
+fn words(identifier: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut previous = None;
+    let characters: Vec<char> = identifier.chars().collect();
+    for (index, &character) in characters.iter().enumerate() {
+        let after_lower = previous.is_some_and(|p: char| p.is_lowercase() || p.is_numeric());
+        let before_lower = characters.get(index + 1).is_some_and(|next| next.is_lowercase());
+        // `PLock`, `RWLock`, `LOCK`: a capital begins a word behind a small letter, or before one.
+        if !character.is_alphanumeric() || character.is_uppercase() && (after_lower || before_lower) {
+            words.push(String::new());
+        }
+        if character.is_alphanumeric() {
+            words.last_mut().expect("there is one").extend(character.to_lowercase());
+        }
+        previous = Some(character);
+    }
+    words.into_iter().filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_wrappers() {
+        for wrapper in [
+            "rocksdb::port::Mutex::Lock",
+            "rocksdb::port::Mutex::Mutex",
+            "rocksdb::InstrumentedMutex::InstrumentedMutex",
+            "g_mutex_lock",
+            "item_lock",
+            "kyotocabinet::RWLock::lock_reader",
+            "PyThread_acquire_lock",
+            "Spinlock::take",
+            "CLOCK_LOCK",
+        ] {
+            assert!(is_wrapper(wrapper), "{wrapper}");
+        }
+        for other in [
+            "rocksdb::DBImpl::DBImpl",
+            "BlockCache::Insert",
+            "clock_tick",
+            "unblocked",
+            "lock::deep::Cache::get",
+            "main",
+            "",
+        ] {
+            assert!(!is_wrapper(other), "{other}");
+        }
+    }
+}

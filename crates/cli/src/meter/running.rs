@@ -1,0 +1,93 @@
+//! The program while it runs.
+
+use super::relay::Relay;
+use super::session::Session;
+use super::threads::Threads;
+use super::witness::Witness;
+use crate::error::Error;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use unspin_meter::Snapshot;
+use unspin_sys::child::{self, End, Ended};
+
+/// A program that was started, and what is learnt about it on the way.
+pub struct Running<'s> {
+    /// Its process id.
+    pub pid: u32,
+    session: &'s Session,
+    relay: Relay,
+    threads: Threads,
+    witness: Witness,
+}
+
+impl<'s> Running<'s> {
+    pub(super) fn start(session: &'s Session, mut command: Command) -> Result<Running<'s>, Error> {
+        let relay = Relay::watch()?;
+        session.recording.start();
+        let started = command
+            .spawn()
+            .map_err(|e| Error::CannotRun(format!("{}: {e}", session.program.path.display())))?;
+        let (threads, witness) = (Threads::new(), Witness::new(&session.program.path));
+        Ok(Running { pid: started.id(), session, relay, threads, witness })
+    }
+
+    /// Waits until the program has ended or the time is up; passes signals on meanwhile. Once it has ended the clock
+    /// stands, and this must not be called again.
+    pub fn wait(&mut self, patience: Duration) -> Result<Option<Ended>, Error> {
+        let pid = self.pid;
+        let failed = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
+        let until = Instant::now().checked_add(patience);
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let slice = self.threads.wait().min(left.unwrap_or(Duration::MAX));
+            // The kernel is asked for whole milliseconds.
+            let ended = child::ended_within(pid, slice.max(Duration::from_millis(1))).map_err(failed)?;
+            self.relay.pass_on(pid);
+            if ended || self.threads.wait().is_zero() {
+                self.look();
+            }
+            if ended && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(failed)? {
+                self.session.recording.finish(Some(Duration::from_secs_f64(ended.usage.cpu_s())));
+                self.relay.end();
+                return Ok(Some(ended));
+            }
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until the program has ended, however long that takes.
+    pub fn wait_to_the_end(&mut self) -> Result<Ended, Error> {
+        loop {
+            if let Some(ended) = self.wait(Duration::MAX)? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        self.threads.look(&self.session.recording);
+        self.witness.look(self.pid, &self.session.recording);
+    }
+
+    /// What is recorded so far, with what is known of threads that have not ended by themselves.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.session.recording.snapshot();
+        self.threads.complete(&mut snapshot);
+        snapshot
+    }
+
+    /// Why nothing is recorded, if that can be said.
+    pub fn witness(&self) -> &Witness {
+        &self.witness
+    }
+}
+
+/// What a shell makes of the end of a program: its exit code, or 128 and the number of the signal that killed it.
+pub fn exit_code(end: End) -> u8 {
+    match end {
+        End::Exited(code) => code as u8,
+        End::Killed(signal) => 128 + signal as u8,
+    }
+}

@@ -1,0 +1,88 @@
+//! A program and the recording that it is started with.
+
+use super::running::Running;
+use crate::engine::Engine;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::library;
+use crate::options;
+use crate::program::Program;
+use crate::run;
+use crate::scratch::{self, Scratch};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use unspin_meter::{Config, Recording};
+use unspin_sys::creds::Creds;
+
+/// Everything that is needed to start the program. Its recording goes when the session goes.
+pub struct Session {
+    /// What is run.
+    pub program: Program,
+    /// What is recorded.
+    pub recording: Recording,
+    library: PathBuf,
+    engine: Engine,
+    scratch: Scratch,
+}
+
+impl Session {
+    /// Finds the program and makes the recording, in memory.
+    pub fn new(options: &options::Recorded) -> Result<Session, Error> {
+        let program = Program::find(&options.command)?;
+        let library = library::unpack()?;
+        run::try_arena(options.sysv, None)?;
+        let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
+        let config = Config { bytes: options.size, level: options.level, ..Config::default() };
+        let recording = Recording::create(&scratch.file(RECORDING), config).map_err(|e| match e.reason {
+            unspin_meter::Reason::Size { .. } => Error::Usage(format!("--size: {e}")),
+            _ => Error::Environment(e.to_string()),
+        })?;
+        Ok(Session { program, recording, library, engine: options.sysv, scratch })
+    }
+
+    /// The command that starts the program so that it is recorded: with our standard input, output and error, until the
+    /// caller says otherwise.
+    pub fn command(&self) -> Command {
+        let mut command = self.program.command();
+        let recording = self.path();
+        let environment = Environment {
+            library: &self.library,
+            engine: self.engine,
+            arena: None,
+            recording: Some(&recording),
+        };
+        environment.apply(&mut command);
+        command
+    }
+
+    /// Starts the clock and the program. One at a time: its signals are taken from now on.
+    pub fn start(&self, command: Command) -> Result<Running<'_>, Error> {
+        Running::start(self, command)
+    }
+
+    /// The recording's file.
+    pub fn path(&self) -> PathBuf {
+        self.scratch.file(RECORDING)
+    }
+
+    /// Leaves the recording where it is, and says where.
+    pub fn keep(self) -> PathBuf {
+        let path = self.path();
+        self.scratch.keep();
+        path
+    }
+
+    /// Whether a process has this recording mapped, that is, records in it.
+    pub fn is_recorded(&self, pid: u32) -> bool {
+        maps_contain(pid, &self.path())
+    }
+}
+
+const RECORDING: &str = "recording";
+
+/// Whether a process has a file mapped. What we may not look at has not.
+pub fn maps_contain(pid: u32, file: &Path) -> bool {
+    let file = file.to_string_lossy();
+    std::fs::read(format!("/proc/{pid}/maps"))
+        .is_ok_and(|maps| String::from_utf8_lossy(&maps).lines().any(|line| line.contains(&*file)))
+}

@@ -1,0 +1,135 @@
+//! What the kernel knows of the recorded threads while they live: a thread that is alive when its process ends cannot
+//! write it down itself.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+use unspin_meter::{Recording, Snapshot};
+
+/// Between two looks, at least: a program that runs for seconds is seen a dozen times.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Before the first look; each pause is twice the one before until [`PAUSE`] is reached, so that short programs are seen
+/// too.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// A look may take this share of one CPU's time: with many threads it comes less often.
+const SHARE: u32 = 500;
+
+/// What was seen of all threads.
+pub struct Threads {
+    seen: BTreeMap<(u32, u32), Seen>,
+    next: Instant,
+    pause: Duration,
+}
+
+/// The first and the last look at one thread.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    first: Look,
+    last: Look,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    at: Instant,
+    /// Nanoseconds on a CPU since the thread began.
+    on_cpu: u64,
+    /// Nanoseconds waiting for one.
+    runnable: u64,
+}
+
+impl Threads {
+    /// Nothing seen yet.
+    pub fn new() -> Threads {
+        Threads { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
+    }
+
+    /// How long until it is time to look.
+    pub fn wait(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// Looks at every thread that has a table.
+    pub fn look(&mut self, recording: &Recording) {
+        let began = Instant::now();
+        for (pid, tid) in recording.owners() {
+            let Some(look) = Look::at_thread(pid, tid) else { continue };
+            let seen = self.seen.entry((pid, tid)).or_insert(Seen { first: look, last: look });
+            // A process id that came round again begins anew.
+            *seen = if look.on_cpu < seen.last.on_cpu {
+                Seen { first: look, last: look }
+            } else {
+                Seen { last: look, ..*seen }
+            };
+        }
+        self.pause = (2 * self.pause).min(PAUSE).max(SHARE * began.elapsed());
+        self.next = Instant::now() + self.pause;
+    }
+
+    /// Adds what was seen to the threads of the snapshot that had not ended by themselves.
+    pub fn complete(&self, snapshot: &mut Snapshot) {
+        let window = snapshot.window;
+        for image in &mut snapshot.images {
+            for thread in image.threads.iter_mut().filter(|thread| thread.tid != 0) {
+                let Some(seen) = self.seen.get(&(image.pid, thread.tid)) else { continue };
+                let lived = (window.to_seconds(thread.lived) * 1e9) as u64;
+                let (on_cpu, runnable) = seen.within(lived);
+                thread.on_cpu = thread.on_cpu.saturating_add(on_cpu);
+                thread.runnable = thread.runnable.saturating_add(runnable);
+            }
+        }
+    }
+}
+
+impl Look {
+    /// `/proc/PID/task/TID/schedstat`: time on a CPU, time waiting for one, in nanoseconds.
+    fn at_thread(pid: u32, tid: u32) -> Option<Look> {
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+        let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
+        Some(Look { at: Instant::now(), on_cpu: numbers.next()??, runnable: numbers.next()?? })
+    }
+}
+
+impl Seen {
+    /// Nanoseconds on a CPU and waiting for one during a life of `lived` nanoseconds. The thread is older than its first
+    /// use of a lock, with which that life begins: what it did between the two looks is taken for the whole. If these
+    /// are hardly apart its total since its own beginning has to do.
+    fn within(&self, lived: u64) -> (u64, u64) {
+        let apart = self.last.at.duration_since(self.first.at).as_nanos() as u64;
+        if apart < 1_000_000 {
+            return capped(self.last.on_cpu, self.last.runnable, lived);
+        }
+        let scale = |n: u64| (n as f64 * lived as f64 / apart as f64) as u64;
+        let on_cpu = scale(self.last.on_cpu - self.first.on_cpu);
+        let runnable = scale(self.last.runnable.saturating_sub(self.first.runnable));
+        capped(on_cpu, runnable, lived)
+    }
+}
+
+fn capped(on_cpu: u64, runnable: u64, lived: u64) -> (u64, u64) {
+    let on_cpu = on_cpu.min(lived);
+    (on_cpu, runnable.min(lived - on_cpu))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_between_two_looks_stands_for_the_whole() {
+        let at = Instant::now();
+        let first = Look { at, on_cpu: 5_000_000_000, runnable: 0 };
+        let second = at + Duration::from_secs(1);
+        let last = Look { at: second, on_cpu: 5_250_000_000, runnable: 100_000_000 };
+        assert_eq!(Seen { first, last }.within(2_000_000_000), (500_000_000, 200_000_000));
+        let alone = Seen { first, last: first };
+        assert_eq!(alone.within(7), (7, 0), "no more than it lived");
+    }
+
+    #[test]
+    fn the_kernel_tells_of_threads() {
+        let me = std::process::id();
+        let look = Look::at_thread(me, me).expect("schedstat is there on every distribution's kernel");
+        assert!(look.on_cpu > 0);
+        assert!(Look::at_thread(me, 1).is_none());
+    }
+}

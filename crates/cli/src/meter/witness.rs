@@ -1,0 +1,73 @@
+//! Why a program records nothing.
+
+use crate::library;
+use crate::reach;
+use std::fs;
+use std::path::{Path, PathBuf};
+use unspin_meter::{Recording, Snapshot};
+use unspin_sys::creds::Creds;
+
+use super::session::maps_contain;
+
+/// Looks at the program as long as no process has joined the recording.
+pub struct Witness {
+    program: PathBuf,
+    found: Option<Found>,
+}
+
+struct Found {
+    /// The file that the process runs: another than the one started, after an exec.
+    executable: PathBuf,
+    /// Whether the preload library is in it.
+    reached: bool,
+}
+
+impl Witness {
+    /// For a program that is being started.
+    pub fn new(program: &Path) -> Witness {
+        Witness { program: fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()), found: None }
+    }
+
+    /// Looks once. Of a zombie there is nothing to be seen: what was seen before stays.
+    pub fn look(&mut self, pid: u32, recording: &Recording) {
+        if recording.is_joined() {
+            return;
+        }
+        if let Ok(executable) = fs::read_link(format!("/proc/{pid}/exe")) {
+            let reached = maps_contain(pid, Path::new(library::NAME));
+            self.found = Some(Found { executable, reached });
+        }
+    }
+
+    /// A sentence, if the snapshot holds nothing at all.
+    pub fn explain(&self, snapshot: &Snapshot) -> Option<String> {
+        let recorded = snapshot.images.iter().any(|image| !image.rows.is_empty());
+        if recorded || !snapshot.unrecorded.is_nothing() {
+            return None;
+        }
+        Some(match &self.found {
+            Some(found) if !found.reached && snapshot.images.is_empty() => self.unreached(found),
+            _ => NO_LOCK.into(),
+        })
+    }
+
+    fn unreached(&self, found: &Found) -> String {
+        let executable = found.executable.display();
+        let became = if found.executable == self.program {
+            String::new()
+        } else {
+            format!("{} became {executable}. ", self.program.display())
+        };
+        match reach::check(&found.executable, &Creds::current()) {
+            Err(why) => format!("Nothing was recorded: {became}{why}."),
+            Ok(()) => format!(
+                "Nothing was recorded: {became}The preload library is not in {executable}: something took LD_PRELOAD out of \
+                 the environment, or the dynamic linker refused it."
+            ),
+        }
+    }
+}
+
+const NO_LOCK: &str = "No lock was recorded: nothing that ran called a lock function of libc (pthread mutexes, read-write \
+locks, spin locks, conditions, barriers, POSIX semaphores). Not seen are statically linked programs, and locks that are \
+not libc's, such as those of Go and of Rust's standard library.";

@@ -1,0 +1,123 @@
+//! The folder for arenas and recordings: in memory, removed at the end.
+//!
+//! An unspin that is killed cannot remove its folder, which would hold memory until the next boot; so the next one of the
+//! same command does. Who is alive holds a lock on a file in its folder.
+
+use crate::error::Error;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const LOCK: &str = "lock";
+
+/// Whose folder it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    /// How its name begins.
+    pub prefix: &'static str,
+    /// How old a folder must be to be removed once its owner is dead.
+    pub kept: Duration,
+}
+
+/// Nobody wants to see what was left of a proof.
+pub const PROVE: Owner = Owner { prefix: "unspin-prove-", kept: Duration::ZERO };
+/// The program may go on recording, and `unspin report` reads what a killed `unspin meter` has left.
+pub const METER: Owner = Owner { prefix: "unspin-meter-", kept: Duration::from_secs(24 * 3600) };
+
+/// A folder of our own.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: TempDir,
+    /// Locked for as long as this process lives.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes a folder, in `/dev/shm` where that is possible, and removes those that the dead have left.
+    pub fn new(owner: Owner, uid: u32) -> Result<Scratch, Error> {
+        let memory = Path::new("/dev/shm");
+        remove_abandoned(memory, owner, uid);
+        if let Ok(scratch) = Scratch::in_folder(memory, owner) {
+            return Ok(scratch);
+        }
+        let disk = std::env::temp_dir();
+        remove_abandoned(&disk, owner, uid);
+        Scratch::in_folder(&disk, owner).map_err(|e| {
+            Error::at(&disk, "no folder can be made here (TMPDIR may name another place), nor in /dev/shm", e)
+        })
+    }
+
+    fn in_folder(parent: &Path, owner: Owner) -> std::io::Result<Scratch> {
+        let folder = tempfile::Builder::new().prefix(owner.prefix).tempdir_in(parent)?;
+        // Locked before it has the name by which others look for it.
+        let unnamed = folder.path().join("lock.new");
+        let lock = File::create_new(&unnamed)?;
+        lock.lock()?;
+        fs::rename(unnamed, folder.path().join(LOCK))?;
+        Ok(Scratch { folder, _lock: lock })
+    }
+
+    /// A file name in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Leaves it where it is.
+    pub fn keep(self) {
+        let _ = self.folder.keep();
+    }
+}
+
+fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
+        if named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path()) {
+            // Another unspin may be at the same.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether it is a folder of ours that is old enough. Nothing is made in one after its beginning.
+fn outdated(about: &fs::Metadata, owner: Owner, uid: u32) -> bool {
+    let age = about.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
+    about.is_dir() && about.uid() == uid && age >= owner.kept
+}
+
+/// Without a lock file the folder is just being made.
+fn dead(folder: &Path) -> bool {
+    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_dead_have_left_is_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let uid = fs::metadata(parent.path()).unwrap().uid();
+        let living = Scratch::in_folder(parent.path(), PROVE).unwrap();
+        let unborn = parent.path().join("unspin-prove-unborn");
+        let dead = parent.path().join("unspin-prove-dead");
+        let foreign = parent.path().join("something-else");
+        let recent = parent.path().join("unspin-meter-recent");
+        for folder in [&unborn, &dead, &foreign, &recent] {
+            fs::create_dir(folder).unwrap();
+        }
+        for folder in [&dead, &foreign, &recent] {
+            fs::write(folder.join(LOCK), "").unwrap();
+        }
+        remove_abandoned(parent.path(), PROVE, uid + 1);
+        assert!(dead.exists(), "another user's is left alone");
+        remove_abandoned(parent.path(), PROVE, uid);
+        remove_abandoned(parent.path(), METER, uid);
+        assert!(!dead.exists());
+        assert!(unborn.exists() && foreign.exists() && living.file(LOCK).exists());
+        assert!(recent.exists(), "a recording may still be wanted");
+        remove_abandoned(parent.path(), Owner { kept: Duration::ZERO, ..METER }, uid);
+        assert!(!recent.exists());
+    }
+}

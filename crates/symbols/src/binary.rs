@@ -1,0 +1,139 @@
+//! One file that processes have mapped, with everything that was read of it so far.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use crate::debug;
+use crate::dwarf::Dwarf;
+use crate::elf::{self, Elf, Segment};
+use crate::space::{Identity, Module};
+use crate::statics::Statics;
+use crate::table::Table;
+use crate::unwind::Rules;
+
+/// A program or library. *Addresses of the file* are those that the file itself uses; a process has them shifted by
+/// its bias.
+pub(crate) struct Binary {
+    elf: Elf,
+    segments: Vec<Segment>,
+    debug: OnceCell<Option<Elf>>,
+    table: OnceCell<Table>,
+    dwarf: OnceCell<Option<Dwarf>>,
+    statics: OnceCell<Statics>,
+    rules: OnceCell<Option<Rules>>,
+}
+
+/// The smallest unit that the kernel maps on x86-64.
+const PAGE: u64 = 4096;
+
+impl Binary {
+    /// Opens what is mapped, if it is still there: `None` if the name belongs to another file by now.
+    pub fn open(module: &Module) -> Option<Binary> {
+        if !module.is_file() || !is_the_same(elf::regular(&module.path)?, module.identity) {
+            return None;
+        }
+        let elf = Elf::open(&module.path)?;
+        if !is_the_same(elf.identity()?, module.identity) {
+            return None;
+        }
+        let segments = elf.segments();
+        Some(Binary {
+            elf,
+            segments,
+            debug: OnceCell::new(),
+            table: OnceCell::new(),
+            dwarf: OnceCell::new(),
+            statics: OnceCell::new(),
+            rules: OnceCell::new(),
+        })
+    }
+
+    /// The address of the file that a process has at `address`. `None` if the file has nothing there.
+    pub fn translate(&self, module: &Module, address: u64) -> Option<u64> {
+        let own = address.wrapping_sub(self.bias(module)?);
+        self.segments
+            .iter()
+            .any(|segment| own.wrapping_sub(segment.address) < segment.memory_size)
+            .then_some(own)
+    }
+
+    /// The symbol table, with that of the separate debug file.
+    pub fn table(&self, root: &Path) -> &Table {
+        self.table.get_or_init(|| Table::read(&self.elf, self.debug(root)))
+    }
+
+    /// The debug information, from whichever file has it.
+    pub fn dwarf(&self, root: &Path) -> Option<&Dwarf> {
+        let load = || {
+            [Some(&self.elf), self.debug(root)].into_iter().flatten().find_map(|elf| {
+                let common = debug::find_common(elf, root);
+                Dwarf::load(elf, common.as_ref())
+            })
+        };
+        self.dwarf.get_or_init(load).as_ref()
+    }
+
+    /// The declarations of static variables.
+    pub fn statics(&self, root: &Path) -> &Statics {
+        self.statics.get_or_init(|| self.dwarf(root).map(Statics::read).unwrap_or_default())
+    }
+
+    /// How to come from a function to its caller.
+    pub fn rules(&self) -> Option<&Rules> {
+        self.rules.get_or_init(|| Rules::read(&self.elf)).as_ref()
+    }
+
+    fn debug(&self, root: &Path) -> Option<&Elf> {
+        self.debug.get_or_init(|| debug::find(&self.elf, root)).as_ref()
+    }
+
+    /// How far the file is shifted in this process. Each mapping that fits a segment votes: two segments may share a
+    /// page of the file, and a process may map a file once more to read it.
+    fn bias(&self, module: &Module) -> Option<u64> {
+        let mut votes: Vec<(u64, usize)> = Vec::new();
+        for mapping in &module.mappings {
+            let fitting = self.segments.iter().filter(|segment| {
+                segment.executable == mapping.executable
+                    && mapping.offset >= segment.offset / PAGE * PAGE
+                    && mapping.offset < segment.offset.saturating_add(segment.file_size)
+            });
+            for segment in fitting {
+                let shift = segment.address.wrapping_sub(segment.offset);
+                let bias = mapping.range.start.wrapping_sub(mapping.offset).wrapping_sub(shift);
+                match votes.iter_mut().find(|(known, _)| *known == bias) {
+                    Some((_, count)) => *count += 1,
+                    None => votes.push((bias, 1)),
+                }
+            }
+        }
+        // The first of equals: rev() because max_by_key takes the last.
+        votes.into_iter().rev().max_by_key(|&(_, count)| count).map(|(bias, _)| bias)
+    }
+}
+
+/// Whether an open file is the one that was mapped. Some file systems (btrfs, overlayfs) show programs another device
+/// than the kernel's own text does; theirs are anonymous, with the major number zero.
+fn is_the_same((device, inode): (u64, u64), mapped: Identity) -> bool {
+    // As glibc's gnu_dev_major and gnu_dev_minor take them apart.
+    let major = (device >> 8 & 0xfff) | (device >> 32 & !0xfff);
+    let minor = (device & 0xff) | (device >> 12 & 0xffff_ff00);
+    inode == mapped.inode && ((major, minor) == (mapped.major, mapped.minor) || major == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_compared_as_the_kernel_prints_them() {
+        let mapped = Identity { major: 0xfe, minor: 0x1, inode: 7 };
+        assert!(is_the_same((0xfe01, 7), mapped));
+        assert!(!is_the_same((0xfe02, 7), mapped));
+        assert!(!is_the_same((0xfe01, 8), mapped));
+        assert!(is_the_same((0x2b, 7), mapped), "an anonymous device says nothing");
+        let large = Identity { major: 0x1234, minor: 0x56789, inode: 7 };
+        let device = 0x89 | 0x234 << 8 | 0x567 << 20 | 0x1 << 44;
+        assert!(is_the_same((device, 7), large));
+        assert!(!is_the_same((device ^ 1 << 44, 7), large));
+    }
+}

@@ -1,0 +1,187 @@
+//! The entries of DWARF, and how they refer to each other.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gimli::constants::{self as dw, DwAt, DwTag};
+use gimli::{
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitOffset,
+};
+
+use crate::dwarf::Dwarf;
+use crate::frame::Location;
+
+pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Unit<'a> = gimli::Unit<Slice<'a>>;
+
+/// The entries of one file.
+pub(crate) struct Debug<'a> {
+    dwarf: gimli::Dwarf<Slice<'a>>,
+    /// Where units begin, ascending.
+    starts: &'a [usize],
+    /// Those that were looked into.
+    units: RefCell<HashMap<usize, Rc<Unit<'a>>>>,
+}
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The start of its unit.
+    pub unit: usize,
+    /// Within the unit.
+    pub entry: usize,
+}
+
+/// An entry that was read.
+pub(crate) struct Entry<'a> {
+    place: Place,
+    unit: Rc<Unit<'a>>,
+    read: DebuggingInformationEntry<Slice<'a>>,
+}
+
+/// How many references lead from a variable to its first declaration: two in what compilers write.
+const MOST_HOPS: usize = 8;
+
+impl<'a> Debug<'a> {
+    /// `starts` as [`starts`] found them.
+    pub fn new(dwarf: &'a Dwarf, starts: &'a [usize]) -> Debug<'a> {
+        Debug { dwarf: dwarf.borrow(), starts, units: RefCell::default() }
+    }
+
+    /// The unit that begins at an offset.
+    pub fn unit(&self, start: usize) -> Option<Rc<Unit<'a>>> {
+        if let Some(unit) = self.units.borrow().get(&start) {
+            return Some(Rc::clone(unit));
+        }
+        let header = self.dwarf.unit_header(DebugInfoOffset(start)).ok()?;
+        let unit = Rc::new(self.dwarf.unit(header).ok()?);
+        self.units.borrow_mut().insert(start, Rc::clone(&unit));
+        Some(unit)
+    }
+
+    /// The unit that begins at an offset, for one pass: it is not kept.
+    pub fn unit_once(&self, start: usize) -> Option<Unit<'a>> {
+        self.dwarf.unit(self.dwarf.unit_header(DebugInfoOffset(start)).ok()?).ok()
+    }
+
+    pub fn entry(&self, place: Place) -> Option<Entry<'a>> {
+        let unit = self.unit(place.unit)?;
+        let read = unit.entry(UnitOffset(place.entry)).ok()?;
+        Some(Entry { place, unit, read })
+    }
+
+    /// The entry and those that it completes, which have what it does not repeat.
+    pub fn with_origins(&self, place: Place) -> impl Iterator<Item = Entry<'a>> + use<'_, 'a> {
+        let origin = |entry: &Entry<'a>| {
+            let names = [dw::DW_AT_specification, dw::DW_AT_abstract_origin];
+            names.iter().find_map(|&name| self.entry(entry.reference(self, name)?))
+        };
+        std::iter::successors(self.entry(place), origin).take(MOST_HOPS)
+    }
+
+    /// The type of a variable, of a member, of an array's elements.
+    pub fn type_of(&self, place: Place) -> Option<Place> {
+        self.with_origins(place).find_map(|entry| entry.reference(self, dw::DW_AT_type))
+    }
+
+    /// Where something is declared.
+    pub fn location(&self, place: Place) -> Option<Location> {
+        self.with_origins(place).find_map(|entry| {
+            let line = entry.number(dw::DW_AT_decl_line)?;
+            let file = entry.file(self, entry.number(dw::DW_AT_decl_file)?)?;
+            Some(Location { file, line: u32::try_from(line).ok()? })
+        })
+    }
+
+    /// The name for the linker, else the one in the source.
+    pub fn linkage_name(&self, place: Place) -> Option<String> {
+        let names = [dw::DW_AT_linkage_name, dw::DW_AT_MIPS_linkage_name, dw::DW_AT_name];
+        names.iter().find_map(|&name| self.with_origins(place).find_map(|entry| entry.text(self, name)))
+    }
+
+    /// An address that stands in a table of its own.
+    pub fn address(&self, unit: &Unit<'a>, index: usize) -> Option<u64> {
+        self.dwarf.address(unit, gimli::DebugAddrIndex(index)).ok()
+    }
+
+    fn at(&self, offset: usize) -> Option<Place> {
+        let unit = *self.starts[..self.starts.partition_point(|&start| start <= offset)].last()?;
+        Some(Place { unit, entry: offset - unit })
+    }
+}
+
+/// Where the units of a file begin. What follows damage is not found.
+pub(crate) fn starts(dwarf: &Dwarf) -> Vec<usize> {
+    let dwarf = dwarf.borrow();
+    let mut units = dwarf.units();
+    std::iter::from_fn(|| Some(units.next().ok()??.debug_info_offset()?.0)).collect()
+}
+
+impl<'a> Entry<'a> {
+    pub fn tag(&self) -> DwTag {
+        self.read.tag()
+    }
+
+    /// What an attribute refers to, in this file.
+    pub fn reference(&self, debug: &Debug<'a>, name: DwAt) -> Option<Place> {
+        match self.read.attr_value(name)? {
+            AttributeValue::UnitRef(UnitOffset(entry)) => Some(Place { entry, ..self.place }),
+            AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => debug.at(offset),
+            _ => None,
+        }
+    }
+
+    pub fn number(&self, name: DwAt) -> Option<u64> {
+        match self.read.attr_value(name)? {
+            AttributeValue::FileIndex(index) => Some(index),
+            value => value.udata_value(),
+        }
+    }
+
+    pub fn has(&self, name: DwAt) -> bool {
+        self.read.has_attr(name)
+    }
+
+    pub fn text(&self, debug: &Debug<'a>, name: DwAt) -> Option<String> {
+        let text = debug.dwarf.attr_string(&self.unit, self.read.attr_value(name)?).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// The entries right below this one.
+    pub fn children(&self, debug: &Debug<'a>) -> Vec<Entry<'a>> {
+        let offsets = || -> gimli::Result<Vec<usize>> {
+            let mut tree = self.unit.entries_tree(Some(UnitOffset(self.place.entry)))?;
+            let mut children = tree.root()?.children();
+            let mut offsets = Vec::new();
+            while let Some(child) = children.next()? {
+                offsets.push(child.entry().offset().0);
+            }
+            Ok(offsets)
+        };
+        let offsets = offsets().unwrap_or_default();
+        offsets.into_iter().filter_map(|entry| debug.entry(Place { entry, ..self.place })).collect()
+    }
+
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The path of a file by its number in this unit.
+    fn file(&self, debug: &Debug<'a>, index: u64) -> Option<String> {
+        let header = self.unit.line_program.as_ref()?.header();
+        let file = header.file(index)?;
+        let text =
+            |value| Some(debug.dwarf.attr_string(&self.unit, value).ok()?.to_string_lossy().into_owned());
+        let mut path = std::path::PathBuf::new();
+        if let Some(folder) = self.unit.comp_dir {
+            path.push(folder.to_string_lossy().as_ref());
+        }
+        // An absolute part replaces what stands before it.
+        if let Some(folder) = file.directory(header).and_then(text) {
+            path.push(folder);
+        }
+        path.push(text(file.path_name())?);
+        Some(path.to_string_lossy().into_owned())
+    }
+}

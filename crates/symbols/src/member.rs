@@ -1,0 +1,115 @@
+//! The part of a variable that lies at an offset, as one would write it: `[3].lock`.
+
+use gimli::constants as dw;
+
+use crate::die::{Debug, Entry, Place};
+
+/// How deep types may lie in one another. What goes deeper is damaged, or refers to itself.
+const MOST_NESTED: usize = 32;
+
+/// The size of a pointer, for types that do not say.
+const POINTER: u64 = 8;
+
+/// The path from a variable of type `of` to what lies `offset` bytes behind its start. It ends before names that begin
+/// with an underscore: those are the library's own, and what the program calls its lock is the name before.
+pub(crate) fn path(debug: &Debug<'_>, of: Place, offset: u64) -> String {
+    let mut path = String::new();
+    let mut next = Some((of, offset));
+    for _ in 0..MOST_NESTED {
+        let Some((place, offset)) = next else { break };
+        next = step(debug, place, offset, &mut path);
+    }
+    path
+}
+
+/// Goes one type further down, if there is one.
+fn step(debug: &Debug<'_>, place: Place, offset: u64, path: &mut String) -> Option<(Place, u64)> {
+    let of = debug.entry(place)?;
+    match of.tag() {
+        tag if is_transparent(tag) => Some((debug.type_of(place)?, offset)),
+        dw::DW_TAG_array_type => {
+            let element = debug.type_of(place)?;
+            let size = size(debug, element, MOST_NESTED)?;
+            indices(&lengths(debug, &of), offset.checked_div(size)?, path)?;
+            Some((element, offset % size))
+        }
+        dw::DW_TAG_structure_type | dw::DW_TAG_class_type | dw::DW_TAG_union_type => {
+            let (member, within) = member_at(debug, &of, offset)?;
+            if member.tag() == dw::DW_TAG_member
+                && let Some(name) = member.text(debug, dw::DW_AT_name)
+            {
+                if name.starts_with('_') {
+                    return None;
+                }
+                path.push('.');
+                path.push_str(&name);
+            }
+            Some((debug.type_of(member.place())?, within))
+        }
+        _ => None,
+    }
+}
+
+/// `[1][7]`, where `index` counts the elements from the array's start. The last dimension varies fastest.
+fn indices(lengths: &[u64], mut index: u64, path: &mut String) -> Option<()> {
+    for dimension in 1..=lengths.len() {
+        let stride =
+            lengths[dimension..].iter().try_fold(1_u64, |stride, &length| stride.checked_mul(length))?;
+        path.push_str(&format!("[{}]", index.checked_div(stride)?));
+        index %= stride;
+    }
+    Some(())
+}
+
+/// The member or base class that holds an offset, and the offset within.
+fn member_at<'a>(debug: &Debug<'a>, of: &Entry<'a>, offset: u64) -> Option<(Entry<'a>, u64)> {
+    of.children(debug).into_iter().find_map(|member| {
+        if !matches!(member.tag(), dw::DW_TAG_member | dw::DW_TAG_inheritance) {
+            return None;
+        }
+        // Static members are declared here, and lie elsewhere.
+        if member.has(dw::DW_AT_external) {
+            return None;
+        }
+        let start = member.number(dw::DW_AT_data_member_location).unwrap_or(0);
+        let within = offset.checked_sub(start)?;
+        let size = size(debug, debug.type_of(member.place())?, MOST_NESTED)?;
+        (within < size).then_some((member, within))
+    })
+}
+
+/// Bytes of a type.
+fn size(debug: &Debug<'_>, place: Place, depth: usize) -> Option<u64> {
+    let of = debug.entry(place)?;
+    let depth = depth.checked_sub(1)?;
+    match of.tag() {
+        tag if is_transparent(tag) => size(debug, debug.type_of(place)?, depth),
+        dw::DW_TAG_array_type => {
+            let element = size(debug, debug.type_of(place)?, depth)?;
+            lengths(debug, &of).into_iter().try_fold(element, u64::checked_mul)
+        }
+        tag => of.number(dw::DW_AT_byte_size).or((tag == dw::DW_TAG_pointer_type).then_some(POINTER)),
+    }
+}
+
+/// The number of elements in each dimension of an array. Unknown ones count as one.
+fn lengths<'a>(debug: &Debug<'a>, array: &Entry<'a>) -> Vec<u64> {
+    let ranges = array.children(debug).into_iter().filter(|child| child.tag() == dw::DW_TAG_subrange_type);
+    let length = |range: Entry<'a>| {
+        let last = || range.number(dw::DW_AT_upper_bound)?.checked_add(1);
+        range.number(dw::DW_AT_count).or_else(last).unwrap_or(1)
+    };
+    ranges.map(length).collect()
+}
+
+/// Types that only give another one a name or a quality.
+fn is_transparent(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        dw::DW_TAG_typedef
+            | dw::DW_TAG_const_type
+            | dw::DW_TAG_volatile_type
+            | dw::DW_TAG_restrict_type
+            | dw::DW_TAG_atomic_type
+    )
+}

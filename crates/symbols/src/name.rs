@@ -1,0 +1,152 @@
+//! From the names that compilers give to symbols back to those of the source.
+
+use cpp_demangle::{DemangleOptions, Symbol};
+
+/// A name, with and without what only the compiler needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// With the parameters of a C++ function.
+    pub full: String,
+    /// Without parameters, return type and compilers' marks.
+    pub short: String,
+}
+
+/// The name that stands behind a symbol.
+pub(crate) fn demangle(symbol: &str) -> Name {
+    // `name@@VERSION`, in tables that hold versioned symbols.
+    let symbol = symbol.split('@').next().unwrap_or(symbol);
+    if is_rust(symbol)
+        && let Ok(name) = rustc_demangle::try_demangle(symbol)
+    {
+        let name = format!("{name:#}");
+        return Name { full: name.clone(), short: name };
+    }
+    cpp(symbol).unwrap_or_else(|| Name { full: symbol.to_owned(), short: without_marks(symbol).to_owned() })
+}
+
+/// Rust's own scheme, or its older one, which is C++'s with a hash at the end.
+fn is_rust(symbol: &str) -> bool {
+    let legacy = || {
+        let hash = without_marks(symbol).strip_suffix('E')?.rsplit_once("17h")?.1;
+        Some(hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    symbol.starts_with("_R") || (symbol.starts_with("_ZN") && legacy() == Some(true))
+}
+
+fn cpp(symbol: &str) -> Option<Name> {
+    if !symbol.starts_with("_Z") {
+        return None;
+    }
+    let full = Symbol::new(symbol).ok()?.demangle().ok()?;
+    let options = DemangleOptions::new().no_return_type();
+    let plain = Symbol::new(without_marks(symbol)).ok()?.demangle_with_options(&options).ok()?;
+    Some(Name { full, short: without_parameters(&plain) })
+}
+
+/// Takes away parameters, also in the middle, where something is local to a function (which is why the option of
+/// `cpp_demangle` does not do):
+/// `work(int)::lock`, `Cache::find(int) const::{lambda(int)#1}::operator()`. Those of a lambda stay, they are all
+/// that tells it from its neighbours; so do those within template arguments.
+fn without_parameters(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    let mut rest = name;
+    let mut depth = 0_usize;
+    while let Some(next) = rest.chars().next() {
+        if let Some(operator) = operator(rest).filter(|_| !plain.ends_with(is_of_identifier)) {
+            plain.push_str(operator);
+            rest = &rest[operator.len()..];
+            continue;
+        }
+        match next {
+            '<' | '{' => depth += 1,
+            '>' | '}' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 && !rest.starts_with("(anonymous namespace)") => {
+                rest = after_parameters(rest);
+                continue;
+            }
+            _ => {}
+        }
+        plain.push(next);
+        rest = &rest[next.len_utf8()..];
+    }
+    plain
+}
+
+/// The name of an operator whose own signs look like brackets.
+fn operator(rest: &str) -> Option<&str> {
+    const BRACKETS: [&str; 9] = ["()", "<=>", "<<=", ">>=", "<<", ">>", "->", "<", ">"];
+    let signs = rest.strip_prefix("operator")?;
+    let found = BRACKETS.iter().find(|found| signs.starts_with(**found))?;
+    Some(&rest[.."operator".len() + found.len()])
+}
+
+fn is_of_identifier(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// What follows the closing parenthesis, and the qualifiers of a member function.
+fn after_parameters(rest: &str) -> &str {
+    let mut depth = 0_usize;
+    let end = rest.char_indices().find_map(|(index, character)| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(index + 1)
+    });
+    let mut rest = &rest[end.unwrap_or(rest.len())..];
+    while let Some(qualified) =
+        [" const", " volatile", " &&", " &"].iter().find_map(|word| rest.strip_prefix(word))
+    {
+        rest = qualified;
+    }
+    rest
+}
+
+/// Compilers mark the parts and copies of a function that they make: `.part.0`, `.cold`, `.constprop.1`, `.llvm.77`.
+/// A dot begins none of the names of C, C++ or Rust.
+fn without_marks(symbol: &str) -> &str {
+    match symbol.find('.') {
+        Some(dot) if dot > 0 => &symbol[..dot],
+        _ => symbol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes() {
+        let cases = [
+            ("main", "main", "main"),
+            ("work.constprop.0", "work.constprop.0", "work"),
+            ("pthread_mutex_lock@@GLIBC_2.2.5", "pthread_mutex_lock", "pthread_mutex_lock"),
+            ("_ZN5space3fooEibc", "space::foo(int, bool, char)", "space::foo"),
+            ("_ZN5space3maxIiEET_S1_S1_", "int space::max<int>(int, int)", "space::max<int>"),
+            ("_ZZ4workiE4lock", "work(int)::lock", "work::lock"),
+            (
+                "_ZZNK5Cache4findEiENKUliE_clEi",
+                "Cache::find(int) const::{lambda(int)#1}::operator()(int) const",
+                "Cache::find::{lambda(int)#1}::operator()",
+            ),
+            ("_ZN12_GLOBAL__N_14pushEi", "(anonymous namespace)::push(int)", "(anonymous namespace)::push"),
+            ("_ZlsR5QueueS0_", "operator<<(Queue&, Queue&)", "operator<<"),
+            (
+                "_ZZN3BoxISt8functionIFviEEE3getEvE4lock",
+                "Box<std::function<void (int)> >::get()::lock",
+                "Box<std::function<void (int)> >::get::lock",
+            ),
+            ("_ZN4prog5queue4push17h0123456789abcdefE", "prog::queue::push", "prog::queue::push"),
+            ("_ZN4prog5queue4push17h0123456789abcdefE.llvm.12", "prog::queue::push", "prog::queue::push"),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo", "mycrate::foo"),
+            ("_Znonsense", "_Znonsense", "_Znonsense"),
+            ("", "", ""),
+            (".", ".", "."),
+        ];
+        for (symbol, full, short) in cases {
+            assert_eq!(demangle(symbol), Name { full: full.into(), short: short.into() }, "{symbol}");
+        }
+    }
+}

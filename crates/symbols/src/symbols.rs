@@ -1,0 +1,157 @@
+//! Questions and answers.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use crate::binary::Binary;
+use crate::frame::{Frame, Kind, Variable};
+use crate::name::{Name, demangle};
+use crate::space::{Identity, Module, Space};
+use crate::unwind::{self, Stack};
+
+/// Where Debian, Fedora and others install separate debug files.
+const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// Finds names. Files are opened once and kept, however many spaces they are mapped in.
+///
+/// Made for one thread; it can be sent to another.
+pub struct Symbols {
+    debug_root: PathBuf,
+    /// `None` for files that were tried in vain.
+    binaries: RefCell<HashMap<(Identity, PathBuf), Option<Binary>>>,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Symbols {
+    /// With nothing opened yet, and debug files from `/usr/lib/debug`.
+    pub fn new() -> Symbols {
+        Symbols::with_debug_root(DEBUG_ROOT)
+    }
+
+    /// With separate debug files from below another folder: by build id (`.build-id/ab/cdef….debug`), and by the name
+    /// that the program gives. That name is also looked for beside the program and in `.debug` there.
+    pub fn with_debug_root(folder: impl Into<PathBuf>) -> Symbols {
+        Symbols { debug_root: folder.into(), binaries: RefCell::default() }
+    }
+
+    /// The functions that a return address leads back to: the one that made the call, and those that it was inlined
+    /// into, innermost first. Never empty.
+    ///
+    /// Looks at the byte before the address, which belongs to the call: the next instruction may be another function's.
+    pub fn code(&self, space: &Space, return_address: u64) -> Vec<Frame> {
+        let address = return_address.wrapping_sub(1);
+        let Some(module) = space.module_of(address) else {
+            let name = format!("{return_address:#x}");
+            return vec![unknown(name, return_address, String::new())];
+        };
+        let frames = self.with(module, |binary| {
+            let own = binary.translate(module, address)?;
+            Some(self.frames_of(binary, module, own)).filter(|frames| !frames.is_empty())
+        });
+        frames.unwrap_or_else(|| {
+            let offset = self.with(module, |binary| binary.translate(module, address)).map(|own| own + 1);
+            let offset = offset.unwrap_or_else(|| module.offset(return_address));
+            vec![unknown(format!("{}+{offset:#x}", module.file_name()), offset, module.file_name())]
+        })
+    }
+
+    /// The static variable that holds an address. `None` for the heap, for stacks, for thread-local variables, and for
+    /// variables whose names were stripped.
+    pub fn variable(&self, space: &Space, address: u64) -> Option<Variable> {
+        let module = space.module_below(address)?;
+        self.with(module, |binary| {
+            let own = binary.translate(module, address)?;
+            let symbol = binary.table(&self.debug_root).variable(own)?;
+            let offset = own - symbol.address;
+            let declaration = binary
+                .dwarf(&self.debug_root)
+                .and_then(|dwarf| binary.statics(&self.debug_root).declaration(dwarf, symbol.address, offset))
+                .unwrap_or_default();
+            let name = match declaration.function {
+                // `lock.0`; the names of C++ and Rust hold the function already.
+                Some(function) if !symbol.name.starts_with("_Z") && !symbol.name.starts_with("_R") => {
+                    format!("{}::{}", demangle(&function).short, demangle(symbol.name).short)
+                }
+                _ => demangle(symbol.name).short,
+            };
+            Some(Variable {
+                name,
+                offset,
+                size: symbol.size,
+                member: declaration.member,
+                location: declaration.location,
+                module: module.file_name(),
+            })
+        })
+    }
+
+    /// The callers that a copied piece of a stack holds, innermost first: `stack.ip`, then return addresses, as far as
+    /// the copy reaches and unwind tables (or frame pointers) lead.
+    ///
+    /// Whatever stands there in truth: each address after the first lies in mapped code, and there are no more than the
+    /// copy has room for.
+    pub fn unwind(&self, space: &Space, stack: &Stack<'_>) -> Vec<u64> {
+        unwind::chain(space, stack, |address, registers, stack| {
+            let module = space.module_of(address)?;
+            self.with(module, |binary| {
+                let own = binary.translate(module, address)?;
+                binary.rules()?.caller(own, registers, stack)
+            })
+        })
+    }
+
+    /// What DWARF says about an address of the file, and the symbol table, which alone knows the names of copies that
+    /// the compiler made.
+    fn frames_of(&self, binary: &Binary, module: &Module, address: u64) -> Vec<Frame> {
+        let symbol = binary.table(&self.debug_root).function(address);
+        let known = binary.dwarf(&self.debug_root).map(|dwarf| dwarf.frames(address)).unwrap_or_default();
+        let start = symbol.map(|symbol| symbol.address).or_else(|| binary.rules()?.function_start(address));
+        let offset = address + 1 - start.unwrap_or(address + 1);
+        let last = known.len().saturating_sub(1);
+        let mut frames: Vec<Frame> = Vec::with_capacity(known.len());
+        let mut outermost = None;
+        for (index, known) in known.into_iter().enumerate() {
+            if index == last {
+                outermost = Some(known);
+            } else if let Some(name) = known.name {
+                frames.push(frame(demangle(&name), offset, known.location, module, Kind::Inlined));
+            }
+        }
+        let location = outermost.as_mut().and_then(|known| known.location.take());
+        let name = symbol.map(|symbol| symbol.name.to_owned()).or_else(|| outermost?.name);
+        if let Some(name) = name {
+            frames.push(frame(demangle(&name), offset, location, module, Kind::Function));
+        }
+        frames
+    }
+
+    /// Asks the file of a module, which is opened if nobody asked before.
+    fn with<T>(&self, module: &Module, ask: impl FnOnce(&Binary) -> Option<T>) -> Option<T> {
+        if !module.is_file() {
+            return None;
+        }
+        let key = (module.identity, module.path.clone());
+        let mut binaries = self.binaries.borrow_mut();
+        ask(binaries.entry(key).or_insert_with(|| Binary::open(module)).as_ref()?)
+    }
+}
+
+fn frame(
+    name: Name,
+    offset: u64,
+    location: Option<crate::frame::Location>,
+    module: &Module,
+    kind: Kind,
+) -> Frame {
+    Frame { function: name.full, short: name.short, offset, location, module: module.file_name(), kind }
+}
+
+fn unknown(name: String, offset: u64, module: String) -> Frame {
+    Frame { function: name.clone(), short: name, offset, location: None, module, kind: Kind::Unknown }
+}

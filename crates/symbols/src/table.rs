@@ -1,0 +1,212 @@
+//! The symbol table: which name stands for which address.
+
+use object::read::elf::{SectionHeader, Sym, SymbolTable};
+use object::{LittleEndian, elf};
+
+use crate::elf::{Elf, Headers};
+
+/// The functions and the variables of a file.
+#[derive(Default)]
+pub(crate) struct Table {
+    code: Symbols,
+    data: Symbols,
+    /// The string tables, one behind the other.
+    names: Vec<u8>,
+}
+
+/// A named piece of the file's address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Named<'a> {
+    pub address: u64,
+    pub size: u64,
+    /// As it stands in the table.
+    pub name: &'a str,
+}
+
+#[derive(Default)]
+struct Symbols {
+    /// Sorted by address.
+    sorted: Vec<Symbol>,
+    /// For each symbol, the furthest end of it and all before it: where a search backwards may stop.
+    reach: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Symbol {
+    address: u64,
+    size: u64,
+    /// Offset into the names.
+    name: u32,
+    rank: Rank,
+}
+
+/// What is rather shown, if several symbols hold an address. Aliases are common: a weak name beside a strong one, a
+/// public one beside one of the library's own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Hand-written code without a size, taken to end where the next symbol begins.
+    Unsized,
+    Local,
+    /// Global or weak.
+    Exported,
+}
+
+/// How far a search goes back over symbols that begin nearer and end before: the depth to which symbols lie in one
+/// another in files that are not damaged is two or three.
+const MOST_NESTED: usize = 1000;
+
+impl Table {
+    /// From the file itself, and from its separate debug file.
+    pub fn read(elf: &Elf, debug: Option<&Elf>) -> Table {
+        let mut table = Table::default();
+        for file in [Some(elf), debug].into_iter().flatten() {
+            file.read(|headers| {
+                table.add(headers, headers.elf_symbol_table());
+                table.add(headers, headers.elf_dynamic_symbol_table());
+                Some(())
+            });
+        }
+        table.code.finish();
+        table.data.finish();
+        table
+    }
+
+    /// The function at an address of the file.
+    pub fn function(&self, address: u64) -> Option<Named<'_>> {
+        self.best(&self.code, address)
+    }
+
+    /// The variable at an address of the file. Thread-local ones are at no address, but in each thread's own block.
+    pub fn variable(&self, address: u64) -> Option<Named<'_>> {
+        self.best(&self.data, address)
+    }
+
+    fn add<'data>(
+        &mut self,
+        headers: &Headers<'data>,
+        symbols: &SymbolTable<
+            'data,
+            elf::FileHeader64<LittleEndian>,
+            &'data object::read::ReadCache<&'data std::fs::File>,
+        >,
+    ) {
+        let section = headers.elf_section_table().section(symbols.string_section());
+        let Some(names) = section.ok().and_then(|section| section.data(LittleEndian, headers.data()).ok())
+        else {
+            return;
+        };
+        let Ok(base) = u32::try_from(self.names.len()) else { return };
+        if u32::try_from(self.names.len() + names.len() + 1).is_err() {
+            return;
+        }
+        self.names.extend_from_slice(names);
+        // What is cut short ends here, and does not run on into the next table.
+        self.names.push(0);
+        for symbol in symbols.iter().filter(|symbol| symbol.st_name(LittleEndian) < names.len() as u32) {
+            let name = base + symbol.st_name(LittleEndian);
+            let Some((kind, end)) = kind_of(headers, symbol) else { continue };
+            let rank = match symbol.st_bind() {
+                elf::STB_LOCAL => Rank::Local,
+                _ => Rank::Exported,
+            };
+            let entry = Symbol {
+                address: symbol.st_value(LittleEndian),
+                size: symbol.st_size(LittleEndian),
+                name,
+                rank,
+            };
+            match kind {
+                Kind::Data if entry.size > 0 => self.data.sorted.push(entry),
+                Kind::Code if entry.size > 0 => self.code.sorted.push(entry),
+                Kind::Code if entry.address < end => {
+                    let size = end - entry.address;
+                    self.code.sorted.push(Symbol { size, rank: Rank::Unsized, ..entry });
+                }
+                Kind::Code | Kind::Data => {}
+            }
+        }
+    }
+
+    fn best(&self, symbols: &Symbols, address: u64) -> Option<Named<'_>> {
+        let above = symbols.sorted.partition_point(|symbol| symbol.address <= address);
+        let mut best: Option<&Symbol> = None;
+        for (symbol, &reach) in
+            symbols.sorted[..above].iter().zip(&symbols.reach[..above]).rev().take(MOST_NESTED)
+        {
+            // The symbol that begins nearest wins, and what begins with it competes.
+            if reach <= address || best.is_some_and(|best| best.address != symbol.address) {
+                break;
+            }
+            let holds = address - symbol.address < symbol.size;
+            if holds && best.is_none_or(|best| self.order(symbol) > self.order(best)) {
+                best = Some(symbol);
+            }
+        }
+        best.map(|symbol| Named { address: symbol.address, size: symbol.size, name: self.name(symbol) })
+    }
+
+    /// More is better: exported, larger, not the library's own name, shorter, and so that it is always the same one.
+    fn order(&self, symbol: &Symbol) -> impl Ord + use<'_> {
+        use std::cmp::Reverse;
+        let name = self.name(symbol);
+        let underscores = name.len() - name.trim_start_matches('_').len();
+        // `_Z` and `_R` begin the mangled names of C++ and Rust.
+        let underscores = if name.starts_with("_Z") || name.starts_with("_R") { 0 } else { underscores };
+        (symbol.rank, symbol.size, Reverse(underscores), Reverse(name.len()), Reverse(name))
+    }
+
+    fn name(&self, symbol: &Symbol) -> &str {
+        let rest = &self.names[symbol.name as usize..];
+        let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
+        std::str::from_utf8(&rest[..end]).unwrap_or("")
+    }
+}
+
+impl Symbols {
+    fn finish(&mut self) {
+        self.sorted.sort_by_key(|symbol| symbol.address);
+        let starts: Vec<u64> = self.sorted.iter().map(|symbol| symbol.address).collect();
+        for symbol in self.sorted.iter_mut().filter(|symbol| symbol.rank == Rank::Unsized) {
+            let next = starts.partition_point(|&start| start <= symbol.address);
+            if let Some(next) = starts.get(next) {
+                symbol.size = symbol.size.min(next - symbol.address);
+            }
+        }
+        let furthest = self.sorted.iter().scan(0, |reach: &mut u64, symbol| {
+            *reach = (*reach).max(symbol.address.saturating_add(symbol.size));
+            Some(*reach)
+        });
+        self.reach = furthest.collect();
+    }
+}
+
+enum Kind {
+    Code,
+    Data,
+}
+
+/// What a symbol names, and where its section ends. `None` for what has no address in memory: other files' symbols,
+/// files, sections, thread-local variables.
+fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(Kind, u64)> {
+    let index = symbol.st_shndx.get(LittleEndian);
+    if index == elf::SHN_UNDEF || index.0 >= elf::SHN_LORESERVE {
+        return None;
+    }
+    let section = headers.elf_section_table().section(object::SectionIndex(index.0.into())).ok();
+    let end = section
+        .map_or(0, |section| section.sh_addr(LittleEndian).saturating_add(section.sh_size(LittleEndian)));
+    let executable =
+        section.is_some_and(|section| section.sh_flags(LittleEndian).0 & elf::SHF_EXECINSTR.0 != 0);
+    match symbol.st_type() {
+        elf::STT_FUNC | elf::STT_GNU_IFUNC => Some((Kind::Code, end)),
+        elf::STT_OBJECT | elf::STT_COMMON => Some((Kind::Data, end)),
+        // Assembly: labels within a function are local and have no size.
+        elf::STT_NOTYPE
+            if executable && (symbol.st_bind() != elf::STB_LOCAL || symbol.st_size(LittleEndian) > 0) =>
+        {
+            Some((Kind::Code, end))
+        }
+        elf::STT_NOTYPE if !executable => Some((Kind::Data, end)),
+        _ => None,
+    }
+}

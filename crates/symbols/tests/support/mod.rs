@@ -1,0 +1,166 @@
+//! Building programs, running them, and reading what they tell.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
+
+/// How a program is built.
+pub struct Build {
+    source: &'static str,
+    flags: Vec<String>,
+}
+
+/// A program that ran, and what it told.
+pub struct Program {
+    pub path: PathBuf,
+    pub space: Space,
+    addresses: HashMap<String, u64>,
+    stacks: HashMap<String, Copied>,
+    /// Holds the program's file.
+    _folder: tempfile::TempDir,
+}
+
+struct Copied {
+    registers: [u64; 3],
+    bytes: Vec<u8>,
+}
+
+/// Says in the test's output why a test does nothing here, past the capturing of the test harness.
+pub fn skip(test: &str, reason: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
+}
+
+/// Whether a command can be started; if not, the test says so and what to install.
+pub fn has_tool(test: &str, tool: &str, package: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        skip(test, &format!("no {tool}: install {package}"));
+    }
+    found
+}
+
+/// The number of the line in a program's source that is marked `line: NAME`.
+pub fn line_of(source: &str, name: &str) -> u32 {
+    let text = std::fs::read_to_string(source_path(source)).unwrap();
+    let mark = format!("line: {name} ");
+    let index = text.lines().position(|line| format!("{line} ").contains(&mark)).unwrap();
+    index as u32 + 1
+}
+
+/// Where the sources of the test programs are.
+pub fn source_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// Runs a tool that must succeed.
+pub fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+impl Build {
+    /// From a file in `tests/programs`.
+    pub fn new(source: &'static str) -> Build {
+        Build { source, flags: Vec::new() }
+    }
+
+    /// Adds arguments of the compiler.
+    pub fn flags<S: AsRef<str>>(mut self, flags: &[S]) -> Build {
+        self.flags.extend(flags.iter().map(|flag| flag.as_ref().to_owned()));
+        self
+    }
+
+    /// Compiles into a folder of its own. `None` after a word of explanation if there is no compiler.
+    pub fn compile(self, test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+        let compiler = if self.source.ends_with(".cc") { "c++" } else { "cc" };
+        if !has_tool(test, compiler, "gcc and g++") {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        run(Command::new(compiler)
+            .arg(source_path(self.source))
+            .args(["-pthread", "-o"])
+            .arg(&path)
+            .args(&self.flags));
+        Some((folder, path))
+    }
+
+    /// Compiles and runs.
+    pub fn run(self, test: &str) -> Option<Program> {
+        let (folder, path) = self.compile(test)?;
+        Some(Program::run(folder, path))
+    }
+}
+
+impl Program {
+    /// Runs what was built, to its end.
+    pub fn run(folder: tempfile::TempDir, path: PathBuf) -> Program {
+        let told = run(&mut Command::new(&path));
+        let (told, maps) = told.split_once("maps\n").unwrap();
+        let mut addresses = HashMap::new();
+        let mut stacks = HashMap::new();
+        for line in told.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["address", name, address] => {
+                    addresses.insert(name.to_owned(), number(address));
+                }
+                ["stack", name, ip, sp, bp, bytes] => {
+                    let bytes = (0..bytes.len() / 2)
+                        .map(|i| u8::from_str_radix(&bytes[2 * i..2 * i + 2], 16).unwrap());
+                    let copied = Copied { registers: [ip, sp, bp].map(number), bytes: bytes.collect() };
+                    stacks.insert(name.to_owned(), copied);
+                }
+                _ => panic!("{line}"),
+            }
+        }
+        // As in a recording: only lines that name something.
+        let named: String =
+            maps.lines().filter(|line| line.contains(['/', '['])).flat_map(|l| [l, "\n"]).collect();
+        Program { path, space: Space::parse(named.as_bytes()), addresses, stacks, _folder: folder }
+    }
+
+    /// What the program told under a name.
+    pub fn address(&self, name: &str) -> u64 {
+        self.addresses[name]
+    }
+
+    /// The variable at an address.
+    pub fn variable(&self, symbols: &Symbols, address: u64) -> Option<Variable> {
+        symbols.variable(&self.space, address)
+    }
+
+    /// The return addresses of a stack.
+    pub fn unwind(&self, symbols: &Symbols, name: &str) -> Vec<u64> {
+        let Copied { registers: [ip, sp, bp], bytes } = &self.stacks[name];
+        symbols.unwind(&self.space, &Stack { ip: *ip, sp: *sp, bp: *bp, bytes })
+    }
+
+    /// All frames of a stack.
+    pub fn frames(&self, symbols: &Symbols, name: &str) -> Vec<Frame> {
+        self.unwind(symbols, name)
+            .into_iter()
+            .flat_map(|address| symbols.code(&self.space, address))
+            .collect()
+    }
+
+    /// The short names of all frames of a stack.
+    pub fn chain(&self, symbols: &Symbols, name: &str) -> Vec<String> {
+        self.frames(symbols, name).into_iter().map(|frame| frame.short).collect()
+    }
+
+    /// The name of the program's file.
+    pub fn file_name(&self) -> &str {
+        self.path.file_name().unwrap().to_str().unwrap()
+    }
+}
+
+fn number(digits: &str) -> u64 {
+    u64::from_str_radix(digits.trim_start_matches("0x"), 16).unwrap()
+}
