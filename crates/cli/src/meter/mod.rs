@@ -1,9 +1,10 @@
 //! `unspin meter`, which runs a program and prints which locks it lost time on; `unspin report`, which prints that of a
 //! recording.
 
+pub mod names;
 mod relay;
-mod running;
-mod session;
+pub mod running;
+pub mod session;
 mod threads;
 mod witness;
 
