@@ -7,6 +7,7 @@ mod error;
 mod library;
 mod meter;
 mod options;
+mod outfile;
 mod program;
 mod prove;
 mod reach;

@@ -17,7 +17,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// The command line is refused before anything is run, by clap, whose first line names the culprit.
 #[test]
 fn bad_command_lines() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
         (&["run", "--sysv", "rcu"], "<COMMAND>"),
@@ -28,6 +28,15 @@ fn bad_command_lines() {
         (&["prove", "--runs", "4", "ls"], "'4' for '--runs <N>'"),
         (&["prove", "--time-budget", "soon", "ls"], "'soon' for '--time-budget <DURATION>'"),
         (&["prove", "--higher-is-better", "ls"], "--metric"),
+        (&["meter"], "<COMMAND>"),
+        (&["meter", "--level", "all", "ls"], "there is no level all: counts, sampled, sampled=N, full"),
+        (&["meter", "--level", "sampled=0", "ls"], "give a number from 1"),
+        (&["meter", "--size", "much", "ls"], "give a number of bytes such as 512M or 8G"),
+        (&["meter", "--min-util", "half", "ls"], "give a percentage such as 5 or 0.5"),
+        (&["meter", "--min-lost", "long", "ls"], "give a time such as 500ms"),
+        (&["meter", "--lock", "(a", "ls"], "unclosed group"),
+        (&["meter", "--format", "html", "ls"], "'html' for '--format <FORMAT>'"),
+        (&["report"], "<FILE>"),
         (&["semopbench", "-g", "x"], "'x' for '-g <GROUPS>'"),
         (&["semopbench", "--frob"], "'--frob'"),
     ];
@@ -51,6 +60,19 @@ fn what_clap_cannot_know() {
             &["prove", "--json", "/no/such/folder/x.json", "ls"],
             "unspin: --json /no/such/folder/x.json: No such file or directory (os error 2)\n",
         ),
+        (
+            &["meter", "--json", "/no/such/folder/x.json", "ls"],
+            "unspin: --json /no/such/folder/x.json: No such file or directory (os error 2)\n",
+        ),
+        (
+            &["meter", "--pprof", "/no/such/folder/x", "ls"],
+            "unspin: --pprof /no/such/folder/x: No such file or directory (os error 2)\n",
+        ),
+        (
+            &["meter", "--record", "/no/such/folder/x", "ls"],
+            "unspin: --record /no/such/folder/x: No such file or directory (os error 2)\n",
+        ),
+        (&["meter", "-o", "/", "ls"], "unspin: --output /: Is a directory (os error 21)\n"),
         (&["semopbench", "-g", "0"], "unspin: semopbench: -g, -s and -n must be at least 1\n"),
     ];
     for (arguments, text) in expected {
@@ -63,7 +85,7 @@ fn what_clap_cannot_know() {
 
 #[test]
 fn programs_that_do_not_exist() {
-    for command in [&["run", "--sysv", "rcu"][..], &["prove"]] {
+    for command in [&["run", "--sysv", "rcu"][..], &["prove"], &["meter"]] {
         let (code, text) = refusal(&[command, &["no-such-program"]].concat());
         assert_eq!(code, 127);
         assert_eq!(
@@ -112,7 +134,7 @@ fn programs_that_cannot_be_run_or_reached() {
         (folder.path().to_str().unwrap().to_owned(), "is a folder, not a program"),
     ];
     for (program, why) in &cases {
-        for command in [&["run", "--sysv", "global"][..], &["prove"]] {
+        for command in [&["run", "--sysv", "global"][..], &["prove"], &["meter"]] {
             let (code, text) = refusal(&[command, &[program.as_str()]].concat());
             assert_eq!((code, text), (126, format!("unspin: {program}: {why}\n")));
         }
@@ -171,4 +193,63 @@ fn arenas_that_cannot_be_used() {
         assert_eq!(text.lines().count(), 1, "{text}");
     }
     assert_eq!(fs::read(&garbage).unwrap(), [0x55; 1 << 16], "what is not ours is left as it is");
+}
+
+#[test]
+fn a_recording_that_could_hold_nothing() {
+    let (code, text) = refusal(&["meter", "--size", "1k", "true"]);
+    assert_eq!(code, 2);
+    assert!(text.starts_with("unspin: --size: ") && text.contains("1024 bytes asked for"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+/// Each is told from the others, and read without harm.
+#[test]
+fn recordings_that_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = folder.path().join("stored").to_str().unwrap().to_owned();
+    let (_, err, code) = finish(&mut unspin(&["meter", "--record", &stored, "-o", "/dev/null", "true"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let whole = fs::read(&stored).unwrap();
+    let file = |name, contents: &[u8]| file(folder.path(), name, contents, 0o600);
+    // Words of the header: 1 is the version, 6 the number of pages, 32 how many are in use.
+    let with = |word: usize, value: u64| {
+        let mut bytes = whole.clone();
+        bytes[8 * word..][..8].copy_from_slice(&value.to_ne_bytes());
+        bytes
+    };
+    let cases = [
+        (folder.path().join("missing").to_str().unwrap().to_owned(), "No such file or directory"),
+        (folder.path().to_str().unwrap().to_owned(), "is not an unspin recording"),
+        (file("text", b"hello\n"), "is not an unspin recording"),
+        (file("empty", b""), "is not an unspin recording"),
+        (file("short", &with(32, 4000)[..whole.len().min(5000)]), "is cut short"),
+        (file("old", &with(1, 1)), "has format version 1"),
+        (file("damaged", &with(6, 0)), "is damaged"),
+    ];
+    for (path, why) in &cases {
+        let (code, text) = refusal(&["report", path]);
+        assert_eq!(code, 1, "{text}");
+        assert!(text.starts_with("unspin: ") && text.contains(path.as_str()) && text.contains(why), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+}
+
+/// What was measured is not lost because of a file: the table is printed, and the recording kept.
+#[test]
+fn files_that_cannot_be_written_in_the_end() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("SKIPPED: there is no /dev/full here");
+        return;
+    }
+    let (_, err, code) =
+        finish(&mut unspin(&["meter", "--record", "/dev/full", "--json", "/dev/full", "true"]));
+    assert_eq!(code, Some(125), "{err}");
+    let lines: Vec<&str> = err.lines().rev().take(2).collect();
+    assert!(lines[1].starts_with("unspin: /dev/full: the result cannot be written here: "), "{err}");
+    assert!(lines[0].starts_with("unspin: /dev/full: the recording cannot be stored here, and is kept in "), "{err}");
+    let kept = lines[0].split_once("kept in ").unwrap().1.split_once(": ").unwrap().0;
+    let (_, err, code) = finish(&mut unspin(&["report", kept]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
 }

@@ -197,9 +197,13 @@ impl Recording {
         Pages::of(&self.map)
     }
 
+    pub(crate) fn header(&self) -> &[AtomicU64] {
+        self.map.words()
+    }
+
     /// The list of images.
     pub(crate) fn images(&self) -> &AtomicU64 {
-        &self.map.words()[IMAGES]
+        &self.header()[IMAGES]
     }
 
     fn free(&self) -> &AtomicU64 {

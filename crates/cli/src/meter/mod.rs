@@ -2,6 +2,8 @@
 //! recording.
 
 pub mod names;
+pub mod notes;
+pub mod outputs;
 mod relay;
 pub mod running;
 pub mod session;
@@ -9,21 +11,90 @@ mod threads;
 mod witness;
 
 use crate::error::Error;
-use crate::options;
+use crate::options::{self, View};
+use crate::{outfile, stdout};
+use names::{Fold, Lookup, Names};
 use session::Session;
+use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
+use unspin_meter::{Recording, Report, Snapshot};
 
+/// Runs the program, reports on its locks, and answers with its exit code.
 pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
+    outputs::try_files(&options.view)?;
+    for (option, file) in [("--output", &options.output), ("--record", &options.record)] {
+        file.as_deref().map_or(Ok(()), |file| outfile::try_file(option, file))?;
+    }
     let session = Session::new(&options.recorded)?;
     let mut running = session.start(session.command())?;
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
-    let report = unspin_meter::Report::new(&snapshot, &|_, key| unspin_sysv::describe(key).map(unspin_meter::Name::from));
-    eprint!("{report}");
-    if let Some(text) = running.witness().explain(&snapshot) { eprintln!("{text}"); }
-    Ok(ExitCode::from(running::exit_code(ended.end)))
+    let report = report(&snapshot, &Lookup::new(), &options.view);
+    let mut text = match running.witness().explain(&snapshot) {
+        Some(why) => format!("{why}\n"),
+        None => outputs::text(&report, &options.view),
+    };
+    let size = options.recorded.size;
+    for note in [notes::survivors(&session, &snapshot), notes::room(&session, &snapshot, size)] {
+        text.extend(note.map(|note| format!("\n{note}\n")));
+    }
+    let mut failed = Vec::new();
+    failed.extend(print(&text, options.output.as_deref()).err());
+    failed.extend(outputs::write_files(&report, &options.view));
+    if let Some(file) = &options.record {
+        failed.extend(keep(session, file).err());
+    }
+    match say_all_but_the_last(failed) {
+        Some(last) => Err(last),
+        None => Ok(ExitCode::from(running::exit_code(ended.end))),
+    }
 }
 
-pub fn replay(_options: &options::Report) -> Result<ExitCode, Error> {
-    Ok(ExitCode::SUCCESS)
+/// Prints the report of a recording.
+pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
+    outputs::try_files(&options.view)?;
+    let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
+    let snapshot = recording.snapshot();
+    let report = report(&snapshot, &Lookup::new(), &options.view);
+    stdout::print(&outputs::text(&report, &options.view))?;
+    match say_all_but_the_last(outputs::write_files(&report, &options.view)) {
+        Some(last) => Err(last),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The report of a snapshot, with names.
+fn report(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Report {
+    let names = Names::new(snapshot, lookup, if view.unfold { Fold::Not } else { Fold::ByOrigin });
+    Report::new(snapshot, &|image, key| names.name(image, key))
+}
+
+/// To the file, or to standard error. One that is closed is the user's choice.
+fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
+    match file {
+        Some(file) => outfile::write(file, text.as_bytes()),
+        None => {
+            let _ = std::io::stderr().lock().write_all(text.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+/// Stores the recording; where that fails it stays in memory, for another try by cp(1).
+fn keep(session: Session, file: &Path) -> Result<(), Error> {
+    session.recording.save(file).map_err(|e| {
+        let path = session.keep();
+        let why = format!("the recording cannot be stored here, and is kept in {}", path.display());
+        Error::at(file, &why, e)
+    })
+}
+
+/// Of several errors main prints the last.
+fn say_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
+    let last = errors.pop()?;
+    for error in errors {
+        eprintln!("unspin: {error}");
+    }
+    Some(last)
 }

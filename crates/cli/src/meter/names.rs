@@ -10,7 +10,7 @@ mod words;
 
 pub use lookup::Lookup;
 
-use history::{History, Site};
+use history::History;
 use shared::Shared;
 use std::cell::OnceCell;
 use unspin_meter::{Image, Key, Kind, Name, Snapshot};
@@ -58,9 +58,9 @@ impl<'a> Names<'a> {
         if key.address() == 0 {
             return (format!("{}s that had no room", noun(kind)), None);
         }
-        let born = image.rows.get(key).map(|record| record.born).unwrap_or_default();
+        let generation = generation(image, key);
         let (name, origin) = self
-            .variable(image, key, kind, born.generation)
+            .variable(image, key, kind, generation)
             .or_else(|| self.initialised(image, key, kind))
             .or_else(|| self.first_used(image, key, kind))
             .unwrap_or_else(|| (format!("{} at {:#x}", noun(kind), key.address()), None));
@@ -118,16 +118,15 @@ impl<'a> Names<'a> {
 
     /// The caller's name, and where it is.
     fn caller(&self, image: &Image, key: &Key) -> (String, Option<String>) {
-        let born = image.rows.get(key).map(|record| record.born).unwrap_or_default();
-        let frames = self.lookup.code(image, born.generation, key.caller);
+        let generation = generation(image, key);
+        let frames = self.lookup.code(image, generation, key.caller);
         let (Some(machine), Some(seen)) = (frames.last(), site::innermost(&frames)) else {
             return (format!("{:#x}", key.caller), None);
         };
         let mut place = self.place(image, seen, machine);
         if words::is_wrapper(&machine.short) || words::is_plumbing(machine) {
-            let site = Site { image, key: *key, generation: born.generation };
-            let chain = self.lookup.chain(&site);
-            if let Some(outer) = site::beyond(&chain, frames.len()) {
+            let chain = self.history.use_of(image, key).map(|site| self.lookup.chain(&site));
+            if let Some(outer) = chain.and_then(|chain| site::beyond(&chain, frames.len())) {
                 let from = format!("first seen from {outer}");
                 place = Some(place.map_or_else(|| from.clone(), |place| format!("{place}, {from}")));
             }
@@ -144,6 +143,11 @@ impl<'a> Names<'a> {
             None => Some(machine.module.clone()).filter(|module| *module != self.lookup.program(image)),
         }
     }
+}
+
+/// The list of modules that a row goes by.
+fn generation(image: &Image, key: &Key) -> u8 {
+    image.rows.get(key).map_or(1, |record| record.born.generation)
 }
 
 /// What objects of a kind are called.

@@ -50,6 +50,7 @@ impl<'s> Running<'s> {
             }
             if ended && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(failed)? {
                 self.session.recording.finish(Some(Duration::from_secs_f64(ended.usage.cpu_s())));
+                self.threads.write(&self.session.recording);
                 if let Some(relay) = &self.relay {
                     relay.end();
                 }

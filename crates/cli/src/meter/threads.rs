@@ -65,18 +65,29 @@ impl Threads {
         self.next = Instant::now() + self.pause;
     }
 
-    /// Adds what was seen to the threads of the snapshot that had not ended by themselves.
+    /// Adds what was seen to the threads of the snapshot that have not ended by themselves.
     pub fn complete(&self, snapshot: &mut Snapshot) {
         let window = snapshot.window;
         for image in &mut snapshot.images {
             for thread in image.threads.iter_mut().filter(|thread| thread.tid != 0) {
-                let Some(seen) = self.seen.get(&(image.pid, thread.tid)) else { continue };
-                let lived = (window.to_seconds(thread.lived) * 1e9) as u64;
-                let (on_cpu, runnable) = seen.within(lived);
+                let lived = window.to_seconds(thread.lived);
+                let (on_cpu, runnable) = self.used(image.pid, thread.tid, lived).unwrap_or_default();
                 thread.on_cpu = thread.on_cpu.saturating_add(on_cpu);
                 thread.runnable = thread.runnable.saturating_add(runnable);
             }
         }
+    }
+
+    /// Writes the same into the recording, whose program has ended, and forgets it: snapshots have it from now on.
+    pub fn write(&mut self, recording: &Recording) {
+        let window = recording.snapshot().window;
+        recording.note_used(&|pid, tid, lived| self.used(pid, tid, window.to_seconds(lived)));
+        self.seen.clear();
+    }
+
+    /// Nanoseconds on a CPU, and waiting for one, in the last `lived` seconds of a thread.
+    fn used(&self, pid: u32, tid: u32, lived: f64) -> Option<(u64, u64)> {
+        Some(self.seen.get(&(pid, tid))?.within((lived * 1e9) as u64))
     }
 }
 

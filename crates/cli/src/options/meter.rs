@@ -10,8 +10,8 @@ use unspin_meter::Level;
 
 const COLUMNS: &str = "\
 Columns:
-  LOST   seconds lost: what all threads together waited for the lock, spinning or asleep. Ten threads
-         that wait a second each have lost ten. The table is sorted by it
+  LOST   seconds lost: what all threads together waited for the lock, spinning or asleep. Ten
+         threads that wait a second each have lost ten. The table is sorted by it
   CEIL   a bound on the speed-up that this lock could give if it cost nothing: the run would take no
          less than 1/CEIL of its time. The smaller of two bounds:
            1 + W, W the mean number of threads that wait for the lock: while k wait, at least one
@@ -68,7 +68,7 @@ Exit code:
     2  the command line is wrong, or a file that was asked for cannot be written
   125  unspin itself failed";
 
-/// Print the report of a recording: a stored one, one that is being made, or one that was left behind
+/// Print the report of a recording, stored or just being made
 ///
 /// Names are looked up in the programs and libraries as they are now: what has been replaced since is shown as file and
 /// offset.
@@ -117,7 +117,7 @@ pub struct View {
     pub pprof: Option<PathBuf>,
 
     /// `table`, or `lockmeter`: the layout of 2001
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", hide_possible_values = true)]
     pub format: Format,
 
     /// Only locks that were held for at least this share of the time, in percent

@@ -6,6 +6,7 @@ use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
 use super::sitting::Entry;
 use crate::error::Error;
+use crate::outfile;
 use serde::Serialize;
 use std::path::Path;
 use unspin_stats::{Analysis, Comparison, Conclusion};
@@ -40,12 +41,6 @@ struct Participant<'a> {
     cpu: CpuShares,
 }
 
-/// Finds out before anything is measured whether the file can be written. What it holds stays until then.
-pub fn try_file(file: &Path) -> Result<(), Error> {
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
-    opened.map(drop).map_err(|e| Error::Usage(format!("--json {}: {e}", file.display())))
-}
-
 /// Writes everything that is known about the proof, every run included.
 pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
     let candidates = report.contestants.iter().zip(&report.cpu).map(|(contestant, &cpu)| Participant {
@@ -74,5 +69,5 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
     let mut text = serde_json::to_string_pretty(&document)
         .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
     text.push('\n');
-    std::fs::write(file, text).map_err(|e| Error::at(file, "the result cannot be written here", e))
+    outfile::write(file, text.as_bytes())
 }

@@ -19,6 +19,7 @@ mod text;
 use crate::error::Error;
 use crate::library;
 use crate::options;
+use crate::outfile;
 use crate::program::Program;
 use crate::stdout;
 use contestant::contestants;
@@ -39,7 +40,7 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
     let contestants = contestants(&options.sysv);
     let plan = plan(options, &contestants, &figure)?;
-    options.json.as_deref().map_or(Ok(()), json::try_file)?;
+    options.json.as_deref().map_or(Ok(()), |file| outfile::try_file("--json", file))?;
     let interrupt = Interrupt::watch()?;
     let runner = Runner::new(&program, &figure, &interrupt, library::unpack()?)?;
     let sitting = Sitting::hold(&runner, &contestants, plan, options.time_limit)?;

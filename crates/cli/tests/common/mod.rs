@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -108,4 +109,28 @@ pub fn children_of(pid: u32) -> Vec<u32> {
 pub fn gone(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// Compiles one of the programs in `tests/c` into the folder, under its own name. None, and a line that says so, without a
+/// compiler.
+pub fn compiled(source: &str, folder: &Path) -> Option<PathBuf> {
+    let (name, language) = source.split_once('.').unwrap();
+    let compiler = if language == "cc" { "c++" } else { "cc" };
+    let program = folder.join(name);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
+    let flags = ["-g", "-O1", "-pthread", "-fno-omit-frame-pointer", "-o"];
+    match Command::new(compiler).args(flags).args([&program, &file]).status() {
+        Ok(status) => assert!(status.success(), "{compiler} does not compile {source}"),
+        Err(error) => {
+            skip(source, &format!("{compiler} cannot be started ({error}): install gcc and g++"));
+            return None;
+        }
+    }
+    Some(program)
+}
+
+/// Says in the test's output, past its capturing, why a test does nothing here.
+pub fn skip(test: &str, reason: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
 }

@@ -13,14 +13,8 @@ pub struct Site<'a> {
     pub key: Key,
     /// Which list of modules knows the caller.
     pub generation: u8,
-}
-
-impl<'a> Site<'a> {
     /// The piece of stack that was kept of it.
-    pub fn stack(&self) -> Option<&'a Stack> {
-        // Few: one for each lock or caller, and asked for once.
-        self.image.stacks.iter().find(|stack| stack.key == self.key)
-    }
+    pub stack: Option<&'a Stack>,
 }
 
 /// All processes of a snapshot, by the addresses that they used.
@@ -33,6 +27,7 @@ struct Process<'a> {
     image: &'a Image,
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
+    stacks: HashMap<Key, &'a Stack>,
     /// The process that it was forked from, before which it had the same memory.
     parent: Option<usize>,
 }
@@ -67,7 +62,7 @@ impl<'a> History<'a> {
                 Some((latest_before(record, first_use.min(until))?, *key, record.born.generation))
             });
             let (_, key, generation) = before.max_by_key(|(when, ..)| *when)?;
-            Some(Site { image: process.image, key, generation })
+            Some(process.site(key, generation))
         })
     }
 
@@ -75,25 +70,29 @@ impl<'a> History<'a> {
     pub fn first_used(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
         let uses = self.with_ancestors(image).filter_map(|(process, until)| {
             let (key, record) = process.uses.get(&key.address())?;
-            (record.born.ticks <= until).then_some((process.image, *key, record))
+            (record.born.ticks <= until).then_some((process, *key, record))
         });
-        let (image, key, record) = uses.min_by_key(|(_, _, record)| record.born.ticks)?;
-        Some(Site { image, key, generation: record.born.generation })
+        let (process, key, record) = uses.min_by_key(|(_, _, record)| record.born.ticks)?;
+        Some(process.site(key, record.born.generation))
+    }
+
+    /// A row's first use.
+    pub fn use_of(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+        let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
+        Some(process.site(*key, process.image.rows.get(key)?.born.generation))
     }
 
     /// Every initialisation that is known.
     pub fn initialisations(&self) -> impl Iterator<Item = Site<'a>> {
         self.processes.iter().flat_map(|process| {
-            let keys = process.inits.values().flatten();
-            keys.map(|(key, record)| Site { image: process.image, key: *key, generation: record.born.generation })
+            process.inits.values().flatten().map(|(key, record)| process.site(*key, record.born.generation))
         })
     }
 
     /// The first use of each object.
     pub fn first_uses(&self) -> impl Iterator<Item = Site<'a>> {
         self.processes.iter().flat_map(|process| {
-            let keys = process.uses.values();
-            keys.map(|(key, record)| Site { image: process.image, key: *key, generation: record.born.generation })
+            process.uses.values().map(|(key, record)| process.site(*key, record.born.generation))
         })
     }
 
@@ -127,7 +126,12 @@ impl<'a> Process<'a> {
                 None => {}
             }
         }
-        Process { image, inits, uses, parent: None }
+        let stacks = image.stacks.iter().map(|stack| (stack.key, stack)).collect();
+        Process { image, inits, uses, stacks, parent: None }
+    }
+
+    fn site(&self, key: Key, generation: u8) -> Site<'a> {
+        Site { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
     }
 }
 
@@ -150,4 +154,67 @@ pub fn first_path(modules: &[u8]) -> String {
     let line = modules.split(|&b| b == b'\n').next().unwrap_or_default();
     let name = line.rsplit(|&b| b == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use unspin_meter::{Born, Level, Unrecorded, Window};
+
+    fn image(pid: u32, parent: u32, since: u64, rows: &[(Key, u64, u64)]) -> Image {
+        let record = |&(key, born, latest): &(Key, u64, u64)| {
+            (key, Record { born: Born { ticks: born, generation: 1 }, latest, ..Record::default() })
+        };
+        let rows: BTreeMap<Key, Record> = rows.iter().map(record).collect();
+        let modules =
+            vec![b"1000-2000 r-xp 00000000 fe:00 7 /bin/x\n7000-8000 r-xp 00000000 00:00 0 [vdso]\n".to_vec()];
+        Image { pid, parent, since, rows, modules, ..Image::default() }
+    }
+
+    fn snapshot(images: Vec<Image>) -> Snapshot {
+        let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
+        Snapshot { window, started: 0, level: Level::Full, images, unrecorded: Unrecorded::default() }
+    }
+
+    const fn init(address: usize, caller: usize) -> Key {
+        Key::new(Kind::Init, address, caller)
+    }
+
+    const fn mutex(address: usize, caller: usize) -> Key {
+        Key::new(Kind::Mutex, address, caller)
+    }
+
+    #[test]
+    fn of_several_lives_the_one_before_the_use_counts() {
+        let early = (mutex(64, 1), 5, 0);
+        let rows =
+            [early, (init(64, 10), 20, 60), (init(64, 11), 40, 40), (mutex(64, 2), 30, 0), (mutex(64, 3), 50, 0)];
+        let late = (mutex(64, 4), 70, 0);
+        let snapshot = snapshot(vec![image(1, 0, 0, &[&rows[..], &[late]].concat())]);
+        let history = History::new(&snapshot);
+        let caller =
+            |key: Key| history.initialised(&snapshot.images[0], &key).map(|site| site.key.caller as usize);
+        assert_eq!(caller(early.0), None, "it was used before anybody initialised it");
+        assert_eq!([caller(mutex(64, 2)), caller(mutex(64, 3)), caller(late.0)], [Some(10), Some(11), Some(10)]);
+        assert_eq!(caller(mutex(72, 2)), None);
+        let first = history.first_used(&snapshot.images[0], &late.0).unwrap();
+        assert_eq!(first.key, early.0);
+    }
+
+    #[test]
+    fn a_child_remembers_what_its_parent_did_before() {
+        let parent = image(1, 0, 0, &[(init(64, 10), 20, 20), (init(72, 12), 90, 90), (mutex(64, 1), 25, 0)]);
+        let child = image(2, 1, 50, &[(mutex(64, 2), 60, 0), (mutex(72, 2), 95, 0)]);
+        let mut stranger = image(3, 1, 50, &[(mutex(64, 2), 60, 0)]);
+        stranger.modules[0] = b"5000-6000 r-xp 00000000 fe:00 7 /bin/x\n".to_vec();
+        let snapshot = snapshot(vec![parent, child, stranger]);
+        let history = History::new(&snapshot);
+        let site = |image: usize, key: Key| history.initialised(&snapshot.images[image], &key);
+        let found = site(1, mutex(64, 2)).unwrap();
+        assert_eq!((found.image.pid, found.key), (1, init(64, 10)));
+        assert!(site(1, mutex(72, 2)).is_none(), "the parent did that after the fork, in its own memory");
+        assert!(site(2, mutex(64, 2)).is_none(), "after exec nothing is where it was");
+        assert_eq!(history.first_used(&snapshot.images[1], &mutex(64, 2)).unwrap().image.pid, 1);
+    }
 }

@@ -60,7 +60,7 @@ impl Lookup {
             return Rc::clone(chain);
         }
         let place = self.place_with(site.image, site.generation, site.key.caller);
-        let chain: Rc<[Frame]> = match site.stack() {
+        let chain: Rc<[Frame]> = match site.stack {
             None => return self.code_in(&place, site.key.caller),
             Some(stack) => {
                 let stack = Stack { ip: stack.key.caller, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };

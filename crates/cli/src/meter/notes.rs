@@ -1,0 +1,49 @@
+//! What the user should know besides the table.
+
+use super::session::Session;
+use std::collections::BTreeSet;
+use std::fs;
+use unspin_meter::Snapshot;
+
+/// Processes that are named at most.
+const NAMED_MAX: usize = 4;
+
+/// The processes that outlive the program: they go on, and nobody records them any more.
+pub fn survivors(session: &Session, snapshot: &Snapshot) -> Option<String> {
+    let pids: BTreeSet<u32> = snapshot.images.iter().map(|image| image.pid).collect();
+    let mut left: Vec<String> = pids
+        .into_iter()
+        .filter(|&pid| session.is_recorded(pid))
+        .map(|pid| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            format!("{} ({pid})", name.trim_end())
+        })
+        .collect();
+    let more = left.len().saturating_sub(NAMED_MAX);
+    left.truncate(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!left.is_empty()).then(|| {
+        format!("Still running, and recorded up to the program's end only: {}{more}.", left.join(", "))
+    })
+}
+
+/// What to do about a recording that was too small.
+pub fn room(session: &Session, snapshot: &Snapshot, size: u64) -> Option<String> {
+    let missing = snapshot.unrecorded;
+    if missing.is_nothing() {
+        return None;
+    }
+    // The last request that did not fit was for a piece of up to some megabytes.
+    let full = session.recording.bytes() >= size / 8 * 7;
+    Some(match full {
+        true => format!(
+            "The recording's {} MiB are full: give it more by --size, or record less by --level counts.",
+            size >> 20
+        ),
+        false => format!(
+            "There was no memory for more than {} MiB of the recording: free some in {}, or record less by --level counts.",
+            session.recording.bytes() >> 20,
+            session.path().parent().unwrap_or(&session.path()).display()
+        ),
+    })
+}

@@ -1,0 +1,5 @@
+/* Uses no lock. */
+int main(void)
+{
+    return 3;
+}
