@@ -8,12 +8,12 @@ use crate::pages::WORDS;
 use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
 /// Locks that are followed at a time, for each thread.
-pub(crate) const ENTRIES: usize = 48;
+pub(crate) const ENTRIES: usize = 32;
 
 /// Word of the table's first page: how many entries there are.
 const DEPTH: usize = 63;
 /// Words of an entry.
-const ENTRY: usize = 5;
+const ENTRY: usize = 8;
 /// First entry.
 const FIRST: usize = 64;
 const _: () = assert!(FIRST + ENTRIES * ENTRY <= crate::table::INDEX);
@@ -103,28 +103,31 @@ impl<'m> Held<'m> {
         true
     }
 
-    /// Takes out the latest entry of a lock.
+    /// Takes out the entry on top, if it is the lock's and tells nothing of a wait: its row and since when. That is how
+    /// nearly every hold ends; else nothing is done, and [`pop`](Held::pop) is to be called.
     #[inline(always)]
-    pub fn pop(&self, lock: u64) -> Option<Grip> {
+    pub fn pop_plain(&self, lock: u64) -> Option<(u64, u64)> {
         let depth = self.depth();
         let top = self.entry(depth.wrapping_sub(1));
-        // Relaxed: this thread wrote it. Should another have taken it away at this very moment, two threads release one
-        // lock at once, and a hold is counted twice: the program's fault, and harmless.
-        if depth > 0 && top[LOCK].load(Relaxed) == lock {
-            let grip = Self::grip(top, lock);
-            // Relaxed: readers that still see the lock see the hold that has just ended.
-            top[LOCK].store(0, Relaxed);
-            compiler_fence(SeqCst);
-            self.set_depth(depth - 1);
-            return Some(grip);
+        // Relaxed (all): this thread wrote them. Should another have taken the entry away at this very moment, two threads
+        // release one lock at once, and a hold is counted twice: the program's fault, and harmless. An entry above the depth
+        // is a hole.
+        let row = top[ROW].load(Relaxed);
+        if top[LOCK].load(Relaxed) != lock || row & WAITED != 0 {
+            return None;
         }
-        self.pop_from_below(lock, depth)
+        let since = top[SINCE].load(Relaxed);
+        // Relaxed: readers that still see the lock see the hold that has just ended.
+        top[LOCK].store(0, Relaxed);
+        compiler_fence(SeqCst);
+        self.set_depth(depth - 1);
+        Some((row, since))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn pop_from_below(&self, lock: u64, depth: usize) -> Option<Grip> {
-        // Relaxed (both): as in `pop`.
+    /// Takes out the latest entry of a lock.
+    pub fn pop(&self, lock: u64) -> Option<Grip> {
+        let depth = self.depth();
+        // Relaxed (both): as in `pop_plain`.
         let found = (0..depth.min(ENTRIES)).rev().find(|&at| self.entry(at)[LOCK].load(Relaxed) == lock)?;
         let entry = self.entry(found);
         let grip = Self::grip(entry, lock);

@@ -7,7 +7,7 @@ use crate::event::Key;
 use crate::list;
 use crate::pages::{self, Pages, WORDS};
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
-use unspin_sys::{clock, file, maps, mem, process};
+use unspin_sys::{clock, file, maps, process};
 
 // Words of the image's first page. Word 0 links the images.
 /// `pid << 32 | parent`.
@@ -138,9 +138,10 @@ impl<'m> Image<'m> {
     }
 
     /// Keeps a piece of the calling thread's stack, from `registers.sp` up to as much as there is and has room.
+    #[cfg(not(loom))]
     pub fn keep_stack(&self, key: Key, registers: Registers) {
         let Some((page, words)) = self.blob() else { return };
-        let copied = mem::copy_into_words(registers.sp as usize, &words[BLOB_FIRST..]);
+        let copied = unspin_sys::mem::copy_into_words(registers.sp as usize, &words[BLOB_FIRST..]);
         // Relaxed (all): published by the push.
         words[BLOB_BYTES].store(copied as u64, Relaxed);
         words[STACK_LOCK].store(key.lock, Relaxed);

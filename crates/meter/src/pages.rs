@@ -20,13 +20,14 @@ pub(crate) struct Pages<'m> {
 }
 
 impl<'m> Pages<'m> {
-    /// All words of a mapping.
+    /// All words of a mapping. Loom's words have no place in one.
+    #[cfg(not(loom))]
     pub fn of(map: &'m Mapping) -> Pages<'m> {
         Pages { words: map.words(), backing: Some(map) }
     }
 
     /// Plain memory, whose pages exist.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub fn plain(words: &'m [AtomicU64]) -> Pages<'m> {
         Pages { words, backing: None }
     }
@@ -41,6 +42,12 @@ impl<'m> Pages<'m> {
     #[inline(always)]
     pub fn array<const N: usize>(&self, index: usize) -> Option<&'m [AtomicU64; N]> {
         self.words.get(index..)?.first_chunk()
+    }
+
+    /// The `N` words that are the `index`-th of all stretches of so many; none beyond the end.
+    #[inline(always)]
+    pub fn stretch<const N: usize>(&self, index: usize) -> Option<&'m [AtomicU64; N]> {
+        self.words.as_chunks().0.get(index)
     }
 
     /// Words from a number on; none beyond the end.

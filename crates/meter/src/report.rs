@@ -1,7 +1,7 @@
 //! The report: locks by time lost, callers beneath.
 
 use crate::counts::Counts;
-use crate::event::{Event, Key};
+use crate::event::Event;
 use crate::figures::{number, spoken_percent};
 use crate::name::{Name, Names};
 use crate::recording::Recording;

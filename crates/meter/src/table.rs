@@ -208,7 +208,7 @@ impl<'r> Table<'r> {
             word.store(first, Relaxed);
         }
         let at = within * stride;
-        if at % WORDS == 0 {
+        if at.is_multiple_of(WORDS) {
             self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
         }
         Some(Place::of(first * WORDS as u64 + at as u64))
@@ -260,12 +260,40 @@ impl<'r> Table<'r> {
 
     #[inline(always)]
     fn slot(&self, place: Place) -> Option<&'r Slot> {
-        self.pages.array(place.word())
+        self.pages.stretch(place.0 as usize)
+    }
+
+    /// A row and what belongs to it.
+    #[inline(always)]
+    fn whole(&self, place: Place) -> Option<(&'r Slot, Option<&'r Tail>)> {
+        if self.stride == Stride::Counts {
+            return Some((self.slot(place)?, None));
+        }
+        // A block begins with a page, so its rows are stretches of the whole file.
+        let words = self.pages.stretch::<{ slot::WHOLE }>(place.word() / slot::WHOLE)?;
+        let (slot, tail) = words.split_first_chunk()?;
+        Some((slot, tail.first_chunk()))
     }
 
     #[inline(always)]
     fn tail(&self, place: Place) -> Option<&'r Tail> {
         if self.stride == Stride::Counts { None } else { self.pages.array(place.word() + slot::WORDS) }
+    }
+
+    /// Counts an attempt under a key that has a row, as [`attempt`](Table::attempt) does.
+    #[inline(always)]
+    pub fn attempt_known(&self, key: Key) -> Option<Place> {
+        let hash = hash(key);
+        let place = Place(self.cache[hash % CACHE].get());
+        if let Some(slot) = self.slot(place)
+            && slot::is(slot, key)
+        {
+            slot::attempt(slot);
+            return Some(place);
+        }
+        let place = self.look_up(key, hash)?;
+        self.attempt(place);
+        Some(place)
     }
 
     /// Counts an attempt, before it is known how it goes: as one that need not wait.
@@ -295,8 +323,8 @@ impl<'r> Table<'r> {
     /// Adds a hold, in ticks.
     #[inline(always)]
     pub fn held(&self, place: Place, hold: u64) {
-        if let Some(slot) = self.slot(place) {
-            slot::held(slot, self.tail(place), hold);
+        if let Some((slot, tail)) = self.whole(place) {
+            slot::held(slot, tail, hold);
         }
     }
 
@@ -308,9 +336,8 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Counts an initialisation, at a time in ticks.
+    /// Notes when an object was initialised, in ticks; the attempt counts how often.
     pub fn initialised(&self, place: Place, ticks: u64) {
-        self.attempt(place);
         slot::initialised(self.tail(place), ticks);
     }
 
@@ -323,8 +350,14 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// What is known of the lock's latest hold by this thread, which ends.
+    /// The row and the beginning of the lock's hold by this thread, which ends, if it was the last that it took and had not
+    /// to be waited for; else nothing is done, and [`let_go`](Table::let_go) is to be called.
     #[inline(always)]
+    pub fn let_go_last(&self, lock: u64) -> Option<(Place, u64)> {
+        self.holding().pop_plain(lock).map(|(row, since)| (Place::of(row), since))
+    }
+
+    /// What is known of the lock's latest hold by this thread, which ends.
     pub fn let_go(&self, lock: u64) -> Option<Grip> {
         self.holding().pop(lock)
     }

@@ -21,8 +21,7 @@ fn scratch() -> (TempDir, PathBuf) {
 
 /// A small recording with something of everything in it, closed; how many of its bytes are in use.
 fn written(path: &Path) -> u64 {
-    let recording =
-        Recording::create(path, Config { bytes: BYTES, cpus: 2, level: Level::Full }).unwrap();
+    let recording = Recording::create(path, Config { bytes: BYTES, cpus: 2, level: Level::Full }).unwrap();
     let table = recording.claim().unwrap();
     for lock in 1..=50 {
         table.record(key(lock), &Sample { outcome: Outcome::Slept, hold: 9, spun: 8, slept: 7 });

@@ -5,8 +5,8 @@ use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use unspin_meter::{
-    Born, Config, Counts, Event, Image, Key, Kind, Level, Outcome, Record, Recording, Registers, Sample, Snapshot,
-    Table,
+    Born, Config, Counts, Event, Image, Key, Kind, Level, Outcome, Record, Recording, Registers, Sample,
+    Snapshot, Table,
 };
 
 const SPUN: Sample = Sample { outcome: Outcome::Spun, hold: 3, spun: 2, slept: 0 };
@@ -128,7 +128,10 @@ fn two_processes_write_while_a_third_reads() {
     };
     assert_eq!((1..=3).map(|lock| counts(&end, key(lock))).collect::<Vec<_>>(), [expected; 3]);
     assert_eq!(end.event(Event::HandOff), 2 * SAMPLES);
-    assert_eq!(end.images.iter().map(|image| (image.rows.len(), image.threads.len())).collect::<Vec<_>>(), [(3, 1); 2]);
+    assert_eq!(
+        end.images.iter().map(|image| (image.rows.len(), image.threads.len())).collect::<Vec<_>>(),
+        [(3, 1); 2]
+    );
     assert!(end.unrecorded.is_nothing());
 }
 

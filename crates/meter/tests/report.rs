@@ -42,7 +42,9 @@ fn names(_: &Image, key: &Key) -> Option<Name> {
     let (lock, caller) = match key.lock {
         5 => return None,
         lock if lock % 2 == 1 => ("odd lock".into(), format!("caller_{}", key.caller)),
-        lock => (format!("lock number {lock} with a long name"), format!("caller_{}+0x1234567890", key.caller)),
+        lock => {
+            (format!("lock number {lock} with a long name"), format!("caller_{}+0x1234567890", key.caller))
+        }
     };
     Some((lock, caller).into())
 }

@@ -25,8 +25,7 @@ pub fn acquire(
     tried: impl FnOnce() -> c_int,
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some((thread, place)) = row(key, caller) else { return blocked() };
-    thread.table().attempt(place);
+    let Some((thread, place)) = attempt(key, caller) else { return blocked() };
     match tried() {
         EBUSY => contended(thread, place, held, waiting(), blocked),
         code if is_success(code) => {
@@ -52,8 +51,7 @@ pub fn try_to(
     again: impl FnOnce(&Thread) -> bool,
     tried: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some((thread, place)) = row(key, caller) else { return tried() };
-    thread.table().attempt(place);
+    let Some((thread, place)) = attempt(key, caller) else { return tried() };
     let code = tried();
     if !is_success(code) {
         thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
@@ -77,18 +75,18 @@ pub fn release(held: u64, released: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// The calling thread and the row of a key.
+/// Counts an attempt by the calling thread, for the time being as one that need not wait.
 #[inline(always)]
-pub fn row(key: Key, caller: Caller) -> Option<(&'static Thread, Place)> {
+pub fn attempt(key: Key, caller: Caller) -> Option<(&'static Thread, Place)> {
     let thread = Thread::current()?;
-    Some((thread, thread.place(key, caller)?))
+    Some((thread, thread.attempt(key, caller)?))
 }
 
 /// Notes where an object was initialised.
 #[cold]
 pub fn initialised(address: usize, caller: Caller) {
     let key = Key::new(unspin_meter::Kind::Init, address, caller.address());
-    if let Some((thread, place)) = row(key, caller) {
+    if let Some((thread, place)) = attempt(key, caller) {
         thread.table().initialised(place, thread.now());
     }
 }

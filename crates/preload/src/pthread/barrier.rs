@@ -1,6 +1,6 @@
 //! Barriers: who comes last waits for nobody.
 
-use super::acquire::{initialised, row};
+use super::acquire::{attempt, initialised};
 use super::real;
 use crate::next::forward;
 use crate::watch::Caller;
@@ -41,8 +41,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
     // SAFETY: `entry` gives the registers; the program's barrier.
     let (caller, waited) = unsafe { (Caller::new(sp, bp), || real::barrier_wait(barrier)) };
     let key = Key::new(Kind::Barrier, barrier as usize, caller.address());
-    let Some((thread, place)) = row(key, caller) else { return waited() };
-    thread.table().attempt(place);
+    let Some((thread, place)) = attempt(key, caller) else { return waited() };
     let begin = thread.now();
     let code = waited();
     match code {

@@ -4,7 +4,7 @@
 //! once slept for the condition and found the mutex free; one that did so twice slept for the mutex too, and its wait for
 //! that is counted from the latest signal, so the wake-up is part of it.
 
-use super::acquire::{initialised, is_success, row};
+use super::acquire::{attempt, initialised, is_success};
 use super::{layout, mutex, real, signalled};
 use crate::next::forward;
 use crate::watch::{Caller, Thread};
@@ -88,7 +88,7 @@ pub fn during(
     waited: impl FnOnce() -> c_int,
 ) -> c_int {
     let key = |kind, address| Key::new(kind, address, caller.address());
-    let Some((thread, place)) = row(key(Kind::Condition, condition as usize), caller) else {
+    let Some((thread, place)) = attempt(key(Kind::Condition, condition as usize), caller) else {
         return waited();
     };
     let again = thread.place(key(Kind::Reacquired, mutex as usize), caller);
@@ -120,7 +120,6 @@ struct Begun {
 impl Wait {
     fn begin(&self) -> Begun {
         let table = self.thread.table();
-        table.attempt(self.place);
         table.reclassify(self.place, Outcome::NoWait, Outcome::Slept);
         if !self.thread.has_clock() {
             return Begun { at: 0, switches: 0, held: false };

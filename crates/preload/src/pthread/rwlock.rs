@@ -95,10 +95,11 @@ unsafe fn try_take(kind: Kind, lock: Lock, (sp, bp): (usize, usize), tried: impl
 }
 
 unsafe extern "C-unwind" fn rdlock(lock: Lock, sp: usize, bp: usize) -> c_int {
-    let (tried, blocked) =
-        (|| unsafe { real::rwlock_tryrdlock(lock) }, || unsafe { real::rwlock_rdlock(lock) });
-    // SAFETY (all three): the program's lock; `entry` gives the registers.
-    unsafe { take(Kind::Read, lock, (sp, bp), tried, blocked) }
+    // SAFETY: the program's lock; `entry` gives the registers.
+    unsafe {
+        let tried = || real::rwlock_tryrdlock(lock);
+        take(Kind::Read, lock, (sp, bp), tried, || real::rwlock_rdlock(lock))
+    }
 }
 
 unsafe extern "C-unwind" fn tryrdlock(lock: Lock, sp: usize, bp: usize) -> c_int {

@@ -2,7 +2,7 @@
 //!
 //! These functions answer through `errno`, so an attempt that is not the program's own must leave none.
 
-use super::acquire::{initialised, row};
+use super::acquire::{attempt, initialised};
 use super::mutex::is_supported;
 use super::real;
 use crate::errno;
@@ -54,8 +54,8 @@ unsafe extern "C-unwind" fn init(
 }
 
 #[inline(always)]
-fn place(semaphore: *mut sem_t, caller: Caller) -> Option<(&'static Thread, Place)> {
-    row(Key::new(Kind::Semaphore, semaphore as usize, caller.address()), caller)
+fn attempt_at(semaphore: *mut sem_t, caller: Caller) -> Option<(&'static Thread, Place)> {
+    attempt(Key::new(Kind::Semaphore, semaphore as usize, caller.address()), caller)
 }
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
@@ -105,11 +105,10 @@ unsafe fn is_time(until: *const timespec) -> bool {
 /// A live semaphore.
 #[inline(always)]
 unsafe fn take(semaphore: *mut sem_t, caller: Caller, tries: bool, blocked: impl FnOnce() -> c_int) -> c_int {
-    let Some((thread, place)) = place(semaphore, caller) else { return blocked() };
     // A thread that is to be cancelled is cancelled here, semaphore or not.
     pthread_testcancel();
+    let Some((thread, place)) = attempt_at(semaphore, caller) else { return blocked() };
     let table = thread.table();
-    table.attempt(place);
     if tries {
         let before = errno::get();
         // SAFETY: the caller's promise.
@@ -135,13 +134,10 @@ unsafe fn take(semaphore: *mut sem_t, caller: Caller, tries: bool, blocked: impl
 unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's semaphore; `entry` gives the registers.
     unsafe {
-        let row = place(semaphore, Caller::new(sp, bp));
+        let attempt = attempt_at(semaphore, Caller::new(sp, bp));
         let code = real::sem_trywait(semaphore);
-        if let Some((thread, place)) = row {
-            thread.table().attempt(place);
-            if code != 0 {
-                thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
-            }
+        if let Some((thread, place)) = attempt.filter(|_| code != 0) {
+            thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
         }
         code
     }

@@ -1,6 +1,6 @@
 //! Spin locks: waiting burns a CPU, so what is not burnt, because the spinner is not on one, is told apart.
 
-use super::acquire::{initialised, is_success, release, row, try_to};
+use super::acquire::{attempt, initialised, is_success, release, try_to};
 use super::{layout, real};
 use crate::next::forward;
 use crate::watch::{Caller, Thread};
@@ -48,10 +48,10 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
     // SAFETY: the program's lock; `entry` gives the registers.
     unsafe {
         let caller = Caller::new(sp, bp);
-        let Some((thread, place)) = row(Key::new(Kind::Spin, lock as usize, caller.address()), caller) else {
+        let Some((thread, place)) = attempt(Key::new(Kind::Spin, lock as usize, caller.address()), caller)
+        else {
             return real::spin_lock(lock);
         };
-        thread.table().attempt(place);
         if real::spin_trylock(lock) == 0 {
             thread.took(held(lock), place);
             return 0;

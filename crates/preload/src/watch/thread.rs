@@ -158,8 +158,24 @@ impl Thread {
         if self.has_clock() { clock::ticks() } else { 0 }
     }
 
-    /// The row of a key.
+    /// Counts an attempt, as one that need not wait, and says in which row.
     #[inline(always)]
+    pub fn attempt(&self, key: Key, caller: Caller) -> Option<Place> {
+        match self.table().attempt_known(key) {
+            Some(place) => Some(place),
+            None => self.first_attempt(key, caller),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_attempt(&self, key: Key, caller: Caller) -> Option<Place> {
+        let place = self.publish(key, caller)?;
+        self.table().attempt(place);
+        Some(place)
+    }
+
+    /// The row of a key.
     pub fn place(&self, key: Key, caller: Caller) -> Option<Place> {
         match self.table().find(key) {
             Some(place) => Some(place),
@@ -167,8 +183,6 @@ impl Thread {
         }
     }
 
-    #[cold]
-    #[inline(never)]
     fn publish(&self, key: Key, caller: Caller) -> Option<Place> {
         let recording = self.recording.get()?;
         modules::cover(recording, key.caller);
@@ -230,19 +244,23 @@ impl Thread {
         if !self.has_clock() {
             return;
         }
+        match self.table().let_go_last(lock) {
+            Some((_, 0)) => {}
+            Some((place, since)) => self.table().held(place, now.saturating_sub(since)),
+            None => self.let_go_slowly(lock, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn let_go_slowly(&self, lock: u64, now: u64) {
         match self.table().let_go(lock) {
-            Some(grip) if grip.wait.is_none() => {
-                if grip.since != 0 {
-                    self.table().held(grip.place(), now.saturating_sub(grip.since));
-                }
-            }
             Some(grip) => self.settle(&grip, grip.place(), now),
             None => self.stranger(lock, now),
         }
     }
 
     /// Records what a hold leaves behind, in a row of this thread.
-    #[cold]
     pub fn settle(&self, grip: &Grip, place: Place, now: u64) {
         if grip.since != 0 {
             self.table().held(place, now.saturating_sub(grip.since));
@@ -253,8 +271,6 @@ impl Thread {
     }
 
     /// A lock that another thread took, or nobody that was seen.
-    #[cold]
-    #[inline(never)]
     fn stranger(&self, lock: u64, now: u64) {
         if self.waiting.get() == lock {
             // A wait for a condition was cancelled: its mutex was taken again unseen.
