@@ -1,9 +1,9 @@
 //! The same locks in several reports, rows under each other.
 
 use crate::figures::number;
-use crate::lockmeter::Level;
-use crate::report::{Lock, Report};
-use crate::text::{HEADER, line};
+use crate::lock::Lock;
+use crate::report::Report;
+use crate::text::{HEADER, Layout, Line};
 use std::fmt;
 
 /// Several reports, each under a label: first what was before, then what came after.
@@ -60,7 +60,10 @@ impl fmt::Display for Comparison<'_> {
             writeln!(f, "\n{}", self.headline(name))?;
             for (label, report) in &self.columns {
                 match report.lock(name) {
-                    Some(lock) => writeln!(f, "{}", line(&lock.row, &labelled(label, lock), Level::Lock))?,
+                    Some(lock) => {
+                        let line = Line::of_lock(&lock.row, labelled(label, lock));
+                        writeln!(f, "{}", line.print(report.level, &Layout::default()))?;
+                    }
                     None => writeln!(f, "{:>6}{:94}{label}", "-", "")?,
                 }
             }

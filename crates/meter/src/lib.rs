@@ -55,13 +55,23 @@ mod error;
 #[cfg(not(loom))]
 pub mod figures;
 #[cfg(not(loom))]
+mod filter;
+#[cfg(not(loom))]
+mod fold;
+#[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
 mod living;
 #[cfg(not(loom))]
+mod lock;
+#[cfg(not(loom))]
 mod lockmeter;
 #[cfg(not(loom))]
 mod name;
+#[cfg(not(loom))]
+mod notes;
+#[cfg(not(loom))]
+mod process;
 #[cfg(not(loom))]
 mod recording;
 #[cfg(not(loom))]
@@ -73,7 +83,13 @@ mod row;
 #[cfg(not(loom))]
 mod snapshot;
 #[cfg(not(loom))]
+mod sum;
+#[cfg(not(loom))]
 mod text;
+#[cfg(not(loom))]
+mod times;
+#[cfg(not(loom))]
+mod wait;
 #[cfg(not(loom))]
 mod window;
 
@@ -81,11 +97,18 @@ mod window;
 pub use self::{
     comparison::Comparison,
     error::{Reason, RecordingError},
+    filter::{Filter, LeftOut, Pattern},
+    fold::Fold,
+    lock::{Address, Caller, Lock, Use},
     name::{Name, Names},
+    process::{Blocked, HeldLock, Process, ThreadTimes},
     recording::{Config, MAX_PAGES, Recording, VERSION},
-    report::{EventCount, Lock, Report, SCHEMA, SCHEMA_VERSION},
+    report::{EventCount, Options, Report, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
+    text::{COLUMNS, Layout},
+    times::{TimeRange, Times},
+    wait::{Wait, WaitRow, Waiter},
     window::Window,
 };
 pub use counts::Counts;

@@ -223,6 +223,9 @@ impl Recording {
         if current >> 32 == pid {
             return at(current & 0xFFFF_FFFF);
         }
+        if self.access == Access::Read {
+            return None;
+        }
         let page = image::create(self.pages(), self.free(), self.images())?;
         // Relaxed (both): the page was made by this thread, and is published by its place in the list. Of two threads that
         // are first at once one has made an image for nothing.
@@ -256,10 +259,10 @@ impl Recording {
     }
 
     /// A table for the calling thread; some microseconds, or a hundred for the first of a process. None if there is no memory
-    /// for another: the thread is then counted as not recorded.
+    /// for another: the thread is then counted as not recorded. None also of a recording that is only read.
     pub fn claim(&self) -> Option<Table<'_>> {
         let table = self.image().and_then(|image| self.reused(&image).or_else(|| self.fresh(&image)));
-        if table.is_none() {
+        if table.is_none() && self.access == Access::Write {
             // Relaxed: a count.
             self.map.words()[REFUSED].fetch_add(1, Relaxed);
         }

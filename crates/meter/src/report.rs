@@ -1,32 +1,25 @@
-//! The report: locks by time lost, callers beneath.
+//! The report: locks by time lost, callers beneath, and what belongs to them.
 
-use crate::counts::Counts;
-use crate::event::Event;
-use crate::figures::{number, spoken_percent};
+use crate::event::{Event, Key};
+use crate::filter::LeftOut;
+use crate::fold::{self, Fold, Groups};
+use crate::kind::{Class, Kind};
+use crate::level::Level;
+use crate::lock::Lock;
 use crate::name::{Name, Names};
+use crate::process::{self, Blocked, HeldLock, Process, ThreadTimes};
 use crate::recording::Recording;
 use crate::row::Row;
-use crate::snapshot::{Snapshot, Unrecorded};
+use crate::snapshot::{Image, Snapshot, Unrecorded};
+use crate::sum::Sum;
+use crate::wait::Wait;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// What [`Report::schema`] says.
 pub const SCHEMA: &str = "unspin-locks";
 /// What [`Report::version`] says: raised when a field changes its meaning or goes.
-pub const SCHEMA_VERSION: u32 = 1;
-
-/// One lock with its callers; or several locks of one name, folded.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Lock {
-    /// How many locks these are. Their row is their sum; [`Lock::util_each`] is the mean.
-    pub locks: u64,
-    /// The lock's columns.
-    #[serde(flatten)]
-    pub row: Row,
-    /// The same per caller, most time lost first.
-    pub callers: Vec<Row>,
-}
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// How often something happened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,28 +30,66 @@ pub struct EventCount {
     pub count: u64,
 }
 
-/// The table as data: everything that the printed forms show, and what JSON holds.
+/// The table as data: everything that the printed forms show, and what JSON holds. Times are seconds, shares fractions of 1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
     /// [`SCHEMA_VERSION`].
     pub version: u32,
+    /// When the recording began, in nanoseconds since the epoch; 0 if unknown.
+    pub started: u64,
     /// Seconds metered.
     pub seconds: f64,
     /// CPUs that the program could run on.
     pub cpus: u32,
     /// CPU time of the program in seconds, where known.
     pub cpu_seconds: Option<f64>,
+    /// How much was recorded of each acquisition.
+    pub level: Level,
+    /// Which locks share a row.
+    pub fold: Fold,
+    /// The processes, in the order in which they came.
+    pub processes: Vec<Process>,
     /// All locks together. A thread that holds two locks is counted for both: `util` and `cpus` of this row
     /// are no share of anything and are not printed.
     pub total: Row,
+    /// The same by kind of use.
+    pub totals: Totals,
     /// The locks, most time lost first.
     pub locks: Vec<Lock>,
+    /// What is waited for by design, most time waited first.
+    pub waits: Vec<Wait>,
+    /// Locks that are held when the recording ends.
+    pub held: Vec<HeldLock>,
+    /// What the threads were blocked, and how much of that this report explains.
+    pub blocked: Blocked,
     /// The events that happened at all.
     pub events: Vec<EventCount>,
     /// What the tables do not hold.
     pub unrecorded: Unrecorded,
+    /// What was left out on request.
+    pub left_out: LeftOut,
+}
+
+/// Locks together, as Lockmeter has them: in three sections.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Totals {
+    /// Locks that one thread holds at a time: mutexes, spin locks.
+    pub exclusive: Row,
+    /// Locks for reading.
+    pub reads: Row,
+    /// The same for writing.
+    pub writes: Row,
+}
+
+/// What a report is made with, beside the recording.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Which locks share a row.
+    pub fold: Fold,
+    /// CPU times of threads that are still there, or were when they were last seen.
+    pub threads: &'a [ThreadTimes],
 }
 
 impl Report {
@@ -69,19 +100,27 @@ impl Report {
 
     /// The report of a snapshot.
     pub fn new(snapshot: &Snapshot, names: &Names<'_>) -> Report {
+        Report::with(snapshot, names, Options::default())
+    }
+
+    /// The report of a snapshot, in another way.
+    pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: Options<'_>) -> Report {
         let window = &snapshot.window;
-        let mut groups = BTreeMap::<String, Group>::new();
-        let mut total = Counts::default();
-        let rows = snapshot.images.iter().flat_map(|image| image.rows.iter().map(move |row| (image, row)));
-        for (image, (key, record)) in rows {
-            let unknown = || (format!("{:#x}", key.lock), format!("{:#x}", key.caller)).into();
-            let Name { lock, caller, .. } = names(image, key).unwrap_or_else(unknown);
-            groups.entry(lock).or_default().add(key.lock, caller, &record.counts);
-            total.merge(&record.counts);
+        let mut groups = Groups::new(options.fold);
+        let mut sums = Sums::default();
+        for (number, image) in snapshot.images.iter().enumerate() {
+            for (key, record) in &image.rows {
+                if fold::kind(key).class() != Class::Init {
+                    groups.add(number, image, key, name(names, image, key), record);
+                    sums.add(fold::kind(key), &Sum::of(fold::kind(key), record));
+                }
+            }
         }
-        let mut locks: Vec<Lock> =
-            groups.into_iter().map(|(name, group)| group.finish(name, window)).collect();
-        locks.sort_by(|a, b| by_loss(&a.row, &b.row));
+        let (mut locks, mut waits) = groups.finish(window);
+        locks.sort_by(|a, b| fold::by_loss(&a.row, &b.row).then_with(|| a.origin.cmp(&b.origin)));
+        waits.sort_by(|a, b| fold::by_wait(&a.row, &b.row).then_with(|| a.origin.cmp(&b.origin)));
+        let (total, totals) = sums.finish(window);
+        let waited = waits.iter().map(|wait| wait.row.waited).sum();
         let happened = |event: Event| {
             let count = snapshot.event(event);
             (count > 0).then_some(EventCount { event, count })
@@ -89,13 +128,25 @@ impl Report {
         Report {
             schema: SCHEMA.into(),
             version: SCHEMA_VERSION,
+            started: snapshot.started,
             seconds: window.seconds,
             cpus: window.cpus,
             cpu_seconds: window.cpu_seconds,
-            total: Row::from_counts("*TOTAL*", &total, window),
+            level: snapshot.level,
+            fold: options.fold,
+            processes: process::processes(snapshot),
+            held: process::held(snapshot, |image, key| {
+                let Name { lock, caller, .. } = name(names, image, key);
+                (lock, caller)
+            }),
+            blocked: Blocked::new(snapshot, options.threads, total.sleep, waited),
+            total,
+            totals,
             locks,
+            waits,
             events: Event::ALL.into_iter().filter_map(happened).collect(),
             unrecorded: snapshot.unrecorded,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -105,51 +156,42 @@ impl Report {
     }
 }
 
-/// Most time lost first; then the most used; then by name, so that the order is always the same.
-fn by_loss(a: &Row, b: &Row) -> std::cmp::Ordering {
-    b.lost.total_cmp(&a.lost).then(b.attempts.cmp(&a.attempts)).then_with(|| a.name.cmp(&b.name))
+/// A key's name, or what it is and where.
+fn name(names: &Names<'_>, image: &Image, key: &Key) -> Name {
+    let unknown = || {
+        let lock = match key.address() {
+            0 => format!("{}: more than there was room for", fold::kind(key).noun()),
+            address => format!("{} {address:#x}", fold::kind(key).noun()),
+        };
+        Name { lock, caller: format!("{:#x}", key.caller), ..Name::default() }
+    };
+    names(image, key).unwrap_or_else(unknown)
 }
 
-/// The keys of one lock name.
 #[derive(Default)]
-struct Group {
-    locks: BTreeSet<u64>,
-    callers: BTreeMap<String, Counts>,
-    counts: Counts,
+struct Sums {
+    exclusive: Sum,
+    reads: Sum,
+    writes: Sum,
 }
 
-impl Group {
-    fn add(&mut self, lock: u64, caller: String, counts: &Counts) {
-        self.locks.insert(lock);
-        self.callers.entry(caller).or_default().merge(counts);
-        self.counts.merge(counts);
+impl Sums {
+    fn add(&mut self, kind: Kind, sum: &Sum) {
+        match kind {
+            Kind::Read => self.reads.merge(sum),
+            Kind::Write => self.writes.merge(sum),
+            _ if kind.class() == Class::Lock => self.exclusive.merge(sum),
+            _ => (),
+        }
     }
 
-    fn finish(self, name: String, window: &Window) -> Lock {
-        let mut callers: Vec<Row> =
-            self.callers.into_iter().map(|(name, counts)| Row::from_counts(name, &counts, window)).collect();
-        callers.sort_by(by_loss);
-        Lock { locks: self.locks.len() as u64, row: Row::from_counts(name, &self.counts, window), callers }
-    }
-}
-
-impl Lock {
-    /// Mean utilisation of the folded locks, as report 003 has it for its 8 run queues.
-    pub fn util_each(&self) -> f64 {
-        self.row.util / self.locks.max(1) as f64
-    }
-
-    /// Report 003's sentence: `The (1) runqueue_lock was utilized 76.3 % and spun for 47.4 % for a total of
-    /// 4.56 of the 8 CPUs.`
-    pub fn headline(&self, cpus: u32) -> String {
-        let (plural, verb) = if self.locks == 1 { ("", "was") } else { ("s", "were") };
-        format!(
-            "The ({}) {}{plural} {verb} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
-            self.locks,
-            self.row.name,
-            spoken_percent(self.util_each()),
-            spoken_percent(self.row.spin_cpu),
-            number(self.row.cpus),
-        )
+    fn finish(self, window: &Window) -> (Row, Totals) {
+        let row = |sum: &Sum| Row::new("*TOTAL*", sum, window);
+        let totals =
+            Totals { exclusive: row(&self.exclusive), reads: row(&self.reads), writes: row(&self.writes) };
+        let mut all = self.exclusive;
+        all.merge(&self.reads);
+        all.merge(&self.writes);
+        (row(&all), totals)
     }
 }

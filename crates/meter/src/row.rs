@@ -1,6 +1,9 @@
 //! One row of the report: Lockmeter's columns, computed.
 
 use crate::counts::Counts;
+use crate::kind::Kind;
+use crate::snapshot::Record;
+use crate::sum::Sum;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +13,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// | column | field | is |
 /// |---|---|---|
-/// | UTIL | `util` | cumulated hold / dt. A lock's callers add up to the lock. Several locks folded into one row are added, so that the row can exceed 1 |
+/// | UTIL | `util` | cumulated hold / dt; of reads the time in which there was a reader / dt. A lock's callers add up to the lock. Several locks folded into one row are added, so that the row can exceed 1 |
 /// | CON | `con` | (spun + slept + rejected) / attempts |
 /// | HOLD MEAN(MAX) | `hold_mean`, `hold_max` | cumulated hold / acquisitions |
 /// | WAIT MEAN(MAX) | `wait_mean`, `wait_max` | cumulated wait, spinning and sleeping, / those who waited |
@@ -35,6 +38,8 @@ pub struct Row {
     pub slept: u64,
     /// Refused attempts.
     pub rejected: u64,
+    /// Holds whose time was taken; 0 at level `counts`, where all times are 0 because they are not known.
+    pub timed: u64,
     /// Seconds held in all.
     pub hold: f64,
     /// Mean hold per acquisition, in seconds.
@@ -99,13 +104,19 @@ impl Row {
     /// assert_eq!(format!("{:.2} of 8 CPUs", row.cpus), "4.55 of 8 CPUs");
     /// ```
     pub fn from_counts(name: impl Into<String>, counts: &Counts, window: &Window) -> Row {
+        let record = Record { counts: *counts, ..Record::default() };
+        Row::new(name, &Sum::of(Kind::Mutex, &record), window)
+    }
+
+    pub(crate) fn new(name: impl Into<String>, sum: &Sum, window: &Window) -> Row {
+        let counts = &sum.counts;
         let seconds = |ticks| window.to_seconds(ticks);
         let cpus = f64::from(window.cpus);
-        let hold = counts.hold_in_all() / window.ticks_per_second;
+        let hold = sum.hold / window.ticks_per_second;
         let (spin, sleep) = (seconds(counts.spin), seconds(counts.sleep));
         let lost = spin + sleep;
         let attempts = counts.attempts();
-        let util = hold / window.seconds;
+        let util = sum.used / window.ticks_per_second / window.seconds;
         let spin_cpu = spin / (cpus * window.seconds);
         Row {
             name: name.into(),
@@ -114,6 +125,7 @@ impl Row {
             spun: counts.spun,
             slept: counts.slept,
             rejected: counts.rejected,
+            timed: counts.timed,
             hold,
             hold_mean: per(hold, counts.acquisitions()),
             hold_max: seconds(counts.hold_max),

@@ -139,12 +139,12 @@ impl Snapshot {
 }
 
 pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
-    let reader = Reader { pages, stride, ticks: header::ticks(words) };
+    let mut reader = Reader::new(pages, stride, header::ticks(words));
     // Relaxed: a count.
     let refused = words[REFUSED].load(Relaxed);
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
-    let mut images: Vec<Image> =
-        list::walk(pages, &words[IMAGES]).map(|(_, page)| reader.image(page, &mut unrecorded)).collect();
+    let images = reader.list(&words[IMAGES]);
+    let mut images: Vec<Image> = images.into_iter().map(|page| reader.image(page, &mut unrecorded)).collect();
     images.reverse();
     Snapshot { window: header::window(words), started: header::started(words), level, images, unrecorded }
 }
@@ -154,6 +154,10 @@ struct Reader<'m> {
     stride: Stride,
     /// Beginning and end of the recording.
     ticks: (u64, u64),
+    /// Which pages have been found in a list: none is in two, nor twice in one, but in a damaged file.
+    seen: Vec<bool>,
+    /// Rows that there is memory for. Tables of a damaged file may claim the same over and over.
+    rows_left: usize,
 }
 
 type Page = [AtomicU64; WORDS];
@@ -165,12 +169,24 @@ fn word(page: &Page, index: usize) -> u64 {
 }
 
 impl<'m> Reader<'m> {
+    fn new(pages: Pages<'m>, stride: Stride, ticks: (u64, u64)) -> Reader<'m> {
+        let all = pages.len() as usize;
+        Reader { pages, stride, ticks, seen: vec![false; all], rows_left: all * WORDS / stride as usize }
+    }
+
+    /// The pages of a list, latest first.
+    fn list(&mut self, head: &AtomicU64) -> Vec<&'m Page> {
+        let seen = &mut self.seen;
+        let mut fresh = |page: &u64| !core::mem::replace(&mut seen[*page as usize], true);
+        list::walk(self.pages, head).take_while(|(page, _)| fresh(page)).map(|(_, words)| words).collect()
+    }
+
     /// Ticks since the recording began.
     fn since(&self, ticks: u64) -> u64 {
         ticks.saturating_sub(self.ticks.0)
     }
 
-    fn image(&self, page: &'m Page, unrecorded: &mut Unrecorded) -> Image {
+    fn image(&mut self, page: &'m Page, unrecorded: &mut Unrecorded) -> Image {
         let process = word(page, image::PROCESS);
         let command = load_bytes(&page[image::COMMAND..][..image::COMMAND_WORDS], usize::MAX);
         let arguments = command.split(|&b| b == 0).take_while(|argument| !argument.is_empty());
@@ -182,7 +198,7 @@ impl<'m> Reader<'m> {
             ..Image::default()
         };
         self.blobs(page, &mut image);
-        for (_, head) in list::walk(self.pages, &page[image::TABLES]) {
+        for head in self.list(&page[image::TABLES]) {
             self.table(head, &mut image);
             unrecorded.overflowed = unrecorded.overflowed.saturating_add(word(head, table::OVERFLOWED));
         }
@@ -191,9 +207,9 @@ impl<'m> Reader<'m> {
     }
 
     /// Texts and stacks.
-    fn blobs(&self, page: &'m Page, image: &mut Image) {
+    fn blobs(&mut self, page: &'m Page, image: &mut Image) {
         let mut texts = BTreeMap::<u64, Vec<Vec<u8>>>::new();
-        for (_, blob) in list::walk(self.pages, &page[image::BLOBS]) {
+        for blob in self.list(&page[image::BLOBS]) {
             let bytes = word(blob, image::BLOB_BYTES).min(image::BLOB_ROOM as u64) as usize;
             let bytes = load_bytes(&blob[image::BLOB_FIRST..], bytes);
             match word(blob, image::BLOB_GENERATION) {
@@ -212,7 +228,7 @@ impl<'m> Reader<'m> {
             texts.into_values().map(|parts| parts.into_iter().rev().flatten().collect()).collect();
     }
 
-    fn table(&self, head: &'m Page, image: &mut Image) {
+    fn table(&mut self, head: &'m Page, image: &mut Image) {
         for event in Event::ALL {
             let sum = &mut image.events[event as usize];
             // Saturating, as the sums of `Counts`: the file may be damaged.
@@ -228,7 +244,8 @@ impl<'m> Reader<'m> {
             }
         }
         let mut keys = BTreeMap::new();
-        for row in table::rows(self.pages, head, self.stride) {
+        for row in table::rows(self.pages, head, self.stride).take(self.rows_left) {
+            self.rows_left -= 1;
             let record = Record {
                 born: Born { ticks: self.since(row.born.ticks), ..row.born },
                 latest: self.since(row.latest),

@@ -46,6 +46,8 @@ const BLOCKS: usize = 12;
 /// The first index.
 pub(crate) const INDEX: usize = 320;
 const INDEX_HERE: usize = 128;
+/// The largest index there is.
+const INDEX_MOST: usize = INDEX_HERE << (2 * ((2 * ROWS / INDEX_HERE).ilog2() / 2 + 1));
 const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX + INDEX_HERE <= WORDS);
 
 /// Rows of the first block; each other one has twice as many as the one before.
@@ -144,7 +146,7 @@ impl<'r> Table<'r> {
         // The index is never more than half full; in a damaged one the search ends all the same.
         for _ in 0..=mask {
             // Relaxed: only this thread writes it.
-            let place = match self.pages.word(first + (at & mask)).load(Relaxed) {
+            let place = match self.pages.word(first.wrapping_add(at & mask)).load(Relaxed) {
                 0 => return None,
                 word => Place::of(word),
             };
@@ -207,6 +209,9 @@ impl<'r> Table<'r> {
                 pages::take(self.free, self.pages.len(), ((FIRST_ROWS << block) * stride / WORDS) as u64)?;
             word.store(first, Relaxed);
         }
+        if first >= self.pages.len() {
+            return None; // A damaged file.
+        }
         let at = within * stride;
         if at.is_multiple_of(WORDS) {
             self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
@@ -219,7 +224,8 @@ impl<'r> Table<'r> {
         // Relaxed (both): only this thread writes them.
         match self.head[INDEX_WORDS].load(Relaxed) as usize {
             0 => (self.page as usize * WORDS + INDEX, INDEX_HERE - 1),
-            words => (self.head[INDEX_AT].load(Relaxed) as usize, words - 1),
+            // In a damaged file it may be any number; a search through more than there can be would not end.
+            words => (self.head[INDEX_AT].load(Relaxed) as usize, words.min(INDEX_MOST) - 1),
         }
     }
 
@@ -246,7 +252,7 @@ impl<'r> Table<'r> {
 
     fn enter(&self, place: Place, hash: usize) {
         let (first, mask) = self.index();
-        let free = (0..=mask).map(|step| self.pages.word(first + ((hash.wrapping_add(step)) & mask)));
+        let free = (0..=mask).map(|step| self.pages.word(first.wrapping_add(hash.wrapping_add(step) & mask)));
         // Relaxed (both): only this thread looks at it.
         if let Some(word) = { free }.find(|word| word.load(Relaxed) == 0) {
             word.store(place.word() as u64, Relaxed);

@@ -1,0 +1,187 @@
+//! Rows brought together: by name, or each lock by itself.
+
+use crate::event::Key;
+use crate::kind::{Class, Kind};
+use crate::lock::{Address, Caller, Lock, Use};
+use crate::name::Name;
+use crate::row::Row;
+use crate::snapshot::{Image, Record};
+use crate::sum::Sum;
+use crate::times::Times;
+use crate::wait::{Wait, WaitRow, Waiter};
+use crate::window::Window;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which locks share a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fold {
+    /// Those of one name and origin.
+    #[default]
+    ByName,
+    /// None: each address of each process has its own.
+    Apart,
+}
+
+/// What a row is of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct GroupKey {
+    name: String,
+    origin: Option<String>,
+    /// Waits of different kinds never share a row.
+    wait: Option<Kind>,
+    /// Number of the image and address, where locks are apart.
+    apart: Option<(usize, u64)>,
+}
+
+/// All rows, group by group.
+#[derive(Default)]
+pub(crate) struct Groups {
+    fold: Fold,
+    groups: BTreeMap<GroupKey, Group>,
+}
+
+#[derive(Default)]
+struct Group {
+    /// Number of the image, process, address.
+    objects: BTreeSet<(usize, u32, u64)>,
+    first_used: u64,
+    uses: BTreeMap<Kind, Callers>,
+}
+
+type Callers = BTreeMap<(String, Option<String>), Sum>;
+
+impl Groups {
+    pub fn new(fold: Fold) -> Groups {
+        Groups { fold, ..Groups::default() }
+    }
+
+    /// Adds the record of a key of the `number`th image.
+    pub fn add(&mut self, number: usize, image: &Image, key: &Key, name: Name, record: &Record) {
+        let kind = kind(key);
+        let group = GroupKey {
+            name: name.lock,
+            origin: name.origin,
+            wait: (kind.class() == Class::Wait).then_some(kind),
+            apart: (self.fold == Fold::Apart).then_some((number, key.address())),
+        };
+        let group = self.groups.entry(group).or_default();
+        let new = group.objects.is_empty();
+        group.objects.insert((number, image.pid, key.address()));
+        group.first_used = if new { record.born.ticks } else { group.first_used.min(record.born.ticks) };
+        let callers = group.uses.entry(kind).or_default();
+        callers.entry((name.caller, name.place)).or_default().merge(&Sum::of(kind, record));
+    }
+
+    /// Locks and waits, unsorted.
+    pub fn finish(self, window: &Window) -> (Vec<Lock>, Vec<Wait>) {
+        let (mut locks, mut waits) = (Vec::new(), Vec::new());
+        for (key, group) in self.groups {
+            match key.wait {
+                Some(kind) => waits.push(group.wait(kind, key, window)),
+                None => locks.push(group.lock(key, window)),
+            }
+        }
+        (locks, waits)
+    }
+}
+
+/// The kind of a key; locks of an unknown kind are somebody's locks.
+pub(crate) fn kind(key: &Key) -> Kind {
+    key.kind().unwrap_or(Kind::Engine)
+}
+
+impl Group {
+    fn address(&self) -> Option<Address> {
+        let mut objects = self.objects.iter();
+        match (objects.next(), objects.next()) {
+            (Some(&(_, pid, address)), None) => Some(Address { pid, address }),
+            _ => None,
+        }
+    }
+
+    fn lock(self, key: GroupKey, window: &Window) -> Lock {
+        let address = self.address();
+        let mut sum = Sum::default();
+        let mut uses: Vec<Use> = Vec::new();
+        for (kind, callers) in self.uses {
+            let all = total(&callers);
+            sum.merge(&all);
+            let caller = |((name, place), sum): ((String, Option<String>), Sum)| Caller {
+                row: Row::new(name, &sum, window),
+                place,
+                holds: Times::new(&sum.holds, window),
+                waits: Times::new(&sum.waits, window),
+            };
+            let mut callers: Vec<Caller> = callers.into_iter().map(caller).collect();
+            callers.sort_by(|a, b| by_loss(&a.row, &b.row));
+            uses.push(Use {
+                kind,
+                row: Row::new(key.name.clone(), &all, window),
+                busy_max: window.to_seconds(all.counts.busy_max),
+                callers,
+            });
+        }
+        Lock {
+            locks: self.objects.len() as u64,
+            origin: key.origin,
+            address,
+            first_used: window.to_seconds(self.first_used),
+            row: Row::new(key.name, &sum, window),
+            holds: Times::new(&sum.holds, window),
+            waits: Times::new(&sum.waits, window),
+            uses,
+        }
+    }
+
+    fn wait(self, kind: Kind, key: GroupKey, window: &Window) -> Wait {
+        let address = self.address();
+        let objects = self.objects.len() as u64;
+        let callers = self.uses.into_values().next().unwrap_or_default();
+        let sum = total(&callers);
+        let waiter = |((name, place), sum): ((String, Option<String>), Sum)| Waiter {
+            row: WaitRow::new(name, &sum, window),
+            place,
+            times: Times::new(&sum.waits, window),
+        };
+        let mut callers: Vec<Waiter> = callers.into_iter().map(waiter).collect();
+        callers.sort_by(|a, b| by_wait(&a.row, &b.row));
+        Wait {
+            kind,
+            objects,
+            origin: key.origin,
+            address,
+            row: WaitRow::new(key.name, &sum, window),
+            times: Times::new(&sum.waits, window),
+            callers,
+        }
+    }
+}
+
+fn total(callers: &Callers) -> Sum {
+    let mut total = Sum::default();
+    for sum in callers.values() {
+        total.merge(sum);
+    }
+    total
+}
+
+/// Most time lost first; where no times are known, those most waited for; then the most used; then by name, so that the
+/// order is always the same.
+pub(crate) fn by_loss(a: &Row, b: &Row) -> Ordering {
+    let waiters = |row: &Row| row.spun.saturating_add(row.slept);
+    let contended =
+        if a.lost == 0.0 && b.lost == 0.0 { waiters(b).cmp(&waiters(a)) } else { Ordering::Equal };
+    b.lost
+        .total_cmp(&a.lost)
+        .then(contended)
+        .then(b.attempts.cmp(&a.attempts))
+        .then_with(|| a.name.cmp(&b.name))
+}
+
+/// Most time waited first, else as above.
+pub(crate) fn by_wait(a: &WaitRow, b: &WaitRow) -> Ordering {
+    b.waited.total_cmp(&a.waited).then(b.calls.cmp(&a.calls)).then_with(|| a.name.cmp(&b.name))
+}

@@ -1,0 +1,155 @@
+//! What stands below the tables: the worst lock in a sentence, what is held, what was counted, and what is missing.
+
+use crate::figures::{count, spoken_percent, time};
+use crate::report::Report;
+use std::fmt::Write;
+
+/// Lines of a list, at most.
+const MOST: usize = 20;
+
+pub(crate) fn write(report: &Report, text: &mut String) {
+    if let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) {
+        let _ = writeln!(text, "\n{}", worst.headline(report.cpus));
+    }
+    left_out(report, text);
+    held(report, text);
+    processes(report, text);
+    if !report.events.is_empty() {
+        text.push_str("\nCounted beside:\n");
+    }
+    for event in &report.events {
+        let _ = writeln!(text, "{:>12} {}", count(event.count), event.event.name());
+    }
+    blocked(report, text);
+    unrecorded(report, text);
+}
+
+fn left_out(report: &Report, text: &mut String) {
+    let left = report.left_out;
+    let share = if report.total.lost > 0.0 { left.lost / report.total.lost } else { 0.0 };
+    let lost = format!(", which lost {}", spoken_percent(share));
+    let parts = [(left.locks, "lock", lost.as_str()), (left.waits, "wait", ""), (left.callers, "caller", "")];
+    let said = |(n, what, rest): &(u64, &str, &str)| {
+        (*n > 0).then(|| format!("{n} {what}{}{rest}", if *n == 1 { "" } else { "s" }))
+    };
+    let parts: Vec<String> = parts.iter().filter_map(said).collect();
+    if !parts.is_empty() {
+        let _ = writeln!(text, "\nLeft out by the filters: {}. TOTAL has them.", parts.join("; "));
+    }
+}
+
+fn held(report: &Report, text: &mut String) {
+    if report.held.is_empty() {
+        return;
+    }
+    text.push_str("\nHeld at the end:\n");
+    for held in report.held.iter().take(MOST) {
+        let since = match held.since {
+            Some(since) => format!("since {}, for {}", time(since), time((report.seconds - since).max(0.0))),
+            None => "since an unknown time".into(),
+        };
+        let mark = held.kind.mark().map_or(String::new(), |mark| format!(" {mark}"));
+        let _ =
+            writeln!(text, "    thread {}: {}{mark} {since}, taken by {}", held.tid, held.lock, held.caller);
+    }
+    more(report.held.len(), text);
+}
+
+fn processes(report: &Report, text: &mut String) {
+    if report.processes.len() < 2 {
+        return;
+    }
+    text.push_str("\nProcesses:\n");
+    for process in report.processes.iter().take(MOST) {
+        let command = process.command.join(" ");
+        let _ = writeln!(
+            text,
+            "{:>12} from {} on, {}: {}",
+            process.pid,
+            time(process.since),
+            threads(process.threads),
+            cut(&command)
+        );
+    }
+    more(report.processes.len(), text);
+}
+
+fn more(all: usize, text: &mut String) {
+    if all > MOST {
+        let _ = writeln!(text, "    and {} more", all - MOST);
+    }
+}
+
+/// The beginning of a text that may be long.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(70) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+    }
+}
+
+/// What the table cannot see, in a sentence.
+fn blocked(report: &Report, text: &mut String) {
+    let blocked = &report.blocked;
+    if blocked.threads + blocked.unknown == 0 || report.level == crate::level::Level::Counts {
+        return;
+    }
+    let explained = format!(
+        "{} for these locks, {} in waits by design",
+        time(blocked.for_locks),
+        time(blocked.by_design)
+    );
+    let sentence = match blocked.unexplained() {
+        Some(rest) => format!(
+            "Threads were blocked for {} in all: {explained}; the other {} is not in this report: input and output, \
+             sleeping, joining, waits that had not ended, locks that are not pthread's.",
+            time(blocked.blocked),
+            time(rest)
+        ),
+        None => format!(
+            "Threads were blocked for {explained}. How long for other reasons is not known: of {} of {} the kernel \
+             was not asked for the CPU time before they were gone.",
+            blocked.unknown,
+            threads(blocked.threads + blocked.unknown)
+        ),
+    };
+    text.push('\n');
+    wrap(&sentence, text);
+}
+
+fn threads(n: u64) -> String {
+    format!("{n} {}", if n == 1 { "thread" } else { "threads" })
+}
+
+/// Writes a sentence in lines of at most 110 characters.
+fn wrap(sentence: &str, text: &mut String) {
+    let mut column = 0;
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > 110 {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+}
+
+fn unrecorded(report: &Report, text: &mut String) {
+    let missing = report.unrecorded;
+    if !missing.is_nothing() {
+        text.push_str("\nNot recorded, so that the true figures are higher:\n");
+    }
+    for (n, what) in [
+        (missing.overflowed, "samples for whose locks and callers there was no memory"),
+        (missing.threads, "threads for which no table was left, with all they did"),
+    ] {
+        if n > 0 {
+            let _ = writeln!(text, "{:>12} {what}", count(n));
+        }
+    }
+}

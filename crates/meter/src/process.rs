@@ -1,0 +1,141 @@
+//! The processes of a recording, their threads' times, and what they held at its end.
+
+use crate::event::Key;
+use crate::kind::Kind;
+use crate::snapshot::{Image, Snapshot};
+use crate::window::Window;
+use serde::{Deserialize, Serialize};
+
+/// A process from its start, or its last exec, on.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+    /// Its arguments, the first of which is its name.
+    pub command: Vec<String>,
+    /// When it began, in seconds since the recording did.
+    pub since: f64,
+    /// Threads that used locks; those of which one came after the other may be counted as one.
+    pub threads: u64,
+}
+
+/// A lock that a thread holds when the recording ends, or at the time of asking.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HeldLock {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// The lock's name.
+    pub lock: String,
+    /// How it is held.
+    pub kind: Kind,
+    /// Who took it.
+    pub caller: String,
+    /// Since when, in seconds since the recording began; none where that was not timed.
+    pub since: Option<f64>,
+}
+
+/// CPU times of a thread that is still there, for who knows them: `/proc/PID/task/TID/schedstat`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadTimes {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Nanoseconds on a CPU since it began.
+    pub on_cpu: u64,
+    /// Nanoseconds ready to run, waiting for a CPU.
+    pub runnable: u64,
+}
+
+pub(crate) fn processes(snapshot: &Snapshot) -> Vec<Process> {
+    let process = |image: &Image| Process {
+        pid: image.pid,
+        parent: image.parent,
+        command: image.command.clone(),
+        since: snapshot.window.to_seconds(image.since),
+        threads: image.threads.len() as u64,
+    };
+    snapshot.images.iter().map(process).collect()
+}
+
+/// What is held. `names` gives lock and caller.
+pub(crate) fn held(snapshot: &Snapshot, names: impl Fn(&Image, &Key) -> (String, String)) -> Vec<HeldLock> {
+    let mut all = Vec::new();
+    for image in &snapshot.images {
+        for (tid, (key, since)) in
+            image.threads.iter().flat_map(|thread| thread.holds.iter().map(|hold| (thread.tid, hold)))
+        {
+            let (lock, caller) = names(image, key);
+            let since = (*since > 0).then(|| snapshot.window.to_seconds(*since));
+            let kind = key.kind().unwrap_or(Kind::Engine);
+            all.push(HeldLock { pid: image.pid, tid, lock, kind, caller, since });
+        }
+    }
+    all
+}
+
+/// How long the threads were blocked, and how much of that the tables explain.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Blocked {
+    /// Threads whose times are known.
+    pub threads: u64,
+    /// Threads whose times are not known: they did not end, and nobody asked for their times while they ran.
+    pub unknown: u64,
+    /// Seconds that those lived whose times are known, each from its first lock on.
+    pub lived: f64,
+    /// Seconds of these that they were on a CPU.
+    pub on_cpu: f64,
+    /// Seconds of these that they were ready to run and had no CPU.
+    pub runnable: f64,
+    /// The rest: seconds blocked, for whatever reason.
+    pub blocked: f64,
+    /// Seconds asleep for locks, of all threads.
+    pub for_locks: f64,
+    /// Seconds waited for conditions, barriers and semaphores, of all threads. Waits that had not ended are in no table.
+    pub by_design: f64,
+}
+
+impl Blocked {
+    pub(crate) fn new(snapshot: &Snapshot, extra: &[ThreadTimes], for_locks: f64, by_design: f64) -> Blocked {
+        let mut blocked = Blocked { for_locks, by_design, ..Blocked::default() };
+        for image in &snapshot.images {
+            for thread in &image.threads {
+                let alive = extra.iter().find(|times| (times.pid, times.tid) == (image.pid, thread.tid));
+                match alive {
+                    Some(now) => blocked.add(
+                        &snapshot.window,
+                        thread.lived,
+                        thread.on_cpu.saturating_add(now.on_cpu),
+                        thread.runnable.saturating_add(now.runnable),
+                    ),
+                    None if thread.tid == 0 && thread.on_cpu | thread.runnable != 0 => {
+                        blocked.add(&snapshot.window, thread.lived, thread.on_cpu, thread.runnable);
+                    }
+                    None => blocked.unknown += 1,
+                }
+            }
+        }
+        blocked
+    }
+
+    fn add(&mut self, window: &Window, lived: u64, on_cpu: u64, runnable: u64) {
+        let lived = window.to_seconds(lived);
+        let (on_cpu, runnable) = (on_cpu as f64 / 1e9, runnable as f64 / 1e9);
+        self.threads += 1;
+        self.lived += lived;
+        self.on_cpu += on_cpu;
+        self.runnable += runnable;
+        // A thread's CPU time begins before its first lock.
+        self.blocked += (lived - on_cpu - runnable).max(0.0);
+    }
+
+    /// Seconds blocked that no row of the report explains; none if it cannot be told.
+    pub fn unexplained(&self) -> Option<f64> {
+        (self.threads > 0 && self.unknown == 0)
+            .then(|| (self.blocked - self.for_locks - self.by_design).max(0.0))
+    }
+}
