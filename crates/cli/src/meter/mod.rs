@@ -2,8 +2,8 @@
 //! recording.
 
 pub mod names;
-pub mod notes;
-pub mod outputs;
+mod notes;
+mod outputs;
 mod relay;
 pub mod running;
 pub mod session;
@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::options::{self, View};
 use crate::{outfile, stdout};
 use names::{Fold, Lookup, Names};
+use running::Running;
 use session::Session;
 use std::io::Write;
 use std::path::Path;
@@ -31,10 +32,7 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
     let report = report(&snapshot, &Lookup::new(), &options.view);
-    let mut text = match running.witness().explain(&snapshot) {
-        Some(why) => format!("{why}\n"),
-        None => outputs::text(&report, &options.view),
-    };
+    let mut text = text(&running, &snapshot, &report, &options.view);
     let size = options.recorded.size;
     for note in [notes::survivors(&session, &snapshot), notes::room(&session, &snapshot, size)] {
         text.extend(note.map(|note| format!("\n{note}\n")));
@@ -64,8 +62,16 @@ pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
     }
 }
 
+/// The report as it is printed, or why there is none.
+pub fn text(running: &Running<'_>, snapshot: &Snapshot, report: &Report, view: &View) -> String {
+    match running.witness().explain(snapshot) {
+        Some(why) => format!("{why}\n"),
+        None => outputs::text(report, view),
+    }
+}
+
 /// The report of a snapshot, with names.
-fn report(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Report {
+pub fn report(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Report {
     let names = Names::new(snapshot, lookup, if view.unfold { Fold::Not } else { Fold::ByOrigin });
     Report::new(snapshot, &|image, key| names.name(image, key))
 }

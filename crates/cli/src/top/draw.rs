@@ -12,6 +12,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 pub use style::Palette;
+use unspin_meter::Report;
 use unspin_meter::figures::{count, time};
 use unspin_sys::child::End;
 
@@ -39,29 +40,29 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
     let first = Line::from(vec![Span::styled("unspin top ", palette.quiet()), Span::styled(state.command.clone(), palette.strong())]);
     let mut second = vec![Span::raw(format!("pid {}  ", state.pid)), program(state.program, palette)];
     if let Some(reading) = &state.reading {
-        let facts = reading.facts();
-        let (total, lately) = reading.totals();
-        let per_second = lately.zip(reading.report(Section::Locks, Period::Lately));
-        let per_second = per_second.map_or(String::new(), |(row, report)| format!(" ({}/s)", time(row.lost / report.seconds)));
+        let report = &reading.since_start;
+        let processes = report.processes.iter().filter(|process| process.threads > 0).count();
+        let rate = |report: &Report| format!(" ({}/s)", time(report.total.lost / report.seconds));
         second.push(Span::raw(format!(
-            "  {}  {}  level {}  {}  {}  LOST {}{per_second}",
-            time(facts.seconds),
-            plural(facts.cpus as usize, "CPU"),
-            facts.level,
-            plural(facts.processes, "process"),
-            plural(facts.threads, "thread"),
-            time(total.lost),
+            "  {}  {}  level {}  {}  {}  LOST {}{}",
+            time(report.seconds),
+            plural(u64::from(report.cpus), "CPU"),
+            report.level,
+            plural(processes as u64, "process"),
+            plural(reading.threads as u64, "thread"),
+            time(report.total.lost),
+            reading.lately.as_ref().map_or(String::new(), rate),
         )));
-        if !facts.unrecorded.is_nothing() {
-            let missing = facts.unrecorded;
-            let text = format!("  NOT RECORDED: {} samples, {}", count(missing.overflowed), plural(missing.threads as usize, "thread"));
+        let missing = report.unrecorded;
+        if !missing.is_nothing() {
+            let text = format!("  NOT RECORDED: {} samples, {}", count(missing.overflowed), plural(missing.threads, "thread"));
             second.push(Span::styled(text, palette.alarm()));
         }
     }
     vec![first, Line::from(second)]
 }
 
-fn plural(n: usize, what: &str) -> String {
+fn plural(n: u64, what: &str) -> String {
     match (n, what) {
         (1, _) => format!("1 {what}"),
         (_, "process") => format!("{n} processes"),
@@ -84,7 +85,7 @@ fn tab_line(state: &State, palette: Palette) -> Line<'static> {
         true => Span::styled(format!("[{name}]"), palette.strong()),
         false => Span::styled(format!(" {name} "), palette.quiet()),
     };
-    let seconds = state.reading.as_ref().and_then(|reading| reading.report(state.section, state.period)).map(|report| report.seconds);
+    let seconds = state.report().map(|report| report.seconds);
     let period = match (state.period, seconds) {
         (Period::SinceStart, _) => "since the start".to_owned(),
         (Period::Lately, Some(seconds)) => format!("the last {}", time(seconds)),

@@ -28,7 +28,7 @@ pub fn between(earlier: &Snapshot, later: &Snapshot) -> Option<Snapshot> {
 }
 
 /// An image without what it has recorded: enough to tell it from others.
-pub fn about(image: &Image) -> Image {
+fn about(image: &Image) -> Image {
     let command = image.command.clone();
     Image { pid: image.pid, parent: image.parent, since: image.since, command, ..Image::default() }
 }

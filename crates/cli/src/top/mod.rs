@@ -24,7 +24,8 @@ use crate::error::Error;
 use crate::meter::names::Fold;
 use crate::meter::running::exit_code;
 use crate::meter::session::Session;
-use crate::options;
+use crate::meter;
+use crate::options::{self, View};
 use output::Output;
 use reading::Reader;
 use signals::Signals;
@@ -75,7 +76,10 @@ fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left:
         crate::stdout::print(&tail)?;
     }
     if !options.quiet {
-        eprint!("{}", watch.report());
+        let view = View { unfold: options.unfold, ..View::default() };
+        let snapshot = watch.running.snapshot();
+        let report = meter::report(&snapshot, watch.reader.lookup(), &view);
+        eprint!("{}", meter::text(&watch.running, &snapshot, &report, &view));
     }
     if left == Left::GoesOn {
         let pid = watch.running.pid;

@@ -1,7 +1,8 @@
-//! Which locks are shown, and in which order.
+//! Which rows are shown, and in which order.
 
-use std::cmp::Ordering;
-use unspin_meter::{Lock, Row};
+use unspin_meter::{Lock, Report, Row, Wait, WaitRow};
+
+use super::reading::Section;
 
 /// What the table is sorted by, largest first; in the order of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +55,7 @@ impl Sort {
         Sort::ALL[(self as usize + 1).min(Sort::ALL.len() - 1)].0
     }
 
-    fn key(self, row: &Row) -> f64 {
+    fn of_lock(self, row: &Row) -> f64 {
         match self {
             Sort::Lost => row.lost,
             Sort::Util => row.util,
@@ -65,21 +66,110 @@ impl Sort {
             Sort::Total => row.attempts as f64,
         }
     }
+
+    /// Waits have fewer columns: what they do not have is the time waited.
+    fn of_wait(self, row: &WaitRow) -> f64 {
+        match self {
+            Sort::Wait => row.mean,
+            Sort::Total => row.calls as f64,
+            _ => row.waited,
+        }
+    }
 }
 
-/// The indices of the locks whose name contains the filter, which is in small letters, largest first. Equal ones keep the
+/// A row of either table.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'r> {
+    /// A lock.
+    Lock(&'r Lock),
+    /// A condition, barrier or semaphore.
+    Wait(&'r Wait),
+}
+
+/// What a row is known by from one reading to the next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Id {
+    /// Its name.
+    pub name: String,
+    /// How that is known: two of one name from two places are two.
+    pub origin: Option<String>,
+}
+
+impl<'r> Item<'r> {
+    /// Every row of a section.
+    pub fn all(report: &'r Report, section: Section) -> Vec<Item<'r>> {
+        match section {
+            Section::Locks => report.locks.iter().map(Item::Lock).collect(),
+            Section::Waits => report.waits.iter().map(Item::Wait).collect(),
+        }
+    }
+
+    /// The row of a section with this number.
+    pub fn at(report: &'r Report, section: Section, index: usize) -> Item<'r> {
+        match section {
+            Section::Locks => Item::Lock(&report.locks[index]),
+            Section::Waits => Item::Wait(&report.waits[index]),
+        }
+    }
+
+    fn name(self) -> &'r str {
+        match self {
+            Item::Lock(lock) => &lock.row.name,
+            Item::Wait(wait) => &wait.row.name,
+        }
+    }
+
+    /// How its name is known.
+    pub fn origin(self) -> Option<&'r str> {
+        match self {
+            Item::Lock(lock) => lock.origin.as_deref(),
+            Item::Wait(wait) => wait.origin.as_deref(),
+        }
+    }
+
+    /// How many objects it stands for.
+    pub fn objects(self) -> u64 {
+        match self {
+            Item::Lock(lock) => lock.locks,
+            Item::Wait(wait) => wait.objects,
+        }
+    }
+
+    /// The name, with the number of objects where it is not one.
+    pub fn label(self) -> String {
+        match self.objects() {
+            1 => self.name().to_owned(),
+            n => format!("({n}) {}", self.name()),
+        }
+    }
+
+    /// What it is known by.
+    pub fn id(self) -> Id {
+        Id { name: self.name().to_owned(), origin: self.origin().map(str::to_owned) }
+    }
+
+    /// Whether it is that one.
+    pub fn is(self, id: &Id) -> bool {
+        self.name() == id.name && self.origin() == id.origin.as_deref()
+    }
+
+    fn key(self, sort: Sort) -> f64 {
+        match self {
+            Item::Lock(lock) => sort.of_lock(&lock.row),
+            Item::Wait(wait) => sort.of_wait(&wait.row),
+        }
+    }
+}
+
+/// The numbers of the rows whose name contains the filter, which is in small letters, largest first. Equal ones keep the
 /// report's order.
-pub fn arrange(locks: &[Lock], sort: Sort, filter: &str) -> Vec<usize> {
-    let mut rows: Vec<(usize, f64)> = (0..locks.len())
-        .filter(|&index| filter.is_empty() || locks[index].row.name.to_lowercase().contains(filter))
-        .map(|index| (index, sort.key(&locks[index].row)))
+pub fn arrange(items: &[Item<'_>], sort: Sort, filter: &str) -> Vec<usize> {
+    let mut rows: Vec<(usize, f64)> = (0..items.len())
+        .filter(|&index| filter.is_empty() || items[index].name().to_lowercase().contains(filter))
+        .map(|index| (index, items[index].key(sort)))
         .collect();
-    rows.sort_by(|a, b| largest_first(a.1, b.1));
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     rows.into_iter().map(|(index, _)| index).collect()
-}
-
-fn largest_first(a: f64, b: f64) -> Ordering {
-    b.total_cmp(&a)
 }
 
 #[cfg(test)]

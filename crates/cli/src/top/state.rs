@@ -1,10 +1,10 @@
 //! What is shown, and what keys do to it. Knows no terminal.
 
-use super::order::{self, Sort};
-use super::reading::{Detail, Period, Reading, Section};
+use super::order::{self, Id, Item, Sort};
+use super::reading::{Period, Reading, Section};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
-use unspin_meter::Lock;
+use unspin_meter::Report;
 use unspin_sys::child::End;
 
 /// What the person at the keys wants of the rest of the program.
@@ -36,8 +36,8 @@ pub enum Program {
 pub enum Screen {
     /// All locks, or all waits.
     Table,
-    /// One of them, by its name.
-    Lock(String),
+    /// One of them.
+    Lock(Id),
 }
 
 /// What stands in front of it.
@@ -85,7 +85,7 @@ pub struct State {
     /// The chosen row.
     pub cursor: usize,
     /// The lock that stays chosen wherever it goes; none as long as nobody has moved the cursor away from the top.
-    chosen: Option<String>,
+    chosen: Option<Id>,
     /// The first row, or line, that is seen.
     pub top: usize,
     /// How many rows, or lines, the window had room for when it was last drawn.
@@ -138,47 +138,50 @@ impl State {
         self.show(last);
     }
 
-    /// The locks or waits of the period that is shown.
-    fn entries(&self) -> &[Lock] {
-        let report = self.reading.as_ref().and_then(|reading| reading.report(self.section, self.period));
-        report.map_or(&[], |report| &report.locks)
+    /// The report of the period that is shown.
+    pub fn report(&self) -> Option<&Report> {
+        self.reading.as_ref()?.report(self.period)
+    }
+
+    fn items(&self) -> Vec<Item<'_>> {
+        self.report().map_or(Vec::new(), |report| Item::all(report, self.section))
     }
 
     /// The rows of the table from `first` on, as many as there are up to `count`.
-    pub fn rows(&self, first: usize, count: usize) -> impl Iterator<Item = &Lock> {
-        let entries = self.entries();
-        self.rows.iter().skip(first).take(count).map(move |&index| &entries[index])
+    pub fn rows(&self, first: usize, count: usize) -> impl Iterator<Item = Item<'_>> {
+        let seen = self.rows.iter().skip(first).take(count);
+        seen.filter_map(move |&index| Some(Item::at(self.report()?, self.section, index)))
     }
 
     /// How many rows the table has, and how many it would have without the filter.
     pub fn size(&self) -> (usize, usize) {
-        (self.rows.len(), self.entries().len())
+        (self.rows.len(), self.items().len())
     }
 
-    /// The lock that is open.
-    pub fn detail(&self) -> Option<Detail> {
-        let Screen::Lock(name) = &self.screen else { return None };
-        self.reading.as_ref()?.detail(name, self.section, self.period)
+    /// The lock that is open; none if nothing happened to it in the period.
+    pub fn open(&self) -> Option<Item<'_>> {
+        let Screen::Lock(id) = &self.screen else { return None };
+        self.items().into_iter().find(|item| item.is(id))
     }
 
     /// Sorts and filters anew; the chosen lock stays chosen.
     fn arrange(&mut self) {
-        self.rows = order::arrange(self.entries(), self.sort, &self.filter);
-        if let Some(name) = &self.chosen {
-            let entries = self.entries();
-            let place = self.rows.iter().position(|&index| entries[index].row.name == *name);
-            self.cursor = place.unwrap_or(self.cursor);
-        }
-        self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
+        let items = self.items();
+        let rows = order::arrange(&items, self.sort, &self.filter);
+        let chosen = self.chosen.as_ref();
+        let place = chosen.and_then(|id| rows.iter().position(|&index| items[index].is(id)));
+        self.cursor = place.unwrap_or(self.cursor).min(rows.len().saturating_sub(1));
+        self.rows = rows;
+    }
+
+    fn under_cursor(&self) -> Option<Id> {
+        self.rows(self.cursor, 1).next().map(Item::id)
     }
 
     /// Puts the cursor on a row.
     fn choose(&mut self, row: usize) {
         self.cursor = row.min(self.rows.len().saturating_sub(1));
-        self.chosen = self.rows(self.cursor, 1).next().map(|lock| lock.row.name.clone());
-        if self.cursor == 0 {
-            self.chosen = None;
-        }
+        self.chosen = if self.cursor == 0 { None } else { self.under_cursor() };
     }
 
     /// So many rows have room: the cursor is to be among those that are seen.
@@ -293,11 +296,9 @@ impl State {
                 }
             }
             KeyCode::Enter => {
-                if let Some(lock) = self.rows(self.cursor, 1).next() {
-                    let name = lock.row.name.clone();
-                    self.choose(self.cursor);
-                    self.chosen = Some(name.clone());
-                    self.screen = Screen::Lock(name);
+                if let Some(id) = self.under_cursor() {
+                    self.chosen = Some(id.clone());
+                    self.screen = Screen::Lock(id);
                     self.top = 0;
                 }
             }

@@ -8,7 +8,6 @@ use super::terminal::{Input, Terminal};
 use crate::error::Error;
 use crate::meter::running::Running;
 use std::time::{Duration, Instant};
-use unspin_meter::Report;
 use unspin_sys::child::End;
 
 /// The loop looks at least this often whether the program has ended or a signal has come.
@@ -86,11 +85,6 @@ impl<'s> Watch<'s> {
             }
         }
         Ok(())
-    }
-
-    /// The report of what is recorded by now.
-    pub fn report(&self) -> Report {
-        self.reader.report(&self.running.snapshot())
     }
 
     fn is_over(&self) -> bool {

@@ -2,15 +2,15 @@
 
 use super::style::Palette;
 use super::table;
-use crate::top::columns;
-use crate::top::reading::{Detail, Holder};
+use crate::top::columns::{self, Column, LOCKS, Scale, WAITS};
+use crate::top::order::{Id, Item};
 use crate::top::state::{Screen, State};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unspin_meter::figures::{count, percent, time};
-use unspin_meter::{BUCKETS, Histogram};
+use unspin_meter::{Kind, Times};
 
 /// Holders that are shown.
 const HOLDERS: usize = 8;
@@ -26,92 +26,140 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
 }
 
 fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
-    let Screen::Lock(name) = &state.screen else { return Vec::new() };
-    let mut lines = vec![Line::styled(name.clone(), palette.strong())];
-    let Some(detail) = state.detail() else {
-        lines.push(Line::raw(" It was not used in the last interval; t shows all since the start."));
+    let Screen::Lock(id) = &state.screen else { return Vec::new() };
+    let mut lines = vec![heading(id, palette)];
+    let (Some(report), Some(item)) = (state.report(), state.open()) else {
+        lines.extend(held_now(id, state, palette));
+        lines.push(Line::raw("It was not used in the last interval; t shows all since the start."));
         return lines;
     };
-    lines.extend(held_now(&detail.holders, palette));
-    let columns = columns::that_fit(state.section, width);
-    let seconds = table::divisor(state);
-    lines.push(table::titles(&columns, state, palette));
-    lines.push(Line::raw(table::line(&columns, &detail.lock.row, "all", seconds)));
-    for caller in &detail.lock.callers {
-        lines.push(Line::raw(table::line(&columns, caller, &format!("  {}", caller.name), seconds)));
+    let scale = Scale::new(report, state.period);
+    match item {
+        Item::Lock(lock) => {
+            lines.extend(held_now(id, state, palette));
+            let columns = columns::that_fit(&LOCKS, width);
+            lines.push(table::titles(&columns, state, palette));
+            lines.push(Line::raw(columns::line(&columns, &lock.row, &format!("all of {}", item.label()), &scale)));
+            for (kind, caller) in lock.callers() {
+                lines.push(caller_line(&columns, &caller.row, &caller.row.name, caller.place.as_deref(), Some(kind), &scale));
+            }
+            lines.push(Line::raw(""));
+            lines.extend(side_by_side(&lock.holds, &lock.waits, width, palette));
+        }
+        Item::Wait(wait) => {
+            let columns = columns::that_fit(&WAITS, width);
+            lines.push(table::titles(&columns, state, palette));
+            lines.push(Line::raw(columns::line(&columns, &wait.row, &format!("all of {}", item.label()), &scale)));
+            for caller in &wait.callers {
+                lines.push(caller_line(&columns, &caller.row, &caller.row.name, caller.place.as_deref(), None, &scale));
+            }
+            lines.push(Line::raw(""));
+            lines.extend(bars("WAITED", &wait.times, width, palette));
+        }
     }
-    lines.push(Line::raw(""));
-    lines.extend(histograms(&detail, width, palette));
     lines
 }
 
-fn held_now(holders: &[Holder], palette: Palette) -> Vec<Line<'static>> {
+fn heading(id: &Id, palette: Palette) -> Line<'static> {
+    let mut spans = vec![Span::styled(id.name.clone(), palette.strong())];
+    spans.extend(id.origin.as_ref().map(|origin| Span::styled(format!("  {origin}"), palette.quiet())));
+    Line::from(spans)
+}
+
+fn caller_line<R>(
+    columns: &[&Column<R>],
+    row: &R,
+    name: &str,
+    place: Option<&str>,
+    kind: Option<Kind>,
+    scale: &Scale,
+) -> Line<'static> {
+    let mut name = format!("  {name}");
+    name.extend(place.map(|place| format!(" {place}")));
+    name += match kind {
+        Some(Kind::Read) => " (reads)",
+        Some(Kind::Write) => " (writes)",
+        Some(Kind::Reacquired) => " (after cond wait)",
+        _ => "",
+    };
+    Line::raw(columns::line(columns, row, &name, scale))
+}
+
+fn held_now(id: &Id, state: &State, palette: Palette) -> Vec<Line<'static>> {
+    let Some(reading) = &state.reading else { return Vec::new() };
+    let holders = reading.holders(&id.name);
     if holders.is_empty() {
         return vec![Line::styled("held by nobody at this moment", palette.quiet())];
     }
-    let mut lines: Vec<Line<'_>> = holders.iter().take(HOLDERS).map(|holder| {
-        let since = holder.seconds.map_or(String::new(), |seconds| format!(" for {}", time(seconds)));
-        let Holder { pid, tid, caller, .. } = holder;
-        Line::raw(format!("held by thread {tid} of process {pid}{since}, taken in {caller}"))
-    }).collect();
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for (held, seconds) in holders.iter().take(HOLDERS) {
+        let since = seconds.map_or(String::new(), |seconds| format!(" for {}", time(seconds)));
+        let text = format!("held by thread {} of process {}{since}, taken in {}", held.tid, held.pid, held.caller);
+        lines.push(Line::raw(text));
+    }
     if let Some(more @ 1..) = holders.len().checked_sub(HOLDERS) {
         lines.push(Line::raw(format!("and by {more} others")));
     }
     lines
 }
 
-/// Both, beside or below each other.
-fn histograms(detail: &Detail, width: u16, palette: Palette) -> Vec<Line<'static>> {
-    let each = if width >= WIDE { (width / 2).saturating_sub(1) } else { width };
-    let holds = bars("HELD", &detail.holds, detail.ticks_per_second, each, palette);
-    let waits = bars("WAITED", &detail.waits, detail.ticks_per_second, each, palette);
+/// Both histograms, beside or below each other.
+fn side_by_side(holds: &Times, waits: &Times, width: u16, palette: Palette) -> Vec<Line<'static>> {
+    let each = if width >= WIDE { width / 2 - 1 } else { width };
+    let holds = bars("HELD", holds, each, palette);
+    let waits = bars("WAITED", waits, each, palette);
     if width < WIDE {
         return [holds, vec![Line::raw("")], waits].concat();
     }
-    let (mut left, mut right) = (holds.into_iter(), waits.into_iter());
     let mut lines = Vec::new();
-    loop {
-        let (left, right) = (left.next(), right.next());
-        if left.is_none() && right.is_none() {
-            return lines;
-        }
-        let mut line = left.unwrap_or_default();
+    for row in 0..holds.len().max(waits.len()) {
+        let mut line = holds.get(row).cloned().unwrap_or_default();
         let gap = (each as usize + 2).saturating_sub(line.width());
         line.push_span(Span::raw(" ".repeat(gap)));
-        line.spans.extend(right.unwrap_or_default().spans);
+        for span in waits.get(row).map_or(&[][..], |line| &line.spans) {
+            line.push_span(span.clone());
+        }
         lines.push(line);
     }
+    lines
 }
 
-/// Characters before and behind a bar.
-const FRAME: u16 = 13 + 6 + 11;
+/// Characters before a bar: the range, the share, the number.
+const BEFORE: u16 = 12 + 6 + 11 + 1;
 
-/// A bar for each bucket from the first to the last that is not empty.
-fn bars(title: &str, of: &Histogram, ticks_per_second: f64, width: u16, palette: Palette) -> Vec<Line<'static>> {
-    let counts = of.counts();
-    let all = counts.iter().fold(0u64, |sum, &n| sum.saturating_add(n));
-    let mut lines = vec![Line::styled(format!("{title:<13}{:>6}{:>11}", "share", "times"), palette.titles())];
-    let Some(first) = counts.iter().position(|&n| n > 0) else {
-        lines.push(Line::styled(format!("no time was taken of being {}", title.to_lowercase()), palette.quiet()));
+/// A bar for each range from the first to the last that is not empty.
+fn bars(title: &str, times: &Times, width: u16, palette: Palette) -> Vec<Line<'static>> {
+    let titles = format!("{title:<12}{:>6}{:>11}", "share", "times");
+    let mut lines = vec![Line::from(Span::styled(titles, palette.titles()))];
+    let most = times.ranges().iter().map(|range| range.count).max();
+    let Some(most) = most else {
+        lines.push(Line::from(Span::styled("no time is known", palette.quiet())));
         return lines;
     };
-    let last = counts.iter().rposition(|&n| n > 0).unwrap_or(first);
-    let most = counts.iter().copied().max().unwrap_or(1);
-    let room = width.saturating_sub(FRAME + 1);
-    for bucket in first..=last {
-        let n = counts[bucket];
-        let range = of.ticks(bucket);
-        let end = |ticks: u64| time(ticks as f64 / ticks_per_second);
-        let label = match bucket {
-            0 => format!("     < {:>5}", end(range.end)),
-            _ if bucket + 1 == BUCKETS => format!("    >= {:>5}", end(range.start)),
-            _ => format!("{:>5}- {:>5}", end(range.start), end(range.end)),
-        };
-        let share = n as f64 / all.max(1) as f64;
-        let text = format!("{label:<13}{:>6}{:>11} ", percent(share), count(n));
-        lines.push(Line::from(vec![Span::raw(text), Span::styled(bar(n, most, room), palette.bar())]));
+    let mut reached = None;
+    for range in times.ranges() {
+        // Ranges in which nothing fell are left out of the list, and would mislead the eye.
+        while let Some(from) = reached.filter(|&from| range.from > from * 1.01) {
+            lines.push(Line::raw(range_text(from, Some(2.0 * from), 0, 0.0)));
+            reached = Some(2.0 * from);
+        }
+        let share = range.count as f64 / times.count() as f64;
+        lines.push(Line::from(vec![
+            Span::raw(range_text(range.from, range.below, range.count, share)),
+            Span::styled(bar(range.count, most, width.saturating_sub(BEFORE + 1)), palette.bar()),
+        ]));
+        reached = range.below;
     }
     lines
+}
+
+fn range_text(from: f64, below: Option<f64>, n: u64, share: f64) -> String {
+    let label = match below {
+        Some(below) if from == 0.0 => format!("    < {:>5}", time(below)),
+        Some(below) => format!("{:>5}-{:>5}", time(from), time(below)),
+        None => format!("   >= {:>5}", time(from)),
+    };
+    format!("{label:<12}{:>6}{:>11} ", percent(share), count(n))
 }
 
 /// In eighths of a character. Whatever is not nothing is to be seen.

@@ -56,6 +56,11 @@ impl Palette {
         Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
     }
 
+    /// The title of the column that the table is sorted by.
+    pub fn sorted(self) -> Style {
+        self.chosen().add_modifier(Modifier::BOLD)
+    }
+
     /// The chosen row.
     pub fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
