@@ -131,7 +131,7 @@ mod tests {
             that_fit(&LOCKS, width).iter().map(|column| column.title(Period::SinceStart)).collect()
         };
         assert_eq!(titles(200).len(), LOCKS.len());
-        assert_eq!(titles(80), ["LOST", "UTIL", "CON", "HOLD", "WAIT", "%CPU", "TOTAL"]);
+        assert_eq!(titles(80), ["LOST", "CEIL", "UTIL", "CON", "HOLD", "WAIT", "%CPU", "TOTAL"]);
         assert_eq!(titles(45), ["LOST", "TOTAL"]);
         assert!(titles(20).is_empty() && titles(0).is_empty());
     }

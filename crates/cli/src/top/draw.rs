@@ -44,14 +44,14 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
         let processes = report.processes.iter().filter(|process| process.threads > 0).count();
         let rate = |report: &Report| format!(" ({}/s)", time(report.total.lost / report.seconds));
         second.push(Span::raw(format!(
-            "  {}  {}  level {}  {}  {}  LOST {}{}",
+            "  {}  LOST {}{}  {}  {}  {}  level {}",
             time(report.seconds),
-            plural(u64::from(report.cpus), "CPU"),
-            report.level,
-            plural(processes as u64, "process"),
-            plural(reading.threads as u64, "thread"),
             time(report.total.lost),
             reading.lately.as_ref().map_or(String::new(), rate),
+            plural(u64::from(report.cpus), "CPU"),
+            plural(processes as u64, "process"),
+            plural(reading.threads as u64, "thread"),
+            report.level,
         )));
         let missing = report.unrecorded;
         if !missing.is_nothing() {
@@ -93,11 +93,11 @@ fn tab_line(state: &State, palette: Palette) -> Line<'static> {
     };
     let (shown, all) = state.size();
     let mut spans = vec![tab(Section::Locks, "Locks"), tab(Section::Waits, "Waits")];
-    spans.push(Span::raw(format!("  {period}, every {}, by {}, ", time(state.interval.as_secs_f64()), state.sort.title())));
+    spans.push(Span::raw(format!("  {period}, every {}, by {}, ", time(state.interval.as_secs_f64()), state.sort.title(state.section))));
     spans.push(Span::raw(if state.filter.is_empty() {
-        format!("{all} rows")
+        plural(all as u64, "row")
     } else {
-        format!("{shown} of {all} rows contain \"{}\"", state.filter)
+        format!("{shown} of {} with \"{}\"", plural(all as u64, "row"), state.filter)
     }));
     if state.paused {
         spans.push(Span::styled("  PAUSED", palette.alarm()));
@@ -120,3 +120,6 @@ fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,7 @@
 //! Which rows are shown, and in which order.
 
-use unspin_meter::{Lock, Report, Row, Wait, WaitRow};
-
 use super::reading::Section;
+use unspin_meter::{Lock, Report, Row, Wait, WaitRow};
 
 /// What the table is sorted by, largest first; in the order of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,8 +40,20 @@ impl Sort {
     }
 
     /// The title of its column.
-    pub fn title(self) -> &'static str {
-        Sort::ALL[self as usize].2
+    pub fn title(self, section: Section) -> &'static str {
+        match (section, self.within(section)) {
+            (Section::Waits, Sort::Lost) => "WAITED",
+            (Section::Waits, Sort::Total) => "CALLS",
+            (_, sort) => Sort::ALL[sort as usize].2,
+        }
+    }
+
+    /// What comes nearest to it in a section. Waits have fewer columns.
+    pub fn within(self, section: Section) -> Sort {
+        match (section, self) {
+            (Section::Locks, _) | (_, Sort::Wait | Sort::Total) => self,
+            (Section::Waits, _) => Sort::Lost,
+        }
     }
 
     /// The one to the left.
@@ -67,9 +78,8 @@ impl Sort {
         }
     }
 
-    /// Waits have fewer columns: what they do not have is the time waited.
     fn of_wait(self, row: &WaitRow) -> f64 {
-        match self {
+        match self.within(Section::Waits) {
             Sort::Wait => row.mean,
             Sort::Total => row.calls as f64,
             _ => row.waited,

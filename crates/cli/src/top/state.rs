@@ -363,3 +363,6 @@ fn moved(key: KeyCode, at: usize, page: usize, count: usize) -> Option<usize> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use crate::top::state::{Dialog, Program, State};
 use ratatui::Frame;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-const HELP: &str = "\
+const HELP: &str = " \
  q, ^C         leave; the program goes on, or ends
  Tab           locks, or waits: conditions, barriers, semaphores
  t             lately (rates over the last interval), or all since the start

@@ -44,7 +44,7 @@ pub fn titles<R>(columns: &[&Column<R>], state: &State, palette: Palette) -> Lin
     let mut spans: Vec<Span<'_>> = Vec::new();
     for column in columns {
         let title = format!("{:>1$}", column.title(state.period), column.width as usize);
-        let sorted = column.sort == Some(state.sort);
+        let sorted = column.sort == Some(state.sort.within(state.section));
         spans.push(Span::styled(title, if sorted { palette.sorted() } else { palette.titles() }));
         spans.push(Span::styled(" ", palette.titles()));
     }
