@@ -4,7 +4,11 @@
 source "$(dirname "$0")/lib.sh"
 
 command -v apt-get >/dev/null || skip "this is no Debian: install a C compiler, stress-ng and liburcu yourself"
-packages=(build-essential libjemalloc2 stress-ng liburcu-dev valgrind python3-dev python3-venv util-linux)
+packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-dev valgrind util-linux)
+packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench)
+# Its name has Debian's version of Python in it.
+version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) &&
+    packages+=("libpython$version-testsuite")
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query --show --showformat '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")

@@ -247,7 +247,10 @@ fn files_that_cannot_be_written_in_the_end() {
     assert_eq!(code, Some(125), "{err}");
     let lines: Vec<&str> = err.lines().rev().take(2).collect();
     assert!(lines[1].starts_with("unspin: /dev/full: the result cannot be written here: "), "{err}");
-    assert!(lines[0].starts_with("unspin: /dev/full: the recording cannot be stored here, and is kept in "), "{err}");
+    assert!(
+        lines[0].starts_with("unspin: /dev/full: the recording cannot be stored here, and is kept in "),
+        "{err}"
+    );
     let kept = lines[0].split_once("kept in ").unwrap().1.split_once(": ").unwrap().0;
     let (_, err, code) = finish(&mut unspin(&["report", kept]));
     assert_eq!((code, err.as_str()), (Some(0), ""));

@@ -3,19 +3,125 @@
 mod common;
 
 use common::{Background, compiled, finish, unspin, wait_until};
+use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use unspin_sys::child::{self, Signal};
 
-/// The report as JSON of a run of the program, and the exit code.
-fn metered(arguments: &[&str], program: &Path, folder: &Path) -> (serde_json::Value, Option<i32>) {
+/// The report of a run of one of the programs in `tests/c`, as JSON, and what it said.
+fn metered(source: &str, arguments: &[&str], folder: &Path) -> Option<(Value, String)> {
+    let program = compiled(source, folder)?;
     let json = folder.join("report.json");
-    let all = [&["meter", "--json", json.to_str().unwrap()], arguments, &[program.to_str().unwrap()]].concat();
-    let (_, err, code) = finish(&mut unspin(&all));
+    let all =
+        [&["meter", "--json", json.to_str().unwrap()], arguments, &[program.to_str().unwrap()]].concat();
+    let (_, err, _) = finish(&mut unspin(&all));
     let text = fs::read_to_string(&json).unwrap_or_else(|e| panic!("{e}: {err}"));
-    (serde_json::from_str(&text).unwrap(), code)
+    Some((serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}: {err}")), err))
+}
+
+/// Name, origin, number of locks, attempts; and for each caller its name without offset, its place, its attempts.
+type Seen = (String, String, u64, u64, Vec<(String, String, u64)>);
+
+fn locks(report: &Value) -> Vec<Seen> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let function = |value: &Value| text(value).split('+').next().unwrap().to_owned();
+    let caller = |caller: &Value| {
+        (function(&caller["name"]), text(&caller["place"]), caller["attempts"].as_u64().unwrap())
+    };
+    let lock = |lock: &Value| {
+        let uses = lock["uses"].as_array().unwrap();
+        let callers = uses.iter().flat_map(|one| one["callers"].as_array().unwrap()).map(caller).collect();
+        let number = |name: &str| lock[name].as_u64().unwrap();
+        (text(&lock["name"]), text(&lock["origin"]), number("locks"), number("attempts"), callers)
+    };
+    let mut locks: Vec<Seen> = report["locks"].as_array().unwrap().iter().map(lock).collect();
+    locks.sort();
+    locks
+}
+
+fn seen(name: &str, origin: &str, numbers: [u64; 2], callers: &[(&str, &str, u64)]) -> Seen {
+    let caller = |&(name, place, attempts): &(&str, &str, u64)| (name.to_owned(), place.to_owned(), attempts);
+    (name.into(), origin.into(), numbers[0], numbers[1], callers.iter().map(caller).collect())
+}
+
+#[test]
+fn static_locks_have_the_names_of_their_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((report, err)) = metered("static_locks.c", &[], folder.path()) else { return };
+    let get = ("cache_get", "static_locks.c:14", 300);
+    let put = ("bucket_put", "static_locks.c:20", 100);
+    let read = ("table_read", "static_locks.c:26", 50);
+    let expected = [
+        seen("buckets", "static, static_locks.c:5", [4, 100], &[put]),
+        seen("cache_lock", "static, static_locks.c:4", [1, 300], &[get]),
+        seen("table.lock", "static, static_locks.c:10", [1, 50], &[read]),
+    ];
+    assert_eq!(locks(&report), expected, "{err}");
+}
+
+#[test]
+fn elements_of_arrays_are_told_apart_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((report, err)) = metered("static_locks.c", &["--unfold"], folder.path()) else { return };
+    let names: Vec<(String, u64)> = locks(&report).into_iter().map(|lock| (lock.0, lock.3)).collect();
+    let bucket = |number: u32| (format!("buckets[{number}]"), 25);
+    let others = [("cache_lock".to_owned(), 300), ("table.lock".into(), 50)];
+    assert_eq!(names, [&(0..4).map(bucket).collect::<Vec<_>>()[..], &others].concat(), "{err}");
+}
+
+#[test]
+fn locks_on_the_heap_are_named_by_who_initialised_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((report, err)) = metered("heap_locks.c", &[], folder.path()) else { return };
+    let expected = [
+        seen(
+            "log_open",
+            "mutex initialised at heap_locks.c:31",
+            [1, 20],
+            &[("log_write", "heap_locks.c:36", 20)],
+        ),
+        seen(
+            "mutex first used in wild_use",
+            "first used at heap_locks.c:43",
+            [1, 10],
+            &[("wild_use", "heap_locks.c:43", 10)],
+        ),
+        seen(
+            "queue_new",
+            "mutex initialised at heap_locks.c:18",
+            [3, 120],
+            &[("queue_push", "heap_locks.c:24", 120)],
+        ),
+    ];
+    assert_eq!(locks(&report), expected, "{err}");
+}
+
+#[test]
+fn behind_a_wrapper_is_who_wanted_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((report, err)) = metered("wrapped_locks.cc", &[], folder.path()) else { return };
+    let place = |outer: &str, line: u32| {
+        format!("wrapped_locks.cc:8, first seen from {outer} (wrapped_locks.cc:{line})")
+    };
+    let (append, find) = (place("Journal::Append", 21), place("Index::Find", 34));
+    let lock = "port::Mutex::Lock";
+    let expected = [
+        seen(
+            "Index::Index ▸ port::Mutex::Mutex",
+            "mutex initialised at wrapped_locks.cc:31",
+            [1, 30],
+            &[(lock, find.as_str(), 30)],
+        ),
+        seen(
+            "Journal::Journal ▸ port::Mutex::Mutex",
+            "mutex initialised at wrapped_locks.cc:18",
+            [1, 60],
+            &[(lock, append.as_str(), 60)],
+        ),
+    ];
+    assert_eq!(locks(&report), expected, "{err}");
 }
 
 #[test]
@@ -73,7 +179,7 @@ fn an_ignored_signal_stays_ignored() {
 
 #[test]
 fn what_outlives_the_program_is_left_alone_and_named() {
-    let Some(folder) = tempfile::tempdir().ok() else { return };
+    let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let script = format!("sleep 1000 >/dev/null 2>&1 & echo $! > {}", file.display());
     let (_, err, code) = finish(&mut unspin(&["meter", "sh", "-c", &script]));
@@ -90,7 +196,10 @@ fn a_program_without_locks_is_said_to_have_none() {
     let Some(program) = compiled("nothing.c", folder.path()) else { return };
     let (_, err, code) = finish(&mut unspin(&["meter", program.to_str().unwrap()]));
     assert_eq!(code, Some(3));
-    assert!(err.starts_with("No lock was recorded: nothing that ran called a lock function of libc"), "{err}");
+    assert!(
+        err.starts_with("No lock was recorded: nothing that ran called a lock function of libc"),
+        "{err}"
+    );
 }
 
 #[test]

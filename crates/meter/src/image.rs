@@ -44,6 +44,7 @@ pub(crate) const STACK_LOCK: usize = 3;
 pub(crate) const STACK_CALLER: usize = 4;
 pub(crate) const STACK_SP: usize = 5;
 pub(crate) const STACK_BP: usize = 6;
+pub(crate) const STACK_IP: usize = 7;
 /// First word of text or of stack.
 pub(crate) const BLOB_FIRST: usize = 8;
 /// Bytes that a page takes.
@@ -52,7 +53,9 @@ pub(crate) const BLOB_ROOM: usize = (WORDS - BLOB_FIRST) * 8;
 /// Where a thread was when it used a lock: what an unwinder begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
-    /// Stack pointer after the return to [`Key::caller`].
+    /// The hook's return address, which is [`Key::caller`] unless that is a caller's caller.
+    pub ip: u64,
+    /// Stack pointer after the return to it.
     pub sp: u64,
     /// The frame-base register then.
     pub bp: u64,
@@ -148,6 +151,7 @@ impl<'m> Image<'m> {
         words[STACK_CALLER].store(key.caller, Relaxed);
         words[STACK_SP].store(registers.sp, Relaxed);
         words[STACK_BP].store(registers.bp, Relaxed);
+        words[STACK_IP].store(registers.ip, Relaxed);
         list::push(&self.words[BLOBS], words, page);
         // Relaxed: a count.
         self.words[STACKS].fetch_add(1, Relaxed);

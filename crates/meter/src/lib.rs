@@ -71,6 +71,8 @@ mod name;
 #[cfg(not(loom))]
 mod notes;
 #[cfg(not(loom))]
+pub mod pprof;
+#[cfg(not(loom))]
 mod process;
 #[cfg(not(loom))]
 mod recording;

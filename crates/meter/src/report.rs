@@ -157,7 +157,7 @@ impl Report {
 }
 
 /// A key's name, or what it is and where.
-fn name(names: &Names<'_>, image: &Image, key: &Key) -> Name {
+pub(crate) fn name(names: &Names<'_>, image: &Image, key: &Key) -> Name {
     let unknown = || {
         let lock = match key.address() {
             0 => format!("{}: more than there was room for", fold::kind(key).noun()),

@@ -73,8 +73,10 @@ pub struct Record {
 /// A piece of a thread's stack when it used a lock for the first time, or for the first time from there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stack {
-    /// The use; its caller is the instruction pointer.
+    /// The use.
     pub key: Key,
+    /// The instruction pointer: the use's caller, or a function that took the lock for it.
+    pub ip: u64,
     /// The stack pointer.
     pub sp: u64,
     /// The frame-base register.
@@ -215,6 +217,7 @@ impl<'m> Reader<'m> {
             match word(blob, image::BLOB_GENERATION) {
                 0 => image.stacks.push(Stack {
                     key: Key { lock: word(blob, image::STACK_LOCK), caller: word(blob, image::STACK_CALLER) },
+                    ip: word(blob, image::STACK_IP),
                     sp: word(blob, image::STACK_SP),
                     bp: word(blob, image::STACK_BP),
                     bytes,

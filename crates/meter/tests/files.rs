@@ -27,8 +27,8 @@ fn written(path: &Path) -> u64 {
         table.record(key(lock), &Sample { outcome: Outcome::Slept, hold: 9, spun: 8, slept: 7 });
     }
     let here = 0u64;
-    recording.keep_stack(key(1), Registers { sp: &raw const here as u64, bp: 0 });
-    table.hold(key(1).lock, table.find(key(1)).unwrap(), 1);
+    recording.keep_stack(key(1), Registers { ip: 3, sp: &raw const here as u64, bp: 0 });
+    table.hold(key(1).lock, table.find(key(1)).unwrap(), 1, None);
     table.count(Event::GracePeriod, 2);
     recording.release(recording.claim().unwrap(), None);
     recording.finish(None);
@@ -58,7 +58,7 @@ fn exercise(path: &Path) {
             let key = key(lock);
             table.record(key, &Sample { outcome: Outcome::NoWait, hold: 1, spun: 0, slept: 0 });
             if let Some(place) = table.find(key) {
-                table.hold(key.lock, place, 1);
+                table.hold(key.lock, place, 1, None);
             }
             table.let_go(key.lock);
             recording.take_over(&table, key.lock, 1000);

@@ -9,7 +9,7 @@ use unspin_meter::{
 const MS: u64 = 1_000_000;
 
 fn counts(nowait: u64, spun: u64, slept: u64, wait_ms: u64) -> Counts {
-    let each = |n: u64| if spun + slept == 0 { 0 } else { wait_ms * MS * n / (spun + slept) };
+    let each = |n: u64| (wait_ms * MS * n).checked_div(spun + slept).unwrap_or(0);
     Counts {
         nowait,
         spun,

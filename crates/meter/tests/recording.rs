@@ -253,7 +253,7 @@ fn a_stack_is_kept_once_for_each_lock_and_caller() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let secret: [u8; 64] = core::array::from_fn(|n| n as u8 ^ 0x5A);
-    let registers = Registers { sp: std::hint::black_box(&secret).as_ptr() as u64, bp: 77 };
+    let registers = Registers { ip: 1, sp: std::hint::black_box(&secret).as_ptr() as u64, bp: 77 };
     let (lock, other_caller) = (key(1), Key { caller: 9, ..key(1) });
     for key in [lock, lock, other_caller, other_caller] {
         recording.keep_stack(key, registers);
@@ -276,7 +276,7 @@ fn what_is_held_is_seen_and_counted_up_to_now() {
     let since = unspin_sys::clock::ticks();
     for (lock, place) in [1, 2].into_iter().zip(places) {
         table.attempt(place);
-        table.hold(key(lock).lock, place, since);
+        table.hold(key(lock).lock, place, since, None);
     }
     let during = recording.snapshot();
     let holds = |snapshot: &Snapshot| only(snapshot).threads[0].holds.clone();
@@ -300,7 +300,7 @@ fn a_lock_released_by_another_thread_is_taken_over() {
     let recording = scratch.create(small(Level::Full));
     let (taker, releaser) = (recording.claim().unwrap(), recording.claim().unwrap());
     let place = taker.publish(key(1)).unwrap();
-    taker.hold(key(1).lock, place, 1000);
+    taker.hold(key(1).lock, place, 1000, None);
     assert_eq!(releaser.let_go(key(1).lock), None);
     assert_eq!(recording.take_over(&releaser, key(2).lock, 100), None);
     let grip = recording.take_over(&releaser, key(1).lock, 100).expect("its taker has it");
@@ -342,7 +342,7 @@ fn what_is_saved_is_what_was_there() {
         table.record(key(lock), &SPUN);
     }
     let place = table.find(key(5)).unwrap();
-    table.hold(key(5).lock, place, unspin_sys::clock::ticks());
+    table.hold(key(5).lock, place, unspin_sys::clock::ticks(), None);
     recording.finish(Some(std::time::Duration::from_millis(1500)));
     let kept = scratch.folder.path().join("kept");
     recording.save(&kept).unwrap();

@@ -11,6 +11,7 @@
 //! | `syscall` | `syscall` | the engine for the four calls above, the kernel for the rest |
 //! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
 //! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition; `watch` records |
+//! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
 //! | `dlclose` | `dlclose` | the next definition; `watch` forgets what code it knows |
 //! | `signal` | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
 //!
@@ -32,6 +33,7 @@ mod next;
 mod notice;
 mod plan;
 mod pthread;
+mod sandbox;
 mod sem;
 mod shm;
 mod signal;

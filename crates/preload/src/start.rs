@@ -6,7 +6,7 @@
 //! program that has no use for semaphores never hears of it.
 
 use crate::watch::recording;
-use crate::{guard, notice, plan, signal};
+use crate::{guard, notice, plan, signal, watch};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use std::sync::OnceLock;
@@ -130,6 +130,7 @@ fn wait_for(opener: u32) {
 /// Opens what the environment asks for and answers the phase that this leads to.
 fn open() -> u32 {
     guard::install();
+    watch::prepare();
     signal::activate();
     let engine = match engine_by_plan() {
         Ok(engine) => engine,

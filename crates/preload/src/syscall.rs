@@ -3,7 +3,7 @@
 //! The standard library inside this library calls it too, and so do allocators before anything is set up:
 //! whatever is not ours goes straight to the kernel, with no state, no allocation and no thread-local word.
 
-use crate::{creds, errno, sem, signal};
+use crate::{creds, errno, sandbox, sem, signal};
 use core::ffi::{c_int, c_long};
 use unspin_sys::{Errno, raw};
 
@@ -42,9 +42,20 @@ pub unsafe extern "C-unwind" fn syscall(
                 let result = answer(raw::call(number, [a, b, c]));
                 creds::changed(result as c_int).into()
             }
+            libc::SYS_seccomp => filtered(number, [a, b, c, d, e, f]),
+            libc::SYS_prctl if sandbox::is_filter(ints.0) => filtered(number, [a, b, c, d, e, f]),
             _ => answer(raw::call(number, [a, b, c, d, e, f])),
         }
     }
+}
+
+/// # Safety
+/// As for the system call of this number.
+#[cold]
+unsafe fn filtered(number: c_long, arguments: [usize; 6]) -> c_long {
+    // SAFETY: the caller's promise.
+    let call = || answer(unsafe { raw::call(number, arguments) });
+    sandbox::closing(call, |&code| code < 0)
 }
 
 #[inline(always)]

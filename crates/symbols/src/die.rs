@@ -25,7 +25,7 @@ pub(crate) struct Debug<'a> {
 }
 
 /// Where an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// The start of its unit.
     pub unit: usize,
@@ -44,9 +44,8 @@ pub(crate) struct Entry<'a> {
 const MOST_HOPS: usize = 8;
 
 impl<'a> Debug<'a> {
-    /// `starts` as [`starts`] found them.
-    pub fn new(dwarf: &'a Dwarf, starts: &'a [usize]) -> Debug<'a> {
-        Debug { dwarf: dwarf.borrow(), starts, units: RefCell::default() }
+    pub fn new(dwarf: &'a Dwarf) -> Debug<'a> {
+        Debug { dwarf: dwarf.borrow(), starts: dwarf.starts(), units: RefCell::default() }
     }
 
     /// The unit that begins at an offset.
@@ -85,19 +84,42 @@ impl<'a> Debug<'a> {
         self.with_origins(place).find_map(|entry| entry.reference(self, dw::DW_AT_type))
     }
 
-    /// Where something is declared.
+    /// Where something is declared. An entry that completes another one repeats only what differs: a definition in the
+    /// same file has a line of its own, but no file.
     pub fn location(&self, place: Place) -> Option<Location> {
-        self.with_origins(place).find_map(|entry| {
-            let line = entry.number(dw::DW_AT_decl_line)?;
-            let file = entry.file(self, entry.number(dw::DW_AT_decl_file)?)?;
-            Some(Location { file, line: u32::try_from(line).ok()? })
-        })
+        let line = self.with_origins(place).find_map(|entry| entry.number(dw::DW_AT_decl_line))?;
+        let file = self
+            .with_origins(place)
+            .find_map(|entry| entry.file(self, entry.number(dw::DW_AT_decl_file)?))?;
+        Some(Location { file, line: u32::try_from(line).ok()? })
     }
 
     /// The name for the linker, else the one in the source.
     pub fn linkage_name(&self, place: Place) -> Option<String> {
         let names = [dw::DW_AT_linkage_name, dw::DW_AT_MIPS_linkage_name, dw::DW_AT_name];
         names.iter().find_map(|&name| self.with_origins(place).find_map(|entry| entry.text(self, name)))
+    }
+
+    /// The entries that an entry lies in, outermost first, from what may be a scope: found by reading the unit up to
+    /// there, for an entry does not know its parent.
+    pub fn scopes(&self, place: Place) -> Vec<Place> {
+        let mut scopes = Vec::new();
+        let _: Option<()> = self.unit(place.unit).and_then(|unit| {
+            let mut entries = unit.entries_raw(None).ok()?;
+            while entries.next_offset().0 < place.entry {
+                let (depth, entry) = (entries.next_depth(), entries.next_offset().0);
+                let Some(abbreviation) = entries.read_abbreviation().ok()? else { continue };
+                entries.skip_attributes(abbreviation.attributes()).ok()?;
+                while scopes.pop_if(|(above, _)| *above >= depth).is_some() {}
+                if abbreviation.has_children() {
+                    scopes.push((depth, Place { entry, ..place }));
+                }
+            }
+            let depth = entries.next_depth();
+            while scopes.pop_if(|(above, _)| *above >= depth).is_some() {}
+            Some(())
+        });
+        scopes.into_iter().map(|(_, scope)| scope).collect()
     }
 
     /// An address that stands in a table of its own.
@@ -109,13 +131,6 @@ impl<'a> Debug<'a> {
         let unit = *self.starts[..self.starts.partition_point(|&start| start <= offset)].last()?;
         Some(Place { unit, entry: offset - unit })
     }
-}
-
-/// Where the units of a file begin. What follows damage is not found.
-pub(crate) fn starts(dwarf: &Dwarf) -> Vec<usize> {
-    let dwarf = dwarf.borrow();
-    let mut units = dwarf.units();
-    std::iter::from_fn(|| Some(units.next().ok()??.debug_info_offset()?.0)).collect()
 }
 
 impl<'a> Entry<'a> {

@@ -1,12 +1,17 @@
 //! DWARF: lines, inlined functions, and where variables are declared.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use addr2line::Context;
+use addr2line::{Context, FunctionName};
 use gimli::{DwarfSections, EndianArcSlice, EndianSlice, LittleEndian, SectionId};
 
+use crate::die::{Debug, Place};
 use crate::elf::Elf;
 use crate::frame::Location;
+use crate::name::is_mangled;
+use crate::scope;
 
 type Shared = EndianArcSlice<LittleEndian>;
 
@@ -15,11 +20,14 @@ pub(crate) struct Dwarf {
     sections: DwarfSections<Arc<[u8]>>,
     common: Option<DwarfSections<Arc<[u8]>>>,
     context: Context<Shared>,
+    starts: Vec<usize>,
+    /// Those that had to be put together.
+    full_names: RefCell<HashMap<Place, Option<String>>>,
 }
 
 /// A function as DWARF knows it.
 pub(crate) struct Known {
-    /// Mangled, if the compiler wrote that down.
+    /// Mangled, or in full as in the source.
     pub name: Option<String>,
     pub location: Option<Location>,
 }
@@ -32,8 +40,11 @@ impl Dwarf {
         let common = common.map(load_sections);
         let lend = |section: &Arc<[u8]>| Shared::new(Arc::clone(section), LittleEndian);
         let dwarf = sections.borrow_with_sup(common.as_ref(), lend);
+        // What follows damage is not found.
+        let mut units = dwarf.units();
+        let starts = std::iter::from_fn(|| Some(units.next().ok()??.debug_info_offset()?.0)).collect();
         let context = Context::from_dwarf(dwarf).ok()?;
-        Some(Dwarf { sections, common, context })
+        Some(Dwarf { sections, common, context, starts, full_names: RefCell::default() })
     }
 
     /// The functions at an address of the file: innermost first, the last one has the machine code.
@@ -41,7 +52,8 @@ impl Dwarf {
         let mut known = Vec::new();
         if let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() {
             while let Ok(Some(frame)) = frames.next() {
-                let name = frame.function.and_then(|function| Some(function.raw_name().ok()?.into_owned()));
+                let place = frame.dw_die_offset.and_then(|entry| self.place(address, entry.0));
+                let name = frame.function.and_then(|function| self.name(&function, place));
                 let location = frame.location.and_then(|location| {
                     Some(Location { file: location.file?.to_owned(), line: location.line.unwrap_or(0) })
                 });
@@ -49,6 +61,28 @@ impl Dwarf {
             }
         }
         known
+    }
+
+    /// Where the units begin, ascending.
+    pub fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
+    /// The linker's name for a function, or its full name if it has none.
+    fn name(&self, function: &FunctionName<Shared>, place: Option<Place>) -> Option<String> {
+        let name = function.raw_name().ok()?;
+        let is_full = is_mangled(&name) || !function.language.is_some_and(has_scopes);
+        let full = place.filter(|_| !is_full).and_then(|place| {
+            let mut full = self.full_names.borrow_mut();
+            full.entry(place).or_insert_with(|| scope::full_name(&Debug::new(self), place)).clone()
+        });
+        full.or_else(|| Some(name.into_owned()))
+    }
+
+    /// An entry of the unit that has the code at `address`.
+    fn place(&self, address: u64, entry: usize) -> Option<Place> {
+        let unit = self.context.find_dwarf_and_unit(address).skip_all_loads()?;
+        Some(Place { unit: unit.header.debug_info_offset()?.0, entry })
     }
 
     /// The sections, for a reader that does not share them.
@@ -63,4 +97,18 @@ fn load_sections(elf: &Elf) -> DwarfSections<Arc<[u8]>> {
     };
     let Ok(sections) = DwarfSections::load(load);
     sections
+}
+
+/// Whether functions of a language lie in anything but files.
+fn has_scopes(language: gimli::DwLang) -> bool {
+    use gimli::constants as dw;
+    !matches!(
+        language,
+        dw::DW_LANG_C
+            | dw::DW_LANG_C89
+            | dw::DW_LANG_C99
+            | dw::DW_LANG_C11
+            | dw::DW_LANG_C17
+            | dw::DW_LANG_Mips_Assembler
+    )
 }

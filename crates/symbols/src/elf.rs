@@ -90,6 +90,11 @@ impl Elf {
         })
     }
 
+    /// The address of a section, without its contents.
+    pub fn section_address(&self, name: &str) -> Option<u64> {
+        self.read(|headers| Some(headers.section_by_name(name)?.address()))
+    }
+
     /// All of the file: for a checksum over it.
     pub fn checksum(&self) -> Option<u32> {
         use std::io::Read;

@@ -77,11 +77,14 @@ impl fmt::Display for Frame {
     }
 }
 
-/// `queue.c:31`
+/// `queue.c:31`, or `queue.c` for what belongs to no line.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.file.rsplit('/').next().unwrap_or(&self.file);
-        write!(f, "{name}:{}", self.line)
+        match self.line {
+            0 => f.write_str(name),
+            line => write!(f, "{name}:{line}"),
+        }
     }
 }
 
@@ -104,6 +107,7 @@ mod tests {
     fn as_they_are_printed() {
         let location = Location { file: "/src/app/queue.c".into(), line: 31 };
         assert_eq!(location.to_string(), "queue.c:31");
+        assert_eq!(Location { line: 0, ..location.clone() }.to_string(), "queue.c");
         let mut frame = Frame {
             function: "push(int)".into(),
             short: "push".into(),

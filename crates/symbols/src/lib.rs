@@ -27,6 +27,7 @@ mod elf;
 mod frame;
 mod member;
 mod name;
+mod scope;
 mod space;
 mod statics;
 mod symbols;

@@ -7,11 +7,14 @@ use crate::die::{Debug, Entry, Place};
 /// How deep types may lie in one another. What goes deeper is damaged, or refers to itself.
 const MOST_NESTED: usize = 32;
 
+/// How names begin in the locks of glibc and libc++ (`__data`, `__m_`), and of libstdc++ (`_M_mutex`).
+const INNARDS: [&str; 2] = ["__", "_M_"];
+
 /// The size of a pointer, for types that do not say.
 const POINTER: u64 = 8;
 
-/// The path from a variable of type `of` to what lies `offset` bytes behind its start. It ends before names that begin
-/// with an underscore: those are the library's own, and what the program calls its lock is the name before.
+/// The path from a variable of type `of` to what lies `offset` bytes behind its start. It ends before the names
+/// that the libraries' locks have within: what the program calls its lock is the name before.
 pub(crate) fn path(debug: &Debug<'_>, of: Place, offset: u64) -> String {
     let mut path = String::new();
     let mut next = Some((of, offset));
@@ -38,7 +41,7 @@ fn step(debug: &Debug<'_>, place: Place, offset: u64, path: &mut String) -> Opti
             if member.tag() == dw::DW_TAG_member
                 && let Some(name) = member.text(debug, dw::DW_AT_name)
             {
-                if name.starts_with('_') {
+                if INNARDS.iter().any(|start| name.starts_with(start)) {
                     return None;
                 }
                 path.push('.');

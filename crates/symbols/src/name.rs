@@ -24,11 +24,19 @@ pub(crate) fn demangle(symbol: &str) -> Name {
     cpp(symbol).unwrap_or_else(|| Name { full: symbol.to_owned(), short: without_marks(symbol).to_owned() })
 }
 
+/// Whether a name is one that compilers make up for the linker, and says what it lies in.
+pub(crate) fn is_mangled(symbol: &str) -> bool {
+    symbol.starts_with("_Z") || symbol.starts_with("_R")
+}
+
 /// Rust's own scheme, or its older one, which is C++'s with a hash at the end.
 fn is_rust(symbol: &str) -> bool {
     let legacy = || {
-        let hash = without_marks(symbol).strip_suffix('E')?.rsplit_once("17h")?.1;
-        Some(hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        let (_, end) = symbol.rsplit_once("17h")?;
+        let (hash, rest) = end.split_at_checked(16)?;
+        // What may follow is a compiler's mark.
+        let rest = rest.strip_prefix('E')?;
+        Some(hash.bytes().all(|byte| byte.is_ascii_hexdigit()) && (rest.is_empty() || rest.starts_with('.')))
     };
     symbol.starts_with("_R") || (symbol.starts_with("_ZN") && legacy() == Some(true))
 }
@@ -105,7 +113,7 @@ fn after_parameters(rest: &str) -> &str {
 }
 
 /// Compilers mark the parts and copies of a function that they make: `.part.0`, `.cold`, `.constprop.1`, `.llvm.77`.
-/// A dot begins none of the names of C, C++ or Rust.
+/// No name of C or C++ holds a dot.
 fn without_marks(symbol: &str) -> &str {
     match symbol.find('.') {
         Some(dot) if dot > 0 => &symbol[..dot],
@@ -140,6 +148,11 @@ mod tests {
             ),
             ("_ZN4prog5queue4push17h0123456789abcdefE", "prog::queue::push", "prog::queue::push"),
             ("_ZN4prog5queue4push17h0123456789abcdefE.llvm.12", "prog::queue::push", "prog::queue::push"),
+            (
+                "_ZN54_$LT$prog..ast..Node$u20$as$u20$core..clone..Clone$GT$5clone17h0123456789abcdefE",
+                "<prog::ast::Node as core::clone::Clone>::clone",
+                "<prog::ast::Node as core::clone::Clone>::clone",
+            ),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo", "mycrate::foo"),
             ("_Znonsense", "_Znonsense", "_Znonsense"),
             ("", "", ""),

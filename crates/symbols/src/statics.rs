@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Reader};
 
-use crate::die::{self, Debug, Place, Slice, Unit};
+use crate::die::{Debug, Place, Slice, Unit};
 use crate::dwarf::Dwarf;
 use crate::frame::Location;
 use crate::member;
@@ -14,8 +14,6 @@ use crate::member;
 #[derive(Default)]
 pub(crate) struct Statics {
     by_address: HashMap<u64, Found>,
-    /// Where the units of the debug information begin.
-    starts: Vec<usize>,
 }
 
 /// Where a variable's entry is.
@@ -40,20 +38,19 @@ impl Statics {
     /// Looks through all of the file's entries once, for none of the indices that files may have lists static
     /// variables by address.
     pub fn read(dwarf: &Dwarf) -> Statics {
-        let starts = die::starts(dwarf);
-        let debug = Debug::new(dwarf, &starts);
+        let debug = Debug::new(dwarf);
         let mut by_address = HashMap::new();
-        for &start in &starts {
+        for &start in dwarf.starts() {
             // A damaged unit ends where the damage is; the next one begins where the header said.
             let _: Option<()> = scan(&debug, start, &mut by_address);
         }
-        Statics { by_address, starts }
+        Statics { by_address }
     }
 
     /// What is declared at the address, and lies `offset` bytes behind it.
     pub fn declaration(&self, dwarf: &Dwarf, address: u64, offset: u64) -> Option<Declaration> {
         let found = self.by_address.get(&address)?;
-        let debug = Debug::new(dwarf, &self.starts);
+        let debug = Debug::new(dwarf);
         let of = debug.type_of(found.variable);
         Some(Declaration {
             location: debug.location(found.variable),

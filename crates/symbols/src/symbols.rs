@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::binary::Binary;
 use crate::frame::{Frame, Kind, Variable};
-use crate::name::{Name, demangle};
+use crate::name::{Name, demangle, is_mangled};
 use crate::space::{Identity, Module, Space};
 use crate::unwind::{self, Stack};
 
@@ -50,13 +50,11 @@ impl Symbols {
             let name = format!("{return_address:#x}");
             return vec![unknown(name, return_address, String::new())];
         };
-        let frames = self.with(module, |binary| {
-            let own = binary.translate(module, address)?;
-            Some(self.frames_of(binary, module, own)).filter(|frames| !frames.is_empty())
-        });
-        frames.unwrap_or_else(|| {
-            let offset = self.with(module, |binary| binary.translate(module, address)).map(|own| own + 1);
-            let offset = offset.unwrap_or_else(|| module.offset(return_address));
+        let own = self.with(module, |binary| binary.translate(module, address));
+        let frames =
+            own.and_then(|own| self.with(module, |binary| Some(self.frames_of(binary, module, own))));
+        frames.filter(|frames| !frames.is_empty()).unwrap_or_else(|| {
+            let offset = own.map_or_else(|| module.offset(return_address), |own| own + 1);
             vec![unknown(format!("{}+{offset:#x}", module.file_name()), offset, module.file_name())]
         })
     }
@@ -75,7 +73,7 @@ impl Symbols {
                 .unwrap_or_default();
             let name = match declaration.function {
                 // `lock.0`; the names of C++ and Rust hold the function already.
-                Some(function) if !symbol.name.starts_with("_Z") && !symbol.name.starts_with("_R") => {
+                Some(function) if !is_mangled(symbol.name) => {
                     format!("{}::{}", demangle(&function).short, demangle(symbol.name).short)
                 }
                 _ => demangle(symbol.name).short,
@@ -111,8 +109,11 @@ impl Symbols {
     fn frames_of(&self, binary: &Binary, module: &Module, address: u64) -> Vec<Frame> {
         let symbol = binary.table(&self.debug_root).function(address);
         let known = binary.dwarf(&self.debug_root).map(|dwarf| dwarf.frames(address)).unwrap_or_default();
+        if symbol.is_none() && known.is_empty() {
+            return Vec::new();
+        }
         let start = symbol.map(|symbol| symbol.address).or_else(|| binary.rules()?.function_start(address));
-        let offset = address + 1 - start.unwrap_or(address + 1);
+        let offset = start.map_or(0, |start| address + 1 - start);
         let last = known.len().saturating_sub(1);
         let mut frames: Vec<Frame> = Vec::with_capacity(known.len());
         let mut outermost = None;

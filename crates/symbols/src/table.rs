@@ -4,6 +4,7 @@ use object::read::elf::{SectionHeader, Sym, SymbolTable};
 use object::{LittleEndian, elf};
 
 use crate::elf::{Elf, Headers};
+use crate::name::is_mangled;
 
 /// The functions and the variables of a file.
 #[derive(Default)]
@@ -150,8 +151,7 @@ impl Table {
         use std::cmp::Reverse;
         let name = self.name(symbol);
         let underscores = name.len() - name.trim_start_matches('_').len();
-        // `_Z` and `_R` begin the mangled names of C++ and Rust.
-        let underscores = if name.starts_with("_Z") || name.starts_with("_R") { 0 } else { underscores };
+        let underscores = if is_mangled(name) { 0 } else { underscores };
         (symbol.rank, symbol.size, Reverse(underscores), Reverse(name.len()), Reverse(name))
     }
 

@@ -113,7 +113,7 @@ impl Rules {
             bases = bases.clone().set_eh_frame_hdr(address);
             index
         });
-        if let Some((address, _)) = elf.section(".text") {
+        if let Some(address) = elf.section_address(".text") {
             bases = bases.set_text(address);
         }
         Some(Rules { frames, index, bases })

@@ -97,6 +97,11 @@ impl ExitKey {
         ExitKey { key: std::sync::OnceLock::new(), destructor }
     }
 
+    /// Creates the key now. One of the first 32 keys of a process costs no allocation when it is used.
+    pub fn reserve(&self) {
+        self.get();
+    }
+
     fn get(&self) -> Option<libc::pthread_key_t> {
         *self.key.get_or_init(|| {
             let mut key = 0;

@@ -1,4 +1,4 @@
-//! Compiling the programs of `c/`.
+//! Compiling the programs of `c/`: `NAME.c`, or `NAME.cc` for those in C++.
 
 use crate::{run, tools};
 use std::ffi::OsString;
@@ -19,32 +19,44 @@ impl Program {
     }
 }
 
-/// Compiles `c/NAME.c`; `None`, and a line that says so, if there is no C compiler.
+/// Compiles `c/NAME.c` or `c/NAME.cc`; `None`, and a line that says so, if there is no compiler for it.
 ///
 /// # Panics
 /// If the compiler refuses the program.
 pub fn build(name: &str) -> Option<Program> {
-    compile(name, name, &["-pthread"])
+    compile(name, stem(name), &[])
 }
 
-/// Compiles `c/NAME.c` into `libNAME.so`, as [`build`] does.
+/// Compiles a source into `libNAME.so`, as [`build`] does.
 ///
 /// # Panics
 /// If the compiler refuses the source.
 pub fn build_library(name: &str) -> Option<Program> {
-    compile(name, &format!("lib{name}.so"), &["-pthread", "-shared", "-fPIC"])
+    compile(name, &format!("lib{}.so", stem(name)), &["-shared", "-fPIC"])
+}
+
+fn stem(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 fn compile(name: &str, output: &str, flags: &[&str]) -> Option<Program> {
-    let Some(compiler) = compiler() else {
-        tools::skip(name, "there is no C compiler; install gcc or set CC");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
+    let plus_plus = sources.join(format!("{name}.cc"));
+    let language = if plus_plus.exists() { CPP } else { C };
+    let Some(compiler) = language.compiler() else {
+        tools::skip(name, language.missing);
         return None;
     };
     let directory = run::scratch();
     let path = directory.path().join(output);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c").join(format!("{name}.c"));
+    let source = if plus_plus.exists() { plus_plus } else { sources.join(format!("{name}.c")) };
+    // The older programs give their compiler much to say; those of `pthread/` nothing.
+    let warnings: &[&str] =
+        if name.starts_with("pthread/") { &["-Wall", "-Wextra", "-Werror"] } else { &["-w"] };
     let result = Command::new(&compiler)
-        .args(["-O1", "-g", "-w"])
+        .args(language.flags)
+        .args(["-O1", "-g", "-pthread"])
+        .args(warnings)
         .args(flags)
         .arg(&source)
         .arg("-o")
@@ -62,7 +74,35 @@ fn compile(name: &str, output: &str, flags: &[&str]) -> Option<Program> {
     Some(Program { path, _directory: directory })
 }
 
-fn compiler() -> Option<PathBuf> {
-    let wanted = std::env::var_os("CC").unwrap_or_else(|| OsString::from("cc"));
-    if Path::new(&wanted).is_absolute() { Some(wanted.into()) } else { tools::find_tool(wanted.to_str()?) }
+/// A language, and how its compiler is found.
+struct Language {
+    variable: &'static str,
+    command: &'static str,
+    flags: &'static [&'static str],
+    missing: &'static str,
+}
+
+const C: Language = Language {
+    variable: "CC",
+    command: "cc",
+    flags: &[],
+    missing: "there is no C compiler; install gcc or set CC",
+};
+
+const CPP: Language = Language {
+    variable: "CXX",
+    command: "c++",
+    flags: &["-std=c++20"],
+    missing: "there is no C++ compiler; install g++ or set CXX",
+};
+
+impl Language {
+    fn compiler(&self) -> Option<PathBuf> {
+        let wanted = std::env::var_os(self.variable).unwrap_or_else(|| OsString::from(self.command));
+        if Path::new(&wanted).is_absolute() {
+            Some(wanted.into())
+        } else {
+            tools::find_tool(wanted.to_str()?)
+        }
+    }
 }

@@ -9,16 +9,22 @@
 #![warn(missing_docs)]
 
 mod compiler;
+mod memcache;
 mod outcome;
 mod preload;
+mod recorder;
 mod run;
+mod running;
 mod tools;
 mod world;
 
 pub use compiler::{Program, build, build_library};
+pub use memcache::Memcache;
 pub use outcome::{Outcome, assert_same};
 pub use preload::library as preload;
+pub use recorder::{LEVELS, Recorder};
 pub use run::{Run, scratch};
+pub use running::Running;
 pub use tools::{find_tool, is_root, shared_library, skip};
 pub use world::World;
 
@@ -32,4 +38,24 @@ pub fn conforms(source: &str, args: &[&str]) {
     for world in World::PRELOADED {
         assert_same(source, world, &kernel, &run(world));
     }
+}
+
+/// Runs a program of `c/` bare, behind the preload, and metered at each level, and demands of each what it does bare.
+pub fn survives_the_meter(source: &str, args: &[&str]) {
+    let Some(program) = build(source) else { return };
+    let bare = is_the_same_metered(source, |world| Run::new(program.path(), world).args(args));
+    assert!(bare.status.success(), "{source} fails without a meter:\n{bare}");
+}
+
+/// The same for any program: `run` makes it ready, in whatever surroundings, for a world. Answers what it does bare.
+pub fn is_the_same_metered(name: &str, run: impl Fn(World) -> Run) -> Outcome {
+    let bare = run(World::Bare).output();
+    assert!(!bare.stdout.is_empty(), "{name} prints nothing: it tests nothing\n{bare}");
+    assert_same(name, "unmetered", &bare, &run(World::Kernel).output());
+    for level in LEVELS {
+        let recorder = Recorder::create(level);
+        let metered = run(World::Kernel).record(&recorder).output();
+        assert_same(name, format!("metered at level {level}"), &bare, &metered);
+    }
+    bare
 }

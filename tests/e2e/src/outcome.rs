@@ -1,6 +1,5 @@
 //! What came out of a run.
 
-use crate::World;
 use std::fmt;
 use std::process::ExitStatus;
 
@@ -21,16 +20,16 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Demands the kernel's lines and exit status, and an empty standard error.
+/// Demands the lines and the exit status of the bare run, and no more on standard error. `world` names the other run.
 ///
 /// # Panics
 /// With every line that differs.
-pub fn assert_same(name: &str, world: World, kernel: &Outcome, other: &Outcome) {
+pub fn assert_same(name: &str, world: impl fmt::Display, kernel: &Outcome, other: &Outcome) {
     let differences = differences(&kernel.stdout, &other.stdout);
     assert!(
         differences.is_empty() && kernel.status == other.status && kernel.stderr == other.stderr,
-        "{name} under the preload with engine {world} differs from the kernel:\n{differences}\
-         kernel: {}\n{world}: {}\n--- stderr of {world}\n{}",
+        "{name} in world {world} differs from the bare run:\n{differences}\
+         bare: {}\n{world}: {}\n--- stderr of {world}\n{}",
         kernel.status,
         other.status,
         other.stderr

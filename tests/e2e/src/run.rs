@@ -1,16 +1,11 @@
 //! Running a program in a world of its own.
 
-use crate::{Outcome, World, preload};
+use crate::{Outcome, Recorder, Running, World, preload};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-
-/// After this long a program is taken to hang. No test asserts a time: the longest takes seconds, and minutes where
-/// twenty programs share a CPU with it, since the spin lock of the engine `global` must wait for its turn each time.
-const HANGS_AFTER: Duration = Duration::from_secs(300);
+use std::process::{Command, Stdio};
 
 /// A program about to run, with an arena that nobody else has.
 #[derive(Debug)]
@@ -71,11 +66,24 @@ impl Run {
         self
     }
 
+    /// Lets the program record into `recorder`.
+    pub fn record(self, recorder: &Recorder) -> Run {
+        self.env("UNSPIN_RECORD", recorder.path())
+    }
+
     /// Runs to the end.
     ///
     /// # Panics
     /// If the program does not start, or hangs; then it and its children are killed.
-    pub fn output(mut self) -> Outcome {
+    pub fn output(self) -> Outcome {
+        self.start().output()
+    }
+
+    /// Starts it.
+    ///
+    /// # Panics
+    /// If the program does not start.
+    pub fn start(mut self) -> Running {
         self.enter_world();
         let path = |name: &str| self.directory.path().join(name);
         std::fs::write(path("stdin"), &self.input).expect("the scratch directory takes a file");
@@ -87,15 +95,8 @@ impl Run {
             .stderr(file("stderr"))
             .process_group(0);
         let child = self.command.spawn().unwrap_or_else(|e| panic!("{:?} does not start: {e}", self.command));
-        let status = wait(child);
-        let read = |name: &str| {
-            String::from_utf8_lossy(&std::fs::read(path(name)).expect("it was made above")).into_owned()
-        };
-        let outcome = |status| Outcome { stdout: read("stdout"), stderr: read("stderr"), status };
-        match status {
-            Ok(status) => outcome(status),
-            Err(status) => panic!("{:?} hangs in world {}: {}", self.command, self.world, outcome(status)),
-        }
+        let name = format!("{:?} in world {}", self.command, self.world);
+        Running { child, name, directory: self.directory }
     }
 
     /// Sets what the test has not set itself.
@@ -114,24 +115,6 @@ impl Run {
         if !preloads.is_empty() {
             self.command.env("LD_PRELOAD", preloads.join(OsStr::new(":")));
         }
-    }
-}
-
-/// The status, or as an error the status after the process group had to be killed.
-fn wait(mut child: Child) -> Result<ExitStatus, ExitStatus> {
-    let deadline = Instant::now() + HANGS_AFTER;
-    let mut pause = Duration::from_micros(200);
-    loop {
-        if let Some(status) = child.try_wait().expect("the child is ours") {
-            return Ok(status);
-        }
-        if Instant::now() > deadline {
-            // SAFETY: the group was made for this child, which is not reaped yet, so the id is still its own.
-            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-            return Err(child.wait().expect("the child is ours"));
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
     }
 }
 

@@ -3,7 +3,7 @@
 
 pub mod names;
 mod notes;
-mod outputs;
+pub mod outputs;
 mod relay;
 pub mod running;
 pub mod session;
@@ -11,15 +11,14 @@ mod threads;
 mod witness;
 
 use crate::error::Error;
-use crate::options::{self, View};
+use crate::options;
 use crate::{outfile, stdout};
-use names::{Fold, Lookup, Names};
-use running::Running;
+use names::Lookup;
 use session::Session;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use unspin_meter::{Recording, Report, Snapshot};
+use unspin_meter::Recording;
 
 /// Runs the program, reports on its locks, and answers with its exit code.
 pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
@@ -31,12 +30,25 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
     let mut running = session.start(session.command())?;
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
-    let report = report(&snapshot, &Lookup::new(), &options.view);
-    let mut text = text(&running, &snapshot, &report, &options.view);
+    let report = outputs::report(&snapshot, &Lookup::new(), &options.view);
+    let mut text = match running.witness().explain(&snapshot) {
+        Some(why) => format!("{why}\n"),
+        None => {
+            let stderr = || outputs::width(std::io::stderr());
+            outputs::text(
+                &report,
+                &options.view,
+                options.output.as_ref().map_or_else(stderr, |_| outputs::FILE_WIDTH),
+            )
+        }
+    };
     let size = options.recorded.size;
-    for note in [notes::survivors(&session, &snapshot), notes::room(&session, &snapshot, size)] {
-        text.extend(note.map(|note| format!("\n{note}\n")));
-    }
+    let notes = [
+        notes::ending(ended.end),
+        notes::survivors(&session, &snapshot),
+        notes::room(&session, &snapshot, size),
+    ];
+    text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
     let mut failed = Vec::new();
     failed.extend(print(&text, options.output.as_deref()).err());
     failed.extend(outputs::write_files(&report, &options.view));
@@ -54,26 +66,12 @@ pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
     outputs::try_files(&options.view)?;
     let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
-    let report = report(&snapshot, &Lookup::new(), &options.view);
-    stdout::print(&outputs::text(&report, &options.view))?;
+    let report = outputs::report(&snapshot, &Lookup::new(), &options.view);
+    stdout::print(&outputs::text(&report, &options.view, outputs::width(std::io::stdout())))?;
     match say_all_but_the_last(outputs::write_files(&report, &options.view)) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// The report as it is printed, or why there is none.
-pub fn text(running: &Running<'_>, snapshot: &Snapshot, report: &Report, view: &View) -> String {
-    match running.witness().explain(snapshot) {
-        Some(why) => format!("{why}\n"),
-        None => outputs::text(report, view),
-    }
-}
-
-/// The report of a snapshot, with names.
-pub fn report(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Report {
-    let names = Names::new(snapshot, lookup, if view.unfold { Fold::Not } else { Fold::ByOrigin });
-    Report::new(snapshot, &|image, key| names.name(image, key))
 }
 
 /// To the file, or to standard error. One that is closed is the user's choice.

@@ -6,6 +6,7 @@ mod history;
 mod lookup;
 mod shared;
 mod site;
+mod through;
 mod words;
 
 pub use lookup::Lookup;
@@ -13,33 +14,36 @@ pub use lookup::Lookup;
 use history::History;
 use shared::Shared;
 use std::cell::OnceCell;
+use through::Through;
 use unspin_meter::{Image, Key, Kind, Name, Snapshot};
 use unspin_symbols::{Frame, Variable};
 
-/// Whether locks of one origin have one name.
+/// Whether the parts of one variable have one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fold {
-    /// The elements of an array have the array's name, objects that were initialised at one place that place's.
-    ByOrigin,
-    /// Each has a name of its own.
-    Not,
+pub enum Parts {
+    /// The elements of an array have the array's.
+    Together,
+    /// Each element has a name of its own.
+    Apart,
 }
 
 /// Names for the keys of one snapshot.
 pub struct Names<'a> {
     lookup: &'a Lookup,
     history: History<'a>,
-    fold: Fold,
+    parts: Parts,
     /// Functions that locks are initialised through, and used through for the first time.
     initialisers: OnceCell<Shared>,
     users: OnceCell<Shared>,
+    through: OnceCell<Through>,
 }
 
 impl<'a> Names<'a> {
     /// Nothing is looked up before somebody asks.
-    pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, fold: Fold) -> Names<'a> {
+    pub fn new(snapshot: &'a Snapshot, lookup: &'a Lookup, parts: Parts) -> Names<'a> {
         let history = History::new(snapshot);
-        Names { lookup, history, fold, initialisers: OnceCell::new(), users: OnceCell::new() }
+        let (initialisers, users, through) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Names { lookup, history, parts, initialisers, users, through }
     }
 
     /// The name of a key of a process.
@@ -50,26 +54,23 @@ impl<'a> Names<'a> {
         let kind = key.kind()?;
         let (lock, origin) = self.lock(image, key, kind);
         let (caller, place) = self.caller(image, key);
+        let through = self.through.get_or_init(|| self.find_through());
+        let outers = through.describe(&lock, &origin, &caller);
+        let place =
+            [place, outers].into_iter().flatten().reduce(|place, outers| format!("{place}, {outers}"));
         Some(Name { lock, origin, caller, place })
     }
 
     /// The lock's name, and how that is known.
     fn lock(&self, image: &Image, key: &Key, kind: Kind) -> (String, Option<String>) {
         if key.address() == 0 {
-            return (format!("{}s that had no room", noun(kind)), None);
+            return (format!("{}s that had no room", kind.noun()), None);
         }
         let generation = generation(image, key);
-        let (name, origin) = self
-            .variable(image, key, kind, generation)
+        self.variable(image, key, kind, generation)
             .or_else(|| self.initialised(image, key, kind))
             .or_else(|| self.first_used(image, key, kind))
-            .unwrap_or_else(|| (format!("{} at {:#x}", noun(kind), key.address()), None));
-        match self.fold {
-            Fold::Not if !origin.as_deref().is_some_and(|origin| origin.starts_with("static")) => {
-                (format!("{name} {:#x}", key.address()), origin)
-            }
-            _ => (name, origin),
-        }
+            .unwrap_or_else(|| (format!("{} {:#x}", kind.noun(), key.address()), None))
     }
 
     fn variable(
@@ -80,9 +81,9 @@ impl<'a> Names<'a> {
         generation: u8,
     ) -> Option<(String, Option<String>)> {
         let variable = self.lookup.variable(image, generation, key.address())?;
-        let name = match self.fold {
-            Fold::ByOrigin => folded(&variable, kind),
-            Fold::Not => unfolded(&variable),
+        let name = match self.parts {
+            Parts::Together => folded(&variable, kind),
+            Parts::Apart => unfolded(&variable),
         };
         let origin = match &variable.location {
             Some(location) => format!("static, {location}"),
@@ -93,14 +94,14 @@ impl<'a> Names<'a> {
 
     fn initialised(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
         let site = self.history.initialised(image, key)?;
-        let shared = self.initialisers.get_or_init(|| {
-            Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site)))
-        });
+        let shared = self
+            .initialisers
+            .get_or_init(|| Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain, shared)?;
         let origin = match found.place() {
-            Some(place) => format!("{} initialised at {place}", noun(kind)),
-            None => format!("{} initialised there", noun(kind)),
+            Some(place) => format!("{} initialised at {place}", kind.noun()),
+            None => format!("{} initialised there", kind.noun()),
         };
         Some((found.name, Some(origin)))
     }
@@ -113,25 +114,34 @@ impl<'a> Names<'a> {
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain, shared)?;
         let origin = found.place().map(|place| format!("first used at {place}"));
-        Some((format!("{} first used in {}", noun(kind), found.name), origin))
+        Some((format!("{} first used in {}", kind.noun(), found.name), origin))
     }
 
     /// The caller's name, and where it is.
     fn caller(&self, image: &Image, key: &Key) -> (String, Option<String>) {
-        let generation = generation(image, key);
-        let frames = self.lookup.code(image, generation, key.caller);
-        let (Some(machine), Some(seen)) = (frames.last(), site::innermost(&frames)) else {
-            return (format!("{:#x}", key.caller), None);
-        };
-        let mut place = self.place(image, seen, machine);
-        if words::is_wrapper(&machine.short) || words::is_plumbing(machine) {
-            let chain = self.history.use_of(image, key).map(|site| self.lookup.chain(&site));
-            if let Some(outer) = chain.and_then(|chain| site::beyond(&chain, frames.len())) {
-                let from = format!("first seen from {outer}");
-                place = Some(place.map_or_else(|| from.clone(), |place| format!("{place}, {from}")));
+        let frames = self.lookup.code(image, generation(image, key), key.caller);
+        match (frames.last(), site::innermost(&frames)) {
+            (Some(machine), Some(seen)) => (machine.with_offset(), self.place(image, seen, machine)),
+            _ => (format!("{:#x}", key.caller), None),
+        }
+    }
+
+    fn find_through(&self) -> Through {
+        let mut through = Through::default();
+        for site in self.history.uses() {
+            let (image, key) = (site.image, &site.key);
+            let frames = self.lookup.code(image, site.generation, key.caller);
+            let Some(machine) = frames.last() else { continue };
+            if !words::is_wrapper(&machine.short) && !words::is_plumbing(machine) {
+                continue;
+            }
+            let chain = self.lookup.chain(&site);
+            if let (Some(outer), Some(kind)) = (site::beyond(&chain, frames.len()), key.kind()) {
+                let (lock, origin) = self.lock(image, key, kind);
+                through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
             }
         }
-        (machine.with_offset(), place)
+        through
     }
 
     /// `queue.c:31`; for a function that was inlined there its name as well; without debug information the library.
@@ -148,20 +158,6 @@ impl<'a> Names<'a> {
 /// The list of modules that a row goes by.
 fn generation(image: &Image, key: &Key) -> u8 {
     image.rows.get(key).map_or(1, |record| record.born.generation)
-}
-
-/// What objects of a kind are called.
-fn noun(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Engine => "engine lock",
-        Kind::Mutex | Kind::Reacquired => "mutex",
-        Kind::Read | Kind::Write => "rwlock",
-        Kind::Spin => "spin lock",
-        Kind::Condition => "condition",
-        Kind::Barrier => "barrier",
-        Kind::Semaphore => "semaphore",
-        Kind::Init => "object",
-    }
 }
 
 /// Bytes of an object of a kind: the headers of glibc on x86-64.
@@ -218,11 +214,18 @@ mod tests {
     #[test]
     fn elements_of_arrays_share_a_name() {
         let element = variable("[3].lock", 0x78, 400);
-        assert_eq!((folded(&element, Kind::Mutex), unfolded(&element)), ("pool.lock".into(), "pool[3].lock".into()));
+        assert_eq!(
+            (folded(&element, Kind::Mutex), unfolded(&element)),
+            ("pool.lock".into(), "pool[3].lock".into())
+        );
         let unknown = variable("", 80, 400);
         assert_eq!((folded(&unknown, Kind::Mutex), unfolded(&unknown)), ("pool".into(), "pool+0x50".into()));
         let within = variable("", 0x48, 400);
-        assert_eq!(folded(&within, Kind::Mutex), "pool+0x48", "no multiple of a mutex's size: not an array of them");
+        assert_eq!(
+            folded(&within, Kind::Mutex),
+            "pool+0x48",
+            "no multiple of a mutex's size: not an array of them"
+        );
         assert_eq!(unfolded(&variable("", 0, 40)), "pool");
     }
 }

@@ -4,9 +4,17 @@ use super::session::Session;
 use std::collections::BTreeSet;
 use std::fs;
 use unspin_meter::Snapshot;
+use unspin_sys::child::End;
 
 /// Processes that are named at most.
 const NAMED_MAX: usize = 4;
+
+/// How the program ended, where that was not its own doing.
+pub fn ending(end: End) -> Option<String> {
+    let End::Killed(signal) = end else { return None };
+    let name = signal_hook::low_level::signal_name(signal).map_or(String::new(), |name| format!(" ({name})"));
+    Some(format!("Signal {signal}{name} killed the program; this is what was recorded until then."))
+}
 
 /// The processes that outlive the program: they go on, and nobody records them any more.
 pub fn survivors(session: &Session, snapshot: &Snapshot) -> Option<String> {

@@ -1,10 +1,14 @@
 //! The forms in which a report is asked for.
 
+use super::names::{Lookup, Names, Parts};
+use super::threads;
 use crate::error::Error;
 use crate::options::{Format, View};
 use crate::outfile;
+use regex::Regex;
+use std::os::fd::AsFd;
 use std::path::Path;
-use unspin_meter::Report;
+use unspin_meter::{Filter, Fold, Layout, Options, Pattern, Report, Snapshot};
 
 /// Finds out beforehand whether the files that are asked for can be written.
 pub fn try_files(view: &View) -> Result<(), Error> {
@@ -14,13 +18,45 @@ pub fn try_files(view: &View) -> Result<(), Error> {
     Ok(())
 }
 
-/// The printed form.
-pub fn text(report: &Report, view: &View) -> String {
+/// The report of a snapshot: everything, with names, without regard to the filters.
+pub fn report(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Report {
+    let (parts, fold) =
+        if view.unfold { (Parts::Apart, Fold::Apart) } else { (Parts::Together, Fold::ByName) };
+    let names = Names::new(snapshot, lookup, parts);
+    let options = Options { fold, threads: &threads::known(snapshot) };
+    Report::with(snapshot, &|image, key| names.name(image, key), options)
+}
+
+/// The printed form of what the filters let through, in as many columns.
+pub fn text(report: &Report, view: &View, width: usize) -> String {
+    let mut report = report.clone();
+    let matches = |pattern: &Regex, text: &str| pattern.is_match(text);
+    let lock = view.lock.as_ref().map(|pattern| move |text: &str| matches(pattern, text));
+    let caller = view.caller.as_ref().map(|pattern| move |text: &str| matches(pattern, text));
+    report.filter(&Filter {
+        min_util: view.min_util.unwrap_or(0.0),
+        min_con: view.min_con.unwrap_or(0.0),
+        min_lost: view.min_lost.map_or(0.0, |time| time.as_secs_f64()),
+        lock: lock.as_ref().map(|matches| matches as Pattern<'_>),
+        caller: caller.as_ref().map(|matches| matches as Pattern<'_>),
+    });
+    let layout = if view.all { Layout::all(width) } else { Layout { width, ..Layout::default() } };
     match view.format {
-        Format::Table => report.to_string(),
+        Format::Table => report.text(&layout),
         Format::Lockmeter => report.lockmeter(),
     }
 }
+
+/// Columns that the table may take: those of the terminal, if it goes to one; at least as many as the numbers and a short
+/// name need. A file has room.
+pub fn width(of: impl AsFd) -> usize {
+    terminal_size::terminal_size_of(of).map_or(FILE_WIDTH, |(width, _)| usize::from(width.0).max(WIDTH_MIN))
+}
+
+/// Columns of a table in a file: the numbers, and names of C++ with their callers.
+pub const FILE_WIDTH: usize = 200;
+/// Below it names would be cut to nothing.
+const WIDTH_MIN: usize = 120;
 
 /// Writes the files.
 pub fn write_files(report: &Report, view: &View) -> Vec<Error> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
-use unspin_meter::{Recording, Snapshot};
+use unspin_meter::{Recording, Snapshot, ThreadTimes};
 
 /// Between two looks, at least: a program that runs for seconds is seen a dozen times.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -89,6 +89,23 @@ impl Threads {
     fn used(&self, pid: u32, tid: u32, lived: f64) -> Option<(u64, u64)> {
         Some(self.seen.get(&(pid, tid))?.within((lived * 1e9) as u64))
     }
+}
+
+/// The threads of a snapshot that had not ended by themselves and of which is known how long they ran all the same: their
+/// times are in the snapshot, so there is nothing to be added.
+pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
+    let mut known = Vec::new();
+    for image in &snapshot.images {
+        let running = image.threads.iter().filter(|thread| thread.tid != 0);
+        let seen = running.filter(|thread| thread.on_cpu | thread.runnable != 0);
+        known.extend(seen.map(|thread| ThreadTimes {
+            pid: image.pid,
+            tid: thread.tid,
+            on_cpu: 0,
+            runnable: 0,
+        }));
+    }
+    known
 }
 
 impl Look {

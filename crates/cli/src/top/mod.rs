@@ -21,10 +21,9 @@ mod testing;
 mod watch;
 
 use crate::error::Error;
-use crate::meter::names::Fold;
+use crate::meter::outputs;
 use crate::meter::running::exit_code;
 use crate::meter::session::Session;
-use crate::meter;
 use crate::options::{self, View};
 use output::Output;
 use reading::Reader;
@@ -33,6 +32,7 @@ use state::State;
 use std::ffi::OsString;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
+use unspin_meter::Fold;
 use unspin_sys::child;
 use watch::{Left, Watch};
 
@@ -41,7 +41,7 @@ pub fn run(options: &options::Top) -> Result<ExitCode, Error> {
     Terminal::check()?;
     let output = Output::new(options.output.as_deref())?;
     let session = Session::new(&options.recorded)?;
-    let fold = if options.unfold { Fold::Not } else { Fold::ByOrigin };
+    let fold = if options.unfold { Fold::Apart } else { Fold::ByName };
     let mut command = session.command();
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
     child::in_a_session_of_its_own(&mut command);
@@ -78,8 +78,11 @@ fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left:
     if !options.quiet {
         let view = View { unfold: options.unfold, ..View::default() };
         let snapshot = watch.running.snapshot();
-        let report = meter::report(&snapshot, watch.reader.lookup(), &view);
-        eprint!("{}", meter::text(&watch.running, &snapshot, &report, &view));
+        let report = outputs::report(&snapshot, watch.reader.lookup(), &view);
+        match watch.running.witness().explain(&snapshot) {
+            Some(why) => eprintln!("{why}"),
+            None => eprint!("{}", outputs::text(&report, &view, outputs::width(std::io::stderr()))),
+        }
     }
     if left == Left::GoesOn {
         let pid = watch.running.pid;

@@ -1,9 +1,9 @@
 //! What one look at the recording has shown.
 
 use super::interval;
-use crate::meter::names::{Fold, Lookup, Names};
+use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
-use unspin_meter::{HeldLock, Image, Key, Name, Report, Snapshot};
+use unspin_meter::{Fold, HeldLock, Image, Key, Name, Options, Report, Snapshot};
 
 /// Which part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,11 +50,12 @@ impl Reader {
             (image.stacks, image.modules) = Default::default();
         }
         let names = |image: &Image, key: &Key| self.names.get(&place(image, key)).cloned();
+        let options = Options { fold: self.fold, ..Options::default() };
         let between = self.before.as_ref().and_then(|before| interval::between(before, &snapshot));
         let reading = Reading {
             threads: snapshot.images.iter().map(running_threads).sum(),
-            since_start: Report::new(&snapshot, &names),
-            lately: between.map(|between| Report::new(&between, &names)),
+            since_start: Report::with(&snapshot, &names, options),
+            lately: between.map(|between| Report::with(&between, &names, options)),
         };
         self.before = Some(snapshot);
         reading
@@ -68,7 +69,11 @@ impl Reader {
         if self.known == (rows, modules) {
             return;
         }
-        let names = Names::new(snapshot, &self.lookup, self.fold);
+        let parts = match self.fold {
+            Fold::ByName => Parts::Together,
+            Fold::Apart => Parts::Apart,
+        };
+        let names = Names::new(snapshot, &self.lookup, parts);
         let all = snapshot.images.iter().flat_map(|image| image.rows.keys().map(move |key| (image, key)));
         self.names = all.filter_map(|(image, key)| Some((place(image, key), names.name(image, key)?))).collect();
         self.known = (rows, modules);

@@ -1,9 +1,9 @@
 //! What all locks have in common: an attempt, perhaps a wait, a hold.
 
-use crate::watch::{Caller, Thread};
+use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
-use unspin_meter::{Key, Outcome, Place};
+use unspin_meter::{Kind, Outcome, Place};
 
 /// How a lock that is not free is waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,18 +14,18 @@ pub enum Waiting {
     SpinningFirst,
 }
 
-/// One blocking attempt at a lock. `tried` is libc's trylock, `blocked` the function that the program called. `held` is the
-/// lock's name among those that the thread holds; `again` tells whether the thread had it before.
+/// One blocking attempt at a lock. `tried` is libc's trylock, `blocked` the function that the program called; `again` tells whether the thread had it before.
 #[inline(always)]
 pub fn acquire(
-    (key, held): (Key, u64),
-    caller: Caller,
+    object: Object,
+    hook: Hook,
     waiting: impl FnOnce() -> Waiting,
     again: impl FnOnce(&Thread) -> bool,
     tried: impl FnOnce() -> c_int,
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some((thread, place)) = attempt(key, caller) else { return blocked() };
+    let held = object.held();
+    let Some((thread, place)) = attempt(object, held, hook) else { return blocked() };
     match tried() {
         EBUSY => contended(thread, place, held, waiting(), blocked),
         code if is_success(code) => {
@@ -46,12 +46,13 @@ pub fn acquire(
 /// One attempt that does not block.
 #[inline(always)]
 pub fn try_to(
-    (key, held): (Key, u64),
-    caller: Caller,
+    object: Object,
+    hook: Hook,
     again: impl FnOnce(&Thread) -> bool,
     tried: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some((thread, place)) = attempt(key, caller) else { return tried() };
+    let held = object.held();
+    let Some((thread, place)) = attempt(object, held, hook) else { return tried() };
     let code = tried();
     if !is_success(code) {
         thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
@@ -65,8 +66,10 @@ pub fn try_to(
 
 /// The end of a hold. `released` is libc's unlock.
 #[inline(always)]
-pub fn release(held: u64, released: impl FnOnce() -> c_int) -> c_int {
+pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = Thread::current() else { return released() };
+    let held = object.held();
+    thread.judge(held, hook);
     let now = thread.letting_go(held);
     let code = released();
     if code == 0 {
@@ -75,18 +78,17 @@ pub fn release(held: u64, released: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Counts an attempt by the calling thread, for the time being as one that need not wait.
+/// Counts an attempt by the calling thread, for the time being as one that need not wait; see [`Thread::attempt`].
 #[inline(always)]
-pub fn attempt(key: Key, caller: Caller) -> Option<(&'static Thread, Place)> {
+pub fn attempt(object: Object, released: u64, hook: Hook) -> Option<(&'static Thread, Place)> {
     let thread = Thread::current()?;
-    Some((thread, thread.attempt(key, caller)?))
+    Some((thread, thread.attempt(object, released, hook)?))
 }
 
 /// Notes where an object was initialised.
 #[cold]
-pub fn initialised(address: usize, caller: Caller) {
-    let key = Key::new(unspin_meter::Kind::Init, address, caller.address());
-    if let Some((thread, place)) = attempt(key, caller) {
+pub fn initialised<T>(object: *const T, hook: Hook) {
+    if let Some((thread, place)) = attempt(Object::new(Kind::Init, object), 0, hook) {
         thread.table().initialised(place, thread.now());
     }
 }

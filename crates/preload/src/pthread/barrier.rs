@@ -3,11 +3,11 @@
 use super::acquire::{attempt, initialised};
 use super::real;
 use crate::next::forward;
-use crate::watch::Caller;
+use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{PTHREAD_BARRIER_SERIAL_THREAD, pthread_barrier_t, pthread_barrierattr_t};
-use unspin_meter::{Key, Kind, Outcome};
+use unspin_meter::{Kind, Outcome};
 use unspin_sys::entry;
 
 entry! {
@@ -30,18 +30,19 @@ unsafe extern "C-unwind" fn init(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    let (code, caller) = unsafe { (real::barrier_init(barrier, attributes, count), Caller::new(sp, bp)) };
+    let (code, hook) = unsafe { (real::barrier_init(barrier, attributes, count), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(barrier as usize, caller);
+        initialised(barrier, hook);
     }
     code
 }
 
 unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: `entry` gives the registers; the program's barrier.
-    let (caller, waited) = unsafe { (Caller::new(sp, bp), || real::barrier_wait(barrier)) };
-    let key = Key::new(Kind::Barrier, barrier as usize, caller.address());
-    let Some((thread, place)) = attempt(key, caller) else { return waited() };
+    let (hook, waited) = unsafe { (Hook::new(sp, bp), || real::barrier_wait(barrier)) };
+    let Some((thread, place)) = attempt(Object::new(Kind::Barrier, barrier), 0, hook) else {
+        return waited();
+    };
     let begin = thread.now();
     let code = waited();
     match code {

@@ -2,10 +2,9 @@
 
 use super::acquire::{Waiting, acquire, initialised, release, try_to};
 use super::{cond, layout, mutex, real};
-use crate::watch::{Caller, Thread};
+use crate::watch::{Hook, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, ETIMEDOUT, timespec};
-use unspin_meter::{Key, Kind};
 use unspin_sys::entry;
 
 // The answers of threads.h, in glibc.
@@ -23,13 +22,15 @@ entry! {
     fn mtx_trylock(1) = trylock;
     /// mtx_timedlock(3).
     fn mtx_timedlock(2) = timedlock;
+    /// mtx_unlock(3).
+    fn mtx_unlock(1) = unlock;
     /// cnd_wait(3).
     fn cnd_wait(2) = wait;
     /// cnd_timedwait(3).
     fn cnd_timedwait(3) = timedwait;
 }
 
-type Object = *mut c_void;
+type Pointer = *mut c_void;
 
 /// The answers under the names that the rest of this module family knows; [`to_c11`] is the way back.
 fn from_c11(code: c_int) -> c_int {
@@ -51,45 +52,46 @@ fn to_c11(code: c_int) -> c_int {
     }
 }
 
-fn names(object: Object, caller: Caller) -> (Key, u64) {
-    (Key::new(Kind::Mutex, object as usize, caller.address()), mutex::held(object.cast()))
-}
-
 /// # Safety
 /// A live mutex.
-unsafe fn again(object: Object, thread: &Thread) -> bool {
+unsafe fn again(object: Pointer, thread: &Thread) -> bool {
     // SAFETY: a `mtx_t` is a mutex.
     let recursive = unsafe { layout::kind(object.cast()) } == layout::Kind::Recursive;
-    recursive && thread.table().holds(mutex::held(object.cast()))
+    recursive && thread.table().holds(mutex::object(object).held())
 }
 
-unsafe extern "C-unwind" fn init(object: Object, kind: c_int, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn init(object: Pointer, kind: c_int, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    let (code, caller) = unsafe { (real::mtx_init(object, kind), Caller::new(sp, bp)) };
+    let (code, hook) = unsafe { (real::mtx_init(object, kind), Hook::new(sp, bp)) };
     if code == SUCCESS {
-        initialised(object as usize, caller);
+        initialised(object, hook);
     }
     code
 }
 
 // mtx_destroy, cnd_init and cnd_destroy do nothing that anybody measures, and are left to libc.
 
-unsafe extern "C-unwind" fn lock(object: Object, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn lock(object: Pointer, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
-    unsafe { take(object, Caller::new(sp, bp), || real::mtx_lock(object)) }
+    unsafe { take(object, Hook::new(sp, bp), || real::mtx_lock(object)) }
 }
 
-unsafe extern "C-unwind" fn timedlock(object: Object, until: *const timespec, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn timedlock(
+    object: Pointer,
+    until: *const timespec,
+    sp: usize,
+    bp: usize,
+) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { take(object, Caller::new(sp, bp), || real::mtx_timedlock(object, until)) }
+    unsafe { take(object, Hook::new(sp, bp), || real::mtx_timedlock(object, until)) }
 }
 
 /// # Safety
 /// A live mutex.
-unsafe fn take(object: Object, caller: Caller, blocked: impl FnOnce() -> c_int) -> c_int {
+unsafe fn take(object: Pointer, hook: Hook, blocked: impl FnOnce() -> c_int) -> c_int {
     to_c11(acquire(
-        names(object, caller),
-        caller,
+        mutex::object(object),
+        hook,
         || Waiting::Asleep,
         // SAFETY: the caller's promise.
         |thread| unsafe { again(object, thread) },
@@ -99,36 +101,31 @@ unsafe fn take(object: Object, caller: Caller, blocked: impl FnOnce() -> c_int) 
     ))
 }
 
-unsafe extern "C-unwind" fn trylock(object: Object, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn trylock(object: Pointer, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
     unsafe {
-        let caller = Caller::new(sp, bp);
+        let hook = Hook::new(sp, bp);
         let tried = || from_c11(real::mtx_trylock(object));
-        to_c11(try_to(names(object, caller), caller, |thread| again(object, thread), tried))
+        to_c11(try_to(mutex::object(object), hook, |thread| again(object, thread), tried))
     }
 }
 
-/// mtx_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn mtx_unlock(object: Object) -> c_int {
-    // SAFETY: the program's mutex.
-    release(mutex::held(object.cast()), || unsafe { real::mtx_unlock(object) })
+unsafe extern "C-unwind" fn unlock(object: Pointer, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's mutex; `entry` gives the registers.
+    unsafe { release(mutex::object(object), Hook::new(sp, bp), || real::mtx_unlock(object)) }
 }
 
-unsafe extern "C-unwind" fn wait(condition: Object, object: Object, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn wait(condition: Pointer, object: Pointer, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let waited = || from_c11(real::cnd_wait(condition, object));
-        to_c11(cond::during(condition.cast(), object.cast(), Caller::new(sp, bp), waited))
+        to_c11(cond::during(condition.cast(), object.cast(), Hook::new(sp, bp), waited))
     }
 }
 
 unsafe extern "C-unwind" fn timedwait(
-    condition: Object,
-    object: Object,
+    condition: Pointer,
+    object: Pointer,
     until: *const timespec,
     sp: usize,
     bp: usize,
@@ -136,7 +133,7 @@ unsafe extern "C-unwind" fn timedwait(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let waited = || from_c11(real::cnd_timedwait(condition, object, until));
-        to_c11(cond::during(condition.cast(), object.cast(), Caller::new(sp, bp), waited))
+        to_c11(cond::during(condition.cast(), object.cast(), Hook::new(sp, bp), waited))
     }
 }
 
@@ -145,7 +142,7 @@ unsafe extern "C-unwind" fn timedwait(
 /// # Safety
 /// As for libc's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn cnd_signal(condition: Object) -> c_int {
+pub unsafe extern "C-unwind" fn cnd_signal(condition: Pointer) -> c_int {
     // SAFETY: the program's condition.
     unsafe {
         cond::signal(condition.cast());
@@ -158,7 +155,7 @@ pub unsafe extern "C-unwind" fn cnd_signal(condition: Object) -> c_int {
 /// # Safety
 /// As for libc's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn cnd_broadcast(condition: Object) -> c_int {
+pub unsafe extern "C-unwind" fn cnd_broadcast(condition: Pointer) -> c_int {
     // SAFETY: the program's condition.
     unsafe {
         cond::signal(condition.cast());

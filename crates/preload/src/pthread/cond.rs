@@ -7,11 +7,12 @@
 use super::acquire::{attempt, initialised, is_success};
 use super::{layout, mutex, real, signalled};
 use crate::next::forward;
-use crate::watch::{Caller, Thread};
+use crate::sandbox;
+use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
-use unspin_meter::{Key, Kind, Outcome, Place};
+use unspin_meter::{Kind, Outcome, Place};
 use unspin_sys::{clock, entry, process};
 
 entry! {
@@ -37,9 +38,9 @@ unsafe extern "C-unwind" fn init(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    let (code, caller) = unsafe { (real::cond_init(condition, attributes), Caller::new(sp, bp)) };
+    let (code, hook) = unsafe { (real::cond_init(condition, attributes), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(condition as usize, caller);
+        initialised(condition, hook);
     }
     code
 }
@@ -51,7 +52,7 @@ unsafe extern "C-unwind" fn wait(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { during(condition, mutex, Caller::new(sp, bp), || real::cond_wait(condition, mutex)) }
+    unsafe { during(condition, mutex, Hook::new(sp, bp), || real::cond_wait(condition, mutex)) }
 }
 
 unsafe extern "C-unwind" fn timedwait(
@@ -62,7 +63,7 @@ unsafe extern "C-unwind" fn timedwait(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { during(condition, mutex, Caller::new(sp, bp), || real::cond_timedwait(condition, mutex, until)) }
+    unsafe { during(condition, mutex, Hook::new(sp, bp), || real::cond_timedwait(condition, mutex, until)) }
 }
 
 unsafe extern "C-unwind" fn clockwait(
@@ -76,7 +77,7 @@ unsafe extern "C-unwind" fn clockwait(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let waited = || real::cond_clockwait(condition, mutex, clock, until);
-        during(condition, mutex, Caller::new(sp, bp), waited)
+        during(condition, mutex, Hook::new(sp, bp), waited)
     }
 }
 
@@ -84,19 +85,24 @@ unsafe extern "C-unwind" fn clockwait(
 pub fn during(
     condition: *const pthread_cond_t,
     mutex: *const pthread_mutex_t,
-    caller: Caller,
+    hook: Hook,
     waited: impl FnOnce() -> c_int,
 ) -> c_int {
-    let key = |kind, address| Key::new(kind, address, caller.address());
-    let Some((thread, place)) = attempt(key(Kind::Condition, condition as usize), caller) else {
+    let held = mutex::object(mutex).held();
+    let Some((thread, place)) = attempt(Object::new(Kind::Condition, condition), held, hook) else {
         return waited();
     };
-    let again = thread.place(key(Kind::Reacquired, mutex as usize), caller);
-    let wait = Wait { thread, place, again, condition: condition as usize, held: mutex::held(mutex) };
+    let again = thread.place(Object::new(Kind::Reacquired, mutex), hook);
+    let wait = Wait { thread, place, again, condition: condition as usize, held };
     let begun = wait.begin();
     let code = waited();
     wait.end(begun, code);
     code
+}
+
+/// How often the thread has gone to sleep of its own accord, as far as one may ask.
+fn switches() -> u64 {
+    if sandbox::is_closed() { 0 } else { process::voluntary_switches() }
 }
 
 struct Wait {
@@ -130,7 +136,7 @@ impl Wait {
             self.thread.settle(grip, grip.place(), at);
         }
         self.thread.set_waiting(self.held);
-        Begun { at, switches: process::voluntary_switches(), held: grip.is_some() }
+        Begun { at, switches: switches(), held: grip.is_some() }
     }
 
     fn end(&self, begun: Begun, code: c_int) {
@@ -147,7 +153,7 @@ impl Wait {
         }
         self.thread.set_waiting(0);
         let now = clock::ticks();
-        let sleeps = process::voluntary_switches().wrapping_sub(begun.switches);
+        let sleeps = switches().wrapping_sub(begun.switches);
         let signal = signalled::latest(self.condition);
         let for_mutex = if sleeps >= 2 && signal >= begun.at { now.saturating_sub(signal) } else { 0 };
         if back {

@@ -39,6 +39,25 @@ pub unsafe fn kind(mutex: *const pthread_mutex_t) -> Kind {
     }
 }
 
+/// Whether a mutex is robust: PTHREAD_MUTEX_ROBUST_NORMAL_NP in `__kind`.
+///
+/// # Safety
+/// A live mutex.
+#[inline(always)]
+pub unsafe fn is_robust(mutex: *const pthread_mutex_t) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { int(mutex, 16) & 16 != 0 }
+}
+
+/// Whether a robust mutex has an owner who lives: the lowest thirty bits of `__lock` are his id (FUTEX_TID_MASK).
+///
+/// # Safety
+/// A live robust mutex.
+pub unsafe fn has_owner(mutex: *const pthread_mutex_t) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { int(mutex, 0) & 0x3FFF_FFFF != 0 }
+}
+
 /// How many threads hold a lock for reading: `__readers` without its lowest three bits.
 ///
 /// # Safety
@@ -93,6 +112,15 @@ mod tests {
             assert_eq!(kind(&mutex), Kind::Recursive);
             mutex = libc::PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
             assert_eq!(kind(&mutex), Kind::Adaptive);
+            assert!(!is_robust(&mutex));
+            let mut attributes = MaybeUninit::uninit();
+            libc::pthread_mutexattr_init(attributes.as_mut_ptr());
+            libc::pthread_mutexattr_setrobust(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_ROBUST);
+            libc::pthread_mutex_init(&mut mutex, attributes.as_ptr());
+            assert!(is_robust(&mutex) && kind(&mutex) == Kind::Plain && !has_owner(&mutex));
+            libc::pthread_mutex_lock(&mut mutex);
+            assert!(has_owner(&mutex));
+            libc::pthread_mutex_unlock(&mut mutex);
             libc::pthread_rwlock_rdlock(&mut lock);
             libc::pthread_rwlock_rdlock(&mut lock);
             assert_eq!((readers(&lock), has_writer(&lock)), (2, false));

@@ -4,11 +4,10 @@ use super::acquire::{Waiting, acquire, initialised, release, try_to};
 use super::layout::{self, Kind};
 use super::real;
 use crate::next::forward;
-use crate::watch::{Caller, Thread};
+use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
-use unspin_meter::Key;
 use unspin_sys::entry;
 
 entry! {
@@ -22,6 +21,8 @@ entry! {
     fn pthread_mutex_timedlock(2) = timedlock;
     /// pthread_mutex_clocklock(3).
     fn pthread_mutex_clocklock(3) = clocklock;
+    /// pthread_mutex_unlock(3).
+    fn pthread_mutex_unlock(1) = unlock;
 }
 
 forward! { identity:
@@ -33,16 +34,10 @@ forward! { identity:
     fn pthread_mutex_consistent_np(mutex: *mut pthread_mutex_t) -> c_int;
 }
 
-/// The mutex's name among the locks that a thread holds.
+/// The mutex, to the meter.
 #[inline(always)]
-pub fn held(mutex: *const pthread_mutex_t) -> u64 {
-    Key::new(unspin_meter::Kind::Mutex, mutex as usize, 0).lock
-}
-
-/// The row of a use by a caller, and the mutex's name among the locks held.
-#[inline(always)]
-fn names(mutex: *const pthread_mutex_t, caller: Caller) -> (Key, u64) {
-    (Key::new(unspin_meter::Kind::Mutex, mutex as usize, caller.address()), held(mutex))
+pub fn object<T>(mutex: *const T) -> Object {
+    Object::new(unspin_meter::Kind::Mutex, mutex)
 }
 
 /// Whether the thread, which has just taken the mutex, had it before.
@@ -52,7 +47,7 @@ fn names(mutex: *const pthread_mutex_t, caller: Caller) -> (Key, u64) {
 #[inline(always)]
 unsafe fn again(mutex: *const pthread_mutex_t, thread: &Thread) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { layout::kind(mutex) == Kind::Recursive && thread.table().holds(held(mutex)) }
+    unsafe { layout::kind(mutex) == Kind::Recursive && thread.table().holds(object(mutex).held()) }
 }
 
 /// # Safety
@@ -65,6 +60,25 @@ unsafe fn waiting(mutex: *const pthread_mutex_t) -> Waiting {
     }
 }
 
+/// The attempt that does not block, before `blocked`.
+///
+/// glibc's trylock of a robust mutex that is not recoverable leaves it locked for good, where the blocking functions do not.
+/// So a robust mutex is looked at instead, and `blocked` called where it need not wait.
+///
+/// # Safety
+/// A live mutex.
+#[inline(always)]
+unsafe fn try_first(mutex: *mut pthread_mutex_t, blocked: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match layout::is_robust(mutex) {
+            false => real::mutex_trylock(mutex),
+            true if layout::has_owner(mutex) => libc::EBUSY,
+            true => blocked(),
+        }
+    }
+}
+
 unsafe extern "C-unwind" fn init(
     mutex: *mut pthread_mutex_t,
     attributes: *const pthread_mutexattr_t,
@@ -72,9 +86,9 @@ unsafe extern "C-unwind" fn init(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    let (code, caller) = unsafe { (real::mutex_init(mutex, attributes), Caller::new(sp, bp)) };
+    let (code, hook) = unsafe { (real::mutex_init(mutex, attributes), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(mutex as usize, caller);
+        initialised(mutex, hook);
     }
     code
 }
@@ -82,13 +96,13 @@ unsafe extern "C-unwind" fn init(
 unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
     unsafe {
-        let caller = Caller::new(sp, bp);
+        let hook = Hook::new(sp, bp);
         acquire(
-            names(mutex, caller),
-            caller,
+            object(mutex),
+            hook,
             || waiting(mutex),
             |thread| again(mutex, thread),
-            || real::mutex_trylock(mutex),
+            || try_first(mutex, || real::mutex_lock(mutex)),
             || real::mutex_lock(mutex),
         )
     }
@@ -97,8 +111,8 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
 unsafe extern "C-unwind" fn trylock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
     unsafe {
-        let caller = Caller::new(sp, bp);
-        try_to(names(mutex, caller), caller, |thread| again(mutex, thread), || real::mutex_trylock(mutex))
+        let hook = Hook::new(sp, bp);
+        try_to(object(mutex), hook, |thread| again(mutex, thread), || real::mutex_trylock(mutex))
     }
 }
 
@@ -110,13 +124,13 @@ unsafe extern "C-unwind" fn timedlock(
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
-        let caller = Caller::new(sp, bp);
+        let hook = Hook::new(sp, bp);
         acquire(
-            names(mutex, caller),
-            caller,
+            object(mutex),
+            hook,
             || waiting(mutex),
             |thread| again(mutex, thread),
-            || real::mutex_trylock(mutex),
+            || try_first(mutex, || real::mutex_timedlock(mutex, until)),
             || real::mutex_timedlock(mutex, until),
         )
     }
@@ -131,15 +145,16 @@ unsafe extern "C-unwind" fn clocklock(
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
-        let caller = Caller::new(sp, bp);
+        let hook = Hook::new(sp, bp);
+        let blocked = || real::mutex_clocklock(mutex, clock, until);
         acquire(
-            names(mutex, caller),
-            caller,
+            object(mutex),
+            hook,
             || waiting(mutex),
             |thread| again(mutex, thread),
             // A clock that will not do is EINVAL even where the mutex is free.
-            || if is_supported(clock) { real::mutex_trylock(mutex) } else { libc::EBUSY },
-            || real::mutex_clocklock(mutex, clock, until),
+            || if is_supported(clock) { try_first(mutex, blocked) } else { libc::EBUSY },
+            blocked,
         )
     }
 }
@@ -149,12 +164,7 @@ pub fn is_supported(clock: clockid_t) -> bool {
     clock == libc::CLOCK_REALTIME || clock == libc::CLOCK_MONOTONIC
 }
 
-/// pthread_mutex_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: the program's mutex.
-    release(held(mutex), || unsafe { real::mutex_unlock(mutex) })
+unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's mutex; `entry` gives the registers.
+    unsafe { release(object(mutex), Hook::new(sp, bp), || real::mutex_unlock(mutex)) }
 }

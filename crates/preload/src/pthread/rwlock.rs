@@ -4,11 +4,11 @@ use super::acquire::{Waiting, acquire, initialised, is_success, release, try_to}
 use super::mutex::is_supported;
 use super::{busy, layout, real};
 use crate::next::forward;
-use crate::watch::Caller;
+use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use unspin_meter::{Key, Kind};
+use unspin_meter::Kind;
 use unspin_sys::entry;
 
 entry! {
@@ -30,6 +30,8 @@ entry! {
     fn pthread_rwlock_timedwrlock(2) = timedwrlock;
     /// pthread_rwlock_clockwrlock(3).
     fn pthread_rwlock_clockwrlock(3) = clockwrlock;
+    /// pthread_rwlock_unlock(3).
+    fn pthread_rwlock_unlock(1) = unlock;
 }
 
 forward! { identity:
@@ -46,9 +48,9 @@ unsafe extern "C-unwind" fn init(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    let (code, caller) = unsafe { (real::rwlock_init(lock, attributes), Caller::new(sp, bp)) };
+    let (code, hook) = unsafe { (real::rwlock_init(lock, attributes), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(lock as usize, caller);
+        initialised(lock, hook);
     }
     code
 }
@@ -66,10 +68,8 @@ unsafe fn take(
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let caller = unsafe { Caller::new(sp, bp) };
-    let key = Key::new(kind, lock as usize, caller.address());
-    let held = Key::new(kind, lock as usize, 0).lock;
-    let code = acquire((key, held), caller, || Waiting::Asleep, |_| false, tried, blocked);
+    let hook = unsafe { Hook::new(sp, bp) };
+    let code = acquire(Object::new(kind, lock), hook, || Waiting::Asleep, |_| false, tried, blocked);
     if kind == Kind::Read && is_success(code) {
         // SAFETY: the caller's promise.
         unsafe { busy::reader_came(lock) };
@@ -84,9 +84,8 @@ unsafe fn take(
 #[inline(always)]
 unsafe fn try_take(kind: Kind, lock: Lock, (sp, bp): (usize, usize), tried: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the caller's promise.
-    let caller = unsafe { Caller::new(sp, bp) };
-    let key = Key::new(kind, lock as usize, caller.address());
-    let code = try_to((key, Key::new(kind, lock as usize, 0).lock), caller, |_| false, tried);
+    let hook = unsafe { Hook::new(sp, bp) };
+    let code = try_to(Object::new(kind, lock), hook, |_| false, tried);
     if kind == Kind::Read && is_success(code) {
         // SAFETY: the caller's promise.
         unsafe { busy::reader_came(lock) };
@@ -164,19 +163,14 @@ unsafe extern "C-unwind" fn clockwrlock(
     }
 }
 
-/// pthread_rwlock_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_rwlock_unlock(lock: Lock) -> c_int {
+unsafe extern "C-unwind" fn unlock(lock: Lock, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock, which the thread holds, for writing if anybody does.
     unsafe {
         let kind = if layout::has_writer(lock) { Kind::Write } else { Kind::Read };
-        let held = Key::new(kind, lock as usize, 0).lock;
+        let object = Object::new(kind, lock);
         if kind == Kind::Read {
-            busy::reader_goes(lock, held);
+            busy::reader_goes(lock, object.held());
         }
-        release(held, || real::rwlock_unlock(lock))
+        release(object, Hook::new(sp, bp), || real::rwlock_unlock(lock))
     }
 }

@@ -7,11 +7,11 @@ use super::mutex::is_supported;
 use super::real;
 use crate::errno;
 use crate::next::forward;
-use crate::watch::{Caller, Thread};
+use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{Key, Kind, Outcome, Place};
+use unspin_meter::{Kind, Outcome, Place};
 use unspin_sys::entry;
 
 entry! {
@@ -46,21 +46,21 @@ unsafe extern "C-unwind" fn init(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    let (code, caller) = unsafe { (real::sem_init(semaphore, shared, value), Caller::new(sp, bp)) };
+    let (code, hook) = unsafe { (real::sem_init(semaphore, shared, value), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(semaphore as usize, caller);
+        initialised(semaphore, hook);
     }
     code
 }
 
 #[inline(always)]
-fn attempt_at(semaphore: *mut sem_t, caller: Caller) -> Option<(&'static Thread, Place)> {
-    attempt(Key::new(Kind::Semaphore, semaphore as usize, caller.address()), caller)
+fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, Place)> {
+    attempt(Object::new(Kind::Semaphore, semaphore), 0, hook)
 }
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's semaphore; `entry` gives the registers.
-    unsafe { take(semaphore, Caller::new(sp, bp), true, || real::sem_wait(semaphore)) }
+    unsafe { take(semaphore, Hook::new(sp, bp), true, || real::sem_wait(semaphore)) }
 }
 
 unsafe extern "C-unwind" fn timedwait(
@@ -72,7 +72,7 @@ unsafe extern "C-unwind" fn timedwait(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let tried = is_time(until);
-        take(semaphore, Caller::new(sp, bp), tried, || real::sem_timedwait(semaphore, until))
+        take(semaphore, Hook::new(sp, bp), tried, || real::sem_timedwait(semaphore, until))
     }
 }
 
@@ -86,7 +86,7 @@ unsafe extern "C-unwind" fn clockwait(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let tried = is_supported(clock) && is_time(until);
-        take(semaphore, Caller::new(sp, bp), tried, || real::sem_clockwait(semaphore, clock, until))
+        take(semaphore, Hook::new(sp, bp), tried, || real::sem_clockwait(semaphore, clock, until))
     }
 }
 
@@ -104,10 +104,10 @@ unsafe fn is_time(until: *const timespec) -> bool {
 /// # Safety
 /// A live semaphore.
 #[inline(always)]
-unsafe fn take(semaphore: *mut sem_t, caller: Caller, tries: bool, blocked: impl FnOnce() -> c_int) -> c_int {
+unsafe fn take(semaphore: *mut sem_t, hook: Hook, tries: bool, blocked: impl FnOnce() -> c_int) -> c_int {
     // A thread that is to be cancelled is cancelled here, semaphore or not.
     pthread_testcancel();
-    let Some((thread, place)) = attempt_at(semaphore, caller) else { return blocked() };
+    let Some((thread, place)) = attempt_at(semaphore, hook) else { return blocked() };
     let table = thread.table();
     if tries {
         let before = errno::get();
@@ -134,7 +134,7 @@ unsafe fn take(semaphore: *mut sem_t, caller: Caller, tries: bool, blocked: impl
 unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's semaphore; `entry` gives the registers.
     unsafe {
-        let attempt = attempt_at(semaphore, Caller::new(sp, bp));
+        let attempt = attempt_at(semaphore, Hook::new(sp, bp));
         let code = real::sem_trywait(semaphore);
         if let Some((thread, place)) = attempt.filter(|_| code != 0) {
             thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);

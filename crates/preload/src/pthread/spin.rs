@@ -3,11 +3,12 @@
 use super::acquire::{attempt, initialised, is_success, release, try_to};
 use super::{layout, real};
 use crate::next::forward;
-use crate::watch::{Caller, Thread};
+use crate::sandbox;
+use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
-use unspin_meter::{Key, Kind, Outcome, Place};
+use unspin_meter::{Kind, Outcome, Place};
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 
@@ -18,6 +19,8 @@ entry! {
     fn pthread_spin_lock(1) = lock;
     /// pthread_spin_trylock(3).
     fn pthread_spin_trylock(1) = trylock;
+    /// pthread_spin_unlock(3).
+    fn pthread_spin_unlock(1) = unlock;
 }
 
 forward! { identity:
@@ -26,8 +29,8 @@ forward! { identity:
 }
 
 #[inline(always)]
-fn held(lock: *mut pthread_spinlock_t) -> u64 {
-    Key::new(Kind::Spin, lock as usize, 0).lock
+fn object(lock: *mut pthread_spinlock_t) -> Object {
+    Object::new(Kind::Spin, lock)
 }
 
 unsafe extern "C-unwind" fn init(
@@ -37,9 +40,9 @@ unsafe extern "C-unwind" fn init(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    let (code, caller) = unsafe { (real::spin_init(lock, shared), Caller::new(sp, bp)) };
+    let (code, hook) = unsafe { (real::spin_init(lock, shared), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(lock as usize, caller);
+        initialised(lock, hook);
     }
     code
 }
@@ -47,13 +50,12 @@ unsafe extern "C-unwind" fn init(
 unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` gives the registers.
     unsafe {
-        let caller = Caller::new(sp, bp);
-        let Some((thread, place)) = attempt(Key::new(Kind::Spin, lock as usize, caller.address()), caller)
-        else {
+        let hook = Hook::new(sp, bp);
+        let Some((thread, place)) = attempt(object(lock), object(lock).held(), hook) else {
             return real::spin_lock(lock);
         };
         if real::spin_trylock(lock) == 0 {
-            thread.took(held(lock), place);
+            thread.took(object(lock).held(), place);
             return 0;
         }
         contended(thread, place, lock)
@@ -66,7 +68,7 @@ const SHORT: u64 = 25_000;
 #[cold]
 unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t) -> c_int {
     thread.table().reclassify(place, Outcome::NoWait, Outcome::Spun);
-    if !thread.has_clock() {
+    if !thread.has_clock() || sandbox::is_closed() {
         // SAFETY: the program's lock.
         return unsafe { real::spin_lock(lock) };
     }
@@ -76,7 +78,7 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
         while clock::ticks().wrapping_sub(begin) < SHORT {
             if layout::is_free(lock) && real::spin_trylock(lock) == 0 {
                 let end = clock::ticks();
-                thread.took_after(held(lock), place, end, end.saturating_sub(begin), 0);
+                thread.took_after(object(lock).held(), place, end, end.saturating_sub(begin), 0);
                 return 0;
             }
             spin_loop();
@@ -87,7 +89,13 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
         let burnt = ticks_in(clock::thread_cpu_ns().saturating_sub(ns)).min(end.saturating_sub(ticks));
         let spun = ticks.saturating_sub(begin) + burnt;
         if is_success(code) {
-            thread.took_after(held(lock), place, end, spun, end.saturating_sub(begin).saturating_sub(spun));
+            thread.took_after(
+                object(lock).held(),
+                place,
+                end,
+                spun,
+                end.saturating_sub(begin).saturating_sub(spun),
+            );
         }
         code
     }
@@ -101,18 +109,12 @@ fn ticks_in(ns: u64) -> u64 {
 unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` gives the registers.
     unsafe {
-        let caller = Caller::new(sp, bp);
-        let key = Key::new(Kind::Spin, lock as usize, caller.address());
-        try_to((key, held(lock)), caller, |_| false, || real::spin_trylock(lock))
+        let hook = Hook::new(sp, bp);
+        try_to(object(lock), hook, |_| false, || real::spin_trylock(lock))
     }
 }
 
-/// pthread_spin_unlock(3).
-///
-/// # Safety
-/// As for libc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_spin_unlock(lock: *mut pthread_spinlock_t) -> c_int {
-    // SAFETY: the program's lock.
-    release(held(lock), || unsafe { real::spin_unlock(lock) })
+unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's lock; `entry` gives the registers.
+    unsafe { release(object(lock), Hook::new(sp, bp), || real::spin_unlock(lock)) }
 }

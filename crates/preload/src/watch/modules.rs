@@ -50,4 +50,5 @@ fn add(range: Range<u64>) {
 pub fn forget() {
     // Relaxed: as above.
     KNOWN.store(0, Relaxed);
+    super::wrappers::forget();
 }

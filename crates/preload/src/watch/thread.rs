@@ -3,11 +3,13 @@
 //! It lies in a page that is wiped on fork, so that a child finds itself unknown and claims a table of its own. A child that
 //! shares its parent's memory (vfork) records as its parent.
 
+use super::wrappers::{self, Suspects};
 use super::{modules, recording};
+use crate::sandbox;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use unspin_meter::{Event, Grip, Key, Level, Outcome, Place, Recording, Registers, Table};
+use unspin_meter::{Event, Grip, Key, Kind, Level, Outcome, Place, Recording, Registers, Table};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
 use unspin_sys::{clock, page, process};
@@ -20,6 +22,7 @@ pub struct Thread {
     every: Cell<u32>,
     /// The mutex that a wait for a condition has given up and will take again.
     waiting: Cell<u64>,
+    suspects: Suspects,
     recording: Cell<Option<&'static Recording>>,
     /// Initialised while the phase is [`READY`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
@@ -38,6 +41,7 @@ static NOBODY: Nobody = Nobody(Thread {
     countdown: Cell::new(0),
     every: Cell::new(0),
     waiting: Cell::new(0),
+    suspects: Suspects::none(),
     recording: Cell::new(None),
     table: UnsafeCell::new(MaybeUninit::uninit()),
 });
@@ -52,26 +56,88 @@ unsafe impl Sync for Nobody {}
 /// Nobody would see it leave again after that.
 const RETURNS: usize = 4;
 
-/// Who called a hook: the stack pointer at its entry, and the caller's frame-base register.
+/// A hook that has not returned: its stack pointer at its entry, and the frame-base register then.
 #[derive(Clone, Copy)]
-pub struct Caller {
+pub struct Hook {
     sp: usize,
     bp: usize,
 }
 
-impl Caller {
+impl Hook {
     /// # Safety
-    /// `sp` is the stack pointer at the entry of a hook that has not returned.
+    /// `sp` and `bp` are what `entry` passes to a hook, which keeps the value to itself and has not returned.
     #[inline(always)]
-    pub unsafe fn new(sp: usize, bp: usize) -> Caller {
-        Caller { sp, bp }
+    pub unsafe fn new(sp: usize, bp: usize) -> Hook {
+        Hook { sp, bp }
     }
 
-    /// The return address.
+    /// Who called it.
+    #[inline(always)]
+    fn caller(self) -> Caller {
+        // SAFETY: `new`'s promise.
+        let (address, at) = unsafe { wrappers::outermost(self.sp, self.bp) };
+        Caller { hook: self, address, at }
+    }
+
+    /// What an unwinder begins with.
+    fn registers(self) -> Registers {
+        // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
+        let ip = unsafe { *(self.sp as *const usize) };
+        Registers { ip: ip as u64, sp: (self.sp + size_of::<usize>()) as u64, bp: self.bp as u64 }
+    }
+}
+
+/// Who called a hook, directly or through [wrappers].
+#[derive(Clone, Copy)]
+pub struct Caller {
+    hook: Hook,
+    /// The return address of the first that is no wrapper, and where it lies.
+    address: usize,
+    at: usize,
+}
+
+impl Caller {
+    /// Where the function that is to be named goes on.
     #[inline(always)]
     pub fn address(&self) -> usize {
-        // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
-        unsafe { *(self.sp as *const usize) }
+        self.address
+    }
+
+    /// Where on the stack that is written.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The frame-base register of who called the hook.
+    pub fn bp(&self) -> usize {
+        self.hook.bp
+    }
+}
+
+/// What a hook was called for.
+#[derive(Clone, Copy)]
+pub struct Object {
+    /// What it is, or how it is used.
+    pub kind: Kind,
+    /// Where.
+    pub address: usize,
+}
+
+impl Object {
+    /// A pointer's.
+    #[inline(always)]
+    pub fn new<T>(kind: Kind, pointer: *const T) -> Object {
+        Object { kind, address: pointer as usize }
+    }
+
+    /// What it is called among the locks that a thread holds.
+    #[inline(always)]
+    pub fn held(self) -> u64 {
+        Key::new(self.kind, self.address, 0).lock
+    }
+
+    fn used_by(self, caller: &Caller) -> Key {
+        Key::new(self.kind, self.address, caller.address())
     }
 }
 
@@ -103,7 +169,8 @@ impl Thread {
         let word = tls::word(Word::Meter);
         // SAFETY: as in `current`.
         let known = unsafe { (word.get() as *const Thread).as_ref() };
-        if known.is_some_and(|thread| thread.phase.get() == ABSENT) || departures().get() >= RETURNS {
+        let is_absent = known.is_some_and(|thread| thread.phase.get() == ABSENT);
+        if is_absent || departures().get() >= RETURNS || sandbox::is_closed() {
             return None;
         }
         let mask = set_mask(Mask::ALL);
@@ -158,40 +225,48 @@ impl Thread {
         if self.has_clock() { clock::ticks() } else { 0 }
     }
 
-    /// Counts an attempt, as one that need not wait, and says in which row.
+    /// Counts an attempt, as one that need not wait, and says in which row. `released` is what will be released when the
+    /// caller is done, by its name among the locks held; 0 if nothing is.
     #[inline(always)]
-    pub fn attempt(&self, key: Key, caller: Caller) -> Option<Place> {
+    pub fn attempt(&self, object: Object, released: u64, hook: Hook) -> Option<Place> {
+        let caller = hook.caller();
+        let key = object.used_by(&caller);
         match self.table().attempt_known(key) {
             Some(place) => Some(place),
-            None => self.first_attempt(key, caller),
+            None => self.first_attempt(key, released, &caller),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn first_attempt(&self, key: Key, caller: Caller) -> Option<Place> {
+    fn first_attempt(&self, key: Key, released: u64, caller: &Caller) -> Option<Place> {
         let place = self.publish(key, caller)?;
+        if released != 0 {
+            self.suspects.add(released, caller);
+        }
         self.table().attempt(place);
         Some(place)
     }
 
-    /// The row of a key.
-    pub fn place(&self, key: Key, caller: Caller) -> Option<Place> {
-        match self.table().find(key) {
-            Some(place) => Some(place),
-            None => self.publish(key, caller),
-        }
+    /// The row of an object's use, with no attempt counted.
+    pub fn place(&self, object: Object, hook: Hook) -> Option<Place> {
+        let caller = hook.caller();
+        let key = object.used_by(&caller);
+        self.table().find(key).or_else(|| self.publish(key, &caller))
     }
 
-    fn publish(&self, key: Key, caller: Caller) -> Option<Place> {
+    fn publish(&self, key: Key, caller: &Caller) -> Option<Place> {
         let recording = self.recording.get()?;
+        if sandbox::is_closed() {
+            self.table().lost();
+            return None;
+        }
         modules::cover(recording, key.caller);
         let place = self.table().publish(key);
         if place.is_none() {
             self.table().lost();
         }
-        recording
-            .keep_stack(key, Registers { sp: (caller.sp + size_of::<usize>()) as u64, bp: caller.bp as u64 });
+        recording.keep_stack(key, caller.hook.registers());
         place
     }
 
@@ -289,6 +364,14 @@ impl Thread {
         }
     }
 
+    /// A lock is about to be released: is it known who takes it for whom?
+    #[inline(always)]
+    pub fn judge(&self, lock: u64, hook: Hook) {
+        if !self.suspects.is_empty() && !sandbox::is_closed() {
+            self.suspects.judge(lock, hook.sp, hook.bp);
+        }
+    }
+
     /// Notes that a wait for a condition gives up the mutex for a while, or, with 0, that it has it again.
     pub fn set_waiting(&self, lock: u64) {
         self.waiting.set(lock);
@@ -316,7 +399,15 @@ fn departures() -> &'static Cell<usize> {
 
 static EXIT: ExitKey = ExitKey::new(leave);
 
+/// Does what had better not be done in the middle of a use of a lock.
+pub fn prepare() {
+    EXIT.reserve();
+}
+
 extern "C" fn leave(_: usize) {
+    if sandbox::is_closed() {
+        return;
+    }
     let mask = set_mask(Mask::ALL);
     let word = tls::word(Word::Meter);
     // SAFETY: as in `Thread::current`.

@@ -1,5 +1,6 @@
 #include "probe.h"
 #include <pthread.h>
+#include <stdlib.h>
 
 struct queue {
     pthread_spinlock_t guard;
@@ -70,7 +71,7 @@ int main(int argc, char **argv) {
     tell("grid", &grid[1][2].lock);
     tell("either", &either.locks[1]);
     tell("own_lock", &own_lock);
-    tell("heap", stdout);
+    tell("heap", malloc(64));
     tell("main", (void *)(uintptr_t)main);
     int result = deep(argc + 3); /* line: main */
     tell_maps();

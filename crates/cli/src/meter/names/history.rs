@@ -76,10 +76,13 @@ impl<'a> History<'a> {
         Some(process.site(key, record.born.generation))
     }
 
-    /// A row's first use.
-    pub fn use_of(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
-        let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
-        Some(process.site(*key, process.image.rows.get(key)?.born.generation))
+    /// Every row that is about a use.
+    pub fn uses(&self) -> impl Iterator<Item = Site<'a>> {
+        self.processes.iter().flat_map(|process| {
+            let is_use = |key: &Key| key.kind().is_some_and(|kind| kind.class() != Class::Init);
+            let rows = process.image.rows.iter().filter(move |(key, _)| is_use(key));
+            rows.map(|(key, record)| process.site(*key, record.born.generation))
+        })
     }
 
     /// Every initialisation that is known.
@@ -137,7 +140,11 @@ impl<'a> Process<'a> {
 
 /// When an object was initialised for the last time that is known before `until`.
 fn latest_before(init: &Record, until: u64) -> Option<u64> {
-    [init.latest, init.born.ticks].into_iter().filter(|&when| when <= until).max().filter(|_| init.born.ticks <= until)
+    [init.latest, init.born.ticks]
+        .into_iter()
+        .filter(|&when| when <= until)
+        .max()
+        .filter(|_| init.born.ticks <= until)
 }
 
 /// What a process shares with its children, and with nobody else as long as addresses are random: where its program lies,
@@ -167,8 +174,9 @@ mod tests {
             (key, Record { born: Born { ticks: born, generation: 1 }, latest, ..Record::default() })
         };
         let rows: BTreeMap<Key, Record> = rows.iter().map(record).collect();
-        let modules =
-            vec![b"1000-2000 r-xp 00000000 fe:00 7 /bin/x\n7000-8000 r-xp 00000000 00:00 0 [vdso]\n".to_vec()];
+        let modules = vec![
+            b"1000-2000 r-xp 00000000 fe:00 7 /bin/x\n7000-8000 r-xp 00000000 00:00 0 [vdso]\n".to_vec(),
+        ];
         Image { pid, parent, since, rows, modules, ..Image::default() }
     }
 
@@ -188,15 +196,23 @@ mod tests {
     #[test]
     fn of_several_lives_the_one_before_the_use_counts() {
         let early = (mutex(64, 1), 5, 0);
-        let rows =
-            [early, (init(64, 10), 20, 60), (init(64, 11), 40, 40), (mutex(64, 2), 30, 0), (mutex(64, 3), 50, 0)];
+        let rows = [
+            early,
+            (init(64, 10), 20, 60),
+            (init(64, 11), 40, 40),
+            (mutex(64, 2), 30, 0),
+            (mutex(64, 3), 50, 0),
+        ];
         let late = (mutex(64, 4), 70, 0);
         let snapshot = snapshot(vec![image(1, 0, 0, &[&rows[..], &[late]].concat())]);
         let history = History::new(&snapshot);
         let caller =
             |key: Key| history.initialised(&snapshot.images[0], &key).map(|site| site.key.caller as usize);
         assert_eq!(caller(early.0), None, "it was used before anybody initialised it");
-        assert_eq!([caller(mutex(64, 2)), caller(mutex(64, 3)), caller(late.0)], [Some(10), Some(11), Some(10)]);
+        assert_eq!(
+            [caller(mutex(64, 2)), caller(mutex(64, 3)), caller(late.0)],
+            [Some(10), Some(11), Some(10)]
+        );
         assert_eq!(caller(mutex(72, 2)), None);
         let first = history.first_used(&snapshot.images[0], &late.0).unwrap();
         assert_eq!(first.key, early.0);

@@ -63,7 +63,7 @@ impl Lookup {
         let chain: Rc<[Frame]> = match site.stack {
             None => return self.code_in(&place, site.key.caller),
             Some(stack) => {
-                let stack = Stack { ip: stack.key.caller, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
+                let stack = Stack { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
                 let addresses = self.symbols.unwind(&place.space, &stack);
                 addresses.into_iter().flat_map(|a| self.code_in(&place, a).to_vec()).collect()
             }

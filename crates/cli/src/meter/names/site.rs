@@ -105,12 +105,16 @@ mod tests {
     #[test]
     fn a_plain_function_names_its_lock() {
         assert_eq!(named(&["queue_init", "main", "libc.so.6!__libc_start_main"], &[]), "queue_init");
-        assert_eq!(named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]), "Queue::Queue");
+        assert_eq!(
+            named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]),
+            "Queue::Queue"
+        );
     }
 
     #[test]
     fn wrappers_by_name_are_passed() {
-        let through = ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
+        let through =
+            ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
         assert_eq!(named(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
         assert_eq!(named(&["mutex_init"], &[]), "mutex_init", "nobody is known beyond it");
     }

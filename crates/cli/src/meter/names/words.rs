@@ -4,8 +4,28 @@ use unspin_symbols::Frame;
 
 /// Words in the names of functions that do nothing but lock, or make a lock, for whoever called them.
 const WORDS: [&str; 22] = [
-    "lock", "locked", "locker", "locks", "unlock", "trylock", "mutex", "mtx", "rwlock", "spinlock", "spin", "semaphore",
-    "sem", "monitor", "latch", "acquire", "guard", "cond", "condvar", "condition", "barrier", "futex",
+    "lock",
+    "locked",
+    "locker",
+    "locks",
+    "unlock",
+    "trylock",
+    "mutex",
+    "mtx",
+    "rwlock",
+    "spinlock",
+    "spin",
+    "semaphore",
+    "sem",
+    "monitor",
+    "latch",
+    "acquire",
+    "guard",
+    "cond",
+    "condvar",
+    "condition",
+    "barrier",
+    "futex",
 ];
 
 /// Libraries that lock, or make locks, on behalf of programs.

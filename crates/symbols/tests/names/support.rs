@@ -17,6 +17,8 @@ pub struct Build {
 pub struct Program {
     pub path: PathBuf,
     pub space: Space,
+    /// The text that the space was read from: as in a recording, only lines that name something.
+    pub maps: String,
     addresses: HashMap<String, u64>,
     stacks: HashMap<String, Copied>,
     /// Holds the program's file.
@@ -75,25 +77,23 @@ impl Build {
         self
     }
 
-    /// Compiles into a folder of its own. `None` after a word of explanation if there is no compiler.
-    pub fn compile(self, test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    /// Compiles to a file of that name, in a folder of its own. `None` after a word of explanation if there is no
+    /// compiler.
+    pub fn compile_as(self, test: &str, name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
         let compiler = if self.source.ends_with(".cc") { "c++" } else { "cc" };
         if !has_tool(test, compiler, "gcc and g++") {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("program");
-        run(Command::new(compiler)
-            .arg(source_path(self.source))
-            .args(["-pthread", "-o"])
-            .arg(&path)
-            .args(&self.flags));
+        let path = folder.path().join(name);
+        let mut command = Command::new(compiler);
+        run(command.arg(source_path(self.source)).args(["-pthread", "-o"]).arg(&path).args(&self.flags));
         Some((folder, path))
     }
 
     /// Compiles and runs.
     pub fn run(self, test: &str) -> Option<Program> {
-        let (folder, path) = self.compile(test)?;
+        let (folder, path) = self.compile_as(test, "program")?;
         Some(Program::run(folder, path))
     }
 }
@@ -120,10 +120,9 @@ impl Program {
                 _ => panic!("{line}"),
             }
         }
-        // As in a recording: only lines that name something.
-        let named: String =
+        let maps: String =
             maps.lines().filter(|line| line.contains(['/', '['])).flat_map(|l| [l, "\n"]).collect();
-        Program { path, space: Space::parse(named.as_bytes()), addresses, stacks, _folder: folder }
+        Program { path, space: Space::parse(maps.as_bytes()), maps, addresses, stacks, _folder: folder }
     }
 
     /// What the program told under a name.

@@ -1,0 +1,53 @@
+//! Who stands behind callers that only lock on behalf of others.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// Callers of a wrapper that are named at most.
+const NAMED_MAX: usize = 2;
+
+/// A lock, by name and origin, and one of its callers, a wrapper.
+type Use = (String, Option<String>, String);
+
+/// For each lock and wrapper, who came through it, as far as stacks tell: these were copied when a lock was first used, or
+/// first used by that caller, so later ones are missing.
+#[derive(Debug, Default)]
+pub struct Through {
+    seen: HashMap<Use, BTreeMap<String, u64>>,
+}
+
+impl Through {
+    /// Adds one, seen at that time.
+    pub fn add(&mut self, lock: String, origin: Option<String>, caller: String, outer: String, when: u64) {
+        let seen = self.seen.entry((lock, origin, caller)).or_default().entry(outer).or_insert(when);
+        *seen = when.min(*seen);
+    }
+
+    /// `first seen from Cache::get (cache.cc:31), main (main.cc:5) and 3 more`
+    pub fn describe(&self, lock: &str, origin: &Option<String>, caller: &str) -> Option<String> {
+        let seen = self.seen.get(&(lock.to_owned(), origin.clone(), caller.to_owned()))?;
+        let mut outers: Vec<(&str, u64)> = seen.iter().map(|(outer, &when)| (outer.as_str(), when)).collect();
+        outers.sort_by_key(|&(_, when)| when);
+        let named: Vec<&str> = outers.iter().take(NAMED_MAX).map(|&(outer, _)| outer).collect();
+        let more = match outers.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("first seen from {}{more}", named.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_are_named() {
+        let mut through = Through::default();
+        for (outer, when) in [("late", 9), ("second", 2), ("third", 3), ("first", 4), ("first", 1)] {
+            through.add("lock".into(), None, "Mutex::Lock+0x8".into(), outer.into(), when);
+        }
+        let said = through.describe("lock", &None, "Mutex::Lock+0x8");
+        assert_eq!(said.as_deref(), Some("first seen from first, second and 2 more"));
+        assert_eq!(through.describe("lock", &None, "Mutex::TryLock+0x8"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! The profile, as `go tool pprof` reads it.
+
+use std::io::Write;
+use std::process::Command;
+use unspin_meter::pprof::{self, Frame};
+use unspin_meter::{Counts, Image, Key, Kind, Name, Snapshot, Window};
+
+/// Two locks, one from two places, waits by design, and a lock that nobody waited for.
+fn profile() -> Vec<u8> {
+    let second = 1_000_000_000;
+    let window = Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
+    let waited = |n: u64, sleep: u64| Counts { nowait: 10, slept: n, sleep, ..Counts::default() };
+    let rows = [
+        (Key::new(Kind::Mutex, 1, 10), waited(300, second)),
+        (Key::new(Kind::Mutex, 1, 11), waited(20, second / 4)),
+        (Key::new(Kind::Write, 2, 10), waited(7, second / 2)),
+        (Key::new(Kind::Condition, 3, 10), waited(1000, 9 * second)),
+        (Key::new(Kind::Mutex, 4, 10), waited(0, 0)),
+    ];
+    let snapshot = Snapshot::of_rows(window, rows);
+    let names = |_: &Image, key: &Key| -> Option<Name> {
+        let lock = ["queue_lock", "table_lock", "filled", "idle_lock"][key.address() as usize - 1];
+        Some((lock.to_string(), format!("caller_{}", key.caller)).into())
+    };
+    let frame = |function: &str, line: u32| Frame { function: function.into(), file: "queue.c".into(), line };
+    let frames = |_: &Image, key: &Key| match key.caller {
+        10 => vec![frame("push", 57), frame("worker", 120)],
+        _ => Vec::new(),
+    };
+    let contentions = pprof::contentions(&snapshot, &names, &frames);
+    assert_eq!(contentions.len(), 3);
+    pprof::encode("./program", &contentions, 1_700_000_000_000_000_000, 2.0)
+}
+
+/// What `go tool pprof` says; none where there is no Go.
+fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("locks.pb.gz");
+    std::fs::write(&file, profile()).unwrap();
+    let home = folder.path();
+    let run = Command::new("go")
+        .args(["tool", "pprof"])
+        .args(arguments)
+        .arg(&file)
+        .env("HOME", home)
+        .env("PPROF_TMPDIR", home)
+        // Newer releases build the tool when it is first asked for: once for all runs.
+        .env("GOCACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/go"))
+        .env("GOTOOLCHAIN", "local")
+        .output();
+    let tool = match run {
+        Ok(output) if output.status.success() => Ok(String::from_utf8(output.stdout).unwrap()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            // Past the capturing of the test harness.
+            let _ = writeln!(std::io::stderr(), "SKIPPED pprof: there is no go; install golang-go");
+            return None;
+        }
+        Err(e) => Err(e.to_string()),
+    };
+    match tool {
+        // A Go that was built without its tools.
+        Err(text) if text.contains("no such tool") => {
+            let _ = writeln!(std::io::stderr(), "SKIPPED pprof: this go has no pprof; install golang-go");
+            None
+        }
+        tool => Some(tool.unwrap()),
+    }
+}
+
+#[test]
+fn the_top_is_a_list_of_locks() {
+    let Some(text) = go_tool_pprof(&["-top"]) else { return };
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .skip_while(|line| !line.trim_start().starts_with("flat"))
+        .skip(1)
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    // Flat and cumulated delay, name.
+    let row = |at: usize| (rows[at][0], rows[at][3], rows[at][5]);
+    assert!(text.contains("Type: delay"), "{text}");
+    assert_eq!(row(0), ("1250ms", "1250ms", "queue_lock"), "{text}");
+    assert_eq!((row(1).0, row(1).1), ("500ms", "500ms"), "{text}");
+    assert!(rows[1][5..].join(" ") == "table_lock (writes)", "{text}");
+    assert!(rows.iter().any(|row| row[0] == "0" && row[3] == "1500ms" && row[5] == "push"), "{text}");
+}
+
+#[test]
+fn the_raw_profile_has_lines_and_labels() {
+    let Some(text) = go_tool_pprof(&["-raw"]) else { return };
+    assert!(text.contains("contentions/count delay/nanoseconds[dflt]"), "{text}");
+    assert!(text.contains("push queue.c:57") && text.contains("worker queue.c:120"), "{text}");
+    assert!(text.contains("300 1000000000") && text.contains("lock:[queue_lock]"), "{text}");
+    assert!(text.contains("kind:[rwlock]") && text.contains("caller_11"), "{text}");
+    assert!(text.contains("Duration: 2"), "{text}");
+}

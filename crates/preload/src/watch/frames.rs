@@ -1,0 +1,180 @@
+//! Stack frames, as far as is needed to tell whether a function has returned: where the code of a function begins, and where
+//! its frame ends.
+//!
+//! The tables are those that C++ exceptions are unwound by (`.eh_frame`), found through glibc's `_dl_find_object`, which takes
+//! no lock and works in signal handlers (glibc 2.35; without it no frame is known). Nothing is allocated.
+
+use core::ffi::c_void;
+use core::mem::MaybeUninit;
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Register, RegisterRule,
+    UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
+};
+use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The frame of a function while it calls another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Where the function's code begins.
+    pub function: usize,
+    /// Where the frame ends: right behind the return address (the psABI's canonical frame address).
+    pub end: End,
+}
+
+/// How the end of a frame is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// So far above the stack pointer that the function has once its callee has returned.
+    AboveStackPointer(usize),
+    /// So far above its frame-base register.
+    AboveFrameBase(usize),
+}
+
+/// `struct dl_find_object` of dlfcn.h.
+#[repr(C)]
+struct Found {
+    flags: u64,
+    begin: *const u8,
+    end: *const u8,
+    link_map: *const c_void,
+    eh_frame_header: *const u8,
+    reserved: [u64; 7],
+}
+
+type Find = unsafe extern "C" fn(*const c_void, *mut Found) -> i32;
+
+/// `_dl_find_object`; 0 before [`prepare`], and where libc has none.
+static FIND: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks the function up, which takes the dynamic linker's lock: not in the middle of a program's use of a lock.
+pub fn prepare() {
+    // SAFETY: a C string.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    // Relaxed: the address is the whole message.
+    FIND.store(address as usize, Relaxed);
+}
+
+/// Room for the registers and rows of a function that C or C++ compilers make.
+struct Room;
+
+impl UnwindContextStorage<usize> for Room {
+    type Rules = [(Register, RegisterRule<usize>); 20];
+    type Stack = [UnwindTableRow<usize, Self>; 3];
+}
+
+/// The frame of the function that is to be returned to at this address.
+#[inline(never)]
+pub fn frame(return_address: usize) -> Option<Frame> {
+    let object = object_of(return_address)?;
+    let slice = |from: *const u8| {
+        let len = (object.end as usize).checked_sub(from as usize)?;
+        // SAFETY: the dynamic linker says that the object is mapped from `begin` to `end`, and `from` lies between (its
+        // header of unwind tables does, and `checked_sub` found no end before it); nobody writes there.
+        Some(EndianSlice::new(unsafe { core::slice::from_raw_parts(from, len) }, NativeEndian))
+    };
+    let header_at = object.eh_frame_header;
+    let bases = BaseAddresses::default().set_eh_frame_hdr(header_at as u64);
+    let header = EhFrameHdr::from(slice(header_at)?).parse(&bases, 8).ok()?;
+    let gimli::Pointer::Direct(section_at) = header.eh_frame_ptr() else { return None };
+    if !(object.begin as u64..object.end as u64).contains(&section_at) {
+        return None;
+    }
+    let bases = bases.set_eh_frame(section_at);
+    let section = EhFrame::from(slice(section_at as *const u8)?);
+    // The call that returns there ends before it: it may be the last instruction of its function.
+    let code = return_address as u64 - 1;
+    let entry = header
+        .table()?
+        .fde_for_address(&section, &bases, code, |section, bases, offset| {
+            section.cie_from_offset(bases, offset)
+        })
+        .ok()?;
+    let mut context = UnwindContext::<usize, Room>::new_in();
+    let row = entry.unwind_info_for_address(&section, &bases, &mut context, code).ok()?;
+    let end = match *row.cfa() {
+        CfaRule::RegisterAndOffset { register: X86_64::RSP, offset } => {
+            End::AboveStackPointer(usize::try_from(offset).ok()?)
+        }
+        CfaRule::RegisterAndOffset { register: X86_64::RBP, offset } => {
+            End::AboveFrameBase(usize::try_from(offset).ok()?)
+        }
+        _ => return None,
+    };
+    Some(Frame { function: entry.initial_address() as usize, end })
+}
+
+fn object_of(address: usize) -> Option<Found> {
+    // Relaxed: as in `prepare`.
+    let find = FIND.load(Relaxed);
+    if find == 0 {
+        return None;
+    }
+    let mut found = MaybeUninit::<Found>::uninit();
+    // SAFETY: 1. libc's function has this type; 2. it writes the whole structure if it answers 0.
+    unsafe {
+        let find = core::mem::transmute::<usize, Find>(find);
+        if find(address as *const c_void, found.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let found = found.assume_init();
+        let inside = (found.begin..found.end).contains(&found.eh_frame_header);
+        inside.then_some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `entry` passed on, and the return address.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Told {
+        sp: usize,
+        bp: usize,
+        address: usize,
+    }
+
+    unspin_sys::entry! {
+        /// Answers who called.
+        fn unspin_test_frames(1) = told;
+    }
+
+    unsafe extern "C-unwind" fn told(out: *mut Told, sp: usize, bp: usize) -> i32 {
+        // SAFETY: the test's own variable; at its entry the stack pointer points to the return address.
+        unsafe { *out = Told { sp, bp, address: *(sp as *const usize) } };
+        0
+    }
+
+    unsafe extern "C-unwind" {
+        #[link_name = "unspin_test_frames"]
+        fn ask(out: *mut Told) -> i32;
+    }
+
+    #[inline(never)]
+    fn caller(out: &mut Told, filler: &mut [usize; 9]) -> usize {
+        // SAFETY: writes to `out`.
+        unsafe { ask(out) };
+        filler[3] += 1;
+        caller as fn(&mut Told, &mut [usize; 9]) -> usize as usize
+    }
+
+    #[test]
+    fn the_frame_of_a_caller_is_found() {
+        prepare();
+        let mut out = Told::default();
+        let function = caller(&mut out, &mut [0; 9]);
+        let frame =
+            frame(out.address).expect("glibc 2.35 or later, and tables, as every Rust program has them");
+        assert_eq!(frame.function, function);
+        let end = match frame.end {
+            End::AboveStackPointer(n) => out.sp + size_of::<usize>() + n,
+            End::AboveFrameBase(n) => out.bp + n,
+        };
+        // SAFETY: right below the end of the frame lies its return address.
+        let outer = unsafe { *((end - size_of::<usize>()) as *const usize) };
+        let outer = super::frame(outer).expect("as above");
+        assert_ne!(outer.function, function);
+        assert_eq!(super::frame(0x1000), None);
+    }
+}

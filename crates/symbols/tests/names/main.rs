@@ -1,0 +1,7 @@
+//! Names of real programs, against their source.
+
+mod files;
+mod noise;
+mod own;
+mod source;
+mod support;

@@ -1,0 +1,239 @@
+//! What is recorded is what happened: every attempt, in every way of dying.
+
+use std::collections::BTreeMap;
+use unspin_e2e::{
+    LEVELS, Outcome, Recorder, Run, World, build, build_library, scratch, shared_library, skip,
+};
+use unspin_meter::{Counts, Event, Key, Kind, Level, Snapshot};
+
+/// The rows of all processes and callers, by kind and address.
+fn by_lock(snapshot: &Snapshot) -> Locks {
+    let mut locks = Locks::new();
+    for (key, record) in snapshot.images.iter().flat_map(|image| &image.rows) {
+        let kind = key.kind().unwrap_or_else(|| panic!("a row of no kind: {key:?}"));
+        locks.entry((kind, key.address())).or_default().merge(&record.counts);
+    }
+    locks
+}
+
+/// One line of the truth: kind, address, attempts, refused, given up.
+fn parse(line: &str) -> ((Kind, u64), [u64; 3]) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [kind, address, numbers @ ..] = &words[..] else { panic!("no truth: {line}") };
+    let kind = match *kind {
+        "mutex" => Kind::Mutex,
+        "reacquired" => Kind::Reacquired,
+        "read" => Kind::Read,
+        "write" => Kind::Write,
+        "spin" => Kind::Spin,
+        "condition" => Kind::Condition,
+        "barrier" => Kind::Barrier,
+        "semaphore" => Kind::Semaphore,
+        "init" => Kind::Init,
+        _ => panic!("no kind: {line}"),
+    };
+    let address =
+        u64::from_str_radix(address.trim_start_matches("0x"), 16).expect("an address in hexadecimal");
+    let numbers: Vec<u64> = numbers.iter().map(|n| n.parse().expect("a number")).collect();
+    ((kind, address), numbers.try_into().expect("three numbers"))
+}
+
+type Locks = BTreeMap<(Kind, u64), Counts>;
+type Truth = BTreeMap<(Kind, u64), [u64; 3]>;
+
+/// Runs a program that knows the truth, and compares it with the recording; `prepare` makes its surroundings. Answers what was
+/// recorded at the level `full`.
+fn assert_exact(source: &str, prepare: impl Fn(Run) -> Run, others: Others) -> Option<Snapshot> {
+    let program = build(source)?;
+    let mut last = None;
+    for level in LEVELS {
+        let recorder = Recorder::create(level);
+        let outcome = prepare(Run::new(program.path(), World::Kernel).record(&recorder)).output();
+        assert!(outcome.status.success() && outcome.stderr.is_empty(), "{level}: {outcome}");
+        let snapshot = recorder.snapshot();
+        let (locks, truth) = (by_lock(&snapshot), outcome.stdout.lines().map(parse).collect::<Truth>());
+        assert!(truth.len() > 15, "{outcome}");
+        let missing = missing(&truth, &locks);
+        assert_eq!(missing, snapshot.unrecorded.overflowed, "{source}, {level}: what is missing is not said");
+        assert!(missing == 0 || others == Others::Handlers, "{source}, {level}: {missing} are missing");
+        assert_eq!(snapshot.unrecorded.threads, 0, "{source}, {level}");
+        let wrong = differences(&truth, &locks, level, others);
+        assert!(wrong.is_empty(), "{source}, {level}: {} wrong, such as {}", wrong.len(), wrong[0]);
+        last = Some(snapshot);
+    }
+    last
+}
+
+/// Attempts that were made and not recorded.
+fn missing(truth: &Truth, locks: &Locks) -> u64 {
+    let recorded = |lock| locks.get(lock).map_or(0, Counts::attempts);
+    truth.iter().map(|(lock, [attempts, ..])| attempts.saturating_sub(recorded(lock))).sum()
+}
+
+/// What is wrong, beyond what may be missing.
+fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Vec<String> {
+    let unlike_truth = |(lock, [attempts, refused, gave_up]): (&(Kind, u64), &[u64; 3])| {
+        let counts = locks.get(lock).copied().unwrap_or_default();
+        // Without a clock nobody knows who waited before he was refused.
+        let clock = u64::from(level != Level::Counts);
+        let recorded = [counts.attempts(), counts.rejected, counts.gave_up];
+        let expected = [*attempts, refused + gave_up, gave_up * clock];
+        let missing = others == Others::Handlers && recorded[0] < expected[0];
+        let wrong = recorded != expected && !missing;
+        wrong.then(|| format!("{lock:?}: recorded {recorded:?}, in truth {expected:?}"))
+    };
+    let unheard_of = |((kind, address), counts): (&(Kind, u64), &Counts)| {
+        let known = truth.contains_key(&(*kind, *address)) || *kind == Kind::Init;
+        let wrong = !known && others != Others::Libraries;
+        wrong.then(|| format!("{kind:?} at {address:#x} was not used: {counts:?}"))
+    };
+    truth.iter().filter_map(unlike_truth).chain(locks.iter().filter_map(unheard_of)).collect()
+}
+
+/// Who locks besides the program's own code.
+#[derive(Clone, Copy, PartialEq)]
+enum Others {
+    /// Nobody.
+    None,
+    /// An allocator, or another library: what these do is not part of the truth.
+    Libraries,
+    /// Handlers that interrupt it, also while a row is added: a new lock of theirs is then counted as not recorded.
+    Handlers,
+}
+
+#[test]
+fn counts_are_exact() {
+    assert_exact("pthread/counts", |run| run, Others::None);
+}
+
+/// Ten thousand locks, two hundred held at once, handed over, wiped; handlers in the middle of the recording.
+#[test]
+fn unusual_uses_are_counted() {
+    let Some(snapshot) = assert_exact("pthread/unusual", |run| run, Others::Handlers) else { return };
+    // Of two the owners had ended.
+    assert_eq!(snapshot.event(Event::HandedOver), 5 + 2);
+    // Who is not recorded when he takes a lock is nobody when he releases it.
+    assert_eq!(snapshot.event(Event::Unmatched), 3 + snapshot.unrecorded.overflowed);
+}
+
+#[test]
+fn counts_are_exact_beside_others() {
+    for (library, package) in
+        [("libjemalloc.so.2", "libjemalloc2"), ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4")]
+    {
+        let Some(allocator) = shared_library(library) else {
+            skip(library, &format!("there is no {library}; install {package}"));
+            continue;
+        };
+        assert_exact("pthread/counts", |run| run.also_preload(&allocator), Others::Libraries);
+    }
+    let Some(early) = build_library("pthread/early") else { return };
+    assert_exact("pthread/counts", |run| run.also_preload(early.path()), Others::Libraries);
+}
+
+/// Another library that stands before some of these functions, and passes them on to ours or gets them from ours.
+#[test]
+fn counts_are_exact_beside_another_tracer() {
+    let Some(wrapper) = build_library("pthread/wrapper") else { return };
+    assert_exact("pthread/counts", |run| run.preload_before(wrapper.path()), Others::None);
+    assert_exact("pthread/counts", |run| run.also_preload(wrapper.path()), Others::None);
+}
+
+/// Two callers of one lock are two rows, and a child's are not its parent's.
+#[test]
+fn callers_and_processes_are_apart() {
+    let Some(program) = build("pthread/counts") else { return };
+    let recorder = Recorder::create(Level::Full);
+    let outcome = Run::new(program.path(), World::Kernel).record(&recorder).output();
+    let snapshot = recorder.snapshot();
+    assert_eq!(snapshot.images.len(), 3, "a parent and two children: {outcome}");
+    // The first line is of a lock that four threads took in two ways, 3000 times each.
+    let ((kind, address), [attempts, ..]) =
+        outcome.stdout.lines().map(parse).next().expect("it prints lines");
+    let of_lock = |(key, record): (&Key, &unspin_meter::Record)| {
+        (key.kind() == Some(kind) && key.address() == address).then(|| record.counts.attempts())
+    };
+    let callers: Vec<u64> = snapshot.images[0].rows.iter().filter_map(of_lock).collect();
+    assert_eq!(callers, [attempts / 2, attempts / 2], "{outcome}");
+    let children = snapshot.images[1..].iter().map(|child| {
+        assert_eq!(child.parent, snapshot.images[0].pid);
+        child.rows.values().map(|record| record.counts.attempts()).sum::<u64>()
+    });
+    assert_eq!(children.collect::<Vec<_>>(), [3000, 3000], "{outcome}");
+}
+
+/// Threads of `storm.c`.
+const THREADS: u64 = 3;
+
+/// The lock's address, and how often its threads say they have released it.
+fn reported(file: &std::path::Path) -> (u64, u64) {
+    let bytes = std::fs::read(file).expect("the program made it");
+    let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+    (words[0], words[1..=THREADS as usize].iter().sum())
+}
+
+fn storm(how: &[&str]) {
+    let Some(program) = build("pthread/storm") else { return };
+    for level in LEVELS {
+        let (directory, recorder) = (scratch(), Recorder::create(level));
+        let file = directory.path().join("counters");
+        let args = [&[file.to_str().expect("scratch paths are UTF-8")], how].concat();
+        let outcome = Run::new(program.path(), World::Kernel).record(&recorder).args(args).output();
+        let (address, released) = reported(&file);
+        assert!(released >= 20_000, "it ended early: {outcome}");
+        check_storm(
+            &format!("{how:?} at level {level}"),
+            &outcome,
+            &recorder.snapshot(),
+            (address, released),
+        );
+        // Without a clock no holds are followed.
+        if how.contains(&"held") && level != Level::Counts {
+            let held = |(key, _): &(Key, u64)| key.kind() == Some(Kind::Mutex) && key.address() == address;
+            let image = &recorder.snapshot().images[0];
+            // Another thread may have died right behind its unlock, before it had noted that.
+            let main = image.threads.iter().find(|thread| thread.tid == image.pid);
+            assert!(
+                main.is_some_and(|main| main.holds.iter().any(held)),
+                "{how:?} at level {level}: {image:#?}"
+            );
+        }
+    }
+}
+
+/// Of each thread one call may be recorded and not yet reported, of the main thread the one with which it dies.
+fn check_storm(name: &str, outcome: &Outcome, snapshot: &Snapshot, (address, released): (u64, u64)) {
+    let counts = by_lock(snapshot).get(&(Kind::Mutex, address)).copied().unwrap_or_default();
+    let possible = released..=released + THREADS + 1;
+    assert!(possible.contains(&counts.attempts()), "{name}: {counts:?} is none of {possible:?}: {outcome}");
+    assert!(snapshot.unrecorded.is_nothing(), "{name}: {:?}", snapshot.unrecorded);
+}
+
+#[test]
+fn after_an_exit_without_handlers() {
+    storm(&["_exit"]);
+    storm(&["_exit", "held"]);
+}
+
+#[test]
+fn after_an_abort() {
+    storm(&["abort"]);
+    storm(&["abort", "held"]);
+}
+
+#[test]
+fn after_a_crash() {
+    storm(&["crash"]);
+    storm(&["crash", "held"]);
+}
+
+#[test]
+fn after_a_kill() {
+    storm(&["kill"]);
+    storm(&["kill", "held"]);
+}
+
+#[test]
+fn after_an_exec() {
+    storm(&["exec"]);
+}

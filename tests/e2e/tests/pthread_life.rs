@@ -1,0 +1,66 @@
+//! Programs live and die under the meter as they do without.
+
+use std::os::unix::process::ExitStatusExt;
+use unspin_e2e::{Run, build, build_library, is_the_same_metered, survives_the_meter};
+
+#[test]
+fn thousands_of_threads_and_their_ends() {
+    survives_the_meter("pthread/threads", &[]);
+}
+
+#[test]
+fn forks_and_other_programs() {
+    survives_the_meter("pthread/processes", &[]);
+}
+
+#[test]
+fn signal_handlers_and_odd_stacks() {
+    survives_the_meter("pthread/handlers", &[]);
+}
+
+#[test]
+fn plugins_come_and_go() {
+    let Some(plugin) = build_library("pthread/plugin") else { return };
+    survives_the_meter("pthread/plugins", &[plugin.path().to_str().expect("scratch paths are UTF-8")]);
+}
+
+#[test]
+fn a_sandbox() {
+    for threads in ["known", "new"] {
+        for others in ["fails", "kills"] {
+            survives_the_meter("pthread/sandbox", &[threads, others]);
+        }
+    }
+}
+
+/// The constructor of a library that is loaded after ours runs before ours, and its destructor behind ours.
+#[test]
+fn a_library_that_is_there_earlier() {
+    let Some(early) = build_library("pthread/early") else { return };
+    for source in ["pthread/barrier", "pthread/spin", "pthread/threads", "pthread/processes", "pthread/cpp"] {
+        let Some(program) = build(source) else { return };
+        let bare =
+            is_the_same_metered(source, |world| Run::new(program.path(), world).also_preload(early.path()));
+        assert!(bare.status.success(), "{bare}");
+    }
+}
+
+#[test]
+fn every_ending() {
+    let Some(program) = build("pthread/endings") else { return };
+    for (how, code, signal) in [
+        ("return", Some(10), None),
+        ("_exit", Some(11), None),
+        ("exit in a thread", Some(12), None),
+        ("handled crash", Some(13), None),
+        ("quick_exit", Some(14), None),
+        ("pthread_exit", Some(0), None),
+        ("abort", None, Some(libc::SIGABRT)),
+        ("crash", None, Some(libc::SIGSEGV)),
+        ("kill", None, Some(libc::SIGKILL)),
+        ("term", None, Some(libc::SIGTERM)),
+    ] {
+        let bare = is_the_same_metered(how, |world| Run::new(program.path(), world).args([how]));
+        assert_eq!((bare.status.code(), bare.status.signal()), (code, signal), "{how}: {bare}");
+    }
+}
