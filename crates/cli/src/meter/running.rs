@@ -22,7 +22,11 @@ pub struct Running<'s> {
 }
 
 impl<'s> Running<'s> {
-    pub(super) fn start(session: &'s Session, mut command: Command, relay: Option<Relay>) -> Result<Running<'s>, Error> {
+    pub(super) fn start(
+        session: &'s Session,
+        mut command: Command,
+        relay: Option<Relay>,
+    ) -> Result<Running<'s>, Error> {
         session.recording.start();
         let started = command
             .spawn()

@@ -37,7 +37,10 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
 
 /// The program, and what it has lost in all.
 fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
-    let first = Line::from(vec![Span::styled("unspin top ", palette.quiet()), Span::styled(state.command.clone(), palette.strong())]);
+    let first = Line::from(vec![
+        Span::styled("unspin top ", palette.quiet()),
+        Span::styled(state.command.clone(), palette.strong()),
+    ]);
     let mut second = vec![Span::raw(format!("pid {}  ", state.pid)), program(state.program, palette)];
     if let Some(reading) = &state.reading {
         let report = &reading.since_start;
@@ -55,7 +58,11 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
         )));
         let missing = report.unrecorded;
         if !missing.is_nothing() {
-            let text = format!("  NOT RECORDED: {} samples, {}", count(missing.overflowed), plural(missing.threads, "thread"));
+            let text = format!(
+                "  NOT RECORDED: {} samples, {}",
+                count(missing.overflowed),
+                plural(missing.threads, "thread")
+            );
             second.push(Span::styled(text, palette.alarm()));
         }
     }
@@ -74,8 +81,12 @@ fn program(program: Program, palette: Palette) -> Span<'static> {
     match program {
         Program::Running => Span::styled("running", palette.good()),
         Program::Ending => Span::styled("asked to end", palette.alarm()),
-        Program::Ended(End::Exited(code)) => Span::styled(format!("ended with code {code}"), palette.strong()),
-        Program::Ended(End::Killed(signal)) => Span::styled(format!("killed by signal {signal}"), palette.alarm()),
+        Program::Ended(End::Exited(code)) => {
+            Span::styled(format!("ended with code {code}"), palette.strong())
+        }
+        Program::Ended(End::Killed(signal)) => {
+            Span::styled(format!("killed by signal {signal}"), palette.alarm())
+        }
     }
 }
 
@@ -89,11 +100,17 @@ fn tab_line(state: &State, palette: Palette) -> Line<'static> {
     let period = match (state.period, seconds) {
         (Period::SinceStart, _) => "since the start".to_owned(),
         (Period::Lately, Some(seconds)) => format!("the last {}", time(seconds)),
-        (Period::Lately, None) => format!("the first reading comes after {}", time(state.interval.as_secs_f64())),
+        (Period::Lately, None) => {
+            format!("the first reading comes after {}", time(state.interval.as_secs_f64()))
+        }
     };
     let (shown, all) = state.size();
     let mut spans = vec![tab(Section::Locks, "Locks"), tab(Section::Waits, "Waits")];
-    spans.push(Span::raw(format!("  {period}, every {}, by {}, ", time(state.interval.as_secs_f64()), state.sort.title(state.section))));
+    spans.push(Span::raw(format!(
+        "  {period}, every {}, by {}, ",
+        time(state.interval.as_secs_f64()),
+        state.sort.title(state.section)
+    )));
     spans.push(Span::raw(if state.filter.is_empty() {
         plural(all as u64, "row")
     } else {
@@ -108,8 +125,12 @@ fn tab_line(state: &State, palette: Palette) -> Line<'static> {
 /// The keys that matter most.
 fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
     let text = match (&state.dialog, &state.screen) {
-        (Some(super::state::Dialog::Filter(_)), _) => format!("filter: {}_   Enter keep  Esc undo", state.filter),
-        (_, Screen::Table) => "q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause".into(),
+        (Some(super::state::Dialog::Filter(_)), _) => {
+            format!("filter: {}_   Enter keep  Esc undo", state.filter)
+        }
+        (_, Screen::Table) => {
+            "q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause".into()
+        }
         (_, Screen::Lock(_)) => "Esc back  q leave  ? help  t lately/since start  p pause".into(),
     };
     Paragraph::new(text).style(palette.quiet())

@@ -97,9 +97,28 @@ mod tests {
 
     #[test]
     fn only_what_happened_in_between_is_left() {
-        let (busy, idle, new) = (Key::new(Kind::Mutex, 1, 1), Key::new(Kind::Mutex, 2, 1), Key::new(Kind::Spin, 3, 1));
-        let before = Counts { nowait: 10, slept: 1, timed: 11, hold: 100, hold_max: 50, sleep: 40, wait_max: 40, ..Counts::default() };
-        let after = Counts { nowait: 30, slept: 2, timed: 32, hold: 400, hold_max: 60, sleep: 50, wait_max: 40, ..Counts::default() };
+        let (busy, idle, new) =
+            (Key::new(Kind::Mutex, 1, 1), Key::new(Kind::Mutex, 2, 1), Key::new(Kind::Spin, 3, 1));
+        let before = Counts {
+            nowait: 10,
+            slept: 1,
+            timed: 11,
+            hold: 100,
+            hold_max: 50,
+            sleep: 40,
+            wait_max: 40,
+            ..Counts::default()
+        };
+        let after = Counts {
+            nowait: 30,
+            slept: 2,
+            timed: 32,
+            hold: 400,
+            hold_max: 60,
+            sleep: 50,
+            wait_max: 40,
+            ..Counts::default()
+        };
         let earlier = snapshot(1.0, &[(busy, before), (idle, before)]);
         let later = snapshot(3.0, &[(busy, after), (idle, before), (new, before)]);
 
@@ -107,8 +126,16 @@ mod tests {
         assert_eq!(between.window.seconds, 2.0);
         let rows = &between.images[0].rows;
         assert_eq!(rows.keys().copied().collect::<Vec<_>>(), [busy, new], "nothing happened to the idle one");
-        let expected =
-            Counts { nowait: 20, slept: 1, timed: 21, hold: 300, hold_max: 60, sleep: 10, wait_max: 40, ..Counts::default() };
+        let expected = Counts {
+            nowait: 20,
+            slept: 1,
+            timed: 21,
+            hold: 300,
+            hold_max: 60,
+            sleep: 10,
+            wait_max: 40,
+            ..Counts::default()
+        };
         assert_eq!(rows[&busy].counts, expected);
         assert_eq!(rows[&new].counts, before);
     }

@@ -87,7 +87,9 @@ fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left:
     if left == Left::GoesOn {
         let pid = watch.running.pid;
         match output.keep() {
-            Some(path) => eprintln!("unspin: process {pid} goes on; what it prints goes to {}", path.display()),
+            Some(path) => {
+                eprintln!("unspin: process {pid} goes on; what it prints goes to {}", path.display())
+            }
             None => eprintln!("unspin: process {pid} goes on"),
         }
     }

@@ -191,6 +191,9 @@ mod tests {
         for (index, (sort, letter, _)) in Sort::ALL.into_iter().enumerate() {
             assert_eq!((sort as usize, Sort::of_letter(letter)), (index, Some(sort)));
         }
-        assert_eq!((Sort::Lost.left(), Sort::Lost.right(), Sort::Total.right()), (Sort::Lost, Sort::Util, Sort::Total));
+        assert_eq!(
+            (Sort::Lost.left(), Sort::Lost.right(), Sort::Total.right()),
+            (Sort::Lost, Sort::Util, Sort::Total)
+        );
     }
 }

@@ -27,13 +27,21 @@ impl Output {
             Some(path) => {
                 let file = File::options().append(true).create(true).open(path);
                 let emptied = file.and_then(|file| file.set_len(0).map(|()| file));
-                emptied.map(Output::Asked).map_err(|e| Error::Usage(format!("--output {}: {e}", path.display())))
+                emptied
+                    .map(Output::Asked)
+                    .map_err(|e| Error::Usage(format!("--output {}: {e}", path.display())))
             }
             None => {
                 let folder = std::env::temp_dir();
-                let made = tempfile::Builder::new().prefix("unspin-top-").suffix(".out").append(true).tempfile();
-                made.map(Output::Passing)
-                    .map_err(|e| Error::at(&folder, "no file can be made here for what the program prints (--output names one)", e))
+                let made =
+                    tempfile::Builder::new().prefix("unspin-top-").suffix(".out").append(true).tempfile();
+                made.map(Output::Passing).map_err(|e| {
+                    Error::at(
+                        &folder,
+                        "no file can be made here for what the program prints (--output names one)",
+                        e,
+                    )
+                })
             }
         }
     }
@@ -77,7 +85,9 @@ fn last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().collect();
-    let harmless = |line: &&str| line.chars().filter(|&c| c == '\t' || !c.is_control()).chain(['\n']).collect::<String>();
+    let harmless = |line: &&str| {
+        line.chars().filter(|&c| c == '\t' || !c.is_control()).chain(['\n']).collect::<String>()
+    };
     lines[lines.len().saturating_sub(LINES)..].iter().map(harmless).collect()
 }
 

@@ -75,7 +75,8 @@ impl Reader {
         };
         let names = Names::new(snapshot, &self.lookup, parts);
         let all = snapshot.images.iter().flat_map(|image| image.rows.keys().map(move |key| (image, key)));
-        self.names = all.filter_map(|(image, key)| Some((place(image, key), names.name(image, key)?))).collect();
+        self.names =
+            all.filter_map(|(image, key)| Some((place(image, key), names.name(image, key)?))).collect();
         self.known = (rows, modules);
     }
 
@@ -116,7 +117,8 @@ impl Reading {
     pub fn holders(&self, name: &str) -> Vec<(&HeldLock, Option<f64>)> {
         let now = self.since_start.seconds;
         let held = self.since_start.held.iter().filter(|held| held.lock == name);
-        let mut holders: Vec<_> = held.map(|held| (held, held.since.map(|since| (now - since).max(0.0)))).collect();
+        let mut holders: Vec<_> =
+            held.map(|held| (held, held.since.map(|since| (now - since).max(0.0)))).collect();
         holders.sort_by(|a, b| b.1.unwrap_or(0.0).total_cmp(&a.1.unwrap_or(0.0)));
         holders
     }

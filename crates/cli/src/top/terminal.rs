@@ -29,7 +29,9 @@ impl Terminal {
         if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
             return Ok(());
         }
-        Err(Error::Usage("top: standard input and output must be a terminal; `unspin meter` needs none".into()))
+        Err(Error::Usage(
+            "top: standard input and output must be a terminal; `unspin meter` needs none".into(),
+        ))
     }
 
     /// Takes the terminal: its alternate screen, and each key as it is pressed.

@@ -56,7 +56,8 @@ pub fn locks(seconds: u64, names: u64) -> Vec<(Key, Counts)> {
         (Key::new(Kind::Mutex, 1 + number as usize, 99), counts)
     };
     let mut rows: Vec<_> = (0..names).map(row).collect();
-    let waits = Counts { slept: 3 * seconds, sleep: at(0.5) * seconds, wait_max: at(0.3), ..Counts::default() };
+    let waits =
+        Counts { slept: 3 * seconds, sleep: at(0.5) * seconds, wait_max: at(0.3), ..Counts::default() };
     rows.push((Key::new(Kind::Condition, 1000, 98), waits));
     rows
 }

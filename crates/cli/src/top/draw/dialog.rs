@@ -1,7 +1,7 @@
 //! What stands in front of the picture: help, and the question at the end.
 
-use super::style::Palette;
 use super::centred;
+use super::style::Palette;
 use crate::top::state::{Dialog, Program, State};
 use ratatui::Frame;
 use ratatui::widgets::{Block, Clear, Paragraph};
@@ -38,7 +38,10 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
     let height = text.lines().count() as u16 + 2;
     let area = centred(frame.area(), width, height);
     frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(text).block(Block::bordered().title(title).title_style(palette.strong())), area);
+    frame.render_widget(
+        Paragraph::new(text).block(Block::bordered().title(title).title_style(palette.strong())),
+        area,
+    );
 }
 
 fn question(state: &State) -> String {
@@ -52,5 +55,9 @@ fn question(state: &State) -> String {
 }
 
 fn ending(state: &State) -> String {
-    format!(" Process {} has been sent SIGTERM.\n q or ^C kills it at once; otherwise it gets\n SIGKILL if it is still there after {} seconds.", state.pid, crate::top::ending::GRACE.as_secs())
+    format!(
+        " Process {} has been sent SIGTERM.\n q or ^C kills it at once; otherwise it gets\n SIGKILL if it is still there after {} seconds.",
+        state.pid,
+        crate::top::ending::GRACE.as_secs()
+    )
 }

@@ -39,9 +39,21 @@ fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
             lines.extend(held_now(id, state, palette));
             let columns = columns::that_fit(&LOCKS, width);
             lines.push(table::titles(&columns, state, palette));
-            lines.push(Line::raw(columns::line(&columns, &lock.row, &format!("all of {}", item.label()), &scale)));
+            lines.push(Line::raw(columns::line(
+                &columns,
+                &lock.row,
+                &format!("all of {}", item.label()),
+                &scale,
+            )));
             for (kind, caller) in lock.callers() {
-                lines.push(caller_line(&columns, &caller.row, &caller.row.name, caller.place.as_deref(), Some(kind), &scale));
+                lines.push(caller_line(
+                    &columns,
+                    &caller.row,
+                    &caller.row.name,
+                    caller.place.as_deref(),
+                    Some(kind),
+                    &scale,
+                ));
             }
             lines.push(Line::raw(""));
             lines.extend(side_by_side(&lock.holds, &lock.waits, width, palette));
@@ -49,9 +61,21 @@ fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
         Item::Wait(wait) => {
             let columns = columns::that_fit(&WAITS, width);
             lines.push(table::titles(&columns, state, palette));
-            lines.push(Line::raw(columns::line(&columns, &wait.row, &format!("all of {}", item.label()), &scale)));
+            lines.push(Line::raw(columns::line(
+                &columns,
+                &wait.row,
+                &format!("all of {}", item.label()),
+                &scale,
+            )));
             for caller in &wait.callers {
-                lines.push(caller_line(&columns, &caller.row, &caller.row.name, caller.place.as_deref(), None, &scale));
+                lines.push(caller_line(
+                    &columns,
+                    &caller.row,
+                    &caller.row.name,
+                    caller.place.as_deref(),
+                    None,
+                    &scale,
+                ));
             }
             lines.push(Line::raw(""));
             lines.extend(bars("WAITED", &wait.times, width, palette));
@@ -94,7 +118,8 @@ fn held_now(id: &Id, state: &State, palette: Palette) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     for (held, seconds) in holders.iter().take(HOLDERS) {
         let since = seconds.map_or(String::new(), |seconds| format!(" for {}", time(seconds)));
-        let text = format!("held by thread {} of process {}{since}, taken in {}", held.tid, held.pid, held.caller);
+        let text =
+            format!("held by thread {} of process {}{since}, taken in {}", held.tid, held.pid, held.caller);
         lines.push(Line::raw(text));
     }
     if let Some(more @ 1..) = holders.len().checked_sub(HOLDERS) {

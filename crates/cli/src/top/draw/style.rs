@@ -15,7 +15,8 @@ impl Palette {
     /// What the environment wants: no-color.org, and terminals that have none.
     pub fn from_environment() -> Palette {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let poor = std::env::var_os("TERM").is_some_and(|term| term == "dumb" || term.as_encoded_bytes().starts_with(b"vt"));
+        let poor = std::env::var_os("TERM")
+            .is_some_and(|term| term == "dumb" || term.as_encoded_bytes().starts_with(b"vt"));
         if unwanted || poor { Palette::Plain } else { Palette::Coloured }
     }
 

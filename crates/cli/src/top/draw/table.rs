@@ -34,8 +34,12 @@ fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
     let Some(report) = state.report() else { return String::new() };
     let scale = Scale::new(report, state.period);
     match item {
-        Item::Lock(lock) => columns::line(&columns::that_fit(&LOCKS, width), &lock.row, &item.label(), &scale),
-        Item::Wait(wait) => columns::line(&columns::that_fit(&WAITS, width), &wait.row, &item.label(), &scale),
+        Item::Lock(lock) => {
+            columns::line(&columns::that_fit(&LOCKS, width), &lock.row, &item.label(), &scale)
+        }
+        Item::Wait(wait) => {
+            columns::line(&columns::that_fit(&WAITS, width), &wait.row, &item.label(), &scale)
+        }
     }
 }
 
@@ -57,7 +61,9 @@ fn empty(state: &State) -> String {
     match (&state.reading, state.period, state.program) {
         (None, ..) => String::new(),
         _ if all > 0 => " No name contains the filter; Esc takes it away.".into(),
-        (_, Period::Lately, _) => " Nothing was used in the last interval; t shows all since the start.".into(),
+        (_, Period::Lately, _) => {
+            " Nothing was used in the last interval; t shows all since the start.".into()
+        }
         (_, _, Program::Ended(_)) => " Nothing was recorded.".into(),
         _ => " Nothing has been recorded yet.".into(),
     }

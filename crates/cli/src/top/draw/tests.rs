@@ -181,6 +181,9 @@ fn without_colours_nothing_is_coloured_and_the_chosen_row_is_seen() {
     terminal.draw(|frame| draw(frame, &mut state, Palette::Plain)).unwrap();
     let buffer = terminal.backend().buffer();
     assert!(buffer.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
-    assert!(buffer[(0, 4)].modifier.contains(Modifier::REVERSED) && buffer[(99, 4)].modifier.contains(Modifier::REVERSED));
+    assert!(
+        buffer[(0, 4)].modifier.contains(Modifier::REVERSED)
+            && buffer[(99, 4)].modifier.contains(Modifier::REVERSED)
+    );
     assert!(!buffer[(0, 5)].modifier.contains(Modifier::REVERSED));
 }

@@ -31,7 +31,9 @@ fn most_time_lost_comes_first() {
 #[test]
 fn keys_sort() {
     let mut state = state(12);
-    for (keys, sort) in [("a", Sort::Total), ("u", Sort::Util), ("l", Sort::Lost), (">", Sort::Util), ("<<", Sort::Lost)] {
+    for (keys, sort) in
+        [("a", Sort::Total), ("u", Sort::Util), ("l", Sort::Lost), (">", Sort::Util), ("<<", Sort::Lost)]
+    {
         press(&mut state, keys);
         assert_eq!(state.sort, sort, "{keys}");
     }
