@@ -15,6 +15,7 @@ mod run;
 mod scratch;
 mod semopbench;
 mod stdout;
+mod top;
 
 use clap::Parser;
 use options::{Command, Options};
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Prove(options) => prove::run(&options),
         Command::Meter(options) => meter::run(&options),
         Command::Report(options) => meter::replay(&options),
+        Command::Top(options) => top::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
     };

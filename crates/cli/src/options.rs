@@ -1,8 +1,10 @@
 //! The command line.
 
 mod meter;
+mod top;
 
 pub use meter::{Format, Meter, Recorded, Report, View};
+pub use top::Top;
 
 use crate::engine::{self, Engine};
 use clap::{Args, Parser, Subcommand};
@@ -30,6 +32,7 @@ pub enum Command {
     Prove(Prove),
     Meter(Meter),
     Report(Report),
+    Top(Top),
     Run(Run),
     Semopbench(Semopbench),
 }

@@ -2,7 +2,7 @@
 
 /// A share as the 2001 program printed it: 5 characters up to 9999 %. The choice of digits is made before
 /// rounding, as it was there.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 99.9 || percent == 0.0 {
         format!("{percent:4.0}%")
@@ -29,7 +29,7 @@ pub(crate) fn lockmeter_time(seconds: f64) -> String {
 const UNITS: [(f64, &str); 3] = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];
 
 /// A time from nanoseconds to years in at most 5 characters: two digits at least, three at most.
-pub(crate) fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     if seconds == 0.0 {
         return "0".into();
     }
@@ -56,7 +56,7 @@ pub(crate) fn time(seconds: f64) -> String {
 }
 
 /// A plain number of three significant digits, at most 5 characters up to 99999.
-pub(crate) fn number(n: f64) -> String {
+pub fn number(n: f64) -> String {
     match n {
         n if n < 9.995 => format!("{n:.2}"),
         n if n < 99.95 => format!("{n:.1}"),
@@ -65,7 +65,7 @@ pub(crate) fn number(n: f64) -> String {
 }
 
 /// A count in at most 10 characters.
-pub(crate) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     match n {
         0..10_000_000_000 => n.to_string(),
         10_000_000_000..10_000_000_000_000 => format!("{:.2}e9", n as f64 / 1e9),

@@ -53,7 +53,7 @@ mod comparison;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
-mod figures;
+pub mod figures;
 #[cfg(not(loom))]
 mod filter;
 #[cfg(not(loom))]

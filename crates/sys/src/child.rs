@@ -259,6 +259,13 @@ pub fn tie_to_us(command: &mut Command) -> &mut Command {
     }
 }
 
+/// Gives the command's process a session of its own: no terminal, a process group that it leads, and no signals from the
+/// keyboard.
+pub fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure makes a system call and touches neither memory nor locks: what may be done between fork and exec.
+    unsafe { command.pre_exec(|| new_session().map_err(|e| std::io::Error::from_raw_os_error(e.0))) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

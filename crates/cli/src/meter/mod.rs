@@ -1,12 +1,12 @@
 //! `unspin meter`, which runs a program and prints which locks it lost time on; `unspin report`, which prints that of a
 //! recording.
 
-mod names;
+pub mod names;
 mod notes;
-mod outputs;
+pub mod outputs;
 mod relay;
-mod running;
-mod session;
+pub mod running;
+pub mod session;
 mod threads;
 mod witness;
 

@@ -15,14 +15,18 @@ pub struct Running<'s> {
     /// Its process id.
     pub pid: u32,
     session: &'s Session,
-    relay: Relay,
+    /// Passes signals on, if they are the program's.
+    relay: Option<Relay>,
     threads: Threads,
     witness: Witness,
 }
 
 impl<'s> Running<'s> {
-    pub(super) fn start(session: &'s Session, mut command: Command) -> Result<Running<'s>, Error> {
-        let relay = Relay::watch()?;
+    pub(super) fn start(
+        session: &'s Session,
+        mut command: Command,
+        relay: Option<Relay>,
+    ) -> Result<Running<'s>, Error> {
         session.recording.start();
         let started = command
             .spawn()
@@ -42,14 +46,18 @@ impl<'s> Running<'s> {
             let slice = self.threads.wait().min(left.unwrap_or(Duration::MAX));
             // The kernel is asked for whole milliseconds.
             let ended = child::ended_within(pid, slice.max(Duration::from_millis(1))).map_err(failed)?;
-            self.relay.pass_on(pid);
+            if let Some(relay) = &mut self.relay {
+                relay.pass_on(pid);
+            }
             if ended || self.threads.wait().is_zero() {
                 self.look();
             }
             if ended && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(failed)? {
                 self.session.recording.finish(Some(Duration::from_secs_f64(ended.usage.cpu_s())));
                 self.threads.write(&self.session.recording);
-                self.relay.end();
+                if let Some(relay) = &self.relay {
+                    relay.end();
+                }
                 return Ok(Some(ended));
             }
             if left.is_some_and(|left| left.is_zero()) {

@@ -1,5 +1,6 @@
 //! A program and the recording that it is started with.
 
+use super::relay::Relay;
 use super::running::Running;
 use crate::engine::Engine;
 use crate::environment::Environment;
@@ -59,7 +60,12 @@ impl Session {
 
     /// Starts the clock and the program. One at a time: its signals are taken from now on.
     pub fn start(&self, command: Command) -> Result<Running<'_>, Error> {
-        Running::start(self, command)
+        Running::start(self, command, Some(Relay::watch()?))
+    }
+
+    /// As [`start`](Session::start), but signals that come to us are none of the program's business.
+    pub fn start_apart(&self, command: Command) -> Result<Running<'_>, Error> {
+        Running::start(self, command, None)
     }
 
     /// The recording's file.

@@ -83,7 +83,7 @@ pub struct Recorded {
 }
 
 /// What is shown of a recording, and in which form.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct View {
     /// Write the report to this file as JSON, without regard to the filters
     #[arg(long, value_name = "FILE")]
@@ -128,9 +128,10 @@ pub struct View {
 }
 
 /// The layout of the printed report.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
     /// Ours.
+    #[default]
     Table,
     /// Lockmeter's of 2001.
     Lockmeter,

@@ -7,6 +7,7 @@
 use crate::{notice, plan};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
+use std::path::Path;
 use unspin_meter::Recording;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sys::sched;
@@ -69,6 +70,12 @@ pub fn wait() -> Option<&'static Recording> {
     }
 }
 
+/// Whether who made the recording wants it no more: it goes with its folder. A process that outlives it, and starts another,
+/// is not to hear of it.
+fn is_dropped(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| !folder.exists())
+}
+
 #[cold]
 fn open() -> Option<&'static Recording> {
     // A handler in between would find nothing, and its use of a lock go unrecorded.
@@ -82,6 +89,7 @@ fn open() -> Option<&'static Recording> {
                 unsafe { (*RECORDING.0.get()).write(recording) };
                 ON
             }
+            Some((path, Err(_))) if is_dropped(path) => OFF,
             Some((path, Err(error))) => {
                 notice::print(format_args!("nothing is recorded in {}: {error}", path.display()));
                 OFF

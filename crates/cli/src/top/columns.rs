@@ -1,0 +1,138 @@
+//! The columns of the table, and which of them have room.
+
+use super::order::Sort;
+use super::reading::Period;
+use unspin_meter::figures::{count, number, percent, time};
+use unspin_meter::{Level, Report, Row, WaitRow};
+
+/// A column before the name, of rows of one kind.
+pub struct Column<R: 'static> {
+    /// What stands above it, since the start and for an interval.
+    titles: (&'static str, &'static str),
+    /// Characters.
+    pub width: u16,
+    /// What the table can be sorted by that it shows.
+    pub sort: Option<Sort>,
+    /// How soon it goes where there is little room; the greatest goes first.
+    goes: u8,
+    /// What stands in it.
+    text: fn(&R, &Scale) -> String,
+}
+
+/// What figures are measured by.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// What sums are divided by to be rates: the interval's seconds, or 1 since the start.
+    seconds: f64,
+    /// Whether waits are timed.
+    timed: bool,
+}
+
+impl Scale {
+    /// Of a report for a period.
+    pub fn new(report: &Report, period: Period) -> Scale {
+        let seconds = if period == Period::Lately { report.seconds } else { 1.0 };
+        Scale { seconds, timed: report.level != Level::Counts }
+    }
+
+    /// A sum of seconds, as a rate where there is one.
+    fn sum(&self, seconds: f64) -> String {
+        self.time(seconds / self.seconds)
+    }
+
+    fn time(&self, seconds: f64) -> String {
+        self.known(self.timed, || time(seconds))
+    }
+
+    fn count(&self, n: u64) -> String {
+        count((n as f64 / self.seconds).round() as u64)
+    }
+
+    /// A dash for what was not measured, as in the printed table.
+    fn known(&self, known: bool, text: impl FnOnce() -> String) -> String {
+        if known { text() } else { "-".into() }
+    }
+}
+
+/// Characters that the name has at least before columns go.
+const NAME: u16 = 26;
+
+#[rustfmt::skip]
+pub const LOCKS: [Column<Row>; 15] = [
+    Column { titles: ("LOST", "LOST/s"), width: 6, sort: Some(Sort::Lost), goes: 0, text: |row, s| s.sum(row.lost) },
+    Column { titles: ("CEIL", "CEIL"), width: 5, sort: None, goes: 7, text: |row, s| s.known(s.timed, || format!("{}x", number(row.ceiling))) },
+    Column { titles: ("CPUS", "CPUS"), width: 5, sort: None, goes: 8, text: |row, s| s.known(row.timed > 0, || number(row.cpus)) },
+    Column { titles: ("UTIL", "UTIL"), width: 5, sort: Some(Sort::Util), goes: 2, text: |row, s| s.known(row.timed > 0, || percent(row.util)) },
+    Column { titles: ("CON", "CON"), width: 5, sort: Some(Sort::Con), goes: 3, text: |row, _| percent(row.con) },
+    Column { titles: ("HOLD", "HOLD"), width: 5, sort: Some(Sort::Hold), goes: 5, text: |row, s| s.known(row.timed > 0, || time(row.hold_mean)) },
+    Column { titles: ("MAX", "MAX"), width: 5, sort: None, goes: 9, text: |row, s| s.known(row.timed > 0, || time(row.hold_max)) },
+    Column { titles: ("WAIT", "WAIT"), width: 5, sort: Some(Sort::Wait), goes: 4, text: |row, s| s.time(row.wait_mean) },
+    Column { titles: ("MAX", "MAX"), width: 5, sort: None, goes: 10, text: |row, s| s.time(row.wait_max) },
+    Column { titles: ("%CPU", "%CPU"), width: 5, sort: Some(Sort::Spin), goes: 6, text: |row, s| s.known(s.timed, || percent(row.spin_cpu)) },
+    Column { titles: ("TOTAL", "TOTAL/s"), width: 10, sort: Some(Sort::Total), goes: 1, text: |row, s| s.count(row.attempts) },
+    Column { titles: ("NOWAIT", "NOWAIT"), width: 6, sort: None, goes: 13, text: |row, _| percent(row.share(row.nowait)) },
+    Column { titles: ("SPIN", "SPIN"), width: 5, sort: None, goes: 11, text: |row, _| percent(row.share(row.spun)) },
+    Column { titles: ("SLEPT", "SLEPT"), width: 5, sort: None, goes: 12, text: |row, _| percent(row.share(row.slept)) },
+    Column { titles: ("RJECT", "RJECT"), width: 5, sort: None, goes: 14, text: |row, _| percent(row.share(row.rejected)) },
+];
+
+#[rustfmt::skip]
+pub const WAITS: [Column<WaitRow>; 7] = [
+    Column { titles: ("WAITED", "WAIT/s"), width: 6, sort: Some(Sort::Lost), goes: 0, text: |row, s| s.sum(row.waited) },
+    Column { titles: ("WAIT", "WAIT"), width: 5, sort: Some(Sort::Wait), goes: 2, text: |row, s| s.time(row.mean) },
+    Column { titles: ("MAX", "MAX"), width: 5, sort: None, goes: 3, text: |row, s| s.time(row.max) },
+    Column { titles: ("CALLS", "CALLS/s"), width: 10, sort: Some(Sort::Total), goes: 1, text: |row, s| s.count(row.calls) },
+    Column { titles: ("NOWAIT", "NOWAIT"), width: 6, sort: None, goes: 6, text: |row, _| part(row.nowait, row) },
+    Column { titles: ("GOT", "GOT"), width: 5, sort: None, goes: 5, text: |row, _| part(row.satisfied, row) },
+    Column { titles: ("RJECT", "RJECT"), width: 5, sort: None, goes: 4, text: |row, _| part(row.gave_up, row) },
+];
+
+fn part(n: u64, row: &WaitRow) -> String {
+    percent(n as f64 / row.calls.max(1) as f64)
+}
+
+impl<R> Column<R> {
+    /// Its title for a period.
+    pub fn title(&self, period: Period) -> &'static str {
+        match period {
+            Period::SinceStart => self.titles.0,
+            Period::Lately => self.titles.1,
+        }
+    }
+}
+
+/// The columns of a table that have room beside a name.
+pub fn that_fit<R>(all: &'static [Column<R>], width: u16) -> Vec<&'static Column<R>> {
+    let mut columns: Vec<&Column<R>> = all.iter().collect();
+    let room = width.saturating_sub(NAME);
+    while columns.iter().map(|column| column.width + 1).sum::<u16>() > room {
+        let Some(first) = columns.iter().map(|column| column.goes).max() else { break };
+        columns.retain(|column| column.goes != first);
+    }
+    columns
+}
+
+/// A row under a name.
+pub fn line<R>(columns: &[&Column<R>], row: &R, name: &str, scale: &Scale) -> String {
+    let mut text = String::new();
+    for column in columns {
+        text += &format!("{:>1$} ", (column.text)(row, scale), column.width as usize);
+    }
+    text + " " + name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_and_less_is_shown() {
+        let titles = |width| -> Vec<&str> {
+            that_fit(&LOCKS, width).iter().map(|column| column.title(Period::SinceStart)).collect()
+        };
+        assert_eq!(titles(200).len(), LOCKS.len());
+        assert_eq!(titles(80), ["LOST", "CEIL", "UTIL", "CON", "HOLD", "WAIT", "%CPU", "TOTAL"]);
+        assert_eq!(titles(45), ["LOST", "TOTAL"]);
+        assert!(titles(20).is_empty() && titles(0).is_empty());
+    }
+}

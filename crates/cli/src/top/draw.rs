@@ -1,0 +1,146 @@
+//! The picture.
+
+mod dialog;
+mod lock;
+mod style;
+mod table;
+
+use super::reading::{Period, Section};
+use super::state::{Program, Screen, State};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+pub use style::Palette;
+use unspin_meter::Report;
+use unspin_meter::figures::{count, time};
+use unspin_sys::child::End;
+
+/// Draws everything. What it learns of the window's size is noted in the state.
+pub fn draw(frame: &mut Frame<'_>, state: &mut State, palette: Palette) {
+    let [header, tabs, body, footer] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Length(1),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    frame.render_widget(Paragraph::new(about(state, palette)), header);
+    frame.render_widget(tab_line(state, palette), tabs);
+    match state.screen {
+        Screen::Table => table::draw(frame, body, state, palette),
+        Screen::Lock(_) => lock::draw(frame, body, state, palette),
+    }
+    frame.render_widget(bottom(state, palette), footer);
+    dialog::draw(frame, state, palette);
+}
+
+/// The program, and what it has lost in all.
+fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
+    let first = Line::from(vec![
+        Span::styled("unspin top ", palette.quiet()),
+        Span::styled(state.command.clone(), palette.strong()),
+    ]);
+    let mut second = vec![Span::raw(format!("pid {}  ", state.pid)), program(state.program, palette)];
+    if let Some(reading) = &state.reading {
+        let report = &reading.since_start;
+        let processes = report.processes.iter().filter(|process| process.threads > 0).count();
+        let rate = |report: &Report| format!(" ({}/s)", time(report.total.lost / report.seconds));
+        second.push(Span::raw(format!(
+            "  {}  LOST {}{}  {}  {}  {}  level {}",
+            time(report.seconds),
+            time(report.total.lost),
+            reading.lately.as_ref().map_or(String::new(), rate),
+            plural(u64::from(report.cpus), "CPU"),
+            plural(processes as u64, "process"),
+            plural(reading.threads as u64, "thread"),
+            report.level,
+        )));
+        let missing = report.unrecorded;
+        if !missing.is_nothing() {
+            let text = format!(
+                "  NOT RECORDED: {} samples, {}",
+                count(missing.overflowed),
+                plural(missing.threads, "thread")
+            );
+            second.push(Span::styled(text, palette.alarm()));
+        }
+    }
+    vec![first, Line::from(second)]
+}
+
+fn plural(n: u64, what: &str) -> String {
+    match (n, what) {
+        (1, _) => format!("1 {what}"),
+        (_, "process") => format!("{n} processes"),
+        _ => format!("{n} {what}s"),
+    }
+}
+
+fn program(program: Program, palette: Palette) -> Span<'static> {
+    match program {
+        Program::Running => Span::styled("running", palette.good()),
+        Program::Ending => Span::styled("asked to end", palette.alarm()),
+        Program::Ended(End::Exited(code)) => {
+            Span::styled(format!("ended with code {code}"), palette.strong())
+        }
+        Program::Ended(End::Killed(signal)) => {
+            Span::styled(format!("killed by signal {signal}"), palette.alarm())
+        }
+    }
+}
+
+/// Which table, over which time, in which order.
+fn tab_line(state: &State, palette: Palette) -> Line<'static> {
+    let tab = |section, name: &str| match section == state.section {
+        true => Span::styled(format!("[{name}]"), palette.strong()),
+        false => Span::styled(format!(" {name} "), palette.quiet()),
+    };
+    let seconds = state.report().map(|report| report.seconds);
+    let period = match (state.period, seconds) {
+        (Period::SinceStart, _) => "since the start".to_owned(),
+        (Period::Lately, Some(seconds)) => format!("the last {}", time(seconds)),
+        (Period::Lately, None) => {
+            format!("the first reading comes after {}", time(state.interval.as_secs_f64()))
+        }
+    };
+    let (shown, all) = state.size();
+    let mut spans = vec![tab(Section::Locks, "Locks"), tab(Section::Waits, "Waits")];
+    spans.push(Span::raw(format!(
+        "  {period}, every {}, by {}, ",
+        time(state.interval.as_secs_f64()),
+        state.sort.title(state.section)
+    )));
+    spans.push(Span::raw(if state.filter.is_empty() {
+        plural(all as u64, "row")
+    } else {
+        format!("{shown} of {} with \"{}\"", plural(all as u64, "row"), state.filter)
+    }));
+    if state.paused {
+        spans.push(Span::styled("  PAUSED", palette.alarm()));
+    }
+    Line::from(spans)
+}
+
+/// The keys that matter most.
+fn bottom(state: &State, palette: Palette) -> Paragraph<'static> {
+    let text = match (&state.dialog, &state.screen) {
+        (Some(super::state::Dialog::Filter(_)), _) => {
+            format!("filter: {}_   Enter keep  Esc undo", state.filter)
+        }
+        (_, Screen::Table) => {
+            "q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause".into()
+        }
+        (_, Screen::Lock(_)) => "Esc back  q leave  ? help  t lately/since start  p pause".into(),
+    };
+    Paragraph::new(text).style(palette.quiet())
+}
+
+/// A rectangle of this size in the middle of another, or as much of it as fits.
+fn centred(area: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
+}
+
+#[cfg(test)]
+mod tests;

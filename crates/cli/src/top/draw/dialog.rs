@@ -1,0 +1,63 @@
+//! What stands in front of the picture: help, and the question at the end.
+
+use super::centred;
+use super::style::Palette;
+use crate::top::state::{Dialog, Program, State};
+use ratatui::Frame;
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+const HELP: &str = " \
+ q, ^C         leave; the program goes on, or ends
+ Tab           locks, or waits: conditions, barriers, semaphores
+ t             lately (rates over the last interval), or all since the start
+ l u c h w s a sort by LOST UTIL CON HOLD WAIT %CPU TOTAL
+ < >           sort by the column to the left, to the right
+ up, down, Page Up, Page Down, Home, End
+ Enter         open the lock: callers, holders, histograms; Esc goes back
+ /             show only names that contain something; Esc takes that away
+ p, space      stop the picture, not the program
+ + -           a longer, a shorter interval
+
+ LOST   what all threads waited, spinning or asleep; lately per second
+ CEIL   a bound on the speed-up if the lock cost nothing
+ CPUS   CPUs that it eats: held, or spun for
+ UTIL   share of the time it was held    CON  share of attempts in vain
+ HOLD, WAIT   mean; MAX is since the start at all times
+ %CPU   share of the machine spent spinning on it    TOTAL  attempts
+ A wait is counted when it has ended, so that a long one comes at once.";
+
+/// Draws the dialog that is open.
+pub fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
+    let (title, text) = match (&state.dialog, state.program) {
+        (Some(Dialog::Help), _) => (" Keys and columns ", HELP.to_owned()),
+        (Some(Dialog::Leave), _) => (" Leave ", question(state)),
+        (_, Program::Ending) => (" Ending ", ending(state)),
+        _ => return,
+    };
+    let width = text.lines().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 3;
+    let height = text.lines().count() as u16 + 2;
+    let area = centred(frame.area(), width, height);
+    frame.render_widget(Clear, area);
+    frame.render_widget(
+        Paragraph::new(text).block(Block::bordered().title(title).title_style(palette.strong())),
+        area,
+    );
+}
+
+fn question(state: &State) -> String {
+    format!(
+        " Process {} is still running.\n\n \
+         g    it goes on, undisturbed; the recording is dropped\n \
+         e    it is ended (so does a second ^C)\n \
+         Esc  stay here",
+        state.pid
+    )
+}
+
+fn ending(state: &State) -> String {
+    format!(
+        " Process {} has been sent SIGTERM.\n q or ^C kills it at once; otherwise it gets\n SIGKILL if it is still there after {} seconds.",
+        state.pid,
+        crate::top::ending::GRACE.as_secs()
+    )
+}

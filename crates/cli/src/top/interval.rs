@@ -1,0 +1,170 @@
+//! What happened between two snapshots of one recording.
+
+use std::collections::{BTreeMap, HashMap};
+use unspin_meter::{BUCKETS, Counts, Histogram, Image, Level, Of, Record, Snapshot, Window};
+
+/// The counts of the time between two snapshots: a snapshot of that time alone. Rows to which nothing happened are left
+/// out, and maxima, which cannot be told for a part of the time, are those since the start. None if no time has passed.
+pub fn between(earlier: &Snapshot, later: &Snapshot) -> Option<Snapshot> {
+    let seconds = later.window.seconds - earlier.window.seconds;
+    if seconds <= 0.0 {
+        return None;
+    }
+    let cpu_seconds = match (earlier.window.cpu_seconds, later.window.cpu_seconds) {
+        (Some(earlier), Some(later)) => Some(later - earlier),
+        _ => None,
+    };
+    let known: HashMap<(u32, u64), &Image> =
+        earlier.images.iter().map(|image| ((image.pid, image.since), image)).collect();
+    let images = later.images.iter().map(|image| {
+        let before = known.get(&(image.pid, image.since)).copied();
+        Image { rows: rows(before, image, later.level), ..about(image) }
+    });
+    Some(Snapshot {
+        window: Window { seconds, cpu_seconds, ..later.window },
+        images: images.collect(),
+        ..about_all(later)
+    })
+}
+
+/// An image without what it has recorded: enough to tell it from others.
+fn about(image: &Image) -> Image {
+    let command = image.command.clone();
+    Image { pid: image.pid, parent: image.parent, since: image.since, command, ..Image::default() }
+}
+
+fn about_all(snapshot: &Snapshot) -> Snapshot {
+    Snapshot { images: Vec::new(), ..*snapshot }
+}
+
+fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_meter::Key, Record> {
+    let changed = image.rows.iter().filter_map(|(key, now)| {
+        let record = match before.and_then(|before| before.rows.get(key)) {
+            Some(before) if before.counts == now.counts => return None,
+            Some(before) => since(before, now, level),
+            None => *now,
+        };
+        Some((*key, record))
+    });
+    changed.collect()
+}
+
+fn since(before: &Record, now: &Record, level: Level) -> Record {
+    Record {
+        counts: counts(&before.counts, &now.counts, level),
+        holds: histogram(&before.holds, &now.holds, Of::Holds),
+        waits: histogram(&before.waits, &now.waits, Of::Waits),
+        ..*now
+    }
+}
+
+/// Saturating, as counts of threads are not read at one instant: a hold that went on can be gone before it is counted.
+fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
+    let mut counts = Counts {
+        nowait: now.nowait.saturating_sub(before.nowait),
+        spun: now.spun.saturating_sub(before.spun),
+        slept: now.slept.saturating_sub(before.slept),
+        rejected: now.rejected.saturating_sub(before.rejected),
+        gave_up: now.gave_up.saturating_sub(before.gave_up),
+        timed: now.timed.saturating_sub(before.timed),
+        hold: now.hold.saturating_sub(before.hold),
+        spin: now.spin.saturating_sub(before.spin),
+        sleep: now.sleep.saturating_sub(before.sleep),
+        busy: now.busy.saturating_sub(before.busy),
+        ..*now
+    };
+    // A hold that went on at the earlier snapshot was counted as timed there, and as an acquisition here. With each hold
+    // timed there is nothing to be estimated.
+    if level == Level::Full {
+        counts.timed = counts.timed.max(counts.acquisitions());
+    }
+    counts
+}
+
+fn histogram(before: &Histogram, now: &Histogram, of: Of) -> Histogram {
+    let mut counts = [0; BUCKETS];
+    for (difference, (now, before)) in counts.iter_mut().zip(now.counts().iter().zip(before.counts())) {
+        *difference = now.saturating_sub(*before);
+    }
+    Histogram::new(of, counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, snapshot};
+    use super::*;
+    use unspin_meter::{Key, Kind};
+
+    #[test]
+    fn only_what_happened_in_between_is_left() {
+        let (busy, idle, new) =
+            (Key::new(Kind::Mutex, 1, 1), Key::new(Kind::Mutex, 2, 1), Key::new(Kind::Spin, 3, 1));
+        let before = Counts {
+            nowait: 10,
+            slept: 1,
+            timed: 11,
+            hold: 100,
+            hold_max: 50,
+            sleep: 40,
+            wait_max: 40,
+            ..Counts::default()
+        };
+        let after = Counts {
+            nowait: 30,
+            slept: 2,
+            timed: 32,
+            hold: 400,
+            hold_max: 60,
+            sleep: 50,
+            wait_max: 40,
+            ..Counts::default()
+        };
+        let earlier = snapshot(1.0, &[(busy, before), (idle, before)]);
+        let later = snapshot(3.0, &[(busy, after), (idle, before), (new, before)]);
+
+        let between = between(&earlier, &later).unwrap();
+        assert_eq!(between.window.seconds, 2.0);
+        let rows = &between.images[0].rows;
+        assert_eq!(rows.keys().copied().collect::<Vec<_>>(), [busy, new], "nothing happened to the idle one");
+        let expected = Counts {
+            nowait: 20,
+            slept: 1,
+            timed: 21,
+            hold: 300,
+            hold_max: 60,
+            sleep: 10,
+            wait_max: 40,
+            ..Counts::default()
+        };
+        assert_eq!(rows[&busy].counts, expected);
+        assert_eq!(rows[&new].counts, before);
+    }
+
+    /// A hold of which half a second lay before the earlier snapshot: the other half belongs to the interval, and is not
+    /// doubled because one of two holds seems to be untimed.
+    #[test]
+    fn a_hold_that_went_on_is_not_estimated() {
+        let key = Key::new(Kind::Mutex, 1, 1);
+        let going_on = Counts { timed: 1, hold: 500, ..Counts::default() };
+        let ended = Counts { nowait: 2, timed: 2, hold: 1100, ..Counts::default() };
+        let between = between(&snapshot(1.0, &[(key, going_on)]), &snapshot(2.0, &[(key, ended)])).unwrap();
+        assert_eq!(between.images[0].rows[&key].counts.hold_in_all(), 600.0);
+    }
+
+    #[test]
+    fn without_time_there_is_no_rate() {
+        let now = snapshot(1.0, &[]);
+        assert_eq!(between(&now, &now), None);
+    }
+
+    #[test]
+    fn a_new_process_begins_at_nothing() {
+        let key = Key::new(Kind::Mutex, 1, 1);
+        let counts = Counts { nowait: 5, ..Counts::default() };
+        let earlier = snapshot(1.0, &[(key, counts)]);
+        let mut later = snapshot(2.0, &[(key, counts)]);
+        // The same process id, begun later: an exec.
+        later.images[0].since = at(1.5);
+        assert_eq!(between(&earlier, &later).unwrap().images[0].rows[&key].counts, counts);
+    }
+}

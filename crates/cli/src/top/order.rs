@@ -1,0 +1,199 @@
+//! Which rows are shown, and in which order.
+
+use super::reading::Section;
+use unspin_meter::{Lock, Report, Row, Wait, WaitRow};
+
+/// What the table is sorted by, largest first; in the order of the columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sort {
+    /// Time waited.
+    Lost,
+    /// Share of the time held.
+    Util,
+    /// Share of the attempts that did not succeed at once.
+    Con,
+    /// Mean time held.
+    Hold,
+    /// Mean wait.
+    Wait,
+    /// Share of the machine burnt spinning.
+    Spin,
+    /// Attempts.
+    Total,
+}
+
+impl Sort {
+    /// Each with its key, and the title of its column.
+    pub const ALL: [(Sort, char, &'static str); 7] = [
+        (Sort::Lost, 'l', "LOST"),
+        (Sort::Util, 'u', "UTIL"),
+        (Sort::Con, 'c', "CON"),
+        (Sort::Hold, 'h', "HOLD"),
+        (Sort::Wait, 'w', "WAIT"),
+        (Sort::Spin, 's', "%CPU"),
+        (Sort::Total, 'a', "TOTAL"),
+    ];
+
+    /// The one that a key stands for.
+    pub fn of_letter(letter: char) -> Option<Sort> {
+        Sort::ALL.into_iter().find(|(_, key, _)| *key == letter).map(|(sort, ..)| sort)
+    }
+
+    /// The title of its column.
+    pub fn title(self, section: Section) -> &'static str {
+        match (section, self.within(section)) {
+            (Section::Waits, Sort::Lost) => "WAITED",
+            (Section::Waits, Sort::Total) => "CALLS",
+            (_, sort) => Sort::ALL[sort as usize].2,
+        }
+    }
+
+    /// What comes nearest to it in a section. Waits have fewer columns.
+    pub fn within(self, section: Section) -> Sort {
+        match (section, self) {
+            (Section::Locks, _) | (_, Sort::Wait | Sort::Total) => self,
+            (Section::Waits, _) => Sort::Lost,
+        }
+    }
+
+    /// The one to the left.
+    pub fn left(self) -> Sort {
+        Sort::ALL[(self as usize).saturating_sub(1)].0
+    }
+
+    /// The one to the right.
+    pub fn right(self) -> Sort {
+        Sort::ALL[(self as usize + 1).min(Sort::ALL.len() - 1)].0
+    }
+
+    fn of_lock(self, row: &Row) -> f64 {
+        match self {
+            Sort::Lost => row.lost,
+            Sort::Util => row.util,
+            Sort::Con => row.con,
+            Sort::Hold => row.hold_mean,
+            Sort::Wait => row.wait_mean,
+            Sort::Spin => row.spin_cpu,
+            Sort::Total => row.attempts as f64,
+        }
+    }
+
+    fn of_wait(self, row: &WaitRow) -> f64 {
+        match self.within(Section::Waits) {
+            Sort::Wait => row.mean,
+            Sort::Total => row.calls as f64,
+            _ => row.waited,
+        }
+    }
+}
+
+/// A row of either table.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'r> {
+    /// A lock.
+    Lock(&'r Lock),
+    /// A condition, barrier or semaphore.
+    Wait(&'r Wait),
+}
+
+/// What a row is known by from one reading to the next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Id {
+    /// Its name.
+    pub name: String,
+    /// How that is known: two of one name from two places are two.
+    pub origin: Option<String>,
+}
+
+impl<'r> Item<'r> {
+    /// Every row of a section.
+    pub fn all(report: &'r Report, section: Section) -> Vec<Item<'r>> {
+        match section {
+            Section::Locks => report.locks.iter().map(Item::Lock).collect(),
+            Section::Waits => report.waits.iter().map(Item::Wait).collect(),
+        }
+    }
+
+    /// The row of a section with this number.
+    pub fn at(report: &'r Report, section: Section, index: usize) -> Item<'r> {
+        match section {
+            Section::Locks => Item::Lock(&report.locks[index]),
+            Section::Waits => Item::Wait(&report.waits[index]),
+        }
+    }
+
+    fn name(self) -> &'r str {
+        match self {
+            Item::Lock(lock) => &lock.row.name,
+            Item::Wait(wait) => &wait.row.name,
+        }
+    }
+
+    /// How its name is known.
+    pub fn origin(self) -> Option<&'r str> {
+        match self {
+            Item::Lock(lock) => lock.origin.as_deref(),
+            Item::Wait(wait) => wait.origin.as_deref(),
+        }
+    }
+
+    /// How many objects it stands for.
+    pub fn objects(self) -> u64 {
+        match self {
+            Item::Lock(lock) => lock.locks,
+            Item::Wait(wait) => wait.objects,
+        }
+    }
+
+    /// The name, with the number of objects where it is not one.
+    pub fn label(self) -> String {
+        match self.objects() {
+            1 => self.name().to_owned(),
+            n => format!("({n}) {}", self.name()),
+        }
+    }
+
+    /// What it is known by.
+    pub fn id(self) -> Id {
+        Id { name: self.name().to_owned(), origin: self.origin().map(str::to_owned) }
+    }
+
+    /// Whether it is that one.
+    pub fn is(self, id: &Id) -> bool {
+        self.name() == id.name && self.origin() == id.origin.as_deref()
+    }
+
+    fn key(self, sort: Sort) -> f64 {
+        match self {
+            Item::Lock(lock) => sort.of_lock(&lock.row),
+            Item::Wait(wait) => sort.of_wait(&wait.row),
+        }
+    }
+}
+
+/// The numbers of the rows whose name contains the filter, which is in small letters, largest first. Equal ones keep the
+/// report's order.
+pub fn arrange(items: &[Item<'_>], sort: Sort, filter: &str) -> Vec<usize> {
+    let mut rows: Vec<(usize, f64)> = (0..items.len())
+        .filter(|&index| filter.is_empty() || items[index].name().to_lowercase().contains(filter))
+        .map(|index| (index, items[index].key(sort)))
+        .collect();
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rows.into_iter().map(|(index, _)| index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_keys_is_in_order() {
+        for (index, (sort, letter, _)) in Sort::ALL.into_iter().enumerate() {
+            assert_eq!((sort as usize, Sort::of_letter(letter)), (index, Some(sort)));
+        }
+        assert_eq!(
+            (Sort::Lost.left(), Sort::Lost.right(), Sort::Total.right()),
+            (Sort::Lost, Sort::Util, Sort::Total)
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! What the program prints: kept in a file, so that it does not get in the way of the picture.
+
+use crate::error::Error;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tempfile::NamedTempFile;
+
+/// Lines that are shown at the end.
+const LINES: usize = 20;
+/// Bytes that those are looked for in.
+const BYTES: u64 = 16 << 10;
+
+/// The file.
+pub enum Output {
+    /// The one that was asked for.
+    Asked(File),
+    /// One of ours, which goes when we go.
+    Passing(NamedTempFile),
+}
+
+impl Output {
+    /// Makes the file; one that was asked for is emptied.
+    pub fn new(asked: Option<&Path>) -> Result<Output, Error> {
+        match asked {
+            Some(path) => {
+                let file = File::options().append(true).create(true).open(path);
+                let emptied = file.and_then(|file| file.set_len(0).map(|()| file));
+                emptied
+                    .map(Output::Asked)
+                    .map_err(|e| Error::Usage(format!("--output {}: {e}", path.display())))
+            }
+            None => {
+                let folder = std::env::temp_dir();
+                let made =
+                    tempfile::Builder::new().prefix("unspin-top-").suffix(".out").append(true).tempfile();
+                made.map(Output::Passing).map_err(|e| {
+                    Error::at(
+                        &folder,
+                        "no file can be made here for what the program prints (--output names one)",
+                        e,
+                    )
+                })
+            }
+        }
+    }
+
+    /// For the program's standard output, or its standard error.
+    pub fn stdio(&self) -> Result<Stdio, Error> {
+        let file = match self {
+            Output::Asked(file) => file,
+            Output::Passing(file) => file.as_file(),
+        };
+        file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("the output's file: {e}")))
+    }
+
+    /// The end of it, unless the user has a file of his own to look into.
+    pub fn tail(&self) -> Option<String> {
+        let Output::Passing(file) = self else { return None };
+        // What cannot be read is not shown.
+        let bytes = last_bytes(file.path()).unwrap_or_default();
+        (!bytes.is_empty()).then(|| tail(&bytes))
+    }
+
+    /// The program goes on: so does its output, in a file that stays. Its name, unless the user gave it.
+    pub fn keep(self) -> Option<PathBuf> {
+        match self {
+            Output::Asked(_) => None,
+            Output::Passing(file) => file.keep().ok().map(|(_, path)| path),
+        }
+    }
+}
+
+fn last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let from = file.metadata()?.len().saturating_sub(BYTES);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The last lines, without what would command the terminal.
+fn tail(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let harmless = |line: &&str| {
+        line.chars().filter(|&c| c == '\t' || !c.is_control()).chain(['\n']).collect::<String>()
+    };
+    lines[lines.len().saturating_sub(LINES)..].iter().map(harmless).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn the_end_is_shown() {
+        let output = Output::new(None).unwrap();
+        let Output::Passing(file) = &output else { panic!("nobody asked for a file") };
+        assert_eq!(output.tail(), None);
+        for line in 0..10_000 {
+            writeln!(file.as_file(), "\x1b[2Jline {line}").unwrap();
+        }
+        let tail = output.tail().unwrap();
+        assert!(tail.starts_with("[2Jline 9980\n") && tail.ends_with("line 9999\n"), "{tail}");
+        let path = output.keep().unwrap();
+        assert!(path.exists());
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_made_is_named() {
+        let error = Output::new(Some(Path::new("/no/such/folder/x"))).err().unwrap();
+        assert_eq!(error.to_string(), "--output /no/such/folder/x: No such file or directory (os error 2)");
+    }
+}

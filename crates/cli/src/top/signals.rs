@@ -1,0 +1,28 @@
+//! Signals that ask us to end: noted, so that the terminal is given back first.
+
+use crate::error::Error;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether one has come.
+pub struct Signals {
+    flag: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// From now on.
+    pub fn watch() -> Result<Signals, Error> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&flag))
+                .map_err(|e| Error::Environment(format!("signal {signal} cannot be caught: {e}")))?;
+        }
+        Ok(Signals { flag })
+    }
+
+    /// Whether one came since this was asked last.
+    pub fn came(&self) -> bool {
+        self.flag.swap(false, Ordering::SeqCst)
+    }
+}

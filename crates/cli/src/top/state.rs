@@ -1,0 +1,368 @@
+//! What is shown, and what keys do to it. Knows no terminal.
+
+use super::order::{self, Id, Item, Sort};
+use super::reading::{Period, Reading, Section};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::time::Duration;
+use unspin_meter::Report;
+use unspin_sys::child::End;
+
+/// What the person at the keys wants of the rest of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wish {
+    /// To leave; the program has ended, or goes on.
+    Leave,
+    /// The program is to be asked to end.
+    End,
+    /// The program is to be ended at once.
+    Kill,
+    /// A reading now, not in a while.
+    Read,
+}
+
+/// What became of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Program {
+    /// It runs.
+    Running,
+    /// It was asked to end, and has not yet.
+    Ending,
+    /// It has ended.
+    Ended(End),
+}
+
+/// What fills the screen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Screen {
+    /// All locks, or all waits.
+    Table,
+    /// One of them.
+    Lock(Id),
+}
+
+/// What stands in front of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Dialog {
+    /// The keys.
+    Help,
+    /// The filter is being typed; what it was before.
+    Filter(String),
+    /// Does the program go on?
+    Leave,
+}
+
+/// The intervals that there are, in milliseconds.
+const INTERVALS_MS: [u64; 10] = [100, 250, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 600_000];
+
+/// Everything that determines the picture.
+pub struct State {
+    /// How the program is called.
+    pub command: String,
+    /// Its process id.
+    pub pid: u32,
+    /// What became of it.
+    pub program: Program,
+    /// What fills the screen.
+    pub screen: Screen,
+    /// What stands in front of that.
+    pub dialog: Option<Dialog>,
+    /// The part of the table.
+    pub section: Section,
+    /// The stretch of time.
+    pub period: Period,
+    /// The order of the table.
+    pub sort: Sort,
+    /// What names must contain, in small letters.
+    pub filter: String,
+    /// Whether the picture stands still.
+    pub paused: bool,
+    /// Time between two readings.
+    pub interval: Duration,
+    /// The latest reading, or the one at which the picture was stopped.
+    pub reading: Option<Reading>,
+    /// The rows of the table, in order: indices into the report.
+    rows: Vec<usize>,
+    /// The chosen row.
+    pub cursor: usize,
+    /// The lock that stays chosen wherever it goes; none as long as nobody has moved the cursor away from the top.
+    chosen: Option<Id>,
+    /// The first row, or line, that is seen.
+    pub top: usize,
+    /// How many rows, or lines, the window had room for when it was last drawn.
+    pub page: usize,
+}
+
+impl State {
+    /// At the start.
+    pub fn new(command: String, pid: u32, interval: Duration) -> State {
+        State {
+            command,
+            pid,
+            program: Program::Running,
+            screen: Screen::Table,
+            dialog: None,
+            section: Section::Locks,
+            period: Period::Lately,
+            sort: Sort::Lost,
+            filter: String::new(),
+            paused: false,
+            interval,
+            reading: None,
+            rows: Vec::new(),
+            cursor: 0,
+            chosen: None,
+            top: 0,
+            page: 1,
+        }
+    }
+
+    /// Whether a reading would be shown.
+    pub fn wants_readings(&self) -> bool {
+        !self.paused && !matches!(self.program, Program::Ended(_))
+    }
+
+    /// Shows a reading.
+    pub fn show(&mut self, reading: Reading) {
+        self.reading = Some(reading);
+        self.arrange();
+    }
+
+    /// The program has ended; this is the last reading. What it does lately is of no interest any more.
+    pub fn end(&mut self, end: End, last: Reading) {
+        self.program = Program::Ended(end);
+        self.paused = false;
+        self.period = Period::SinceStart;
+        if self.dialog == Some(Dialog::Leave) {
+            self.dialog = None;
+        }
+        self.show(last);
+    }
+
+    /// The report of the period that is shown.
+    pub fn report(&self) -> Option<&Report> {
+        self.reading.as_ref()?.report(self.period)
+    }
+
+    fn items(&self) -> Vec<Item<'_>> {
+        self.report().map_or(Vec::new(), |report| Item::all(report, self.section))
+    }
+
+    /// The rows of the table from `first` on, as many as there are up to `count`.
+    pub fn rows(&self, first: usize, count: usize) -> impl Iterator<Item = Item<'_>> {
+        let seen = self.rows.iter().skip(first).take(count);
+        seen.filter_map(move |&index| Some(Item::at(self.report()?, self.section, index)))
+    }
+
+    /// How many rows the table has, and how many it would have without the filter.
+    pub fn size(&self) -> (usize, usize) {
+        (self.rows.len(), self.items().len())
+    }
+
+    /// The lock that is open; none if nothing happened to it in the period.
+    pub fn open(&self) -> Option<Item<'_>> {
+        let Screen::Lock(id) = &self.screen else { return None };
+        self.items().into_iter().find(|item| item.is(id))
+    }
+
+    /// Sorts and filters anew; the chosen lock stays chosen.
+    fn arrange(&mut self) {
+        let items = self.items();
+        let rows = order::arrange(&items, self.sort, &self.filter);
+        let chosen = self.chosen.as_ref();
+        let place = chosen.and_then(|id| rows.iter().position(|&index| items[index].is(id)));
+        self.cursor = place.unwrap_or(self.cursor).min(rows.len().saturating_sub(1));
+        self.rows = rows;
+    }
+
+    fn under_cursor(&self) -> Option<Id> {
+        self.rows(self.cursor, 1).next().map(Item::id)
+    }
+
+    /// Puts the cursor on a row.
+    fn choose(&mut self, row: usize) {
+        self.cursor = row.min(self.rows.len().saturating_sub(1));
+        self.chosen = if self.cursor == 0 { None } else { self.under_cursor() };
+    }
+
+    /// So many rows have room: the cursor is to be among those that are seen.
+    pub fn fit_table(&mut self, page: usize) {
+        self.page = page.max(1);
+        let lowest = (self.cursor + 1).saturating_sub(self.page);
+        self.top = self.top.clamp(lowest, self.cursor).min(self.rows.len().saturating_sub(1));
+    }
+
+    /// So many of all lines have room.
+    pub fn fit_lines(&mut self, page: usize, lines: usize) {
+        self.page = page.max(1);
+        self.top = self.top.min(lines.saturating_sub(self.page));
+    }
+
+    /// A key was pressed.
+    pub fn press(&mut self, key: KeyEvent) -> Option<Wish> {
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return self.leave();
+        }
+        if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+            return None;
+        }
+        match &self.dialog {
+            Some(Dialog::Help) => self.dialog = None,
+            Some(Dialog::Filter(_)) => self.type_filter(key.code),
+            Some(Dialog::Leave) => return self.answer(key.code),
+            None => return self.command(key.code),
+        }
+        None
+    }
+
+    /// `q`, or ^C. The second ^C does not ask any more.
+    fn leave(&mut self) -> Option<Wish> {
+        match self.program {
+            Program::Ended(_) => Some(Wish::Leave),
+            Program::Ending => Some(Wish::Kill),
+            Program::Running if self.dialog == Some(Dialog::Leave) => self.answer(KeyCode::Char('e')),
+            Program::Running => {
+                self.dialog = Some(Dialog::Leave);
+                None
+            }
+        }
+    }
+
+    fn answer(&mut self, key: KeyCode) -> Option<Wish> {
+        let wish = match key {
+            KeyCode::Char('g') => Some(Wish::Leave),
+            KeyCode::Char('e') => {
+                self.program = Program::Ending;
+                Some(Wish::End)
+            }
+            KeyCode::Esc | KeyCode::Char('c' | 'n') => None,
+            _ => return None,
+        };
+        self.dialog = None;
+        wish
+    }
+
+    fn type_filter(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Enter => self.dialog = None,
+            KeyCode::Esc => {
+                if let Some(Dialog::Filter(before)) = self.dialog.take() {
+                    self.filter = before;
+                }
+            }
+            KeyCode::Backspace => drop(self.filter.pop()),
+            KeyCode::Char(character) => self.filter.extend(character.to_lowercase()),
+            _ => {}
+        }
+        self.arrange();
+    }
+
+    fn command(&mut self, key: KeyCode) -> Option<Wish> {
+        match key {
+            KeyCode::Char('q') => return self.leave(),
+            KeyCode::Char('?') | KeyCode::F(1) => self.dialog = Some(Dialog::Help),
+            KeyCode::Char('p' | ' ') => return self.pause(),
+            KeyCode::Char('+') => self.change_interval(|now| INTERVALS_MS.into_iter().find(|&ms| ms > now)),
+            KeyCode::Char('-') => {
+                self.change_interval(|now| INTERVALS_MS.into_iter().rev().find(|&ms| ms < now));
+            }
+            KeyCode::Char('t') => {
+                self.period = match self.period {
+                    Period::Lately => Period::SinceStart,
+                    Period::SinceStart => Period::Lately,
+                };
+                self.arrange();
+            }
+            _ => match self.screen {
+                Screen::Table => self.command_table(key),
+                Screen::Lock(_) => self.command_lock(key),
+            },
+        }
+        None
+    }
+
+    fn command_table(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Tab | KeyCode::BackTab => self.change_section(),
+            KeyCode::Char('/') => self.dialog = Some(Dialog::Filter(self.filter.clone())),
+            KeyCode::Esc => {
+                self.filter.clear();
+                self.arrange();
+            }
+            KeyCode::Char('<') | KeyCode::Left => self.sort_by(self.sort.left()),
+            KeyCode::Char('>') | KeyCode::Right => self.sort_by(self.sort.right()),
+            KeyCode::Char(letter) => {
+                if let Some(sort) = Sort::of_letter(letter) {
+                    self.sort_by(sort);
+                }
+            }
+            KeyCode::Enter => {
+                if let Some(id) = self.under_cursor() {
+                    self.chosen = Some(id.clone());
+                    self.screen = Screen::Lock(id);
+                    self.top = 0;
+                }
+            }
+            _ => {
+                if let Some(row) = moved(key, self.cursor, self.page, self.rows.len()) {
+                    self.choose(row);
+                }
+            }
+        }
+    }
+
+    fn command_lock(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => {
+                self.screen = Screen::Table;
+                self.top = 0;
+            }
+            // The last line is not known here: `fit_lines` sees to it.
+            _ => self.top = moved(key, self.top, self.page, usize::MAX).unwrap_or(self.top),
+        }
+    }
+
+    fn change_section(&mut self) {
+        self.section = match self.section {
+            Section::Locks => Section::Waits,
+            Section::Waits => Section::Locks,
+        };
+        (self.cursor, self.chosen) = (0, None);
+        self.arrange();
+    }
+
+    fn sort_by(&mut self, sort: Sort) {
+        self.sort = sort;
+        self.arrange();
+    }
+
+    fn pause(&mut self) -> Option<Wish> {
+        if matches!(self.program, Program::Ended(_)) {
+            return None;
+        }
+        self.paused = !self.paused;
+        (!self.paused).then_some(Wish::Read)
+    }
+
+    fn change_interval(&mut self, next: impl Fn(u64) -> Option<u64>) {
+        if let Some(ms) = next(self.interval.as_millis() as u64) {
+            self.interval = Duration::from_millis(ms);
+        }
+    }
+}
+
+/// Where a key moves to from place `at` of `count`, if it moves.
+fn moved(key: KeyCode, at: usize, page: usize, count: usize) -> Option<usize> {
+    let last = count.saturating_sub(1);
+    Some(match key {
+        KeyCode::Up => at.saturating_sub(1),
+        KeyCode::Down => at.saturating_add(1).min(last),
+        KeyCode::PageUp => at.saturating_sub(page),
+        KeyCode::PageDown => at.saturating_add(page).min(last),
+        KeyCode::Home => 0,
+        KeyCode::End => last,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

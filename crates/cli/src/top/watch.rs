@@ -1,0 +1,152 @@
+//! The program, its recording, the picture and the keys: one loop.
+
+use super::ending::Ending;
+use super::reading::Reader;
+use super::signals::Signals;
+use super::state::{Program, State, Wish};
+use super::terminal::{Input, Terminal};
+use crate::error::Error;
+use crate::meter::running::Running;
+use std::time::{Duration, Instant};
+use unspin_sys::child::End;
+
+/// The loop looks at least this often whether the program has ended or a signal has come.
+const TICK: Duration = Duration::from_millis(100);
+/// A reading may take this share of one CPU's time: a huge table is read less often.
+const SHARE: u32 = 10;
+
+/// How it ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// The program had ended by itself.
+    Over(End),
+    /// The program goes on.
+    GoesOn,
+    /// The program was ended because that was asked for.
+    Ended,
+    /// A signal came, and the program was ended.
+    Signalled,
+}
+
+/// Everything that the loop works on.
+pub struct Watch<'s> {
+    pub running: Running<'s>,
+    pub reader: Reader,
+    state: State,
+    signals: Signals,
+    ending: Option<Ending>,
+    /// Whether it was a signal that asked for the end.
+    signalled: bool,
+    /// When the next reading is due.
+    due: Instant,
+    /// Whether the picture has changed.
+    changed: bool,
+}
+
+impl<'s> Watch<'s> {
+    pub fn new(running: Running<'s>, reader: Reader, state: State, signals: Signals) -> Watch<'s> {
+        let due = Instant::now();
+        Watch { running, reader, state, signals, ending: None, signalled: false, due, changed: true }
+    }
+
+    /// Until somebody leaves.
+    pub fn watch(&mut self, terminal: &mut Terminal) -> Result<Left, Error> {
+        loop {
+            if self.state.wants_readings() && Instant::now() >= self.due {
+                self.read();
+            }
+            if std::mem::take(&mut self.changed) {
+                terminal.draw(&mut self.state)?;
+            }
+            let mut wait = TICK.min(self.due.saturating_duration_since(Instant::now()));
+            if !self.state.wants_readings() {
+                wait = TICK;
+            }
+            // What has piled up is taken at once: a picture for each key would be late.
+            while let Some(input) = terminal.input(wait)? {
+                wait = Duration::ZERO;
+                if let Some(left) = self.take(input) {
+                    return Ok(left);
+                }
+            }
+            if let Some(left) = self.look()? {
+                return Ok(left);
+            }
+        }
+    }
+
+    /// Ends the program, however that is done best without a picture.
+    pub fn end(&mut self) -> Result<(), Error> {
+        let mut ending = self.ending.take().unwrap_or_else(|| Ending::begin(self.state.pid));
+        while !self.is_over() {
+            ending.look();
+            if let Some(ended) = self.running.wait(TICK)? {
+                self.state.program = Program::Ended(ended.end);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.state.program, Program::Ended(_))
+    }
+
+    fn read(&mut self) {
+        let began = Instant::now();
+        let reading = self.reader.read(self.running.snapshot());
+        self.state.show(reading);
+        let interval = self.state.interval.max(SHARE * began.elapsed());
+        self.due = began + interval;
+        self.changed = true;
+    }
+
+    fn take(&mut self, input: Input) -> Option<Left> {
+        self.changed = true;
+        let Input::Key(key) = input else { return None };
+        let interval = self.state.interval;
+        let wish = self.state.press(key);
+        if interval != self.state.interval {
+            self.due = Instant::now() + self.state.interval;
+        }
+        match wish? {
+            Wish::Leave => {
+                return Some(match self.state.program {
+                    Program::Ended(end) => Left::Over(end),
+                    _ => Left::GoesOn,
+                });
+            }
+            Wish::End => self.ending = Some(Ending::begin(self.state.pid)),
+            Wish::Kill => self.ending.iter_mut().for_each(Ending::kill),
+            Wish::Read => self.due = Instant::now(),
+        }
+        None
+    }
+
+    /// What became of the program, and of us.
+    fn look(&mut self) -> Result<Option<Left>, Error> {
+        if self.signals.came() {
+            if let Program::Ended(end) = self.state.program {
+                return Ok(Some(Left::Over(end)));
+            }
+            self.signalled = true;
+            self.changed = true;
+            self.state.program = Program::Ending;
+            self.ending.get_or_insert_with(|| Ending::begin(self.state.pid));
+        }
+        if let Some(ending) = &mut self.ending {
+            ending.look();
+        }
+        if self.is_over() {
+            return Ok(None);
+        }
+        let Some(ended) = self.running.wait(Duration::ZERO)? else { return Ok(None) };
+        let last = self.reader.read(self.running.snapshot());
+        self.state.end(ended.end, last);
+        self.changed = true;
+        Ok(match (self.signalled, &self.ending) {
+            (true, _) => Some(Left::Signalled),
+            (false, Some(_)) => Some(Left::Ended),
+            (false, None) => None,
+        })
+    }
+}

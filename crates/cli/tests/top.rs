@@ -1,0 +1,318 @@
+//! `unspin top` at a terminal: a pseudo-terminal, with somebody at the keys.
+
+mod common;
+
+use common::{compiled, finish, gone, skip, unspin, wait_until};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtyPair, PtySize, native_pty_system};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use unspin_sys::child::{self, Signal};
+
+const SIZE: PtySize = PtySize { rows: 30, cols: 120, pixel_width: 0, pixel_height: 0 };
+
+/// `unspin top` in a terminal of its own.
+struct Sitting {
+    pty: PtyPair,
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    screen: Arc<Mutex<vt100::Parser>>,
+    /// How the terminal was set before.
+    before: String,
+    folder: tempfile::TempDir,
+}
+
+/// What the terminal is set to.
+fn settings(terminal: &dyn MasterPty) -> String {
+    format!("{:?}", terminal.get_termios().expect("a pseudo-terminal has settings"))
+}
+
+impl Sitting {
+    /// Starts it with options for the program that holds locks, and arguments for that. None without a compiler or a
+    /// pseudo-terminal.
+    fn start(test: &str, options: &[&str], arguments: &[&str]) -> Option<Sitting> {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compiled("busy_lock.c", folder.path())?;
+        let pty = native_pty_system()
+            .openpty(SIZE)
+            .map_err(|e| skip(test, &format!("no pseudo-terminal ({e}): mount devpts")))
+            .ok()?;
+        let before = settings(&*pty.master);
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspin"));
+        command.arg("top");
+        command.args(options);
+        command.arg(program);
+        command.args(arguments);
+        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        command.env("TMPDIR", folder.path());
+        command.env("TERM", "xterm-256color");
+        for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "NO_COLOR"] {
+            command.env_remove(name);
+        }
+        let child = pty.slave.spawn_command(command).unwrap();
+        let keys = pty.master.take_writer().unwrap();
+        let rows = |n: u16| n.try_into().unwrap();
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows(SIZE.rows), rows(SIZE.cols), 1000)));
+        let (mut output, shown) = (pty.master.try_clone_reader().unwrap(), Arc::clone(&screen));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = output.read(&mut bytes) {
+                shown.lock().unwrap().process(&bytes[..n]);
+            }
+        });
+        Some(Sitting { pty, child, keys, screen, before, folder })
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    /// Waits until the screen shows something.
+    fn wait_for(&mut self, text: &str) {
+        let screen = Arc::clone(&self.screen);
+        let child = &mut self.child;
+        wait_until(&format!("the screen shows {text:?}"), || {
+            let shown = screen.lock().unwrap().screen().contents();
+            let there = shown.contains(text);
+            assert!(
+                there || child.try_wait().unwrap().is_none(),
+                "it has ended, and shows no {text:?}:\n{shown}"
+            );
+            there
+        });
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// The program's process id, as the screen has it.
+    fn program(&mut self) -> u32 {
+        self.wait_for("pid ");
+        let text = self.text();
+        let number = text.split_once("pid ").unwrap().1.split_whitespace().next().unwrap();
+        number.parse().unwrap()
+    }
+
+    /// Waits for the end, and looks whether the terminal is as it was. The exit code.
+    fn end(&mut self) -> u32 {
+        wait_until("unspin has ended", || self.child.try_wait().unwrap().is_some());
+        let code = self.child.wait().unwrap().exit_code();
+        let screen = Arc::clone(&self.screen);
+        wait_until("the terminal is given back", || {
+            let parser = screen.lock().unwrap();
+            !parser.screen().alternate_screen() && !parser.screen().hide_cursor()
+        });
+        assert_eq!(settings(&*self.pty.master), self.before);
+        code
+    }
+}
+
+impl Drop for Sitting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a process has mapped of a recording.
+fn recordings(pid: u32) -> Vec<String> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    maps.lines().filter(|line| line.contains("/recording")).map(str::to_owned).collect()
+}
+
+#[test]
+fn locks_are_shown_and_the_program_is_ended() {
+    let Some(mut top) = Sitting::start("locks_are_shown_and_the_program_is_ended", &["-i", "200ms"], &[])
+    else {
+        return;
+    };
+    top.wait_for("hot_lock");
+    let program = top.program();
+    assert_eq!(recordings(program).len(), 1);
+
+    top.press("?");
+    top.wait_for("Keys and columns");
+    // Any key closes it. (Esc and a key at once would be Alt with that key.)
+    top.press("x/hot_\r");
+    top.wait_for("with \"hot_\"");
+    top.press("\r");
+    top.wait_for("worker+");
+    top.wait_for("HELD");
+    top.press("t");
+    top.wait_for("since the start");
+
+    top.press("q");
+    top.wait_for("is still running");
+    top.press("e");
+    assert_eq!(top.end(), 0);
+    assert!(gone(program));
+    top.wait_for_rest("hot_lock");
+    let text = top.text();
+    assert!(text.contains("Locks over "), "the table is left behind: {text}");
+    assert_eq!(left_in(top.folder.path()), Vec::<PathBuf>::new());
+}
+
+impl Sitting {
+    /// Waits until what was printed at the end has been shown.
+    fn wait_for_rest(&mut self, text: &str) {
+        let screen = Arc::clone(&self.screen);
+        wait_until(&format!("{text:?} is printed"), || {
+            screen.lock().unwrap().screen().contents().contains(text)
+        });
+    }
+}
+
+/// Files that hold what the program printed.
+fn left_in(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "out")).collect()
+}
+
+#[test]
+fn a_lock_that_is_held_names_its_holder() {
+    let Some(mut top) = Sitting::start("a_lock_that_is_held_names_its_holder", &["-i", "200ms"], &[]) else {
+        return;
+    };
+    top.wait_for("hot_lock");
+    let program = top.program();
+    top.press("/slow\r\r");
+    top.wait_for(&format!("held by thread {program} of process {program} for "));
+    top.press("\x03");
+    top.wait_for("is still running");
+    // The second ^C ends the program.
+    top.press("\x03");
+    assert_eq!(top.end(), 0);
+    assert!(gone(program));
+}
+
+#[test]
+fn the_program_goes_on() {
+    let Some(mut top) = Sitting::start("the_program_goes_on", &["-i", "200ms", "--quiet"], &[]) else {
+        return;
+    };
+    top.wait_for("hot_lock");
+    let program = top.program();
+    top.press("q");
+    top.wait_for("it goes on, undisturbed");
+    top.press("g");
+    assert_eq!(top.end(), 0);
+    top.wait_for_rest(&format!("process {program} goes on"));
+    assert!(!top.text().contains("Locks over "), "{}", top.text());
+
+    let output = left_in(top.folder.path());
+    assert_eq!(output.len(), 1, "what it prints goes on into a file");
+    let printed = || fs::read_to_string(&output[0]).unwrap();
+    let before = printed().len();
+    wait_until("the program prints more", || printed().len() > before);
+    assert!(printed().ends_with(", input -1\n"), "its input is empty: {}", printed());
+    assert!(recordings(program).iter().all(|line| line.ends_with(" (deleted)")), "its recording is dropped");
+    child::signal(program, Signal::Terminate).unwrap();
+    wait_until("the program has ended", || gone(program));
+}
+
+#[test]
+fn a_program_that_ends_stays_on_the_screen() {
+    let Some(mut top) = Sitting::start("a_program_that_ends_stays_on_the_screen", &["-i", "100ms"], &["1"])
+    else {
+        return;
+    };
+    top.wait_for("ended with code 7");
+    top.wait_for("since the start");
+    top.wait_for("hot_lock");
+    top.press("q");
+    assert_eq!(top.end(), 7);
+    top.wait_for_rest("Locks over ");
+}
+
+#[test]
+fn what_does_not_listen_is_killed() {
+    let Some(mut top) = Sitting::start("what_does_not_listen_is_killed", &[], &["deaf"]) else { return };
+    top.wait_for("running");
+    let program = top.program();
+    wait_until("the program is deaf", || {
+        // Bit 14 of the signals that are ignored: SIGTERM.
+        let status = fs::read_to_string(format!("/proc/{program}/status")).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+        u64::from_str_radix(mask, 16).unwrap() >> 14 & 1 == 1
+    });
+    top.press("qe");
+    top.wait_for("has been sent SIGTERM");
+    top.press("q");
+    assert_eq!(top.end(), 0);
+    assert!(gone(program));
+}
+
+#[test]
+fn a_signal_ends_both_and_gives_the_terminal_back() {
+    for signal in [Signal::Terminate, Signal::PassedOn(1)] {
+        let Some(mut top) = Sitting::start("a_signal_ends_both_and_gives_the_terminal_back", &[], &[]) else {
+            return;
+        };
+        top.wait_for("running");
+        let program = top.program();
+        child::signal(top.child.process_id().unwrap(), signal).unwrap();
+        assert_eq!(top.end(), 130);
+        assert!(gone(program));
+    }
+}
+
+#[test]
+fn windows_of_any_size() {
+    let Some(mut top) = Sitting::start("windows_of_any_size", &["-i", "100ms"], &[]) else { return };
+    top.wait_for("hot_lock");
+    for (rows, cols) in [(1, 1), (2, 3), (5, 20), (60, 250)] {
+        top.pty.master.resize(PtySize { rows, cols, ..SIZE }).unwrap();
+        let size = |n: u16| n.try_into().unwrap();
+        top.screen.lock().unwrap().set_size(size(rows), size(cols));
+        top.press("\r?xt\x1b");
+    }
+    top.wait_for("hot_lock");
+    top.press("\x03");
+    top.wait_for("still running");
+    top.press("e");
+    assert_eq!(top.end(), 0);
+}
+
+#[test]
+fn what_the_program_prints_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("printed");
+    fs::write(&file, "of yesterday\n").unwrap();
+    let options = ["-q", "-o", file.to_str().unwrap()];
+    let Some(mut top) = Sitting::start("what_the_program_prints_is_kept", &options, &["1"]) else { return };
+    top.wait_for("ended with code 7");
+    top.press("q");
+    assert_eq!(top.end(), 7);
+    let printed = fs::read_to_string(&file).unwrap();
+    assert!(printed.starts_with("tick 0, input -1\n") && printed.contains("tick 9,"), "{printed}");
+    assert!(!top.text().contains("tick"), "{}", top.text());
+}
+
+#[test]
+fn a_program_that_does_not_exist_leaves_the_terminal_alone() {
+    let pty = match native_pty_system().openpty(SIZE) {
+        Ok(pty) => pty,
+        Err(e) => {
+            return skip(
+                "a_program_that_does_not_exist_leaves_the_terminal_alone",
+                &format!("no pseudo-terminal ({e}): mount devpts"),
+            );
+        }
+    };
+    let before = settings(&*pty.master);
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspin"));
+    command.args(["top", "no-such-program"]);
+    let mut child = pty.slave.spawn_command(command).unwrap();
+    assert_eq!(child.wait().unwrap().exit_code(), 127);
+    assert_eq!(settings(&*pty.master), before);
+}
+
+#[test]
+fn without_a_terminal_there_is_one_line() {
+    let (out, err, code) = finish(&mut unspin(&["top", "true"]));
+    let line = "unspin: top: standard input and output must be a terminal; `unspin meter` needs none\n";
+    assert_eq!((out.as_str(), err.as_str(), code), ("", line, Some(2)));
+}
