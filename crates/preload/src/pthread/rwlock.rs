@@ -2,6 +2,7 @@
 
 use super::acquire::{Waiting, acquire, initialised, is_success, release, try_to};
 use super::mutex::is_supported;
+use super::semaphore::is_time;
 use super::{busy, layout, real};
 use crate::next::forward;
 use crate::watch::{Hook, Object};
@@ -93,6 +94,15 @@ unsafe fn try_take(kind: Kind, lock: Lock, (sp, bp): (usize, usize), tried: impl
     code
 }
 
+/// Whether libc takes this for a deadline. It looks at it even where the lock is free; without one it waits for ever.
+///
+/// # Safety
+/// A live time, or none.
+unsafe fn is_deadline(clock: clockid_t, until: *const timespec) -> bool {
+    // SAFETY: the caller's promise.
+    until.is_null() || is_supported(clock) && unsafe { is_time(until) }
+}
+
 unsafe extern "C-unwind" fn rdlock(lock: Lock, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` gives the registers.
     unsafe {
@@ -109,7 +119,8 @@ unsafe extern "C-unwind" fn tryrdlock(lock: Lock, sp: usize, bp: usize) -> c_int
 unsafe extern "C-unwind" fn timedrdlock(lock: Lock, until: *const timespec, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
-        let tried = || real::rwlock_tryrdlock(lock);
+        let valid = is_deadline(libc::CLOCK_REALTIME, until);
+        let tried = || if valid { real::rwlock_tryrdlock(lock) } else { libc::EBUSY };
         take(Kind::Read, lock, (sp, bp), tried, || real::rwlock_timedrdlock(lock, until))
     }
 }
@@ -123,7 +134,8 @@ unsafe extern "C-unwind" fn clockrdlock(
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
-        let tried = || if is_supported(clock) { real::rwlock_tryrdlock(lock) } else { libc::EBUSY };
+        let valid = is_deadline(clock, until);
+        let tried = || if valid { real::rwlock_tryrdlock(lock) } else { libc::EBUSY };
         take(Kind::Read, lock, (sp, bp), tried, || real::rwlock_clockrdlock(lock, clock, until))
     }
 }
@@ -144,7 +156,8 @@ unsafe extern "C-unwind" fn trywrlock(lock: Lock, sp: usize, bp: usize) -> c_int
 unsafe extern "C-unwind" fn timedwrlock(lock: Lock, until: *const timespec, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
-        let tried = || real::rwlock_trywrlock(lock);
+        let valid = is_deadline(libc::CLOCK_REALTIME, until);
+        let tried = || if valid { real::rwlock_trywrlock(lock) } else { libc::EBUSY };
         take(Kind::Write, lock, (sp, bp), tried, || real::rwlock_timedwrlock(lock, until))
     }
 }
@@ -158,7 +171,8 @@ unsafe extern "C-unwind" fn clockwrlock(
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
-        let tried = || if is_supported(clock) { real::rwlock_trywrlock(lock) } else { libc::EBUSY };
+        let valid = is_deadline(clock, until);
+        let tried = || if valid { real::rwlock_trywrlock(lock) } else { libc::EBUSY };
         take(Kind::Write, lock, (sp, bp), tried, || real::rwlock_clockwrlock(lock, clock, until))
     }
 }

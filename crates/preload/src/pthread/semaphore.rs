@@ -94,7 +94,7 @@ unsafe extern "C-unwind" fn clockwait(
 ///
 /// # Safety
 /// A live time.
-unsafe fn is_time(until: *const timespec) -> bool {
+pub unsafe fn is_time(until: *const timespec) -> bool {
     // SAFETY: the caller's promise.
     (0..1_000_000_000).contains(&unsafe { (*until).tv_nsec })
 }

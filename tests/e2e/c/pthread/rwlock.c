@@ -52,6 +52,18 @@ static int timed_writes(void *l)
     return pthread_rwlock_trywrlock(l);
 }
 
+/* glibc looks at the time, and at the clock, even where the lock is free. */
+static void free_and_in_no_time(pthread_rwlock_t *l)
+{
+    const struct timespec late = { 1, 1000000000 }, early = { 1, -1 }, past = { -5, 0 };
+    ROW("free, timedrdlock, bad nsec", then_unlock(pthread_rwlock_timedrdlock(l, &late), l));
+    ROW("free, timedwrlock, bad nsec", then_unlock(pthread_rwlock_timedwrlock(l, &early), l));
+    ROW("free, clockrdlock, bad nsec", then_unlock(pthread_rwlock_clockrdlock(l, CLOCK_MONOTONIC, &early), l));
+    ROW("free, clockwrlock, bad nsec", then_unlock(pthread_rwlock_clockwrlock(l, CLOCK_REALTIME, &late), l));
+    ROW("free, clockrdlock, bad clock", then_unlock(pthread_rwlock_clockrdlock(l, 77, &past), l));
+    ROW("free, timedwrlock, past", then_unlock(pthread_rwlock_timedwrlock(l, &past), l));
+}
+
 static void read_held(pthread_rwlock_t *l)
 {
     struct job writer;
@@ -102,6 +114,7 @@ static void kinds(void)
                                         PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP };
     for (size_t i = 0; i < COUNT(still); i++) {
         line("static", "%zu", i);
+        free_and_in_no_time(&still[i]);
         read_held(&still[i]);
         write_held(&still[i]);
     }
