@@ -6,6 +6,7 @@
 
 use super::frames::{self, End};
 use core::cell::Cell;
+use core::sync::atomic::compiler_fence;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::mem;
 
@@ -116,9 +117,11 @@ unsafe fn outer(mut place: Place, mut verdict: u64) -> Place {
             // It may have saved the register and used it for something else.
             place.bp = 0;
         } else if place.bp != 0 {
+            // SAFETY: a function whose frame ends two words above the register began by saving it there, below its return
+            // address.
+            let saved = (distance == 2 * size_of::<usize>()).then(|| unsafe { *(place.bp as *const usize) });
             place.at = place.bp + distance - size_of::<usize>();
-            // SAFETY: a function that uses the register begins by saving it below its return address.
-            place.bp = unsafe { *((place.at - size_of::<usize>()) as *const usize) };
+            place.bp = saved.unwrap_or(0);
         } else {
             break;
         }
@@ -179,12 +182,18 @@ pub struct Suspects {
     /// Those of lock 0 are none.
     all: [Cell<Suspect>; 4],
     count: Cell<usize>,
+    /// Somebody is at it: a signal handler in between would see half a suspect, or leave one.
+    changing: Cell<bool>,
 }
 
 impl Suspects {
     /// None.
     pub const fn none() -> Suspects {
-        Suspects { all: [const { Cell::new(Suspect::NOBODY) }; 4], count: Cell::new(0) }
+        Suspects {
+            all: [const { Cell::new(Suspect::NOBODY) }; 4],
+            count: Cell::new(0),
+            changing: Cell::new(false),
+        }
     }
 
     /// Whether there is any.
@@ -199,21 +208,40 @@ impl Suspects {
             return;
         }
         let Some(suspect) = Suspect::new(lock, caller) else { return decide(caller.address, ITSELF) };
-        let free = self.all.iter().find(|cell| [0, lock].contains(&cell.get().lock));
-        // A thread with four undecided locks forgets one of them, which will be judged the next time.
-        free.unwrap_or(&self.all[0]).set(suspect);
-        self.count.set(self.all.iter().filter(|cell| cell.get().lock != 0).count());
+        self.change(|| {
+            let free = self.all.iter().find(|cell| [0, lock].contains(&cell.get().lock));
+            // A thread with four undecided locks forgets one of them, which will be judged the next time.
+            free.unwrap_or(&self.all[0]).set(suspect);
+            self.count.set(self.all.iter().filter(|cell| cell.get().lock != 0).count());
+            None
+        });
     }
 
     /// Judges who took the lock, which is being released by a hook with this stack pointer at its entry.
     #[cold]
     pub fn judge(&self, lock: u64, sp: usize) {
-        let Some(cell) = self.all.iter().find(|cell| cell.get().lock == lock) else { return };
-        let suspect = cell.replace(Suspect::NOBODY);
-        self.count.set(self.count.get().saturating_sub(1));
-        if let Some(has_returned) = suspect.has_returned(sp) {
+        let taken = self.change(|| {
+            let cell = self.all.iter().find(|cell| cell.get().lock == lock)?;
+            self.count.set(self.count.get().saturating_sub(1));
+            Some(cell.replace(Suspect::NOBODY))
+        });
+        if let Some(suspect) = taken
+            && let Some(has_returned) = suspect.has_returned(sp)
+        {
             decide(suspect.address, if has_returned { suspect.wrapper } else { ITSELF });
         }
+    }
+
+    /// Runs what changes the suspects, but not in a signal handler that interrupted it.
+    fn change(&self, change: impl FnOnce() -> Option<Suspect>) -> Option<Suspect> {
+        if self.changing.replace(true) {
+            return None;
+        }
+        compiler_fence(SeqCst);
+        let answer = change();
+        compiler_fence(SeqCst);
+        self.changing.set(false);
+        answer
     }
 }
 
