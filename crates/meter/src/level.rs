@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// How often, and how often in vain. No clock is read.
     Counts,
-    /// Besides, how long each wait took, and the hold of every `every`-th acquisition of a thread.
+    /// Besides, how long each wait took, and of the holds of a thread one in `every`, drawn by lot.
     Sampled {
-        /// One hold in so many is timed; at least 1.
+        /// One hold in so many is timed, on average; at least 1.
         every: u32,
     },
     /// How long each hold and each wait took.

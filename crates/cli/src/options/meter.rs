@@ -64,8 +64,8 @@ pub struct Report {
 /// How a program is recorded, and which.
 #[derive(Args, Debug)]
 pub struct Recorded {
-    /// How much is recorded: `counts` reads no clock, `sampled` times every 16th hold of a thread (`sampled=N` every
-    /// N-th), `full` each
+    /// How much is recorded: `counts` reads no clock, `sampled` times one hold in 16 (`sampled=N` one in N), drawn by
+    /// lot, `full` each
     #[arg(long, value_name = "LEVEL", default_value_t = Level::Full)]
     pub level: Level,
 

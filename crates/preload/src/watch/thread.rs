@@ -17,8 +17,9 @@ use unspin_sys::{clock, page, process};
 /// One thread that records. Valid when zeroed: unknown yet.
 pub struct Thread {
     phase: Cell<u32>,
-    /// Acquisitions until the next hold that is timed; 0 at level `counts`, which follows no holds.
+    /// Acquisitions until the next hold that is timed.
     countdown: Cell<u32>,
+    /// One hold in so many is timed; 0 at level `counts`, which follows no holds.
     every: Cell<u32>,
     /// The mutex that a wait for a condition has given up and will take again.
     waiting: Cell<u64>,
@@ -250,33 +251,51 @@ impl Thread {
     /// Notes that the thread has got a lock that it need not wait for.
     #[inline(always)]
     pub fn took(&self, lock: u64, place: Place) {
-        let left = self.countdown.get();
-        if left == 0 {
-            return;
+        if self.has_clock() {
+            let since = if self.is_due() { self.timed_from(clock::ticks()) } else { 0 };
+            self.table().hold(lock, place, since, None);
         }
-        let since = if left == 1 {
-            self.countdown.set(self.every.get());
-            clock::ticks()
-        } else {
-            self.countdown.set(left - 1);
-            0
-        };
-        self.table().hold(lock, place, since, None);
     }
 
-    /// Notes that the thread has got a lock at a time, after so many ticks of spinning and of sleep.
+    /// Notes that the thread has got a lock at a time, after so many ticks of spinning and of sleep. Whether the hold is
+    /// timed does not depend on that, or those of contended locks would stand for all.
     pub fn took_after(&self, lock: u64, place: Place, now: u64, spun: u64, slept: u64) {
         if self.has_clock() {
-            self.table().hold(lock, place, now, Some((spun, slept)));
+            let since = if self.is_due() { self.timed_from(now) } else { 0 };
+            self.table().hold(lock, place, since, Some((spun, slept)));
         }
     }
 
     /// Notes that the thread has got a lock that it holds already: one more attempt, and no hold of its own.
     pub fn took_again(&self, lock: u64, place: Place) {
         if self.has_clock() {
-            self.table().held(place, 0);
+            if self.is_due() {
+                self.timed_from(clock::ticks());
+                self.table().held(place, 0);
+            }
             self.table().hold(lock, place, 0, None);
         }
+    }
+
+    /// Whether the hold that begins now is to be timed; then [`timed_from`](Thread::timed_from) is to be called.
+    #[inline(always)]
+    fn is_due(&self) -> bool {
+        let left = self.countdown.get();
+        if left > 1 {
+            self.countdown.set(left - 1);
+        }
+        left <= 1
+    }
+
+    /// Sets when the next hold is due, and answers `now`. At level `sampled` that is drawn by lot, from the clock: a thread
+    /// that takes its locks in turn would have the same one timed for ever, and the others never.
+    #[inline(always)]
+    fn timed_from(&self, now: u64) -> u64 {
+        let every = self.every.get();
+        if every > 1 {
+            self.countdown.set(drawn(every, now));
+        }
+        now
     }
 
     /// What [`let_go`](Thread::let_go) will want to know, and only the holder can: when the hold ended.
@@ -366,6 +385,15 @@ impl Thread {
     }
 }
 
+/// A number from 1 to 2 · `every` - 1, which is `every` on average, for each time another.
+#[inline]
+fn drawn(every: u32, ticks: u64) -> u32 {
+    // Fibonacci hashing: the lowest bits of a time, which tell the most, decide over the highest of the product.
+    let hash = ticks.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let numbers = u64::from(every.saturating_mul(2) - 1);
+    1 + ((hash * numbers) >> 32) as u32
+}
+
 /// In how many threads' tables a lock is looked for that was released by another thread than the one that took it.
 const FELLOWS: usize = 1024;
 
@@ -396,4 +424,22 @@ extern "C" fn leave(_: usize) {
         unsafe { page::give_back(NonNull::from(thread).cast()) };
     }
     set_mask(mask);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_so_many_is_drawn() {
+        for every in [1, 2, 3, 16, 1000] {
+            // A clock that is even, as some are, and a thread that is as regular as can be.
+            let draws: Vec<u64> = (0..100_000u64).map(|n| drawn(every, (1 << 50) + 352 * n).into()).collect();
+            let (least, most) = (*draws.iter().min().unwrap(), *draws.iter().max().unwrap());
+            let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+            assert!(least >= 1 && most < 2 * u64::from(every), "{every}: from {least} to {most}");
+            assert!((mean / f64::from(every) - 1.0).abs() < 0.02, "{every}: {mean}");
+        }
+        assert!(drawn(u32::MAX, u64::MAX) >= 1);
+    }
 }
