@@ -3,12 +3,13 @@
 use crate::counts::Counts;
 use crate::event::{Event, Key};
 use crate::header::{self, IMAGES, REFUSED};
+use crate::held::{Grip, Held};
 use crate::histogram::{BUCKETS, Histogram, Of};
 use crate::image::{self, load_bytes};
 use crate::level::Level;
 use crate::list;
 use crate::pages::{Pages, WORDS};
-use crate::slot::Born;
+use crate::slot::{self, Born};
 use crate::table::{self, Stride};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,7 @@ pub struct Record {
     /// When an object was last initialised here, in ticks since the recording began; 0 but for
     /// [`Kind::Init`](crate::Kind::Init), and at level `counts`.
     pub latest: u64,
-    /// The counts. Holds that go on are in them up to now.
+    /// The counts. Holds that go on are in them up to now, and what was waited for these.
     pub counts: Counts,
     /// The lengths of the timed holds.
     pub holds: Histogram,
@@ -237,16 +238,6 @@ impl<'m> Reader<'m> {
             // Saturating, as the sums of `Counts`: the file may be damaged.
             *sum = sum.saturating_add(word(head, table::FIRST_EVENT + event as usize));
         }
-        let mut holds = Vec::new();
-        let end = self.ticks.1;
-        let mut going_on = BTreeMap::<u64, u64>::new();
-        for grip in crate::held::Held::new(head).iter() {
-            holds.push((grip.lock, self.since(grip.since)));
-            if grip.since != 0 {
-                going_on.insert(grip.lock, end.saturating_sub(grip.since));
-            }
-        }
-        let mut keys = BTreeMap::new();
         for row in table::rows(self.pages, head, self.stride).take(self.rows_left) {
             self.rows_left -= 1;
             let record = Record {
@@ -256,13 +247,15 @@ impl<'m> Reader<'m> {
                 holds: row.holds,
                 waits: row.waits,
             };
-            keys.insert(row.key.lock, row.key.caller);
             image.rows.entry(row.key).and_modify(|known| known.merge(&record)).or_insert(record);
         }
-        let named = |lock| Key { lock, caller: keys.get(&lock).copied().unwrap_or(0) };
-        for (lock, ticks) in going_on {
-            if let Some(record) = image.rows.get_mut(&named(lock)) {
-                record.counts.merge(&Counts { timed: 1, hold: ticks, hold_max: ticks, ..Counts::default() });
+        let end = self.ticks.1;
+        let mut holds = Vec::new();
+        for grip in Held::new(head).iter() {
+            let key = self.pages.array(grip.row as usize).map_or(Key { lock: 0, caller: 0 }, slot::key);
+            holds.push((Key { lock: grip.lock, ..key }, self.since(grip.since)));
+            if let Some(record) = image.rows.get_mut(&key) {
+                record.counts.merge(&going_on(&grip, end));
             }
         }
         let (owner, until) = (word(head, table::OWNER), word(head, table::UNTIL));
@@ -272,8 +265,25 @@ impl<'m> Reader<'m> {
             lived: word(head, table::LIVED).saturating_add(until.saturating_sub(word(head, table::SINCE))),
             on_cpu: word(head, table::ON_CPU),
             runnable: word(head, table::RUNNABLE),
-            holds: holds.into_iter().map(|(lock, since)| (named(lock), since)).collect(),
+            holds,
         });
+    }
+}
+
+/// What is known of a hold that has not ended: how long it has lasted, and how long it was waited for.
+fn going_on(grip: &Grip, end: u64) -> Counts {
+    let hold = if grip.since == 0 { 0 } else { end.saturating_sub(grip.since) };
+    let (spin, sleep) = grip.wait.unwrap_or_default();
+    Counts {
+        timed: u64::from(grip.since != 0),
+        hold,
+        hold_max: hold,
+        spin,
+        spin_max: spin,
+        sleep,
+        sleep_max: sleep,
+        wait_max: spin.saturating_add(sleep),
+        ..Counts::default()
     }
 }
 

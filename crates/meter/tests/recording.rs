@@ -294,6 +294,23 @@ fn what_is_held_is_seen_and_counted_up_to_now() {
     assert!(hold >= passed && table.holds(key(2).lock) && !table.holds(key(1).lock));
 }
 
+/// A lock that is held at the end, from one of two callers, after a wait.
+#[test]
+fn what_is_held_counts_for_who_took_it() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let table = recording.claim().unwrap();
+    let callers = [1, 2, 3].map(|caller| Key { caller, ..key(1) });
+    let places = callers.map(|key| table.publish(key).unwrap());
+    places.iter().for_each(|&place| table.attempt(place));
+    table.hold(callers[1].lock, places[1], unspin_sys::clock::ticks(), Some((5, 700)));
+    let snapshot = recording.snapshot();
+    let timed = callers.map(|key| counts(&snapshot, key).timed);
+    let waited = callers.map(|key| (counts(&snapshot, key).wait(), counts(&snapshot, key).wait_max));
+    assert_eq!((timed, waited), ([0, 1, 0], [(0, 0), (705, 705), (0, 0)]));
+    assert_eq!(only(&snapshot).threads[0].holds[0].0, callers[1]);
+}
+
 #[test]
 fn a_lock_released_by_another_thread_is_taken_over() {
     let scratch = Scratch::new();
