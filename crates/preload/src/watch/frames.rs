@@ -45,11 +45,12 @@ pub fn prepare() {
     FIND.store(address as usize, Relaxed);
 }
 
-/// Room for the registers and rows of a function that C or C++ compilers make.
+/// Room for the registers and rows of a function that C or C++ compilers make: it can save six registers (psABI) besides its
+/// return address. Twenty would take two more kilobytes of a stack that is not ours.
 struct Room;
 
 impl UnwindContextStorage<usize> for Room {
-    type Rules = [(Register, RegisterRule<usize>); 20];
+    type Rules = [(Register, RegisterRule<usize>); 8];
     type Stack = [UnwindTableRow<usize, Self>; 3];
 }
 
