@@ -6,6 +6,7 @@ use crate::header::{self, IMAGES, REFUSED};
 use crate::held::{Grip, Held};
 use crate::histogram::{BUCKETS, Histogram, Of};
 use crate::image::{self, load_bytes};
+use crate::kind::Kind;
 use crate::level::Level;
 use crate::list;
 use crate::pages::{Pages, WORDS};
@@ -251,11 +252,17 @@ impl<'m> Reader<'m> {
         }
         let end = self.ticks.1;
         let mut holds = Vec::new();
-        for grip in Held::new(head).iter() {
+        let grips: Vec<Grip> = Held::new(head).iter().collect();
+        for (at, grip) in grips.iter().enumerate() {
             let key = self.pages.array(grip.row as usize).map_or(Key { lock: 0, caller: 0 }, slot::key);
             holds.push((Key { lock: grip.lock, ..key }, self.since(grip.since)));
-            if let Some(record) = image.rows.get_mut(&key) {
-                record.counts.merge(&going_on(&grip, end));
+            // Only readers hold a lock more than once; else the hold below ended unseen: with a longjmp, or when the lock was
+            // made anew.
+            let is_over = grips[at + 1..].iter().any(|above| above.lock == grip.lock && above.since != 0);
+            if let Some(record) = image.rows.get_mut(&key)
+                && (!is_over || key.kind() == Some(Kind::Read))
+            {
+                record.counts.merge(&going_on(grip, end));
             }
         }
         let (owner, until) = (word(head, table::OWNER), word(head, table::UNTIL));

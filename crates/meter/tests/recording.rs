@@ -303,12 +303,14 @@ fn what_is_held_counts_for_who_took_it() {
     let callers = [1, 2, 3].map(|caller| Key { caller, ..key(1) });
     let places = callers.map(|key| table.publish(key).unwrap());
     places.iter().for_each(|&place| table.attempt(place));
+    // The first of two holds ended unseen.
+    table.hold(callers[0].lock, places[0], unspin_sys::clock::ticks(), Some((3, 300)));
     table.hold(callers[1].lock, places[1], unspin_sys::clock::ticks(), Some((5, 700)));
     let snapshot = recording.snapshot();
     let timed = callers.map(|key| counts(&snapshot, key).timed);
     let waited = callers.map(|key| (counts(&snapshot, key).wait(), counts(&snapshot, key).wait_max));
     assert_eq!((timed, waited), ([0, 1, 0], [(0, 0), (705, 705), (0, 0)]));
-    assert_eq!(only(&snapshot).threads[0].holds[0].0, callers[1]);
+    assert_eq!(only(&snapshot).threads[0].holds[1].0, callers[1]);
 }
 
 #[test]
