@@ -236,24 +236,23 @@ impl Recording {
         at(page)
     }
 
-    /// A number of the calling process's image that no other has, but 0 before there is one.
-    pub fn image_number(&self) -> u64 {
-        // Relaxed: see `image`.
-        let current = self.current.load(Relaxed);
-        if current >> 32 == u64::from(process::pid()) { current } else { 0 }
+    /// The image that a table belongs to. It is the one that what its owner does belongs to, even where that is a child that
+    /// shares the memory of its parent (vfork) and has another process id.
+    fn image_of(&self, table: &Table<'_>) -> Option<Image<'_>> {
+        Image::at(self.pages(), self.free(), table.image_number())
     }
 
-    /// Notes the modules of the calling process as they are now, and passes the range of each piece of code to `each`: due
-    /// before its first row, and whenever a caller lies in none that is known.
-    pub fn note_modules(&self, each: &mut dyn FnMut(core::ops::Range<u64>)) {
-        if let Some(image) = self.image() {
+    /// Notes the modules of the process of a table as they are now, and passes the range of each piece of code to `each`:
+    /// due before its first row, and whenever a caller lies in none that is known.
+    pub fn note_modules(&self, table: &Table<'_>, each: &mut dyn FnMut(core::ops::Range<u64>)) {
+        if let Some(image) = self.image_of(table) {
             image.note_modules(each);
         }
     }
 
-    /// Keeps a piece of the calling thread's stack, if this lock or this caller has none yet.
-    pub fn keep_stack(&self, key: Key, registers: Registers) {
-        if let Some(image) = self.image().filter(|image| image.wants_stack(key)) {
+    /// Keeps a piece of the stack of the calling thread, whose table this is, if this lock or this caller has none yet.
+    pub fn keep_stack(&self, table: &Table<'_>, key: Key, registers: Registers) {
+        if let Some(image) = self.image_of(table).filter(|image| image.wants_stack(key)) {
             image.keep_stack(key, registers);
         }
     }
@@ -308,7 +307,7 @@ impl Recording {
         if head[OWNER].load(Relaxed) != whoami() {
             return;
         }
-        let image = Image::at(self.pages(), self.free(), head[table::IMAGE].load(Relaxed));
+        let image = self.image_of(&table);
         let (on_cpu, runnable) = used.unwrap_or_default();
         slot::bump(&head[table::ON_CPU], on_cpu);
         slot::bump(&head[table::RUNNABLE], runnable);
@@ -322,8 +321,7 @@ impl Recording {
     /// Ends another thread's hold of a lock that the calling thread has released in its place, and says what is known of it.
     /// Looks at `table`'s fellows in the same process, at most at `most` of them.
     pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<Grip> {
-        // Relaxed: written before the table was handed out.
-        let image = Image::at(self.pages(), self.free(), table.head()[table::IMAGE].load(Relaxed))?;
+        let image = self.image_of(table)?;
         let fellows = list::walk(self.pages(), &image.words()[image::TABLES]);
         let found =
             fellows.take(most).find_map(|(_, head)| crate::held::Held::new(head).take_from_another(lock))?;

@@ -192,8 +192,8 @@ impl<'r> Table<'r> {
     }
 
     fn generation(&self) -> u8 {
-        // Relaxed (both): the first was written before the table was handed out, the second is a number.
-        let image = self.pages.page(self.head[IMAGE].load(Relaxed));
+        let image = self.pages.page(self.image_number());
+        // Relaxed: a number.
         image.map_or(0, |words| words[image::GENERATION].load(Relaxed).min(255) as u8)
     }
 
@@ -418,6 +418,12 @@ impl<'r> Table<'r> {
     #[inline]
     pub fn count(&self, event: Event, n: u64) {
         bump(&self.head[FIRST_EVENT + event as usize], n);
+    }
+
+    /// A number of the process image that the table belongs to, which no other image of its recording has; never 0.
+    pub fn image_number(&self) -> u64 {
+        // Relaxed: written before the table was handed out.
+        self.head[IMAGE].load(Relaxed)
     }
 
     /// The first page.
