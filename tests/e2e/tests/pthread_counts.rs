@@ -165,6 +165,30 @@ fn callers_and_processes_are_apart() {
     assert_eq!(children.collect::<Vec<_>>(), [3000, 3000], "{outcome}");
 }
 
+/// A child that shares the memory of its parent is no process of its own to the meter.
+#[test]
+fn a_child_of_vfork_records_as_its_parent() {
+    let Some(program) = build("pthread/vfork") else { return };
+    for level in LEVELS {
+        let recorder = Recorder::create(level);
+        let outcome = Run::new(program.path(), World::Kernel).record(&recorder).output();
+        let snapshot = recorder.snapshot();
+        assert_eq!((snapshot.images.len(), snapshot.images[0].rows.len()), (1, 40), "{level}: {outcome}");
+    }
+}
+
+/// Which holds are timed does not follow the turns in which locks are taken.
+#[test]
+fn locks_that_take_turns_are_both_sampled() {
+    let Some(program) = build("pthread/turns") else { return };
+    let recorder = Recorder::create(Level::SAMPLED);
+    let outcome = Run::new(program.path(), World::Kernel).record(&recorder).output();
+    let locks = by_lock(&recorder.snapshot());
+    // Of 10,000 holds of each 625 are timed on average; far fewer would be a pattern, not chance.
+    let timed: Vec<u64> = locks.values().map(|counts| counts.timed).collect();
+    assert!(timed.len() == 2 && timed.iter().all(|n| (300..1_200).contains(n)), "{timed:?}: {outcome}");
+}
+
 /// Threads of `storm.c`.
 const THREADS: u64 = 3;
 
