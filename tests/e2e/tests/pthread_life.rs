@@ -1,7 +1,9 @@
 //! Programs live and die under the meter as they do without.
 
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
-use unspin_e2e::{Run, build, build_library, is_the_same_metered, survives_the_meter};
+use unspin_e2e::{Recorder, Run, World, build, build_library, is_the_same_metered, survives_the_meter};
+use unspin_meter::Level;
 
 #[test]
 fn thousands_of_threads_and_their_ends() {
@@ -33,6 +35,18 @@ fn a_sandbox() {
             }
         }
     }
+}
+
+/// The recording is a sparse file with gigabytes of room, which a program that locks all its memory must not fill.
+#[test]
+fn memory_is_locked_without_the_recording() {
+    survives_the_meter("pthread/locked", &[]);
+    let Some(program) = build("pthread/locked") else { return };
+    let recorder = Recorder::create(Level::Full);
+    let outcome = Run::new(program.path(), World::Kernel).record(&recorder).output();
+    let bytes = 512 * std::fs::metadata(recorder.path()).expect("it is there").blocks();
+    assert!(bytes < 16 << 20, "{bytes} bytes are in use: {outcome}");
+    assert!(recorder.snapshot().total().attempts() > 800, "{outcome}");
 }
 
 /// The constructor of a library that is loaded after ours runs before ours, and its destructor behind ours.
