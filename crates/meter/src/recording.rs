@@ -193,6 +193,12 @@ impl Recording {
         self.map.words()[FREE].load(Relaxed) * BYTES as u64
     }
 
+    /// The addresses at which it is mapped: far more than is in use, so nobody should ask the kernel for all of it.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        let start = self.map.start().as_ptr() as u64;
+        start..start + self.map.len() as u64
+    }
+
     pub(crate) fn pages(&self) -> Pages<'_> {
         Pages::of(&self.map)
     }
