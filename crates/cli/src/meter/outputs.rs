@@ -35,7 +35,7 @@ impl Results {
             let contentions = pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key));
             pprof::encode(&program(snapshot), &contentions, snapshot.started, snapshot.window.seconds)
         });
-        Results { report: report_with(snapshot, &names, view), profile }
+        Results { report: report(snapshot, &names, view), profile }
     }
 
     /// Writes the files that are asked for.
@@ -47,12 +47,7 @@ impl Results {
     }
 }
 
-/// The report alone.
-pub fn report(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Report {
-    report_with(snapshot, &names(snapshot, lookup, view), view)
-}
-
-fn report_with(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> Report {
+fn report(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> Report {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
     let options = Options { fold, threads: &threads::known(snapshot) };
     Report::with(snapshot, &|image, key| names.name(image, key), options)

@@ -19,6 +19,19 @@ pub struct Frame {
     pub function: usize,
     /// Where the frame ends: right behind the return address (the psABI's canonical frame address).
     pub end: End,
+    /// What became of the frame-base register that the function's caller had.
+    pub base: Base,
+}
+
+/// Where a register that a function leaves as it found it is meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    /// In place.
+    Kept,
+    /// On the stack, so far below the end of the frame.
+    Saved(usize),
+    /// Nobody knows.
+    Unknown,
 }
 
 /// How the end of a frame is found.
@@ -100,7 +113,12 @@ pub fn frame(return_address: usize) -> Option<Frame> {
         }
         _ => return None,
     };
-    Some(Frame { function: entry.initial_address() as usize, end })
+    let base = match row.register(X86_64::RBP) {
+        None | Some(RegisterRule::SameValue) => Base::Kept,
+        Some(RegisterRule::Offset(below @ ..0)) => Base::Saved(below.unsigned_abs() as usize),
+        _ => Base::Unknown,
+    };
+    Some(Frame { function: entry.initial_address() as usize, end, base })
 }
 
 fn object_of(address: usize) -> Option<Found> {

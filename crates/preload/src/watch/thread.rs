@@ -108,6 +108,11 @@ impl Caller {
         self.at
     }
 
+    /// The stack pointer at the hook's entry.
+    pub fn sp(&self) -> usize {
+        self.hook.sp
+    }
+
     /// The frame-base register of who called the hook.
     pub fn bp(&self) -> usize {
         self.hook.bp

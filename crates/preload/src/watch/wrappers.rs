@@ -4,7 +4,7 @@
 //! its frame still on the stack? Until that has been seen once, and where unwind tables are missing, a function counts for
 //! itself. The answer is kept by return address, with the distance to the next one.
 
-use super::frames::{self, End, Frame};
+use super::frames::{self, Base, End, Frame};
 use super::thread::Caller;
 use core::cell::Cell;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
@@ -157,8 +157,9 @@ impl Suspects {
         if verdict(caller.address()).is_some() {
             return;
         }
-        let Some(frame) = frames::frame(caller.address()) else { return decide(caller.address(), ITSELF) };
-        let Some(end) = end_of(frame, caller.at(), caller.bp()) else {
+        let mut steps = Steps::new(caller.sp(), caller.bp());
+        let Some((frame, end)) = steps.find(|step| step.at == caller.at()).map(|step| (step.frame, step.end))
+        else {
             return decide(caller.address(), ITSELF);
         };
         let wrapper = match frame.end {
@@ -185,32 +186,60 @@ impl Suspects {
     }
 }
 
-/// Where a frame ends, of which the return address into it lies at `at`.
-fn end_of(frame: Frame, at: usize, bp: usize) -> Option<usize> {
-    match frame.end {
-        End::AboveStackPointer(n) => at.checked_add(size_of::<usize>())?.checked_add(n),
-        // Right only in the function that still has the register; further out the guess is checked for being one.
-        End::AboveFrameBase(n) => bp.checked_add(n).filter(|&end| end > at && end - at < 1 << 20),
+/// Whether the suspect's frame is still there, seen from a hook with these registers at its entry; none if that cannot be
+/// told.
+fn is_on_stack(suspect: &Suspect, sp: usize, bp: usize) -> Option<bool> {
+    let step = Steps::new(sp, bp).find(|step| step.end >= suspect.end)?;
+    Some(step.end == suspect.end && step.frame.function == suspect.function)
+}
+
+/// The frames outward from a hook, as far as they can be told.
+struct Steps {
+    /// Where the next return address lies.
+    at: usize,
+    /// The frame-base register of the function that is returned to there, if known.
+    bp: Option<usize>,
+    left: usize,
+}
+
+/// One of them.
+struct Step {
+    frame: Frame,
+    /// Where the return address into the function lies.
+    at: usize,
+    end: usize,
+}
+
+impl Steps {
+    /// From a hook with these registers at its entry.
+    fn new(sp: usize, bp: usize) -> Steps {
+        Steps { at: sp, bp: Some(bp), left: WALK }
     }
 }
 
-/// Whether the suspect's frame is still there, seen from a hook with these registers at its entry; none if that cannot be
-/// told.
-fn is_on_stack(suspect: &Suspect, sp: usize, mut bp: usize) -> Option<bool> {
-    let mut at = sp;
-    for _ in 0..WALK {
+impl Iterator for Steps {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        self.left = self.left.checked_sub(1)?;
+        let at = self.at;
         let frame = frames::frame(word(at)?)?;
-        let end = end_of(frame, at, bp)?;
-        if end >= suspect.end {
-            return Some(end == suspect.end && frame.function == suspect.function);
+        let end = match frame.end {
+            End::AboveStackPointer(n) => at.checked_add(size_of::<usize>())?.checked_add(n)?,
+            End::AboveFrameBase(n) => self.bp?.checked_add(n)?,
+        };
+        // A caller's frame lies above: whatever the tables say, this leads outward.
+        if end <= at {
+            return None;
         }
-        if let End::AboveFrameBase(_) = frame.end {
-            // Such a function begins by saving its caller's register below its return address.
-            bp = word(end - 2 * size_of::<usize>())?;
-        }
-        at = end - size_of::<usize>();
+        self.bp = match frame.base {
+            Base::Kept => self.bp,
+            Base::Saved(below) => word(end.checked_sub(below)?),
+            Base::Unknown => None,
+        };
+        self.at = end - size_of::<usize>();
+        Some(Step { frame, at, end })
     }
-    None
 }
 
 /// A word of the stack, read by the kernel, who minds where it ends.
