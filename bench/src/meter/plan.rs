@@ -220,8 +220,8 @@ fn crowd(share: Share, extent: &Extent) -> Row {
             Note::new("recording", figure(World::Full, check::USED_MIB), " MiB"),
             Note::new("memory", figure(World::Full, check::MEMORY_MIB), " MiB"),
             Note::new("at counts: lost", figure(World::Counts, check::WRONG), ""),
-            Note::new("recording", figure(World::Counts, check::USED_MIB), " MiB"),
-            Note::new("memory", figure(World::Counts, check::MEMORY_MIB), " MiB"),
+            Note::new("its recording", figure(World::Counts, check::USED_MIB), " MiB"),
+            Note::new("its memory", figure(World::Counts, check::MEMORY_MIB), " MiB"),
         ],
         missing: None,
     }

@@ -1,5 +1,4 @@
-//! Stack frames, as far as is needed to tell whether a function has returned: where the code of a function begins, and where
-//! its frame ends.
+//! Stack frames, as far as is needed to find the return address of a function that has called another.
 //!
 //! The tables are those that C++ exceptions are unwound by (`.eh_frame`), found through glibc's `_dl_find_object`, which takes
 //! no lock and works in signal handlers (glibc 2.35; without it no frame is known). Nothing is allocated.
@@ -12,16 +11,8 @@ use gimli::{
 };
 use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The frame of a function while it calls another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Frame {
-    /// Where the function's code begins.
-    pub function: usize,
-    /// Where the frame ends: right behind the return address (the psABI's canonical frame address).
-    pub end: End,
-}
-
-/// How the end of a frame is found.
+/// Where the frame of a function ends while it calls another: right behind its own return address (the psABI's canonical
+/// frame address).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// So far above the stack pointer that the function has once its callee has returned.
@@ -62,9 +53,9 @@ impl UnwindContextStorage<usize> for Room {
     type Stack = [UnwindTableRow<usize, Self>; 3];
 }
 
-/// The frame of the function that is to be returned to at this address.
+/// The end of the frame of the function that is to be returned to at this address.
 #[inline(never)]
-pub fn frame(return_address: usize) -> Option<Frame> {
+pub fn end(return_address: usize) -> Option<End> {
     let object = object_of(return_address)?;
     let slice = |from: *const u8| {
         let len = (object.end as usize).checked_sub(from as usize)?;
@@ -91,16 +82,15 @@ pub fn frame(return_address: usize) -> Option<Frame> {
         .ok()?;
     let mut context = UnwindContext::<usize, Room>::new_in();
     let row = entry.unwind_info_for_address(&section, &bases, &mut context, code).ok()?;
-    let end = match *row.cfa() {
+    match *row.cfa() {
         CfaRule::RegisterAndOffset { register: X86_64::RSP, offset } => {
-            End::AboveStackPointer(usize::try_from(offset).ok()?)
+            Some(End::AboveStackPointer(usize::try_from(offset).ok()?))
         }
         CfaRule::RegisterAndOffset { register: X86_64::RBP, offset } => {
-            End::AboveFrameBase(usize::try_from(offset).ok()?)
+            Some(End::AboveFrameBase(usize::try_from(offset).ok()?))
         }
-        _ => return None,
-    };
-    Some(Frame { function: entry.initial_address() as usize, end })
+        _ => None,
+    }
 }
 
 fn object_of(address: usize) -> Option<Found> {
@@ -152,29 +142,27 @@ mod tests {
     }
 
     #[inline(never)]
-    fn caller(out: &mut Told, filler: &mut [usize; 9]) -> usize {
+    fn caller(out: &mut Told, filler: &mut [usize; 9]) {
         // SAFETY: writes to `out`.
         unsafe { ask(out) };
         filler[3] += 1;
-        caller as fn(&mut Told, &mut [usize; 9]) -> usize as usize
     }
 
     #[test]
-    fn the_frame_of_a_caller_is_found() {
+    fn the_return_address_of_a_caller_is_found() {
         prepare();
         let mut out = Told::default();
-        let function = caller(&mut out, &mut [0; 9]);
-        let frame =
-            frame(out.address).expect("glibc 2.35 or later, and tables, as every Rust program has them");
-        assert_eq!(frame.function, function);
-        let end = match frame.end {
+        caller(&mut out, &mut [0; 9]);
+        let end = match end(out.address)
+            .expect("glibc 2.35 or later, and tables, as every Rust program has them")
+        {
             End::AboveStackPointer(n) => out.sp + size_of::<usize>() + n,
             End::AboveFrameBase(n) => out.bp + n,
         };
         // SAFETY: right below the end of the frame lies its return address.
         let outer = unsafe { *((end - size_of::<usize>()) as *const usize) };
-        let outer = super::frame(outer).expect("as above");
-        assert_ne!(outer.function, function);
-        assert_eq!(super::frame(0x1000), None);
+        assert!(super::end(outer).is_some());
+        assert_ne!(outer, out.address);
+        assert_eq!(super::end(0x1000), None);
     }
 }

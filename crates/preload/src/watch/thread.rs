@@ -71,12 +71,17 @@ impl Hook {
         Hook { sp, bp }
     }
 
-    /// Who called it.
+    /// Who called it, directly or through [wrappers]: where that goes on.
     #[inline(always)]
-    fn caller(self) -> Caller {
+    fn caller(self) -> usize {
         // SAFETY: `new`'s promise.
-        let (address, at) = unsafe { wrappers::outermost(self.sp, self.bp) };
-        Caller { hook: self, address, at }
+        unsafe { wrappers::address(self.sp, self.bp) }
+    }
+
+    /// The same as a place on the stack.
+    fn place(self) -> wrappers::Place {
+        // SAFETY: `new`'s promise.
+        unsafe { wrappers::outermost(self.sp, self.bp) }
     }
 
     /// What an unwinder begins with.
@@ -84,33 +89,6 @@ impl Hook {
         // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
         let ip = unsafe { *(self.sp as *const usize) };
         Registers { ip: ip as u64, sp: (self.sp + size_of::<usize>()) as u64, bp: self.bp as u64 }
-    }
-}
-
-/// Who called a hook, directly or through [wrappers].
-#[derive(Clone, Copy)]
-pub struct Caller {
-    hook: Hook,
-    /// The return address of the first that is no wrapper, and where it lies.
-    address: usize,
-    at: usize,
-}
-
-impl Caller {
-    /// Where the function that is to be named goes on.
-    #[inline(always)]
-    pub fn address(&self) -> usize {
-        self.address
-    }
-
-    /// Where on the stack that is written.
-    pub fn at(&self) -> usize {
-        self.at
-    }
-
-    /// The frame-base register of who called the hook.
-    pub fn bp(&self) -> usize {
-        self.hook.bp
     }
 }
 
@@ -136,8 +114,9 @@ impl Object {
         Key::new(self.kind, self.address, 0).lock
     }
 
-    fn used_by(self, caller: &Caller) -> Key {
-        Key::new(self.kind, self.address, caller.address())
+    #[inline(always)]
+    fn used_by(self, caller: usize) -> Key {
+        Key::new(self.kind, self.address, caller)
     }
 }
 
@@ -229,20 +208,19 @@ impl Thread {
     /// caller is done, by its name among the locks held; 0 if nothing is.
     #[inline(always)]
     pub fn attempt(&self, object: Object, released: u64, hook: Hook) -> Option<Place> {
-        let caller = hook.caller();
-        let key = object.used_by(&caller);
+        let key = object.used_by(hook.caller());
         match self.table().attempt_known(key) {
             Some(place) => Some(place),
-            None => self.first_attempt(key, released, &caller),
+            None => self.first_attempt(key, released, hook),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn first_attempt(&self, key: Key, released: u64, caller: &Caller) -> Option<Place> {
-        let place = self.publish(key, caller)?;
+    fn first_attempt(&self, key: Key, released: u64, hook: Hook) -> Option<Place> {
+        let place = self.publish(key, hook)?;
         if released != 0 {
-            self.suspects.add(released, caller);
+            self.suspects.add(released, hook.place());
         }
         self.table().attempt(place);
         Some(place)
@@ -250,12 +228,11 @@ impl Thread {
 
     /// The row of an object's use, with no attempt counted.
     pub fn place(&self, object: Object, hook: Hook) -> Option<Place> {
-        let caller = hook.caller();
-        let key = object.used_by(&caller);
-        self.table().find(key).or_else(|| self.publish(key, &caller))
+        let key = object.used_by(hook.caller());
+        self.table().find(key).or_else(|| self.publish(key, hook))
     }
 
-    fn publish(&self, key: Key, caller: &Caller) -> Option<Place> {
+    fn publish(&self, key: Key, hook: Hook) -> Option<Place> {
         let recording = self.recording.get()?;
         if sandbox::is_closed() {
             self.table().lost();
@@ -266,7 +243,7 @@ impl Thread {
         if place.is_none() {
             self.table().lost();
         }
-        recording.keep_stack(key, caller.hook.registers());
+        recording.keep_stack(key, hook.registers());
         place
     }
 
@@ -368,7 +345,7 @@ impl Thread {
     #[inline(always)]
     pub fn judge(&self, lock: u64, hook: Hook) {
         if !self.suspects.is_empty() && !sandbox::is_closed() {
-            self.suspects.judge(lock, hook.sp, hook.bp);
+            self.suspects.judge(lock, hook.sp);
         }
     }
 

@@ -4,8 +4,7 @@
 //! its frame still on the stack? Until that has been seen once, and where unwind tables are missing, a function counts for
 //! itself. The answer is kept by return address, with the distance to the next one.
 
-use super::frames::{self, End, Frame};
-use super::thread::Caller;
+use super::frames::{self, End};
 use core::cell::Cell;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::mem;
@@ -16,8 +15,6 @@ const KNOWN: usize = 1024;
 const DEPTH: usize = 4;
 /// Longest frame of a wrapper.
 const FRAME_MAX: usize = 1024;
-/// Frames that are looked at between the release of a lock and the frame that took it.
-const WALK: usize = 12;
 
 /// What is known of a return address: the address, written last, and the verdict on it.
 struct Known {
@@ -71,66 +68,110 @@ pub fn forget() {
     }
 }
 
-/// The return address of the first function that is not known to be a wrapper, and where on the stack it lies.
+/// A function on the stack that has called another.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Where it goes on, and where on the stack that is written.
+    pub address: usize,
+    pub at: usize,
+    /// Its frame-base register; 0 if that cannot be known from within what it called.
+    pub bp: usize,
+}
+
+/// Where the first function goes on, from a hook on, that is not known to be a wrapper.
 ///
 /// # Safety
-/// `sp` and `bp` are a hook's, at its entry, and it has not returned.
+/// As for [`outermost`].
 #[inline(always)]
-pub unsafe fn outermost(sp: usize, bp: usize) -> (usize, usize) {
+pub unsafe fn address(sp: usize, bp: usize) -> usize {
     // SAFETY: at a hook's entry the stack pointer points to the return address (psABI).
     let address = unsafe { *(sp as *const usize) };
     match verdict(address) {
-        None | Some(ITSELF) => (address, sp),
+        None | Some(ITSELF) => address,
         // SAFETY: the caller's promise.
-        Some(verdict) => unsafe { outer(sp, bp, verdict) },
+        Some(_) => unsafe { outermost(sp, bp).address },
     }
 }
 
+/// The first function, from a hook on, that is not known to be a wrapper.
+///
+/// # Safety
+/// `sp` and `bp` are a hook's, at its entry, and it has not returned.
 #[inline(never)]
-unsafe fn outer(mut at: usize, mut bp: usize, mut verdict: u64) -> (usize, usize) {
-    // The register is the innermost function's. What it was further out is known as long as each function on the way began
-    // by saving it, which is what those do that use it.
-    let mut bp_is_known = true;
+pub unsafe fn outermost(sp: usize, bp: usize) -> Place {
+    // SAFETY: at a hook's entry the stack pointer points to the return address (psABI).
+    let here = Place { address: unsafe { *(sp as *const usize) }, at: sp, bp };
+    match verdict(here.address) {
+        None | Some(ITSELF) => here,
+        // SAFETY: the caller's promise.
+        Some(verdict) => unsafe { outer(here, verdict) },
+    }
+}
+
+unsafe fn outer(mut place: Place, mut verdict: u64) -> Place {
     for _ in 0..DEPTH {
         let distance = (verdict & (ABOVE_STACK_POINTER - 1)) as usize;
         if verdict & ABOVE_FRAME_BASE == 0 {
-            at += distance;
-            bp_is_known = false;
-        } else if bp_is_known {
-            at = bp + distance - size_of::<usize>();
-            // SAFETY: the function saved the register below its return address before it used it.
-            bp = unsafe { *((at - size_of::<usize>()) as *const usize) };
+            place.at += distance;
+            // It may have saved the register and used it for something else.
+            place.bp = 0;
+        } else if place.bp != 0 {
+            place.at = place.bp + distance - size_of::<usize>();
+            // SAFETY: a function that uses the register begins by saving it below its return address.
+            place.bp = unsafe { *((place.at - size_of::<usize>()) as *const usize) };
         } else {
             break;
         }
         // SAFETY: the frame of a function that has not returned ends there, as its unwind table says for this very address,
         // and holds its return address below the end.
-        let address = unsafe { *(at as *const usize) };
-        match self::verdict(address) {
-            None | Some(ITSELF) => return (address, at),
+        place.address = unsafe { *(place.at as *const usize) };
+        match self::verdict(place.address) {
+            None | Some(ITSELF) => break,
             Some(next) => verdict = next,
         }
     }
-    // SAFETY: as above, or the hook's own.
-    (unsafe { *(at as *const usize) }, at)
+    place
 }
 
 /// A function that took a lock and may turn out to be a wrapper.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 struct Suspect {
     /// The lock, as it is named among those that the thread holds.
     lock: u64,
     /// The return address in it.
     address: usize,
-    function: usize,
-    /// Where its frame ends.
-    end: usize,
+    /// Where its own return address lies, and what that is.
+    at: usize,
+    outer: usize,
     /// The verdict on it if it is a wrapper.
     wrapper: u64,
 }
 
 impl Suspect {
-    const NOBODY: Suspect = Suspect { lock: 0, address: 0, function: 0, end: 0, wrapper: 0 };
+    const NOBODY: Suspect = Suspect { lock: 0, address: 0, at: 0, outer: 0, wrapper: 0 };
+
+    /// The function of this place; none if its frame is unknown.
+    fn new(lock: u64, caller: Place) -> Option<Suspect> {
+        let (end, wrapper) = match frames::end(caller.address)? {
+            End::AboveStackPointer(n) => {
+                (caller.at.checked_add(size_of::<usize>() + n)?, ABOVE_STACK_POINTER | n as u64)
+            }
+            End::AboveFrameBase(n) => (caller.bp.checked_add(n)?, ABOVE_FRAME_BASE | n as u64),
+        };
+        let at =
+            end.checked_sub(size_of::<usize>()).filter(|&at| at > caller.at && at - caller.at < FRAME_MAX)?;
+        Some(Suspect { lock, address: caller.address, at, outer: word(at)?, wrapper })
+    }
+
+    /// Whether it has returned, seen from a hook with this stack pointer at its entry.
+    ///
+    /// As long as it has not, its return address stands where it stood, and so it does if the function ended by a jump to
+    /// the one that releases the lock. Once it has returned, whoever called it is calling somebody else, who has
+    /// another return address there, or has returned as well.
+    fn has_returned(&self, sp: usize) -> Option<bool> {
+        if sp > self.at { Some(true) } else { Some(word(self.at)? != self.outer) }
+    }
 }
 
 /// The suspects of a thread. Valid when zeroed: none.
@@ -153,64 +194,27 @@ impl Suspects {
     }
 
     /// Remembers who took a lock, if that is not decided yet.
-    pub fn add(&self, lock: u64, caller: &Caller) {
-        if verdict(caller.address()).is_some() {
+    pub fn add(&self, lock: u64, caller: Place) {
+        if verdict(caller.address).is_some() {
             return;
         }
-        let Some(frame) = frames::frame(caller.address()) else { return decide(caller.address(), ITSELF) };
-        let Some(end) = end_of(frame, caller.at(), caller.bp()) else {
-            return decide(caller.address(), ITSELF);
-        };
-        let wrapper = match frame.end {
-            End::AboveStackPointer(n @ ..FRAME_MAX) => ABOVE_STACK_POINTER | n as u64,
-            End::AboveFrameBase(n @ ..FRAME_MAX) => ABOVE_FRAME_BASE | n as u64,
-            _ => ITSELF,
-        };
-        let free = self.all.iter().find(|suspect| [0, lock].contains(&suspect.get().lock));
+        let Some(suspect) = Suspect::new(lock, caller) else { return decide(caller.address, ITSELF) };
+        let free = self.all.iter().find(|cell| [0, lock].contains(&cell.get().lock));
         // A thread with four undecided locks forgets one of them, which will be judged the next time.
-        let cell = free.unwrap_or(&self.all[0]);
-        cell.set(Suspect { lock, address: caller.address(), function: frame.function, end, wrapper });
-        self.count.set(self.all.iter().filter(|suspect| suspect.get().lock != 0).count());
+        free.unwrap_or(&self.all[0]).set(suspect);
+        self.count.set(self.all.iter().filter(|cell| cell.get().lock != 0).count());
     }
 
-    /// Judges who took the lock, which is being released by a hook with these registers at its entry.
+    /// Judges who took the lock, which is being released by a hook with this stack pointer at its entry.
     #[cold]
-    pub fn judge(&self, lock: u64, sp: usize, bp: usize) {
+    pub fn judge(&self, lock: u64, sp: usize) {
         let Some(cell) = self.all.iter().find(|cell| cell.get().lock == lock) else { return };
         let suspect = cell.replace(Suspect::NOBODY);
         self.count.set(self.count.get().saturating_sub(1));
-        if let Some(is_there) = is_on_stack(&suspect, sp, bp) {
-            decide(suspect.address, if is_there { ITSELF } else { suspect.wrapper });
+        if let Some(has_returned) = suspect.has_returned(sp) {
+            decide(suspect.address, if has_returned { suspect.wrapper } else { ITSELF });
         }
     }
-}
-
-/// Where a frame ends, of which the return address into it lies at `at`.
-fn end_of(frame: Frame, at: usize, bp: usize) -> Option<usize> {
-    match frame.end {
-        End::AboveStackPointer(n) => at.checked_add(size_of::<usize>())?.checked_add(n),
-        // Right only in the function that still has the register; further out the guess is checked for being one.
-        End::AboveFrameBase(n) => bp.checked_add(n).filter(|&end| end > at && end - at < 1 << 20),
-    }
-}
-
-/// Whether the suspect's frame is still there, seen from a hook with these registers at its entry; none if that cannot be
-/// told.
-fn is_on_stack(suspect: &Suspect, sp: usize, mut bp: usize) -> Option<bool> {
-    let mut at = sp;
-    for _ in 0..WALK {
-        let frame = frames::frame(word(at)?)?;
-        let end = end_of(frame, at, bp)?;
-        if end >= suspect.end {
-            return Some(end == suspect.end && frame.function == suspect.function);
-        }
-        if let End::AboveFrameBase(_) = frame.end {
-            // Such a function begins by saving its caller's register below its return address.
-            bp = word(end - 2 * size_of::<usize>())?;
-        }
-        at = end - size_of::<usize>();
-    }
-    None
 }
 
 /// A word of the stack, read by the kernel, who minds where it ends.
