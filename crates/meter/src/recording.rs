@@ -193,6 +193,12 @@ impl Recording {
         self.map.words()[FREE].load(Relaxed) * BYTES as u64
     }
 
+    /// The addresses at which it is mapped: far more than is in use, so nobody should ask the kernel for all of it.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        let start = self.map.start().as_ptr() as u64;
+        start..start + self.map.len() as u64
+    }
+
     pub(crate) fn pages(&self) -> Pages<'_> {
         Pages::of(&self.map)
     }
@@ -236,24 +242,22 @@ impl Recording {
         at(page)
     }
 
-    /// A number of the calling process's image that no other has, but 0 before there is one.
-    pub fn image_number(&self) -> u64 {
-        // Relaxed: see `image`.
-        let current = self.current.load(Relaxed);
-        if current >> 32 == u64::from(process::pid()) { current } else { 0 }
+    /// The image of a table, which is that of the process that its thread lives in.
+    fn image_of(&self, table: &Table<'_>) -> Option<Image<'_>> {
+        Image::at(self.pages(), self.free(), table.image())
     }
 
     /// Notes the modules of the calling process as they are now, and passes the range of each piece of code to `each`: due
     /// before its first row, and whenever a caller lies in none that is known.
-    pub fn note_modules(&self, each: &mut dyn FnMut(core::ops::Range<u64>)) {
-        if let Some(image) = self.image() {
+    pub fn note_modules(&self, table: &Table<'_>, each: &mut dyn FnMut(core::ops::Range<u64>)) {
+        if let Some(image) = self.image_of(table) {
             image.note_modules(each);
         }
     }
 
     /// Keeps a piece of the calling thread's stack, if this lock or this caller has none yet.
-    pub fn keep_stack(&self, key: Key, registers: Registers) {
-        if let Some(image) = self.image().filter(|image| image.wants_stack(key)) {
+    pub fn keep_stack(&self, table: &Table<'_>, key: Key, registers: Registers) {
+        if let Some(image) = self.image_of(table).filter(|image| image.wants_stack(key)) {
             image.keep_stack(key, registers);
         }
     }
@@ -322,8 +326,7 @@ impl Recording {
     /// Ends another thread's hold of a lock that the calling thread has released in its place, and says what is known of it.
     /// Looks at `table`'s fellows in the same process, at most at `most` of them.
     pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<Grip> {
-        // Relaxed: written before the table was handed out.
-        let image = Image::at(self.pages(), self.free(), table.head()[table::IMAGE].load(Relaxed))?;
+        let image = self.image_of(table)?;
         let fellows = list::walk(self.pages(), &image.words()[image::TABLES]);
         let found =
             fellows.take(most).find_map(|(_, head)| crate::held::Held::new(head).take_from_another(lock))?;

@@ -191,9 +191,15 @@ impl<'r> Table<'r> {
         Some(place)
     }
 
+    /// The number of the image that the table belongs to, which no other image of the recording has.
+    pub fn image(&self) -> u64 {
+        // Relaxed: written before the table was handed out.
+        self.head[IMAGE].load(Relaxed)
+    }
+
     fn generation(&self) -> u8 {
-        // Relaxed (both): the first was written before the table was handed out, the second is a number.
-        let image = self.pages.page(self.head[IMAGE].load(Relaxed));
+        let image = self.pages.page(self.image());
+        // Relaxed: a number.
         image.map_or(0, |words| words[image::GENERATION].load(Relaxed).min(255) as u8)
     }
 

@@ -27,7 +27,7 @@ fn written(path: &Path) -> u64 {
         table.record(key(lock), &Sample { outcome: Outcome::Slept, hold: 9, spun: 8, slept: 7 });
     }
     let here = 0u64;
-    recording.keep_stack(key(1), Registers { ip: 3, sp: &raw const here as u64, bp: 0 });
+    recording.keep_stack(&table, key(1), Registers { ip: 3, sp: &raw const here as u64, bp: 0 });
     table.hold(key(1).lock, table.find(key(1)).unwrap(), 1, None);
     table.count(Event::GracePeriod, 2);
     recording.release(recording.claim().unwrap(), None);

@@ -225,13 +225,13 @@ fn modules_are_listed_by_generation() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let mut code = Vec::new();
-    recording.note_modules(&mut |range| code.push(range));
+    let table = recording.claim().unwrap();
+    recording.note_modules(&table, &mut |range| code.push(range));
     let here = modules_are_listed_by_generation as fn() as usize as u64;
     assert!(code.iter().any(|range| range.contains(&here)), "{here:#x} {code:x?}");
 
-    let table = recording.claim().unwrap();
     table.record(key(1), &SPUN);
-    recording.note_modules(&mut |_| ());
+    recording.note_modules(&table, &mut |_| ());
     table.record(key(2), &SPUN);
 
     let end = recording.snapshot();
@@ -254,9 +254,10 @@ fn a_stack_is_kept_once_for_each_lock_and_caller() {
     let recording = scratch.create(small(Level::Full));
     let secret: [u8; 64] = core::array::from_fn(|n| n as u8 ^ 0x5A);
     let registers = Registers { ip: 1, sp: std::hint::black_box(&secret).as_ptr() as u64, bp: 77 };
+    let table = recording.claim().unwrap();
     let (lock, other_caller) = (key(1), Key { caller: 9, ..key(1) });
     for key in [lock, lock, other_caller, other_caller] {
-        recording.keep_stack(key, registers);
+        recording.keep_stack(&table, key, registers);
     }
     let end = recording.snapshot();
     let stacks = &only(&end).stacks;

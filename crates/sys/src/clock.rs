@@ -14,11 +14,6 @@ pub fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Nanoseconds that the calling thread has been on a CPU: a system call, unlike the others here.
-pub fn thread_cpu_ns() -> u64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
 fn read(clock: libc::clockid_t) -> u64 {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `ts` is a live timespec; the vDSO writes nothing else, and these clocks always exist.

@@ -166,11 +166,11 @@ unsafe extern "C-unwind" fn clockwrlock(
 unsafe extern "C-unwind" fn unlock(lock: Lock, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock, which the thread holds, for writing if anybody does.
     unsafe {
-        let kind = if layout::has_writer(lock) { Kind::Write } else { Kind::Read };
-        let object = Object::new(kind, lock);
-        if kind == Kind::Read {
-            busy::reader_goes(lock, object.held());
+        let hook = Hook::new(sp, bp);
+        if layout::has_writer(lock) {
+            release(Object::new(Kind::Write, lock), hook, || real::rwlock_unlock(lock))
+        } else {
+            busy::release(lock, hook, || real::rwlock_unlock(lock))
         }
-        release(object, Hook::new(sp, bp), || real::rwlock_unlock(lock))
     }
 }

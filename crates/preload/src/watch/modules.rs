@@ -3,7 +3,7 @@
 //! A caller outside of them lies in code that was loaded since, so a new list is due. Asked only when a row is new.
 
 use core::ops::Range;
-use unspin_meter::Recording;
+use unspin_meter::{Recording, Table};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// Ranges that are remembered. A program with more has the later ones listed again and again, up to [`LISTS`] times.
@@ -19,10 +19,10 @@ static LISTED: AtomicU32 = AtomicU32::new(0);
 static WHOSE: AtomicU64 = AtomicU64::new(0);
 
 /// Sees to it that the recording has a list that covers this code.
-pub fn cover(recording: &Recording, code: u64) {
+pub fn cover(recording: &Recording, table: &Table<'_>, code: u64) {
     // Relaxed (all here): two threads that make a list at once make one too many, and a range that is read torn makes one
     // too many or misses one; nothing else follows.
-    let image = recording.image_number();
+    let image = table.image();
     if WHOSE.swap(image, Relaxed) != image {
         KNOWN.store(0, Relaxed);
         LISTED.store(0, Relaxed);
@@ -33,7 +33,7 @@ pub fn cover(recording: &Recording, code: u64) {
         return;
     }
     KNOWN.store(0, Relaxed);
-    recording.note_modules(&mut add);
+    recording.note_modules(table, &mut add);
 }
 
 fn add(range: Range<u64>) {

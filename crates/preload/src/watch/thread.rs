@@ -238,12 +238,12 @@ impl Thread {
             self.table().lost();
             return None;
         }
-        modules::cover(recording, key.caller);
+        modules::cover(recording, self.table(), key.caller);
         let place = self.table().publish(key);
         if place.is_none() {
             self.table().lost();
         }
-        recording.keep_stack(key, hook.registers());
+        recording.keep_stack(self.table(), key, hook.registers());
         place
     }
 
