@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Background, compiled, finish, unspin, wait_until};
+use common::{Background, compiled, compiled_with, finish, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -12,13 +12,16 @@ use unspin_sys::child::{self, Signal};
 
 /// The report of a run of one of the programs in `tests/c`, as JSON, and what it said.
 fn metered(source: &str, arguments: &[&str], folder: &Path) -> Option<(Value, String)> {
-    let program = compiled(source, folder)?;
+    Some(metered_program(&compiled(source, folder)?, arguments, folder))
+}
+
+fn metered_program(program: &Path, arguments: &[&str], folder: &Path) -> (Value, String) {
     let json = folder.join("report.json");
     let all =
         [&["meter", "--json", json.to_str().unwrap()], arguments, &[program.to_str().unwrap()]].concat();
     let (_, err, _) = finish(&mut unspin(&all));
     let text = fs::read_to_string(&json).unwrap_or_else(|e| panic!("{e}: {err}"));
-    Some((serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}: {err}")), err))
+    (serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}: {err}")), err)
 }
 
 /// Name, origin, number of locks, attempts; and for each caller its name without offset, its place, its attempts.
@@ -118,7 +121,6 @@ fn children_have_their_parents_names() {
 #[test]
 fn behind_a_wrapper_is_who_wanted_the_lock() {
     let folder = tempfile::tempdir().unwrap();
-    let Some((report, err)) = metered("wrapped_locks.cc", &[], folder.path()) else { return };
     let first = "wrapped_locks.cc:8, first seen from Journal::Append (wrapped_locks.cc:21)";
     let appended = [("Journal::Append", "wrapped_locks.cc:21", 59), ("port::Mutex::Lock", first, 1)];
     let found = [("Index::Find", "wrapped_locks.cc:34", 30)];
@@ -127,7 +129,11 @@ fn behind_a_wrapper_is_who_wanted_the_lock() {
         seen("Index::Index ▸ port::Mutex::Mutex", &origin(31), [1, 30], &found),
         seen("Journal::Journal ▸ port::Mutex::Mutex", &origin(18), [1, 60], &appended),
     ];
-    assert_eq!(locks(&report), expected, "{err}");
+    for frames in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
+        let Some(program) = compiled_with("wrapped_locks.cc", &[frames], folder.path()) else { return };
+        let (report, err) = metered_program(&program, &[], folder.path());
+        assert_eq!(locks(&report), expected, "{frames} {err}");
+    }
 }
 
 /// One thread never ends: what it did is asked of the kernel while it runs.

@@ -21,6 +21,8 @@ struct Sitting {
     /// How the terminal was set before.
     before: String,
     folder: tempfile::TempDir,
+    /// The program's process id, once it is known.
+    program: Option<u32>,
 }
 
 /// What the terminal is set to.
@@ -61,7 +63,7 @@ impl Sitting {
                 shown.lock().unwrap().process(&bytes[..n]);
             }
         });
-        Some(Sitting { pty, child, keys, screen, before, folder })
+        Some(Sitting { pty, child, keys, screen, before, folder, program: None })
     }
 
     fn text(&self) -> String {
@@ -93,7 +95,7 @@ impl Sitting {
         self.wait_for("pid ");
         let text = self.text();
         let number = text.split_once("pid ").unwrap().1.split_whitespace().next().unwrap();
-        number.parse().unwrap()
+        *self.program.insert(number.parse().unwrap())
     }
 
     /// Waits for the end, and looks whether the terminal is as it was. The exit code.
@@ -114,6 +116,13 @@ impl Drop for Sitting {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // A test that has failed leaves its program behind, unless the number is somebody else's by now.
+        if let Some(pid) = self.program
+            && fs::read_link(format!("/proc/{pid}/exe"))
+                .is_ok_and(|file| file.starts_with(self.folder.path()))
+        {
+            let _ = child::signal(pid, Signal::Kill);
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Counts {
     pub busy: u64,
     /// The longest such time.
     pub busy_max: u64,
+    /// How many such times there were.
+    pub periods: u64,
 }
 
 impl Counts {
@@ -108,6 +110,7 @@ impl Counts {
         sum(&mut self.timed, other.timed);
         sum(&mut self.hold, other.hold);
         sum(&mut self.busy, other.busy);
+        sum(&mut self.periods, other.periods);
         sum(&mut self.spin, other.spin);
         sum(&mut self.sleep, other.sleep);
         max(&mut self.hold_max, other.hold_max);

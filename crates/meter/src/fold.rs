@@ -120,6 +120,7 @@ impl Group {
             uses.push(Use {
                 kind,
                 row: Row::new(key.name.clone(), &all, window),
+                busy_mean: window.to_seconds(all.counts.busy) / all.counts.periods.max(1) as f64,
                 busy_max: window.to_seconds(all.counts.busy_max),
                 callers,
             });

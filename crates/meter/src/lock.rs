@@ -46,7 +46,9 @@ pub struct Use {
     /// Its columns.
     #[serde(flatten)]
     pub row: Row,
-    /// The longest time in which there was always a reader, in seconds; 0 but for reads.
+    /// The mean time from the first reader to the last, in seconds; 0 but for reads.
+    pub busy_mean: f64,
+    /// The longest such time.
     pub busy_max: f64,
     /// The callers, most time lost first. They add up to this use.
     pub callers: Vec<Caller>,

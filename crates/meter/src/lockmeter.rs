@@ -26,7 +26,7 @@ impl Report {
     /// are in SPIN. Locks are sorted by time lost, which the original could not.
     ///
     /// Locks for reading and writing have sections of their own, if there are any. What is not recorded is blank there: the
-    /// most readers at a time and the mean length of a time with readers, and whom a writer waited for.
+    /// most readers at a time, and whom a writer waited for.
     pub fn lockmeter(&self) -> String {
         let exclusive = |kind: Kind| !matches!(kind, Kind::Read | Kind::Write);
         let mut text = self.section(SPINLOCKS, &self.totals.exclusive, exclusive, line);
@@ -96,11 +96,12 @@ pub(crate) fn line(row: &Row, _: Option<&Use>, level: Level) -> String {
 
 fn read_line(row: &Row, of: Option<&Use>, level: Level) -> String {
     let busy = match of.filter(|_| level == Level::Lock) {
-        // 8 columns for the mean hold, 7 for the number of readers, 6 for the mean busy time.
+        // 8 columns for the mean hold, 7 for the number of readers.
         Some(one) => format!(
-            "{:6.1}us{}({})",
+            "{:6.1}us{}{}({})",
             f64::from((row.hold * 1e6 / row.attempts.max(1) as f64) as f32),
-            " ".repeat(13),
+            " ".repeat(7),
+            lockmeter_time(one.busy_mean),
             lockmeter_time(one.busy_max)
         ),
         None => " ".repeat(29),
@@ -176,8 +177,8 @@ mod tests {
     const WRITE_CALLER: &str = "  1.8%    0%  1.3us(  49us)    0us                   0us           4753020  100%    \
                                 0%(   0%)    __invalidate_buffers+0x270";
 
-    /// Most readers at a time, and how long there was always one: not recorded.
-    const READERS: [(usize, usize); 1] = [(20, 33)];
+    /// Most readers at a time: not recorded.
+    const READERS: [(usize, usize); 1] = [(20, 27)];
     /// Waits of writers for writers: not told apart.
     const WRITERS: [(usize, usize); 2] = [(49, 64), (86, 93)];
 
@@ -194,7 +195,8 @@ mod tests {
         let window = Window { seconds, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
         let sum = Sum::of(kind, &Record { counts, ..Record::default() });
         let busy_max = window.to_seconds(counts.busy_max);
-        Use { kind, row: Row::new(name, &sum, &window), busy_max, callers: Vec::new() }
+        let busy_mean = window.to_seconds(counts.busy) / counts.periods.max(1) as f64;
+        Use { kind, row: Row::new(name, &sum, &window), busy_mean, busy_max, callers: Vec::new() }
     }
 
     fn counts(attempts: u64, spun: u64, hold: u64, mean_wait: u64, wait_max: u64) -> Counts {
@@ -205,7 +207,7 @@ mod tests {
     #[test]
     fn locks_for_reading_look_as_they_did() {
         let all = counts(114_236, 537, 114_236 * 4_200, 39_000, 1_223_000);
-        let all = Counts { busy: 480_000_000, busy_max: 71_000_000, ..all };
+        let all = Counts { busy: 480_000_000, busy_max: 71_000_000, periods: 114_236, ..all };
         let lock = one(Kind::Read, "tasklist_lock", all, 400.0);
         assert_eq!(read_line(&lock.row, Some(&lock), Level::Lock), without(&READERS, READ_LOCK));
         let caller = one(Kind::Read, "do_select+0x28", counts(14, 0, 5_600, 0, 0), 400.0);

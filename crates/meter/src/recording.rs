@@ -193,6 +193,12 @@ impl Recording {
         self.map.words()[FREE].load(Relaxed) * BYTES as u64
     }
 
+    /// The addresses at which it is mapped: far more than is in use, so nobody should ask the kernel for all of it.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        let start = self.map.start().as_ptr() as u64;
+        start..start + self.map.len() as u64
+    }
+
     pub(crate) fn pages(&self) -> Pages<'_> {
         Pages::of(&self.map)
     }
@@ -236,21 +242,20 @@ impl Recording {
         at(page)
     }
 
-    /// The image that a table belongs to. It is the one that what its owner does belongs to, even where that is a child that
-    /// shares the memory of its parent (vfork) and has another process id.
+    /// The image of a table, which is that of the process that its thread lives in.
     fn image_of(&self, table: &Table<'_>) -> Option<Image<'_>> {
-        Image::at(self.pages(), self.free(), table.image_number())
+        Image::at(self.pages(), self.free(), table.image())
     }
 
-    /// Notes the modules of the process of a table as they are now, and passes the range of each piece of code to `each`:
-    /// due before its first row, and whenever a caller lies in none that is known.
+    /// Notes the modules of the calling process as they are now, and passes the range of each piece of code to `each`: due
+    /// before its first row, and whenever a caller lies in none that is known.
     pub fn note_modules(&self, table: &Table<'_>, each: &mut dyn FnMut(core::ops::Range<u64>)) {
         if let Some(image) = self.image_of(table) {
             image.note_modules(each);
         }
     }
 
-    /// Keeps a piece of the stack of the calling thread, whose table this is, if this lock or this caller has none yet.
+    /// Keeps a piece of the calling thread's stack, if this lock or this caller has none yet.
     pub fn keep_stack(&self, table: &Table<'_>, key: Key, registers: Registers) {
         if let Some(image) = self.image_of(table).filter(|image| image.wants_stack(key)) {
             image.keep_stack(key, registers);
@@ -307,7 +312,7 @@ impl Recording {
         if head[OWNER].load(Relaxed) != whoami() {
             return;
         }
-        let image = self.image_of(&table);
+        let image = Image::at(self.pages(), self.free(), head[table::IMAGE].load(Relaxed));
         let (on_cpu, runnable) = used.unwrap_or_default();
         slot::bump(&head[table::ON_CPU], on_cpu);
         slot::bump(&head[table::RUNNABLE], runnable);

@@ -39,9 +39,10 @@ const HOLDS: usize = 0;
 const WAITS: usize = BUCKETS;
 const BUSY: usize = 2 * BUCKETS;
 const BUSY_MAX: usize = 2 * BUCKETS + 1;
+const PERIODS: usize = 2 * BUCKETS + 3;
 /// When an object was last initialised, in ticks.
 const LATEST: usize = 2 * BUCKETS + 2;
-const _: () = assert!(LATEST < WHOLE - WORDS);
+const _: () = assert!(LATEST < WHOLE - WORDS && PERIODS < WHOLE - WORDS);
 
 /// When a key was first seen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -120,6 +121,7 @@ pub(crate) fn held(slot: &Slot, tail: Option<&Tail>, hold: u64) {
 /// Adds a time in which readers held a lock.
 pub(crate) fn busy(tail: &Tail, ticks: u64) {
     bump(&tail[BUSY], ticks);
+    bump(&tail[PERIODS], 1);
     raise(&tail[BUSY_MAX], ticks);
 }
 
@@ -210,6 +212,7 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<Row> {
         wait_max: word(WAIT_MAX),
         busy: rest(BUSY),
         busy_max: rest(BUSY_MAX),
+        periods: rest(PERIODS),
     };
     let histogram = |of, first| Histogram::new(of, core::array::from_fn(|bucket| rest(first + bucket)));
     Some(Row {

@@ -191,8 +191,14 @@ impl<'r> Table<'r> {
         Some(place)
     }
 
+    /// The number of the image that the table belongs to, which no other image of the recording has.
+    pub fn image(&self) -> u64 {
+        // Relaxed: written before the table was handed out.
+        self.head[IMAGE].load(Relaxed)
+    }
+
     fn generation(&self) -> u8 {
-        let image = self.pages.page(self.image_number());
+        let image = self.pages.page(self.image());
         // Relaxed: a number.
         image.map_or(0, |words| words[image::GENERATION].load(Relaxed).min(255) as u8)
     }
@@ -418,12 +424,6 @@ impl<'r> Table<'r> {
     #[inline]
     pub fn count(&self, event: Event, n: u64) {
         bump(&self.head[FIRST_EVENT + event as usize], n);
-    }
-
-    /// A number of the process image that the table belongs to, which no other image of its recording has; never 0.
-    pub fn image_number(&self) -> u64 {
-        // Relaxed: written before the table was handed out.
-        self.head[IMAGE].load(Relaxed)
     }
 
     /// The first page.

@@ -44,7 +44,8 @@ fn record(counts: Counts) -> Record {
 /// A server and its child. Addresses: 1 and 2 queues, 3 a cache, 4 a log, 5 a condition, 6 a barrier, 7 a semaphore.
 fn snapshot() -> Snapshot {
     let key = |kind, address, caller| Key::new(kind, address, caller);
-    let read = |counts: Counts| Counts { busy: counts.hold / 2, busy_max: 90_000, ..counts };
+    let read =
+        |counts: Counts| Counts { busy: counts.hold / 2, busy_max: 90_000, periods: counts.nowait, ..counts };
     let rows = [
         (key(Kind::Mutex, 1, 10), counts(9_000, 600, 400, 800)),
         (key(Kind::Mutex, 1, 11), counts(5_000, 0, 100, 90)),

@@ -255,6 +255,7 @@ fn a_stack_is_kept_once_for_each_lock_and_caller() {
     let table = recording.claim().unwrap();
     let secret: [u8; 64] = core::array::from_fn(|n| n as u8 ^ 0x5A);
     let registers = Registers { ip: 1, sp: std::hint::black_box(&secret).as_ptr() as u64, bp: 77 };
+    let table = recording.claim().unwrap();
     let (lock, other_caller) = (key(1), Key { caller: 9, ..key(1) });
     for key in [lock, lock, other_caller, other_caller] {
         recording.keep_stack(&table, key, registers);

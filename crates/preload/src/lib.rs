@@ -12,6 +12,7 @@
 //! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
 //! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition; `watch` records |
 //! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
+//! | `mlock` | `mlockall` | the kernel, for all but the recording; without one, the next definition |
 //! | `dlclose` | `dlclose` | the next definition; `watch` forgets what code it knows |
 //! | `signal` | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
 //!
@@ -28,6 +29,7 @@ mod dlclose;
 mod environment;
 mod errno;
 mod guard;
+mod mlock;
 mod msg;
 mod next;
 mod notice;

@@ -4,7 +4,7 @@
 //! exports libc's `syscall()`, so a call through libc would come back to us; and libc's wrappers write
 //! `errno`, which a hook must leave as its caller had it. Every call answers with [`Errno`] instead.
 //!
-//! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`page`] (a thread's own), [`entry`] (who called a hook), [`process`] (who is alive), [`child`]
+//! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`page`] (a thread's own), [`entry!`] (who called a hook), [`process`] (who is alive), [`child`]
 //! (processes of ours), [`clock`], [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
 //! their C types), [`limits`] (the live `kernel.*` settings), [`local`] (words that one
 //! thread writes), [`maps`] (what is mapped into this process) and [`tls`] (initial-exec thread-local words).

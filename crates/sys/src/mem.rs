@@ -1,6 +1,7 @@
 //! Mappings.
 
-use crate::{Errno, raw};
+use crate::{Errno, maps, raw};
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 use std::fs::File;
@@ -149,6 +150,33 @@ pub fn copy_into_words(from: usize, out: &[AtomicU64]) -> usize {
         }
     }
     0
+}
+
+/// Keeps in memory all that is mapped now but for a range of addresses, as mlockall(2) with `MCL_CURRENT` does without
+/// exception. Stops at the first mapping that the kernel will not lock: EPERM, ENOMEM or EAGAIN of mlock2(2).
+pub fn lock_all_but(left_out: &Range<u64>) -> Result<(), Errno> {
+    let mut result = Ok(());
+    maps::lines(|line| {
+        let Some(range) = maps::range(line).filter(|_| result.is_ok()) else { return };
+        // The kernel's own pages ([vdso], [vvar], [vsyscall]) are in memory anyway.
+        let of_kernel = maps::name(line).is_some_and(|name| name.starts_with(b"[v"));
+        let apart = range.end <= left_out.start || left_out.end <= range.start;
+        if apart && !of_kernel {
+            result = lock(range.start as usize, (range.end - range.start) as usize);
+        }
+    })?;
+    result
+}
+
+fn lock(start: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: to lock pages, or to bring them into memory, changes no contents.
+    unsafe {
+        // First without bringing them in, so that a refusal is one of locking.
+        raw::call(libc::SYS_mlock2, [start, len, libc::MLOCK_ONFAULT as usize])?;
+        // Fails with ENOMEM where nothing may be read, as behind a stack: that much mlockall leaves out, too.
+        let _ = raw::call(libc::SYS_mlock, [start, len]);
+    }
+    Ok(())
 }
 
 /// Copies `bytes` to address `to` of this very process, as [`copy_in`] does in the other direction.

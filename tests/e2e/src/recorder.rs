@@ -21,9 +21,16 @@ impl Recorder {
     /// # Panics
     /// If there is no room for it.
     pub fn create(level: Level) -> Recorder {
+        Recorder::with(Config { level, ..Config::default() })
+    }
+
+    /// A new one.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    pub fn with(config: Config) -> Recorder {
         let directory = run::scratch();
         let path = directory.path().join("recording");
-        let config = Config { level, ..Config::default() };
         let recording = Recording::create(&path, config).unwrap_or_else(|e| panic!("{e}"));
         Recorder { recording, path, _directory: directory }
     }

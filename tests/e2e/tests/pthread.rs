@@ -2,7 +2,9 @@
 //!
 //! One program per kind of lock; glibc, alone, is the oracle.
 
-use unspin_e2e::{Recorder, Run, World, assert_same, build, shared_library, skip, survives_the_meter};
+use unspin_e2e::{
+    Recorder, Run, World, assert_same, build, build_library, shared_library, skip, survives_the_meter,
+};
 use unspin_meter::Level;
 
 #[test]
@@ -78,4 +80,16 @@ fn beside_jemalloc() {
 #[test]
 fn beside_tcmalloc() {
     beside_an_allocator("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
+}
+
+/// A gate that has never been red proves nothing: here is a lock that gives the wrong reason.
+#[test]
+#[should_panic(expected = "here:   trylock own: EAGAIN")]
+fn a_wrong_answer_is_noticed() {
+    let (Some(program), Some(wrong)) = (build("pthread/mutex"), build_library("pthread/wrong")) else {
+        panic!("not tried without a compiler, instead of: here:   trylock own: EAGAIN");
+    };
+    let bare = Run::new(program.path(), World::Bare).output();
+    let other = Run::new(program.path(), World::Bare).preload_before(wrong.path()).output();
+    assert_same("mutex", "with a wrong lock", &bare, &other);
 }

@@ -142,6 +142,16 @@ fn counts_are_exact_beside_another_tracer() {
     assert_exact("pthread/counts", |run| run.also_preload(wrapper.path()), Others::None);
 }
 
+/// A gate that has never been red proves nothing: here some calls go past the meter.
+#[test]
+#[should_panic(expected = "what is missing is not said")]
+fn calls_that_are_not_counted_are_noticed() {
+    let Some(bypass) = build_library("pthread/bypass") else {
+        panic!("not tried without a compiler, instead of: what is missing is not said");
+    };
+    assert_exact("pthread/counts", |run| run.preload_before(bypass.path()), Others::None);
+}
+
 /// Two callers of one lock are two rows, and a child's are not its parent's.
 #[test]
 fn callers_and_processes_are_apart() {

@@ -1,7 +1,11 @@
 //! Programs live and die under the meter as they do without.
 
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
-use unspin_e2e::{Run, build, build_library, is_the_same_metered, survives_the_meter};
+use unspin_e2e::{
+    Recorder, Run, World, assert_same, build, build_library, is_the_same_metered, survives_the_meter,
+};
+use unspin_meter::{Config, Level};
 
 #[test]
 fn thousands_of_threads_and_their_ends() {
@@ -32,6 +36,31 @@ fn a_sandbox() {
                 survives_the_meter("pthread/sandbox", &[threads, others, how]);
             }
         }
+    }
+}
+
+/// The recording is a sparse file with gigabytes of room, which a program that locks all its memory must not fill.
+#[test]
+fn memory_is_locked_without_the_recording() {
+    survives_the_meter("pthread/locked", &[]);
+    let Some(program) = build("pthread/locked") else { return };
+    let recorder = Recorder::create(Level::Full);
+    let outcome = Run::new(program.path(), World::Kernel).record(&recorder).output();
+    let bytes = 512 * std::fs::metadata(recorder.path()).expect("it is there").blocks();
+    assert!(bytes < 16 << 20, "{bytes} bytes are in use: {outcome}");
+    assert!(recorder.snapshot().total().attempts() > 800, "{outcome}");
+}
+
+/// What finds no room is counted; the program goes on.
+#[test]
+fn a_recording_that_is_full() {
+    for (source, pages) in [("pthread/condition", 8), ("pthread/condition", 50), ("pthread/processes", 100)] {
+        let Some(program) = build(source) else { return };
+        let bare = Run::new(program.path(), World::Bare).output();
+        let recorder = Recorder::with(Config { bytes: pages * 4096, ..Config::default() });
+        let metered = Run::new(program.path(), World::Kernel).record(&recorder).output();
+        assert_same(source, format!("metered in {pages} pages"), &bare, &metered);
+        assert!(!recorder.snapshot().unrecorded.is_nothing(), "{source} fits into {pages} pages");
     }
 }
 

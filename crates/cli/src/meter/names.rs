@@ -225,7 +225,7 @@ fn unfolded(variable: &Variable) -> String {
 fn folded(variable: &Variable, kind: Kind) -> String {
     let size = size_of(kind);
     if variable.member.is_empty() {
-        let array = variable.size % size == 0 && variable.offset % size == 0;
+        let array = variable.size.is_multiple_of(size) && variable.offset.is_multiple_of(size);
         return if array { variable.name.clone() } else { unfolded(variable) };
     }
     let mut name = variable.name.clone();

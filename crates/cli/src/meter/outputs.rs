@@ -29,17 +29,13 @@ pub struct Results {
 impl Results {
     /// Of a snapshot, by what is known of names.
     pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Results {
-        let (parts, fold) =
-            if view.unfold { (Parts::Apart, Fold::Apart) } else { (Parts::Together, Fold::ByName) };
-        let names = Names::new(snapshot, lookup, parts);
-        let name = |image: &Image, key: &Key| names.name(image, key);
-        let options = Options { fold, threads: &threads::known(snapshot) };
-        let report = Report::with(snapshot, &name, options);
+        let names = names(snapshot, lookup, view);
         let profile = view.pprof.is_some().then(|| {
+            let name = |image: &Image, key: &Key| names.name(image, key);
             let contentions = pprof::contentions(snapshot, &name, &|image, key| names.frames(image, key));
             pprof::encode(&program(snapshot), &contentions, snapshot.started, snapshot.window.seconds)
         });
-        Results { report, profile }
+        Results { report: report(snapshot, &names, view), profile }
     }
 
     /// Writes the files that are asked for.
@@ -49,6 +45,16 @@ impl Results {
         let profile = profile.map(|(file, profile)| outfile::write(file, profile));
         [json, profile].into_iter().flatten().filter_map(Result::err).collect()
     }
+}
+
+fn report(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> Report {
+    let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
+    let options = Options { fold, threads: &threads::known(snapshot) };
+    Report::with(snapshot, &|image, key| names.name(image, key), options)
+}
+
+fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &View) -> Names<'a> {
+    Names::new(snapshot, lookup, if view.unfold { Parts::Apart } else { Parts::Together })
 }
 
 /// What the first process was started as.

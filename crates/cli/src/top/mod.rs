@@ -21,7 +21,7 @@ mod testing;
 mod watch;
 
 use crate::error::Error;
-use crate::meter::outputs;
+use crate::meter::outputs::{self, Results};
 use crate::meter::running::exit_code;
 use crate::meter::session::Session;
 use crate::options::{self, View};
@@ -78,7 +78,7 @@ fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left:
     if !options.quiet {
         let view = View { unfold: options.unfold, ..View::default() };
         let snapshot = watch.running.snapshot();
-        let report = outputs::Results::new(&snapshot, watch.reader.lookup(), &view).report;
+        let report = Results::new(&snapshot, watch.reader.lookup(), &view).report;
         match watch.running.witness().explain(&snapshot) {
             Some(why) => eprintln!("{why}"),
             None => eprint!("{}", outputs::text(&report, &view, outputs::width(std::io::stderr()))),

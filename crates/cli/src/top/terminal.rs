@@ -8,8 +8,8 @@ use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// A terminal in our hands. Dropping it gives it back; so does a panic, and whatever else ends the process but SIGKILL comes
-/// as an [error](super::signals) or is caught.
+/// A terminal in our hands. Dropping it gives it back, and so does a panic; signals that would end us are noted instead (see
+/// `signals`), so that it is dropped. Only SIGKILL leaves it as it is.
 pub struct Terminal {
     terminal: DefaultTerminal,
     palette: Palette,

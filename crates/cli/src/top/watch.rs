@@ -150,3 +150,12 @@ impl<'s> Watch<'s> {
         })
     }
 }
+
+/// A defect of ours is not to leave a program behind that nobody sees any more.
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.is_over() {
+            Ending::begin(self.state.pid);
+        }
+    }
+}

@@ -114,12 +114,17 @@ pub fn gone(pid: u32) -> bool {
 /// Compiles one of the programs in `tests/c` into the folder, under its own name. None, and a line that says so, without a
 /// compiler.
 pub fn compiled(source: &str, folder: &Path) -> Option<PathBuf> {
+    compiled_with(source, &[], folder)
+}
+
+/// The same, with options of the compiler.
+pub fn compiled_with(source: &str, options: &[&str], folder: &Path) -> Option<PathBuf> {
     let (name, language) = source.split_once('.').unwrap();
     let compiler = if language == "cc" { "c++" } else { "cc" };
     let program = folder.join(name);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
     let flags = ["-g", "-O1", "-pthread", "-o"];
-    match Command::new(compiler).args(flags).args([&program, &file]).status() {
+    match Command::new(compiler).args(options).args(flags).args([&program, &file]).status() {
         Ok(status) => assert!(status.success(), "{compiler} does not compile {source}"),
         Err(error) => {
             skip(source, &format!("{compiler} cannot be started ({error}): install gcc and g++"));

@@ -5,8 +5,10 @@
 //! its last reader came. Two locks that share a word take it from each other, and lose stretches; they never add any.
 
 use super::layout;
-use crate::watch::Thread;
+use crate::watch::{Hook, Object, Thread};
+use core::ffi::c_int;
 use libc::pthread_rwlock_t;
+use unspin_meter::{Kind, Place};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 
@@ -32,36 +34,48 @@ fn word(lock: *const pthread_rwlock_t) -> (&'static AtomicU64, u64) {
 #[inline]
 pub unsafe fn reader_came(lock: *const pthread_rwlock_t) {
     // SAFETY: the caller's promise.
-    let first = unsafe { layout::readers(lock) } == 1;
-    if first && Thread::current().is_some_and(Thread::has_clock) {
-        let (since, tag) = word(lock);
-        // Relaxed: a time; see above for what a race makes of it.
-        since.store(clock::ticks() & !TAG | tag, Relaxed);
+    if unsafe { layout::readers(lock) } != 1 {
+        return;
     }
+    let Some(thread) = Thread::current().filter(|thread| thread.has_clock()) else { return };
+    let hold = thread.table().latest(Object::new(Kind::Read, lock).held());
+    let now = hold.map(|hold| hold.since).filter(|&since| since != 0).unwrap_or_else(clock::ticks);
+    let (since, tag) = word(lock);
+    // Relaxed: a time; see above for what a race makes of it.
+    since.store(now & !TAG | tag, Relaxed);
 }
 
-/// A thread that has the lock for reading, as `held`, is about to give it back.
+/// The end of a hold for reading. `released` is libc's unlock.
 ///
 /// # Safety
 /// A live lock.
 #[inline]
-pub unsafe fn reader_goes(lock: *const pthread_rwlock_t, held: u64) {
+pub unsafe fn release(lock: *const pthread_rwlock_t, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
+    let Some(thread) = Thread::current() else { return released() };
+    let held = Object::new(Kind::Read, lock).held();
+    thread.judge(held, hook);
     // SAFETY: the caller's promise.
-    if unsafe { layout::readers(lock) } == 1 {
-        last_reader_goes(lock, held);
+    let is_last = thread.has_clock() && unsafe { layout::readers(lock) } == 1;
+    let stretch = if is_last { last(thread, lock, held) } else { None };
+    let now = if stretch.is_some() { clock::ticks() } else { thread.letting_go(held) };
+    let code = released();
+    if code == 0 {
+        if let Some((place, begin)) = stretch {
+            thread.table().busy(place, now.saturating_sub(begin));
+        }
+        thread.let_go(held, now);
     }
+    code
 }
 
-fn last_reader_goes(lock: *const pthread_rwlock_t, held: u64) {
-    let Some(thread) = Thread::current().filter(|thread| thread.has_clock()) else { return };
-    let Some(grip) = thread.table().latest(held) else { return };
+/// The stretch that ends with the last reader: where to record it, and when it began.
+fn last(thread: &Thread, lock: *const pthread_rwlock_t, held: u64) -> Option<(Place, u64)> {
+    let hold = thread.table().latest(held)?;
     let (since, tag) = word(lock);
-    // Relaxed: as above.
+    // Relaxed: as above. Before the release, after which another first reader may come.
     let begin = match since.swap(0, Relaxed) {
         begin if begin != 0 && begin & TAG == tag => begin & !TAG,
-        _ => grip.since,
+        _ => hold.since,
     };
-    if begin != 0 {
-        thread.table().busy(grip.place(), clock::ticks().saturating_sub(begin));
-    }
+    (begin != 0).then(|| (hold.place(), begin))
 }

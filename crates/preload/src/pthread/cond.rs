@@ -143,9 +143,11 @@ impl Wait {
         let table = self.thread.table();
         // The mutex is the thread's again unless the call was refused outright; then it never gave it up.
         let back = is_success(code) || code == libc::ETIMEDOUT;
-        if !back {
+        let outcome = if is_success(code) { Outcome::Slept } else { Outcome::Rejected };
+        if !is_success(code) {
             table.reclassify(self.place, Outcome::Slept, Outcome::Rejected);
-        } else if let Some(again) = self.again {
+        }
+        if let Some(again) = self.again.filter(|_| back) {
             table.attempt(again);
         }
         if !self.thread.has_clock() {
@@ -157,12 +159,7 @@ impl Wait {
         let signal = signalled::latest(self.condition);
         let for_mutex = if sleeps >= 2 && signal >= begun.at { now.saturating_sub(signal) } else { 0 };
         if back {
-            table.waited(
-                self.place,
-                Outcome::Slept,
-                0,
-                now.saturating_sub(begun.at).saturating_sub(for_mutex),
-            );
+            table.waited(self.place, outcome, 0, now.saturating_sub(begun.at).saturating_sub(for_mutex));
         }
         let Some(again) = self.again.filter(|_| begun.held) else { return };
         if back && sleeps >= 2 {

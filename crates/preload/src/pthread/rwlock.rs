@@ -16,21 +16,21 @@ entry! {
     /// pthread_rwlock_init(3).
     fn pthread_rwlock_init(2) = init;
     /// pthread_rwlock_rdlock(3).
-    fn pthread_rwlock_rdlock(1) = rdlock;
+    fn pthread_rwlock_rdlock(1) = lock::<Reading>;
     /// pthread_rwlock_tryrdlock(3).
-    fn pthread_rwlock_tryrdlock(1) = tryrdlock;
+    fn pthread_rwlock_tryrdlock(1) = trylock::<Reading>;
     /// pthread_rwlock_timedrdlock(3).
-    fn pthread_rwlock_timedrdlock(2) = timedrdlock;
+    fn pthread_rwlock_timedrdlock(2) = timedlock::<Reading>;
     /// pthread_rwlock_clockrdlock(3).
-    fn pthread_rwlock_clockrdlock(3) = clockrdlock;
+    fn pthread_rwlock_clockrdlock(3) = clocklock::<Reading>;
     /// pthread_rwlock_wrlock(3).
-    fn pthread_rwlock_wrlock(1) = wrlock;
+    fn pthread_rwlock_wrlock(1) = lock::<Writing>;
     /// pthread_rwlock_trywrlock(3).
-    fn pthread_rwlock_trywrlock(1) = trywrlock;
+    fn pthread_rwlock_trywrlock(1) = trylock::<Writing>;
     /// pthread_rwlock_timedwrlock(3).
-    fn pthread_rwlock_timedwrlock(2) = timedwrlock;
+    fn pthread_rwlock_timedwrlock(2) = timedlock::<Writing>;
     /// pthread_rwlock_clockwrlock(3).
-    fn pthread_rwlock_clockwrlock(3) = clockwrlock;
+    fn pthread_rwlock_clockwrlock(3) = clocklock::<Writing>;
     /// pthread_rwlock_unlock(3).
     fn pthread_rwlock_unlock(1) = unlock;
 }
@@ -56,13 +56,75 @@ unsafe extern "C-unwind" fn init(
     code
 }
 
+/// What a lock is taken for.
+///
+/// # Safety (all functions)
+/// As for libc's.
+trait Mode {
+    const KIND: Kind;
+    unsafe fn lock(lock: Lock) -> c_int;
+    unsafe fn trylock(lock: Lock) -> c_int;
+    unsafe fn timedlock(lock: Lock, until: *const timespec) -> c_int;
+    unsafe fn clocklock(lock: Lock, clock: clockid_t, until: *const timespec) -> c_int;
+    /// The thread has it.
+    unsafe fn taken(lock: Lock);
+}
+
+struct Reading;
+struct Writing;
+
+/// Passes calls on to libc's functions of these names.
+macro_rules! mode {
+    ($mode:ident: $kind:ident, $lock:ident, $trylock:ident, $timedlock:ident, $clocklock:ident, $taken:expr) => {
+        impl Mode for $mode {
+            const KIND: Kind = Kind::$kind;
+
+            #[inline(always)]
+            unsafe fn lock(lock: Lock) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { real::$lock(lock) }
+            }
+
+            #[inline(always)]
+            unsafe fn trylock(lock: Lock) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { real::$trylock(lock) }
+            }
+
+            #[inline(always)]
+            unsafe fn timedlock(lock: Lock, until: *const timespec) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { real::$timedlock(lock, until) }
+            }
+
+            #[inline(always)]
+            unsafe fn clocklock(lock: Lock, clock: clockid_t, until: *const timespec) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { real::$clocklock(lock, clock, until) }
+            }
+
+            #[inline(always)]
+            unsafe fn taken(lock: Lock) {
+                let taken: unsafe fn(Lock) = $taken;
+                // SAFETY: the caller's promise.
+                unsafe { taken(lock) }
+            }
+        }
+    };
+}
+
+mode!(Reading: Read, rwlock_rdlock, rwlock_tryrdlock, rwlock_timedrdlock, rwlock_clockrdlock, |lock| {
+    // SAFETY: the caller's promise.
+    unsafe { busy::reader_came(lock) }
+});
+mode!(Writing: Write, rwlock_wrlock, rwlock_trywrlock, rwlock_timedwrlock, rwlock_clockwrlock, |_| ());
+
 /// A blocking attempt.
 ///
 /// # Safety
 /// A live lock, and the registers that `entry` gives.
 #[inline(always)]
-unsafe fn take(
-    kind: Kind,
+unsafe fn take<M: Mode>(
     lock: Lock,
     (sp, bp): (usize, usize),
     tried: impl FnOnce() -> c_int,
@@ -70,28 +132,28 @@ unsafe fn take(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let hook = unsafe { Hook::new(sp, bp) };
-    let code = acquire(Object::new(kind, lock), hook, || Waiting::Asleep, |_| false, tried, blocked);
-    if kind == Kind::Read && is_success(code) {
+    let code = acquire(Object::new(M::KIND, lock), hook, || Waiting::Asleep, |_| false, tried, blocked);
+    if is_success(code) {
         // SAFETY: the caller's promise.
-        unsafe { busy::reader_came(lock) };
+        unsafe { M::taken(lock) };
     }
     code
 }
 
-/// An attempt that does not block.
-///
-/// # Safety
-/// As for `take`.
-#[inline(always)]
-unsafe fn try_take(kind: Kind, lock: Lock, (sp, bp): (usize, usize), tried: impl FnOnce() -> c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    let hook = unsafe { Hook::new(sp, bp) };
-    let code = try_to(Object::new(kind, lock), hook, |_| false, tried);
-    if kind == Kind::Read && is_success(code) {
-        // SAFETY: the caller's promise.
-        unsafe { busy::reader_came(lock) };
+unsafe extern "C-unwind" fn lock<M: Mode>(lock: Lock, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's lock; `entry` gives the registers.
+    unsafe { take::<M>(lock, (sp, bp), || M::trylock(lock), || M::lock(lock)) }
+}
+
+unsafe extern "C-unwind" fn trylock<M: Mode>(lock: Lock, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's lock; `entry` gives the registers.
+    unsafe {
+        let code = try_to(Object::new(M::KIND, lock), Hook::new(sp, bp), |_| false, || M::trylock(lock));
+        if is_success(code) {
+            M::taken(lock);
+        }
+        code
     }
-    code
 }
 
 /// Whether libc takes this for a deadline. It looks at it even where the lock is free; without one it waits for ever.
@@ -103,29 +165,21 @@ unsafe fn is_deadline(clock: clockid_t, until: *const timespec) -> bool {
     until.is_null() || is_supported(clock) && unsafe { is_time(until) }
 }
 
-unsafe extern "C-unwind" fn rdlock(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
-    unsafe {
-        let tried = || real::rwlock_tryrdlock(lock);
-        take(Kind::Read, lock, (sp, bp), tried, || real::rwlock_rdlock(lock))
-    }
-}
-
-unsafe extern "C-unwind" fn tryrdlock(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
-    unsafe { try_take(Kind::Read, lock, (sp, bp), || real::rwlock_tryrdlock(lock)) }
-}
-
-unsafe extern "C-unwind" fn timedrdlock(lock: Lock, until: *const timespec, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn timedlock<M: Mode>(
+    lock: Lock,
+    until: *const timespec,
+    sp: usize,
+    bp: usize,
+) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let valid = is_deadline(libc::CLOCK_REALTIME, until);
-        let tried = || if valid { real::rwlock_tryrdlock(lock) } else { libc::EBUSY };
-        take(Kind::Read, lock, (sp, bp), tried, || real::rwlock_timedrdlock(lock, until))
+        let tried = || if valid { M::trylock(lock) } else { libc::EBUSY };
+        take::<M>(lock, (sp, bp), tried, || M::timedlock(lock, until))
     }
 }
 
-unsafe extern "C-unwind" fn clockrdlock(
+unsafe extern "C-unwind" fn clocklock<M: Mode>(
     lock: Lock,
     clock: clockid_t,
     until: *const timespec,
@@ -135,56 +189,19 @@ unsafe extern "C-unwind" fn clockrdlock(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let valid = is_deadline(clock, until);
-        let tried = || if valid { real::rwlock_tryrdlock(lock) } else { libc::EBUSY };
-        take(Kind::Read, lock, (sp, bp), tried, || real::rwlock_clockrdlock(lock, clock, until))
-    }
-}
-
-unsafe extern "C-unwind" fn wrlock(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
-    unsafe {
-        let tried = || real::rwlock_trywrlock(lock);
-        take(Kind::Write, lock, (sp, bp), tried, || real::rwlock_wrlock(lock))
-    }
-}
-
-unsafe extern "C-unwind" fn trywrlock(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
-    unsafe { try_take(Kind::Write, lock, (sp, bp), || real::rwlock_trywrlock(lock)) }
-}
-
-unsafe extern "C-unwind" fn timedwrlock(lock: Lock, until: *const timespec, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe {
-        let valid = is_deadline(libc::CLOCK_REALTIME, until);
-        let tried = || if valid { real::rwlock_trywrlock(lock) } else { libc::EBUSY };
-        take(Kind::Write, lock, (sp, bp), tried, || real::rwlock_timedwrlock(lock, until))
-    }
-}
-
-unsafe extern "C-unwind" fn clockwrlock(
-    lock: Lock,
-    clock: clockid_t,
-    until: *const timespec,
-    sp: usize,
-    bp: usize,
-) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe {
-        let valid = is_deadline(clock, until);
-        let tried = || if valid { real::rwlock_trywrlock(lock) } else { libc::EBUSY };
-        take(Kind::Write, lock, (sp, bp), tried, || real::rwlock_clockwrlock(lock, clock, until))
+        let tried = || if valid { M::trylock(lock) } else { libc::EBUSY };
+        take::<M>(lock, (sp, bp), tried, || M::clocklock(lock, clock, until))
     }
 }
 
 unsafe extern "C-unwind" fn unlock(lock: Lock, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock, which the thread holds, for writing if anybody does.
     unsafe {
-        let kind = if layout::has_writer(lock) { Kind::Write } else { Kind::Read };
-        let object = Object::new(kind, lock);
-        if kind == Kind::Read {
-            busy::reader_goes(lock, object.held());
+        let hook = Hook::new(sp, bp);
+        if layout::has_writer(lock) {
+            release(Object::new(Kind::Write, lock), hook, || real::rwlock_unlock(lock))
+        } else {
+            busy::release(lock, hook, || real::rwlock_unlock(lock))
         }
-        release(object, Hook::new(sp, bp), || real::rwlock_unlock(lock))
     }
 }

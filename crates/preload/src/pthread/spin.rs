@@ -1,9 +1,8 @@
 //! Spin locks: waiting burns a CPU, so what is not burnt, because the spinner is not on one, is told apart.
 
-use super::acquire::{attempt, initialised, is_success, release, try_to};
+use super::acquire::{attempt, initialised, release, try_to};
 use super::{layout, real};
 use crate::next::forward;
-use crate::sandbox;
 use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
@@ -62,48 +61,41 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
     }
 }
 
-/// As long as this a spinner only spins; then it asks for its CPU time, too.
-const SHORT: u64 = 25_000;
+/// A spinner looks at the clock each time round. So long between two looks it was not on a CPU.
+const ABSENCE: u64 = 25_000;
 
 #[cold]
 unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t) -> c_int {
     thread.table().reclassify(place, Outcome::NoWait, Outcome::Spun);
-    if !thread.has_clock() || sandbox::is_closed() {
+    if !thread.has_clock() {
         // SAFETY: the program's lock.
         return unsafe { real::spin_lock(lock) };
     }
     let begin = clock::ticks();
-    // SAFETY: the program's lock.
-    unsafe {
-        while clock::ticks().wrapping_sub(begin) < SHORT {
-            if layout::is_free(lock) && real::spin_trylock(lock) == 0 {
-                let end = clock::ticks();
-                thread.took_after(object(lock).held(), place, end, end.saturating_sub(begin), 0);
-                return 0;
-            }
-            spin_loop();
+    let (mut last, mut absent) = (begin, 0);
+    // SAFETY: the program's lock, as glibc itself waits for it: it looks until the lock is free, and only then tries.
+    while !unsafe { layout::is_free(lock) && real::spin_trylock(lock) == 0 } {
+        spin_loop();
+        let now = clock::ticks();
+        let pause = now.saturating_sub(last);
+        if pause > ABSENCE {
+            absent += pause;
         }
-        let (ns, ticks) = (clock::thread_cpu_ns(), clock::ticks());
-        let code = real::spin_lock(lock);
-        let end = clock::ticks();
-        let burnt = ticks_in(clock::thread_cpu_ns().saturating_sub(ns)).min(end.saturating_sub(ticks));
-        let spun = ticks.saturating_sub(begin) + burnt;
-        if is_success(code) {
-            thread.took_after(
-                object(lock).held(),
-                place,
-                end,
-                spun,
-                end.saturating_sub(begin).saturating_sub(spun),
-            );
-        }
-        code
+        last = now;
     }
-}
-
-/// Nanoseconds as ticks.
-fn ticks_in(ns: u64) -> u64 {
-    (u128::from(ns) * u128::from(clock::ticks_per_second()) / 1_000_000_000) as u64
+    let end = clock::ticks();
+    let pause = end.saturating_sub(last);
+    if pause > ABSENCE {
+        absent += pause;
+    }
+    thread.took_after(
+        object(lock).held(),
+        place,
+        end,
+        end.saturating_sub(begin).saturating_sub(absent),
+        absent,
+    );
+    0
 }
 
 unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {

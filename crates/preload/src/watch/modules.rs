@@ -22,7 +22,7 @@ static WHOSE: AtomicU64 = AtomicU64::new(0);
 pub fn cover(recording: &Recording, table: &Table<'_>, code: u64) {
     // Relaxed (all here): two threads that make a list at once make one too many, and a range that is read torn makes one
     // too many or misses one; nothing else follows.
-    let image = table.image_number();
+    let image = table.image();
     if WHOSE.swap(image, Relaxed) != image {
         KNOWN.store(0, Relaxed);
         LISTED.store(0, Relaxed);

@@ -181,7 +181,7 @@ int main(void)
         { "barrier", &start_line, THREADS, 0, 0 },
         { "mutex", &turns, 3, 0, 0 },
         /* A wait for a condition that ends by its time is no refusal: the mutex comes back as ever. */
-        { "condition", &turned, turn_waits + turn_timeouts, 0, 0 },
+        { "condition", &turned, turn_waits + turn_timeouts, 0, turn_timeouts },
         { "reacquired", &turns, turn_waits + turn_timeouts, 0, 0 },
         { "semaphore", &tokens, 2 * TURNS, 0, 0 },
         { "semaphore", &none, REFUSALS + TIMEOUTS, REFUSALS, TIMEOUTS },

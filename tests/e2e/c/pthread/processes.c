@@ -72,6 +72,36 @@ static void forks(void)
         MUST(pthread_join(threads[i], NULL));
 }
 
+/* Threads that are born, lock for the first time, and end, all the time. */
+static void *births(void *unused)
+{
+    while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST))
+        crowd(3, add, NULL);
+    return unused;
+}
+
+static void forks_beside_births(void)
+{
+    pthread_t thread;
+    int failures = 0;
+    stop = 0;
+    MUST(pthread_create(&thread, NULL, births, NULL));
+    for (int i = 0; i < 60; i++) {
+        int status = 0;
+        pid_t child = (pid_t)MUST_SYS(fork());
+        if (child == 0) {
+            pthread_mutex_init(&m, NULL);
+            pthread_rwlock_init(&rw, NULL);
+            _exit(live(0));
+        }
+        MUST_SYS(waitpid(child, &status, 0));
+        failures += status != 0;
+    }
+    line("children beside births that failed", "%d", failures);
+    stop = 1;
+    MUST(pthread_join(thread, NULL));
+}
+
 static int fork_here(void *unused)
 {
     (void)unused;
@@ -98,6 +128,7 @@ static void raw_forks(void)
         }
         row_child("a raw child", child);
     }
+    count = 0;
     add(NULL);
     line("after raw children", "%ld", count);
 }
@@ -174,6 +205,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "image") == 0)
         return image(argv[0], atoi(argv[2]));
     forks();
+    forks_beside_births();
     for (int i = 0; i < 3; i++)
         row_elsewhere("a fork by a thread", fork_here, NULL);
     raw_forks();

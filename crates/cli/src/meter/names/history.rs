@@ -45,7 +45,7 @@ impl<'a> History<'a> {
             let is_parent = |&other: &usize| snapshot.images[other].pid == child.parent;
             let candidates = || (0..snapshot.images.len()).filter(before);
             // A daemon has lost its parent; whoever has the same layout has the same ancestor.
-            let parent = candidates().filter(is_parent).last().or_else(|| candidates().next());
+            let parent = candidates().rfind(is_parent).or_else(|| candidates().next());
             processes[index].parent = parent.filter(|_| !mine.is_empty());
         }
         let identity = |(index, image): (usize, &Image)| ((image.pid, image.since), index);

@@ -11,13 +11,16 @@ use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
 #[derive(Default)]
 pub struct Lookup {
     symbols: Symbols,
-    spaces: RefCell<HashMap<Vec<u8>, Rc<Place>>>,
+    spaces: Known<Vec<u8>, Rc<Place>>,
     /// The space of a process's generation: it does not change any more.
-    known: RefCell<HashMap<(u32, u64, u8), Rc<Place>>>,
-    code: RefCell<HashMap<(usize, u64), Rc<[Frame]>>>,
-    variables: RefCell<HashMap<(usize, u64), Option<Rc<Variable>>>>,
-    chains: RefCell<HashMap<(u32, u64, Key), Rc<Chain>>>,
+    places: Known<(u32, u64, u8), Rc<Place>>,
+    code: Known<(usize, u64), Rc<[Frame]>>,
+    variables: Known<(usize, u64), Option<Rc<Variable>>>,
+    chains: Known<(u32, u64, Key), Rc<Chain>>,
 }
+
+/// Answers by question.
+type Known<Q, A> = RefCell<HashMap<Q, A>>;
 
 /// The frames that led to a use of a lock.
 #[derive(Debug)]
@@ -118,7 +121,7 @@ impl Lookup {
     fn place(&self, image: &Image, generation: u8) -> Rc<Place> {
         let generation = generation.clamp(1, image.modules.len().clamp(1, 255) as u8);
         let known = (image.pid, image.since, generation);
-        if let Some(place) = self.known.borrow().get(&known) {
+        if let Some(place) = self.places.borrow().get(&known) {
             return Rc::clone(place);
         }
         let text = image.modules.get(usize::from(generation) - 1).map_or(&[][..], Vec::as_slice);
@@ -131,7 +134,7 @@ impl Lookup {
         }));
         // A process that is just joining has no modules yet.
         if !image.modules.is_empty() {
-            self.known.borrow_mut().insert(known, Rc::clone(&place));
+            self.places.borrow_mut().insert(known, Rc::clone(&place));
         }
         place
     }

@@ -1,0 +1,97 @@
+//! `unspin meter` at a terminal: the program is in the foreground, and has ^C and ^Z for itself.
+
+mod common;
+
+use common::{skip, wait_until};
+use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+
+/// A command at a terminal of its own.
+struct Sitting {
+    _pty: PtyPair,
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Sitting {
+    /// None, and a line that says so, where there are no terminals.
+    fn start(test: &str, arguments: &[&str]) -> Option<Sitting> {
+        let size = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system()
+            .openpty(size)
+            .map_err(|e| skip(test, &format!("there is no pseudo-terminal ({e}): mount /dev/pts")))
+            .ok()?;
+        let mut command = CommandBuilder::new(arguments[0]);
+        command.args(&arguments[1..]);
+        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        command.env("PS1", "");
+        let child = pty
+            .slave
+            .spawn_command(command)
+            .map_err(|e| skip(test, &format!("{} cannot be started ({e}): install it", arguments[0])))
+            .ok()?;
+        let keys = pty.master.take_writer().unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (mut output, screen) = (pty.master.try_clone_reader().unwrap(), Arc::clone(&shown));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = output.read(&mut bytes) {
+                screen.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
+            }
+        });
+        Some(Sitting { _pty: pty, child, keys, shown })
+    }
+
+    fn text(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    fn wait_for(&self, text: &str) {
+        wait_until(&format!("the terminal shows {text:?}"), || self.text().contains(text));
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn an_interrupt_is_for_the_program_once() {
+    let script = "trap 'echo interrupted; n=$((n+1))' INT; echo ready; \
+                  while [ -z \"$n\" ]; do sleep 0.1; done; sleep 0.3; exit 1$n";
+    let unspin = [env!("CARGO_BIN_EXE_unspin"), "meter", "sh", "-c", script];
+    let Some(mut sitting) = Sitting::start("an_interrupt_is_for_the_program_once", &unspin) else { return };
+    sitting.wait_for("ready");
+    sitting.press("\x03");
+    let code = sitting.child.wait().unwrap().exit_code();
+    assert_eq!(code, 11, "one interrupt came to the program: {}", sitting.text());
+    sitting.wait_for("No lock was recorded");
+}
+
+#[test]
+fn a_shell_stops_and_continues_it() {
+    let test = "a_shell_stops_and_continues_it";
+    let Some(mut sitting) = Sitting::start(test, &["bash", "--norc", "--noprofile", "-i"]) else { return };
+    let unspin = env!("CARGO_BIN_EXE_unspin");
+    sitting.press(&format!("{unspin} meter sh -c 'echo rea\"\"dy; cat; echo e\"\"nd'\n"));
+    sitting.wait_for("ready");
+    sitting.press("\x1a");
+    sitting.wait_for("Stopped");
+    // What is typed before the shell has handed the terminal over is the shell's: it says so by the command line.
+    let named = sitting.text().matches("echo rea").count();
+    sitting.press("fg\n");
+    wait_until("it is continued", || sitting.text().matches("echo rea").count() > named);
+    sitting.press("one line\n\x04");
+    sitting.wait_for("end");
+    sitting.wait_for("No lock was recorded");
+    sitting.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; sleep 1000'\n"));
+    sitting.wait_for("once");
+    sitting.press("\x03");
+    sitting.wait_for("Signal 2 (SIGINT) killed the program");
+    sitting.press("echo code $?\n");
+    sitting.wait_for("code 130");
+    sitting.press("exit\n");
+    sitting.child.wait().unwrap();
+}
