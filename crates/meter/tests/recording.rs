@@ -252,7 +252,6 @@ fn modules_are_listed_by_generation() {
 fn a_stack_is_kept_once_for_each_lock_and_caller() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
-    let table = recording.claim().unwrap();
     let secret: [u8; 64] = core::array::from_fn(|n| n as u8 ^ 0x5A);
     let registers = Registers { ip: 1, sp: std::hint::black_box(&secret).as_ptr() as u64, bp: 77 };
     let table = recording.claim().unwrap();

@@ -13,6 +13,7 @@
 //! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition; `watch` records |
 //! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
 //! | `mlock` | `mlockall` | the kernel, for all but the recording; without one, the next definition |
+//! | `rlimit` | `setrlimit getrlimit prlimit` and their 64-bit names | the next definition; address space without the recording |
 //! | `dlclose` | `dlclose` | the next definition; `watch` forgets what code it knows |
 //! | `signal` | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
 //!
@@ -35,6 +36,7 @@ mod next;
 mod notice;
 mod plan;
 mod pthread;
+mod rlimit;
 mod sandbox;
 mod sem;
 mod shm;

@@ -51,6 +51,12 @@ fn memory_is_locked_without_the_recording() {
     assert!(recorder.snapshot().total().attempts() > 800, "{outcome}");
 }
 
+/// A program that limits its address space means its own.
+#[test]
+fn address_space_is_limited_without_the_recording() {
+    survives_the_meter("pthread/limited", &[]);
+}
+
 /// What finds no room is counted; the program goes on.
 #[test]
 fn a_recording_that_is_full() {
