@@ -6,8 +6,7 @@
 
 use super::frames::{self, End};
 use core::cell::Cell;
-use core::sync::atomic::compiler_fence;
-use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 use unspin_sys::mem;
 
 /// Return addresses that are remembered. One whose place is taken is judged again for each row.
