@@ -114,7 +114,7 @@ fn exports_are_these_and_no_others() {
         semget semop semtimedop semctl msgget msgsnd msgrcv msgctl shmget shmat shmdt shmctl syscall
         setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups initgroups capset
         sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
-        siginterrupt sigvec prctl dlclose mlockall
+        siginterrupt sigvec prctl dlclose mlockall setrlimit setrlimit64 getrlimit getrlimit64 prlimit prlimit64
         pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_timedlock
         pthread_mutex_clocklock pthread_mutex_unlock pthread_mutex_consistent pthread_mutex_consistent_np
         pthread_rwlock_init pthread_rwlock_destroy pthread_rwlock_rdlock pthread_rwlock_tryrdlock
