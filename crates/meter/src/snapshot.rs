@@ -207,6 +207,7 @@ impl<'m> Reader<'m> {
             unrecorded.overflowed = unrecorded.overflowed.saturating_add(word(head, table::OVERFLOWED));
         }
         image.threads.reverse();
+        still_read(&mut image, self.since(self.ticks.1));
         image
     }
 
@@ -274,6 +275,24 @@ impl<'m> Reader<'m> {
             runnable: word(head, table::RUNNABLE),
             holds,
         });
+    }
+}
+
+/// Counts the time of locks that have readers now. It begins with the first reader who is still there; one who came earlier
+/// has left nothing but his own hold.
+fn still_read(image: &mut Image, now: u64) {
+    let mut first = BTreeMap::<u64, (u64, Key)>::new();
+    for &(key, since) in image.threads.iter().flat_map(|thread| &thread.holds) {
+        if key.kind() == Some(Kind::Read) && since != 0 {
+            let known = first.entry(key.lock).or_insert((since, key));
+            *known = (*known).min((since, key));
+        }
+    }
+    for (since, key) in first.into_values() {
+        if let Some(record) = image.rows.get_mut(&key) {
+            let busy = now.saturating_sub(since);
+            record.counts.merge(&Counts { busy, busy_max: busy, periods: 1, ..Counts::default() });
+        }
     }
 }
 

@@ -314,6 +314,25 @@ fn what_is_held_counts_for_who_took_it() {
     assert_eq!(only(&snapshot).threads[0].holds[1].0, callers[1]);
 }
 
+/// Two readers at the end: there has been one since the first of them came.
+#[test]
+fn a_lock_that_is_still_read_is_in_use() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let tables = [recording.claim().unwrap(), recording.claim().unwrap()];
+    let read = Key::new(Kind::Read, 64, 7);
+    let since = unspin_sys::clock::ticks();
+    for (table, since) in tables.iter().zip([since + 1000, since]) {
+        let place = table.publish(read).unwrap();
+        table.attempt(place);
+        table.hold(read.lock, place, since, None);
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    let counts = counts(&recording.snapshot(), read);
+    assert_eq!((counts.timed, counts.busy), (2, counts.hold_max));
+    assert!(counts.hold > counts.busy && counts.busy > counts.hold / 2);
+}
+
 #[test]
 fn a_lock_released_by_another_thread_is_taken_over() {
     let scratch = Scratch::new();
