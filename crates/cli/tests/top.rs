@@ -30,6 +30,27 @@ fn settings(terminal: &dyn MasterPty) -> String {
     format!("{:?}", terminal.get_termios().expect("a pseudo-terminal has settings"))
 }
 
+/// What shows what is printed.
+fn screen() -> vt100::Parser {
+    let size = |n: u16| n.try_into().unwrap();
+    vt100::Parser::new(size(SIZE.rows), size(SIZE.cols), 1000)
+}
+
+/// `unspin top` for a program.
+fn top(folder: &Path, options: &[&str], program: &Path) -> CommandBuilder {
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspin"));
+    command.arg("top");
+    command.args(options);
+    command.arg(program);
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.env("TMPDIR", folder);
+    command.env("TERM", "xterm-256color");
+    for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command
+}
+
 impl Sitting {
     /// Starts it with options for the program that holds locks, and arguments for that. None without a compiler or a
     /// pseudo-terminal.
@@ -41,21 +62,11 @@ impl Sitting {
             .map_err(|e| skip(test, &format!("no pseudo-terminal ({e}): mount devpts")))
             .ok()?;
         let before = settings(&*pty.master);
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspin"));
-        command.arg("top");
-        command.args(options);
-        command.arg(program);
+        let mut command = top(folder.path(), options, &program);
         command.args(arguments);
-        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-        command.env("TMPDIR", folder.path());
-        command.env("TERM", "xterm-256color");
-        for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "NO_COLOR"] {
-            command.env_remove(name);
-        }
         let child = pty.slave.spawn_command(command).unwrap();
         let keys = pty.master.take_writer().unwrap();
-        let rows = |n: u16| n.try_into().unwrap();
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows(SIZE.rows), rows(SIZE.cols), 1000)));
+        let screen = Arc::new(Mutex::new(screen()));
         let (mut output, shown) = (pty.master.try_clone_reader().unwrap(), Arc::clone(&screen));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
@@ -264,6 +275,44 @@ fn a_signal_ends_both_and_gives_the_terminal_back() {
         let program = top.program();
         child::signal(top.child.process_id().unwrap(), signal).unwrap();
         assert_eq!(top.end(), 130);
+        assert!(gone(program));
+    }
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_both() {
+    let test = "a_terminal_that_goes_away_ends_both";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("busy_lock.c", folder.path()) else { return };
+    // As the leader of its session it gets SIGHUP, and has to notice for itself otherwise.
+    for leader in [true, false] {
+        let PtyPair { slave, master } = match native_pty_system().openpty(SIZE) {
+            Ok(pty) => pty,
+            Err(e) => return skip(test, &format!("no pseudo-terminal ({e}): mount devpts")),
+        };
+        let mut command = top(folder.path(), &[], &program);
+        command.set_controlling_tty(leader);
+        let mut child = slave.spawn_command(command).unwrap();
+        drop(slave);
+        let mut output = master.try_clone_reader().unwrap();
+        let mut screen = screen();
+        let mut bytes = [0; 4096];
+        let shown = loop {
+            let n = output.read(&mut bytes).expect("unspin goes on");
+            assert!(n > 0, "unspin goes on");
+            screen.process(&bytes[..n]);
+            let shown = screen.screen().contents();
+            if shown.contains("running") {
+                break shown;
+            }
+        };
+        let number = shown.split_once("pid ").unwrap().1.split_whitespace().next().unwrap();
+        let program: u32 = number.parse().unwrap();
+        assert!(!gone(program));
+        drop(output);
+        drop(master);
+        wait_until("unspin has ended", || child.try_wait().unwrap().is_some());
+        assert_eq!(child.wait().unwrap().exit_code(), 130);
         assert!(gone(program));
     }
 }

@@ -30,6 +30,7 @@ use reading::Reader;
 use signals::Signals;
 use state::State;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::{ExitCode, Stdio};
 use terminal::Terminal;
 use unspin_meter::Fold;
@@ -73,15 +74,19 @@ fn shown(command: &[OsString]) -> String {
 /// What is left in the terminal's scrollback: the end of the program's output, and the table.
 fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left: Left) -> Result<(), Error> {
     if let Some(tail) = output.tail() {
-        crate::stdout::print(&tail)?;
+        let printed = crate::stdout::print(&tail);
+        // Where the terminal is gone there is nobody to be told that it is.
+        if !watch.hung_up {
+            printed?;
+        }
     }
     if !options.quiet {
         let view = View { unfold: options.unfold, ..View::default() };
         let snapshot = watch.running.snapshot();
         let report = Results::new(&snapshot, watch.reader.lookup(), &view).report;
         match watch.running.witness().explain(&snapshot) {
-            Some(why) => eprintln!("{why}"),
-            None => eprint!("{}", outputs::text(&report, &view, outputs::width(std::io::stderr()))),
+            Some(why) => say(&format!("{why}\n")),
+            None => say(&outputs::text(&report, &view, outputs::width(std::io::stderr()))),
         }
     }
     if left == Left::GoesOn {
@@ -94,4 +99,9 @@ fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left:
         }
     }
     Ok(())
+}
+
+/// To standard error, which may be a terminal that is gone.
+fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -6,12 +6,19 @@ use crate::error::Error;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use std::io::IsTerminal;
+use std::mem::ManuallyDrop;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 /// A terminal in our hands. Dropping it gives it back, and so does a panic; signals that would end us are noted instead (see
 /// `signals`), so that it is dropped. Only SIGKILL leaves it as it is.
 pub struct Terminal {
-    terminal: DefaultTerminal,
+    /// Never dropped: when the terminal is gone, dropping it complains of that to the same terminal, and panics.
+    terminal: ManuallyDrop<DefaultTerminal>,
+    /// What comes from the terminal, read by a thread: crossterm reads the end of a terminal again and again without ever
+    /// coming back.
+    events: Receiver<Event>,
     palette: Palette,
 }
 
@@ -21,12 +28,14 @@ pub enum Input {
     Key(KeyEvent),
     /// The window has another size, or there is another reason to draw.
     Redraw,
+    /// The terminal is gone.
+    HangUp,
 }
 
 impl Terminal {
     /// Whether there is a terminal to show anything on, and a person to press keys.
     pub fn check() -> Result<(), Error> {
-        if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        if is_there() {
             return Ok(());
         }
         Err(Error::Usage(
@@ -38,7 +47,15 @@ impl Terminal {
     pub fn enter() -> Result<Terminal, Error> {
         // This installs a panic hook that gives the terminal back.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore()).map_err(failed)?;
-        Ok(Terminal { terminal, palette: Palette::from_environment() })
+        let (sender, events) = mpsc::channel();
+        thread::spawn(move || {
+            // After an error nothing more will come: the sender goes, which is how the receiver learns of it.
+            while let Ok(event) = event::read()
+                && sender.send(event).is_ok()
+            {}
+        });
+        let terminal = ManuallyDrop::new(terminal);
+        Ok(Terminal { terminal, events, palette: Palette::from_environment() })
     }
 
     /// Draws the picture.
@@ -48,21 +65,27 @@ impl Terminal {
     }
 
     /// What comes from the terminal within that time.
-    pub fn input(&self, patience: Duration) -> Result<Option<Input>, Error> {
-        if !event::poll(patience).map_err(failed)? {
-            return Ok(None);
+    pub fn input(&self, patience: Duration) -> Option<Input> {
+        match self.events.recv_timeout(patience) {
+            Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
+            Ok(_) => Some(Input::Redraw),
+            Err(RecvTimeoutError::Timeout) if is_there() => None,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Some(Input::HangUp),
         }
-        Ok(Some(match event::read().map_err(failed)? {
-            Event::Key(key) if key.kind != KeyEventKind::Release => Input::Key(key),
-            _ => Input::Redraw,
-        }))
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        ratatui::restore();
+        // A terminal that is gone needs neither.
+        let _ = ratatui::try_restore();
+        let _ = self.terminal.show_cursor();
     }
+}
+
+/// Whether both are a terminal, and one that has not been hung up: to that the kernel answers nothing but errors.
+fn is_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 fn failed(error: std::io::Error) -> Error {

@@ -7,6 +7,7 @@ use super::state::{Program, State, Wish};
 use super::terminal::{Input, Terminal};
 use crate::error::Error;
 use crate::meter::running::Running;
+use std::thread;
 use std::time::{Duration, Instant};
 use unspin_sys::child::End;
 
@@ -24,7 +25,7 @@ pub enum Left {
     GoesOn,
     /// The program was ended because that was asked for.
     Ended,
-    /// A signal came, and the program was ended.
+    /// A signal came or the terminal went, and the program was ended.
     Signalled,
 }
 
@@ -35,8 +36,10 @@ pub struct Watch<'s> {
     state: State,
     signals: Signals,
     ending: Option<Ending>,
-    /// Whether it was a signal that asked for the end.
+    /// Whether it was a signal, or the end of the terminal, that asked for the end.
     signalled: bool,
+    /// Whether the terminal is gone: nothing can be shown, and nothing comes from it.
+    pub hung_up: bool,
     /// When the next reading is due.
     due: Instant,
     /// Whether the picture has changed.
@@ -46,33 +49,61 @@ pub struct Watch<'s> {
 impl<'s> Watch<'s> {
     pub fn new(running: Running<'s>, reader: Reader, state: State, signals: Signals) -> Watch<'s> {
         let due = Instant::now();
-        Watch { running, reader, state, signals, ending: None, signalled: false, due, changed: true }
+        Watch {
+            running,
+            reader,
+            state,
+            signals,
+            ending: None,
+            signalled: false,
+            hung_up: false,
+            due,
+            changed: true,
+        }
     }
 
     /// Until somebody leaves.
     pub fn watch(&mut self, terminal: &mut Terminal) -> Result<Left, Error> {
-        loop {
+        while !self.hung_up {
             if self.state.wants_readings() && Instant::now() >= self.due {
                 self.read();
             }
-            if std::mem::take(&mut self.changed) {
-                terminal.draw(&mut self.state)?;
+            if std::mem::take(&mut self.changed) && terminal.draw(&mut self.state).is_err() {
+                self.hung_up = true;
             }
-            let mut wait = TICK.min(self.due.saturating_duration_since(Instant::now()));
-            if !self.state.wants_readings() {
-                wait = TICK;
-            }
-            // What has piled up is taken at once: a picture for each key would be late.
-            while let Some(input) = terminal.input(wait)? {
-                wait = Duration::ZERO;
-                if let Some(left) = self.take(input) {
-                    return Ok(left);
-                }
+            if let Some(left) = self.take_all(terminal) {
+                return Ok(left);
             }
             if let Some(left) = self.look()? {
                 return Ok(left);
             }
         }
+        loop {
+            thread::sleep(TICK);
+            if let Some(left) = self.look()? {
+                return Ok(left);
+            }
+        }
+    }
+
+    /// Waits for what comes from the terminal. What has piled up is taken at once, as a picture for each key would be late;
+    /// but however fast it comes, it does not keep us from looking after the program and signals.
+    fn take_all(&mut self, terminal: &Terminal) -> Option<Left> {
+        let began = Instant::now();
+        let mut wait = match self.state.wants_readings() {
+            true => TICK.min(self.due.saturating_duration_since(began)),
+            false => TICK,
+        };
+        while !self.hung_up
+            && began.elapsed() <= TICK
+            && let Some(input) = terminal.input(wait)
+        {
+            wait = Duration::ZERO;
+            if let Some(left) = self.take(input) {
+                return Some(left);
+            }
+        }
+        None
     }
 
     /// Ends the program, however that is done best without a picture.
@@ -102,7 +133,14 @@ impl<'s> Watch<'s> {
 
     fn take(&mut self, input: Input) -> Option<Left> {
         self.changed = true;
-        let Input::Key(key) = input else { return None };
+        let key = match input {
+            Input::Key(key) => key,
+            Input::Redraw => return None,
+            Input::HangUp => {
+                self.hung_up = true;
+                return None;
+            }
+        };
         let interval = self.state.interval;
         let wish = self.state.press(key);
         if interval != self.state.interval {
@@ -124,7 +162,8 @@ impl<'s> Watch<'s> {
 
     /// What became of the program, and of us.
     fn look(&mut self) -> Result<Option<Left>, Error> {
-        if self.signals.came() {
+        let asked = self.signals.came() || self.hung_up && !self.signalled;
+        if asked {
             if let Program::Ended(end) = self.state.program {
                 return Ok(Some(Left::Over(end)));
             }
