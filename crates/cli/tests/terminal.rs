@@ -4,8 +4,11 @@ mod common;
 
 use common::{skip, wait_until};
 use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
+use std::fs;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
+
+const SIZE: PtySize = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
 
 /// A command at a terminal of its own.
 struct Sitting {
@@ -18,9 +21,8 @@ struct Sitting {
 impl Sitting {
     /// None, and a line that says so, where there are no terminals.
     fn start(test: &str, arguments: &[&str]) -> Option<Sitting> {
-        let size = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system()
-            .openpty(size)
+            .openpty(SIZE)
             .map_err(|e| skip(test, &format!("there is no pseudo-terminal ({e}): mount /dev/pts")))
             .ok()?;
         let mut command = CommandBuilder::new(arguments[0]);
@@ -94,4 +96,34 @@ fn a_shell_stops_and_continues_it() {
     sitting.wait_for("code 130");
     sitting.press("exit\n");
     sitting.child.wait().unwrap();
+}
+
+/// The kernel tells only the session's leader that the terminal is gone, which is unspin here and would be the program.
+#[test]
+fn a_hang_up_reaches_the_program() {
+    let PtyPair { slave, master } = match native_pty_system().openpty(SIZE) {
+        Ok(pty) => pty,
+        Err(e) => {
+            let reason = format!("there is no pseudo-terminal ({e}): mount /dev/pts");
+            return skip("a_hang_up_reaches_the_program", &reason);
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (ready, hung_up) = (file("ready"), file("hung up"));
+    let script = "trap 'echo >> \"$2\"; exit 3' HUP; echo > \"$1\"; while :; do sleep 0.1; done";
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspin"));
+    command.args(["meter", "-o"]);
+    command.arg(file("report"));
+    command.args(["sh", "-c", script, "sh"]);
+    command.args([&ready, &hung_up]);
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    let mut child = slave.spawn_command(command).unwrap();
+    drop(slave);
+    wait_until("the program runs", || ready.exists());
+    drop(master);
+    wait_until("both have ended", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().exit_code(), 3);
+    assert_eq!(fs::read_to_string(&hung_up).unwrap(), "\n", "one hang-up came to the program");
+    assert!(file("report").exists());
 }

@@ -1,7 +1,8 @@
 //! Signals that come to us while the program runs.
 //!
-//! The program stands in the foreground beside us, so what the terminal sends reaches both: we stay, to report. What
-//! somebody sends to us alone is meant for the program and passed on.
+//! The program stands in the foreground beside us, so what the keyboard sends reaches both: we stay, to report. What
+//! somebody sends to us alone is meant for the program and passed on. So is SIGHUP when the terminal goes away: the kernel
+//! sends it to the session's leader only, which we may be in the program's place.
 
 use crate::error::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -37,12 +38,15 @@ impl Relay {
         Ok(Relay { signals, over })
     }
 
-    /// Passes on what has come. A signal of the kernel's came from the terminal, to the program as well; one of the
-    /// program's own came from its process group, which it shares with us.
+    /// Passes on what has come. A signal of the kernel's came from the keyboard, to the program as well, unless it is
+    /// SIGHUP; one of the program's own came from its process group, which it shares with us.
     pub fn pass_on(&mut self, program: u32) {
         for origin in self.signals.pending() {
-            let sender = origin.process.map(|process| process.pid);
-            if sender.is_some_and(|sender| sender != program as i32) {
+            let meant_for_it = match origin.process {
+                Some(sender) => sender.pid != program as i32,
+                None => origin.signal == SIGHUP,
+            };
+            if meant_for_it {
                 // It may have ended meanwhile, and then there is nobody to tell.
                 let _ = child::signal(program, Signal::PassedOn(origin.signal));
             }
