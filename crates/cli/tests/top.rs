@@ -248,6 +248,27 @@ fn a_program_that_ends_stays_on_the_screen() {
 }
 
 #[test]
+fn what_goes_on_after_the_program_counts_no_more() {
+    let test = "what_goes_on_after_the_program_counts_no_more";
+    let Some(mut top) = Sitting::start(test, &["-i", "100ms"], &["daemon"]) else { return };
+    top.wait_for("ended with code 0, 1 process still running");
+    top.wait_for("hot_lock");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let shown = top.text();
+    let row_in =
+        |text: &str| text.lines().rfind(|line| line.trim_end().ends_with("hot_lock")).map(str::to_owned);
+    let row = row_in(&shown).unwrap();
+    let total = row.split_whitespace().nth(10).unwrap();
+    top.press("q");
+    assert_eq!(top.end(), 0);
+    top.wait_for_rest("hot_lock, static");
+    top.wait_for_rest("Held at the end:");
+    let text = top.text();
+    let row = row_in(&text).unwrap();
+    assert!(row.split_whitespace().any(|word| word == total), "{shown}\n{text}");
+}
+
+#[test]
 fn what_does_not_listen_is_killed() {
     let Some(mut top) = Sitting::start("what_does_not_listen_is_killed", &[], &["deaf"]) else { return };
     top.wait_for("running");

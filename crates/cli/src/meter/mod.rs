@@ -2,7 +2,7 @@
 //! recording.
 
 pub mod names;
-mod notes;
+pub mod notes;
 pub mod outputs;
 mod relay;
 pub mod running;

@@ -16,12 +16,16 @@ pub fn ending(end: End) -> Option<String> {
     Some(format!("Signal {signal}{name} killed the program; this is what was recorded until then."))
 }
 
+/// The process ids of those that outlive the program.
+pub fn surviving(session: &Session, snapshot: &Snapshot) -> BTreeSet<u32> {
+    let pids = snapshot.images.iter().map(|image| image.pid);
+    pids.filter(|&pid| session.is_recorded(pid)).collect()
+}
+
 /// The processes that outlive the program: they go on, and nobody records them any more.
 pub fn survivors(session: &Session, snapshot: &Snapshot) -> Option<String> {
-    let pids: BTreeSet<u32> = snapshot.images.iter().map(|image| image.pid).collect();
-    let mut left: Vec<String> = pids
+    let mut left: Vec<String> = surviving(session, snapshot)
         .into_iter()
-        .filter(|&pid| session.is_recorded(pid))
         .map(|pid| {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             format!("{} ({pid})", name.trim_end())

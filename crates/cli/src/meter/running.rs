@@ -1,5 +1,6 @@
 //! The program while it runs.
 
+use super::notes;
 use super::relay::Relay;
 use super::session::Session;
 use super::threads::Threads;
@@ -86,6 +87,11 @@ impl<'s> Running<'s> {
         let mut snapshot = self.session.recording.snapshot();
         self.threads.complete(&mut snapshot);
         snapshot
+    }
+
+    /// How many processes of a snapshot still run.
+    pub fn surviving(&self, snapshot: &Snapshot) -> usize {
+        notes::surviving(self.session, snapshot).len()
     }
 
     /// Why nothing is recorded, if that can be said.

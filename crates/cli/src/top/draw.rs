@@ -42,6 +42,10 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
         Span::styled(state.command.clone(), palette.strong()),
     ]);
     let mut second = vec![Span::raw(format!("pid {}  ", state.pid)), program(state.program, palette)];
+    if state.survivors > 0 {
+        let survivors = plural(state.survivors as u64, "process");
+        second.push(Span::styled(format!(", {survivors} still running"), palette.alarm()));
+    }
     if let Some(reading) = &state.reading {
         let report = &reading.since_start;
         let processes = report.processes.iter().filter(|process| process.threads > 0).count();

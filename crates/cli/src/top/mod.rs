@@ -82,7 +82,7 @@ fn say_farewell(watch: &Watch<'_>, options: &options::Top, output: Output, left:
     }
     if !options.quiet {
         let view = View { unfold: options.unfold, ..View::default() };
-        let snapshot = watch.running.snapshot();
+        let snapshot = watch.snapshot();
         let report = Results::new(&snapshot, watch.reader.lookup(), &view).report;
         match watch.running.witness().explain(&snapshot) {
             Some(why) => say(&format!("{why}\n")),

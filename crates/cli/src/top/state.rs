@@ -62,6 +62,8 @@ pub struct State {
     pub pid: u32,
     /// What became of it.
     pub program: Program,
+    /// How many recorded processes still ran when it had ended.
+    pub survivors: usize,
     /// What fills the screen.
     pub screen: Screen,
     /// What stands in front of that.
@@ -99,6 +101,7 @@ impl State {
             command,
             pid,
             program: Program::Running,
+            survivors: 0,
             screen: Screen::Table,
             dialog: None,
             section: Section::Locks,

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::meter::running::Running;
 use std::thread;
 use std::time::{Duration, Instant};
+use unspin_meter::Snapshot;
 use unspin_sys::child::End;
 
 /// The loop looks at least this often whether the program has ended or a signal has come.
@@ -40,6 +41,8 @@ pub struct Watch<'s> {
     signalled: bool,
     /// Whether the terminal is gone: nothing can be shown, and nothing comes from it.
     pub hung_up: bool,
+    /// What was recorded when the program had ended: what it left running is of no account after that.
+    last: Option<Snapshot>,
     /// When the next reading is due.
     due: Instant,
     /// Whether the picture has changed.
@@ -57,6 +60,7 @@ impl<'s> Watch<'s> {
             ending: None,
             signalled: false,
             hung_up: false,
+            last: None,
             due,
             changed: true,
         }
@@ -116,6 +120,11 @@ impl<'s> Watch<'s> {
             }
         }
         Ok(())
+    }
+
+    /// What is recorded: up to now, or up to the program's end.
+    pub fn snapshot(&self) -> Snapshot {
+        self.last.clone().unwrap_or_else(|| self.running.snapshot())
     }
 
     fn is_over(&self) -> bool {
@@ -179,8 +188,10 @@ impl<'s> Watch<'s> {
             return Ok(None);
         }
         let Some(ended) = self.running.wait(Duration::ZERO)? else { return Ok(None) };
-        let last = self.reader.read(self.running.snapshot());
-        self.state.end(ended.end, last);
+        let last = self.running.snapshot();
+        self.state.survivors = self.running.surviving(&last);
+        self.state.end(ended.end, self.reader.read(last.clone()));
+        self.last = Some(last);
         self.changed = true;
         Ok(match (self.signalled, &self.ending) {
             (true, _) => Some(Left::Signalled),

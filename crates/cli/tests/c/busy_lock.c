@@ -1,5 +1,6 @@
 /* Threads that use one lock again and again until they are told to stop: by SIGTERM, or by the number of seconds that is
- * given. Prints a line every tenth of a second. With "deaf" it does not listen to SIGTERM. */
+ * given. Prints a line every tenth of a second. With "deaf" it does not listen to SIGTERM; with "daemon" a child goes on for
+ * some seconds after it has ended. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +30,13 @@ int main(int argc, char **argv)
     int ticks = 10 * atoi(wish);
     if (strcmp(wish, "deaf") == 0)
         signal(SIGTERM, SIG_IGN);
+    if (strcmp(wish, "daemon") == 0) {
+        if (fork() != 0) {
+            usleep(500000);
+            return 0;
+        }
+        ticks = 50;
+    }
     pthread_mutex_lock(&slow_lock);
     for (int i = 0; i < 2; i++) {
         pthread_t thread;

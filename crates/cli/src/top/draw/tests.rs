@@ -142,7 +142,9 @@ fn what_became_of_the_program() {
     press(&mut state, "qe");
     assert!(picture(&mut state, 100, 12).contains("SIGKILL if it is still there after 5 seconds"));
     state.end(End::Killed(15), reading(11, 3));
+    state.survivors = 2;
     let picture = picture(&mut state, 100, 12);
+    assert!(picture.contains("killed by signal 15, 2 processes still running  "), "{picture}");
     assert!(picture.contains("killed by signal 15") && picture.contains("since the start"), "{picture}");
     assert!(!picture.contains("SIGKILL"), "{picture}");
 }
