@@ -317,6 +317,7 @@ impl Recording {
         slot::bump(&head[table::ON_CPU], on_cpu);
         slot::bump(&head[table::RUNNABLE], runnable);
         head[table::UNTIL].store(clock::ticks(), Relaxed);
+        self.beat();
         // A wait that was cancelled has ended with its thread.
         head[table::WAITING_SINCE].store(0, Relaxed);
         head[OWNER].store(0, Relaxed);

@@ -16,6 +16,7 @@ use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sys::process::{self, Life};
 
 /// Everything that a recording holds, summed over the threads of each process.
 #[derive(Clone, PartialEq, Debug)]
@@ -145,7 +146,8 @@ impl Snapshot {
 }
 
 pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
-    let mut reader = Reader::new(pages, stride, header::ticks(words));
+    let program = life(pages, words);
+    let mut reader = Reader::new(pages, stride, header::ticks(words, program));
     // Relaxed: a count.
     let refused = words[REFUSED].load(Relaxed);
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
@@ -154,7 +156,23 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
     images.reverse();
     // Of threads of a new process that are first at once each makes an image, and one of them is used.
     images.retain(|image| !image.threads.is_empty());
-    Snapshot { window: header::window(words), started: header::started(words), level, images, unrecorded }
+    Snapshot {
+        window: header::window(words, program),
+        started: header::started(words),
+        level,
+        images,
+        unrecorded,
+    }
+}
+
+/// Whether any recorded process lives, or may yet come.
+fn life(pages: Pages<'_>, words: &[AtomicU64]) -> Life {
+    let mut pids =
+        list::walk(pages, &words[IMAGES]).map(|(_, image)| (word(image, image::PROCESS) >> 32) as u32);
+    match pids.next() {
+        Some(first) if !process::exists(first) && !pids.any(process::exists) => Life::Dead,
+        _ => Life::Alive,
+    }
 }
 
 struct Reader<'m> {
