@@ -8,6 +8,7 @@ use crate::table::KEYS;
 use crate::window::Window;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::clock;
+use unspin_sys::process::Life;
 
 /// "UNSPINLK" in the order of the file's bytes.
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"UNSPINLK");
@@ -138,45 +139,41 @@ pub(crate) fn started(words: &[AtomicU64]) -> u64 {
     words[START_REALTIME].load(Relaxed)
 }
 
-/// Notes that the owner is there.
+/// Notes that somebody is there.
 pub(crate) fn beat(words: &[AtomicU64]) {
     // Relaxed (both): a reader between the two finds ticks that are some microseconds old.
     words[SEEN_TICKS].store(clock::ticks(), Relaxed);
     words[SEEN_MONOTONIC].store(clock::monotonic_ns(), Relaxed);
 }
 
-/// An owner who has not been seen for so long, in nanoseconds, is dead: he means to be seen at least every second.
-const SILENCE: u64 = 10_000_000_000;
-
-/// When it was stopped, in nanoseconds and in ticks. If it never was: when its owner was last seen, if that is long ago; else
-/// now.
-fn end(words: &[AtomicU64]) -> (u64, u64) {
+/// When it was stopped, in nanoseconds and in ticks. If it never was: now, while a recorded process lives; else when somebody
+/// was last seen.
+fn end(words: &[AtomicU64], program: Life) -> (u64, u64) {
     // Relaxed: see `start`, `finish` and `beat`.
     let get = |index: usize| words[index].load(Relaxed);
     // Acquire: pairs with the Release store in `finish`.
     let end = words[END_MONOTONIC].load(Acquire);
-    if end != 0 {
-        return (end, get(END_TICKS));
+    match (end, get(SEEN_MONOTONIC), program) {
+        (0, seen @ 1.., Life::Dead) => (seen, get(SEEN_TICKS)),
+        (0, _, _) => (clock::monotonic_ns(), clock::ticks()),
+        (end, _, _) => (end, get(END_TICKS)),
     }
-    let (now, seen) = (clock::monotonic_ns(), get(SEEN_MONOTONIC));
-    // The clock of another boot may be behind.
-    if seen != 0 && now.abs_diff(seen) > SILENCE { (seen, get(SEEN_TICKS)) } else { (now, clock::ticks()) }
 }
 
 /// When it was started and ended, in ticks.
-pub(crate) fn ticks(words: &[AtomicU64]) -> (u64, u64) {
+pub(crate) fn ticks(words: &[AtomicU64], program: Life) -> (u64, u64) {
     // Relaxed: see `start`.
-    (words[START_TICKS].load(Relaxed), end(words).1)
+    (words[START_TICKS].load(Relaxed), end(words, program).1)
 }
 
 /// The time metered so far, or in all if it is finished.
 ///
 /// Once there are 10 ms to measure, ticks are converted at the rate measured over the recording itself, which
 /// is more exact than the short calibration in the header.
-pub(crate) fn window(words: &[AtomicU64]) -> Window {
+pub(crate) fn window(words: &[AtomicU64], program: Life) -> Window {
     // Relaxed: see `start` and `finish`.
     let get = |index: usize| words[index].load(Relaxed);
-    let (end, end_ticks) = end(words);
+    let (end, end_ticks) = end(words, program);
     let ns = end.saturating_sub(get(START_MONOTONIC)).max(1);
     let ticks = end_ticks.saturating_sub(get(START_TICKS));
     let calibrated = get(TICKS_PER_SECOND) as f64;
@@ -196,18 +193,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_its_owner_a_recording_ends_when_he_was_last_seen() {
+    fn without_its_owner_a_recording_ends_when_somebody_was_last_seen() {
         let words: Vec<AtomicU64> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
         write(&words, 100, 2, Level::Full);
         // Relaxed (all): one thread.
         let began = words[START_MONOTONIC].load(Relaxed);
+        assert!(window(&words, Life::Dead).seconds < 60.0, "nobody has been seen yet");
         beat(&words);
-        std::thread::sleep(std::time::Duration::from_millis(3));
-        assert!(window(&words).seconds >= 0.003, "he was there just now");
         words[START_MONOTONIC].store(began - 60_000_000_000, Relaxed);
         words[SEEN_MONOTONIC].store(began - 50_000_000_000, Relaxed);
-        assert_eq!(window(&words).seconds, 10.0);
+        assert_eq!(window(&words, Life::Dead).seconds, 10.0);
+        assert!(window(&words, Life::Alive).seconds >= 60.0, "it goes on");
         finish(&words, 0);
-        assert!(window(&words).seconds >= 60.0, "he says himself when it ended");
+        assert!(window(&words, Life::Dead).seconds >= 60.0, "he says himself when it ended");
     }
 }

@@ -7,6 +7,7 @@ use crate::recording::Recording;
 use crate::slot;
 use crate::table;
 use unspin_sync::atomic::Ordering::*;
+use unspin_sys::process::Life;
 
 impl Recording {
     /// Process and thread id of each thread that has a table; those too that ended without giving it back, for they were
@@ -30,8 +31,8 @@ impl Recording {
         list::walk(self.pages(), self.images()).next().is_some()
     }
 
-    /// Says that the recording's owner is there: to be called every second or so. If he is killed, the time metered ends with
-    /// the last call.
+    /// Says that somebody is there: the owner every second or so, a process when it ends. If the owner is killed, the time
+    /// metered ends with the last call.
     pub fn beat(&self) {
         header::beat(self.header());
     }
@@ -40,7 +41,7 @@ impl Recording {
     /// `used` knows that of a process and thread id whose table is so many ticks old. To be called once, after the end: a
     /// thread that lives notes it itself when it ends.
     pub fn note_used(&self, used: &dyn Fn(u32, u32, u64) -> Option<(u64, u64)>) {
-        let (_, end) = header::ticks(self.header());
+        let (_, end) = header::ticks(self.header(), Life::Alive);
         for (_, image) in list::walk(self.pages(), self.images()) {
             for (_, head) in list::walk(self.pages(), &image[image::TABLES]) {
                 // Relaxed (both): the thread is gone.

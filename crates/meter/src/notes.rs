@@ -1,6 +1,7 @@
 //! What stands below the tables: the worst lock in a sentence, what is held, what was counted, and what is missing.
 
 use crate::figures::{count, spoken_percent, time};
+use crate::process::HeldLock;
 use crate::report::Report;
 use std::fmt::Write;
 
@@ -41,20 +42,27 @@ fn left_out(report: &Report, text: &mut String) {
 }
 
 fn held(report: &Report, text: &mut String) {
-    if report.held.is_empty() {
-        return;
+    for (title, verb, locks) in
+        [("Waited for at the end", "wanted", &report.waiting), ("Held at the end", "taken", &report.held)]
+    {
+        if !locks.is_empty() {
+            let _ = writeln!(text, "\n{title}:");
+            list(report, locks, verb, text);
+        }
     }
-    text.push_str("\nHeld at the end:\n");
-    for held in report.held.iter().take(MOST) {
+}
+
+fn list(report: &Report, locks: &[HeldLock], verb: &str, text: &mut String) {
+    for held in locks.iter().take(MOST) {
         let since = match held.since {
             Some(since) => format!("since {}, for {}", time(since), time((report.seconds - since).max(0.0))),
             None => "since an unknown time".into(),
         };
         let mark = held.kind.mark().map_or(String::new(), |mark| format!(" {mark}"));
         let _ =
-            writeln!(text, "    thread {}: {}{mark} {since}, taken by {}", held.tid, held.lock, held.caller);
+            writeln!(text, "    thread {}: {}{mark} {since}, {verb} by {}", held.tid, held.lock, held.caller);
     }
-    more(report.held.len(), text);
+    more(locks.len(), text);
 }
 
 fn processes(report: &Report, text: &mut String) {

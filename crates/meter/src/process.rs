@@ -1,8 +1,8 @@
 //! The processes of a recording, their threads' times, and what they held at its end.
 
 use crate::event::Key;
-use crate::kind::Kind;
-use crate::snapshot::{Image, Snapshot};
+use crate::kind::{Class, Kind};
+use crate::snapshot::{Image, Snapshot, Thread};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Process {
     pub threads: u64,
 }
 
-/// A lock that a thread holds when the recording ends, or at the time of asking.
+/// A lock that a thread holds, or waits for, when the recording ends, or at the time of asking.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HeldLock {
     /// Process.
@@ -30,9 +30,9 @@ pub struct HeldLock {
     pub tid: u32,
     /// The lock's name.
     pub lock: String,
-    /// How it is held.
+    /// How it is held, or is to be.
     pub kind: Kind,
-    /// Who took it.
+    /// Who took it, or wants to.
     pub caller: String,
     /// Since when, in seconds since the recording began; none where that was not timed.
     pub since: Option<f64>,
@@ -62,15 +62,32 @@ pub(crate) fn processes(snapshot: &Snapshot) -> Vec<Process> {
     snapshot.images.iter().map(process).collect()
 }
 
-/// What is held. `names` gives lock and caller.
-pub(crate) fn held(snapshot: &Snapshot, names: impl Fn(&Image, &Key) -> (String, String)) -> Vec<HeldLock> {
+/// Lock and caller by their names.
+type LockAndCaller<'a> = dyn Fn(&Image, &Key) -> (String, String) + 'a;
+
+/// What is held.
+pub(crate) fn held(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<HeldLock> {
+    each(snapshot, names, |thread| thread.holds.clone())
+}
+
+/// The locks that are waited for; not what is waited for by design.
+pub(crate) fn waiting(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<HeldLock> {
+    let is_lock = |key: &Key| key.kind().is_some_and(|kind| kind.class() == Class::Lock);
+    each(snapshot, names, |thread| thread.waits.into_iter().filter(|(key, _)| is_lock(key)).collect())
+}
+
+fn each(
+    snapshot: &Snapshot,
+    names: &LockAndCaller<'_>,
+    of: impl Fn(&Thread) -> Vec<(Key, u64)>,
+) -> Vec<HeldLock> {
     let mut all = Vec::new();
     for image in &snapshot.images {
         for (tid, (key, since)) in
-            image.threads.iter().flat_map(|thread| thread.holds.iter().map(|hold| (thread.tid, hold)))
+            image.threads.iter().flat_map(|thread| of(thread).into_iter().map(|lock| (thread.tid, lock)))
         {
-            let (lock, caller) = names(image, key);
-            let since = (*since > 0).then(|| snapshot.window.to_seconds(*since));
+            let (lock, caller) = names(image, &key);
+            let since = (since > 0).then(|| snapshot.window.to_seconds(since));
             let kind = key.kind().unwrap_or(Kind::Engine);
             all.push(HeldLock { pid: image.pid, tid, lock, kind, caller, since });
         }

@@ -317,6 +317,9 @@ impl Recording {
         slot::bump(&head[table::ON_CPU], on_cpu);
         slot::bump(&head[table::RUNNABLE], runnable);
         head[table::UNTIL].store(clock::ticks(), Relaxed);
+        self.beat();
+        // A wait that was cancelled has ended with its thread.
+        head[table::WAITING_SINCE].store(0, Relaxed);
         head[OWNER].store(0, Relaxed);
         if let (Some(image), Ok(page)) = (image, u32::try_from(table.page())) {
             pool::push(&image.words()[image::RELEASED], &head[LINK], page);

@@ -60,7 +60,9 @@ pub struct Report {
     pub locks: Vec<Lock>,
     /// What is waited for by design, most time waited first.
     pub waits: Vec<Wait>,
-    /// Locks that are held when the recording ends.
+    /// Locks that are waited for when the recording ends.
+    pub waiting: Vec<HeldLock>,
+    /// Locks that are held then.
     pub held: Vec<HeldLock>,
     /// What the threads were blocked, and how much of that this report explains.
     pub blocked: Blocked,
@@ -125,6 +127,10 @@ impl Report {
             let count = snapshot.event(event);
             (count > 0).then_some(EventCount { event, count })
         };
+        let lock_and_caller = |image: &Image, key: &Key| {
+            let Name { lock, caller, .. } = name(names, image, key);
+            (lock, caller)
+        };
         Report {
             schema: SCHEMA.into(),
             version: SCHEMA_VERSION,
@@ -135,10 +141,8 @@ impl Report {
             level: snapshot.level,
             fold: options.fold,
             processes: process::processes(snapshot),
-            held: process::held(snapshot, |image, key| {
-                let Name { lock, caller, .. } = name(names, image, key);
-                (lock, caller)
-            }),
+            waiting: process::waiting(snapshot, &lock_and_caller),
+            held: process::held(snapshot, &lock_and_caller),
             blocked: Blocked::new(snapshot, options.threads, total.sleep, waited),
             total,
             totals,

@@ -16,6 +16,7 @@ use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
+use unspin_sys::process::{self, Life};
 
 /// Everything that a recording holds, summed over the threads of each process.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,7 +65,7 @@ pub struct Record {
     /// When an object was last initialised here, in ticks since the recording began; 0 but for
     /// [`Kind::Init`](crate::Kind::Init), and at level `counts`.
     pub latest: u64,
-    /// The counts. Holds that go on are in them up to now, and what was waited for these.
+    /// The counts. Holds and waits that go on are in them up to now, and what was waited for these.
     pub counts: Counts,
     /// The lengths of the timed holds.
     pub holds: Histogram,
@@ -100,6 +101,8 @@ pub struct Thread {
     pub runnable: u64,
     /// What the owner holds: the lock's key, and since when in ticks since the recording began.
     pub holds: Vec<(Key, u64)>,
+    /// What the owner waits for, if it does, and since when in ticks since the recording began.
+    pub waits: Option<(Key, u64)>,
 }
 
 /// How much was not recorded, and why.
@@ -143,14 +146,33 @@ impl Snapshot {
 }
 
 pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
-    let mut reader = Reader::new(pages, stride, header::ticks(words));
+    let program = life(pages, words);
+    let mut reader = Reader::new(pages, stride, header::ticks(words, program));
     // Relaxed: a count.
     let refused = words[REFUSED].load(Relaxed);
     let mut unrecorded = Unrecorded { threads: refused, ..Unrecorded::default() };
     let images = reader.list(&words[IMAGES]);
     let mut images: Vec<Image> = images.into_iter().map(|page| reader.image(page, &mut unrecorded)).collect();
     images.reverse();
-    Snapshot { window: header::window(words), started: header::started(words), level, images, unrecorded }
+    // Of threads of a new process that are first at once each makes an image, and one of them is used.
+    images.retain(|image| !image.threads.is_empty());
+    Snapshot {
+        window: header::window(words, program),
+        started: header::started(words),
+        level,
+        images,
+        unrecorded,
+    }
+}
+
+/// Whether any recorded process lives, or may yet come.
+fn life(pages: Pages<'_>, words: &[AtomicU64]) -> Life {
+    let mut pids =
+        list::walk(pages, &words[IMAGES]).map(|(_, image)| (word(image, image::PROCESS) >> 32) as u32);
+    match pids.next() {
+        Some(first) if !process::exists(first) && !pids.any(process::exists) => Life::Dead,
+        _ => Life::Alive,
+    }
 }
 
 struct Reader<'m> {
@@ -207,6 +229,7 @@ impl<'m> Reader<'m> {
             unrecorded.overflowed = unrecorded.overflowed.saturating_add(word(head, table::OVERFLOWED));
         }
         image.threads.reverse();
+        leave_one_holder(&mut image);
         still_read(&mut image, self.since(self.ticks.1));
         image
     }
@@ -266,6 +289,12 @@ impl<'m> Reader<'m> {
                 record.counts.merge(&going_on(grip, end));
             }
         }
+        let waits = self.wait(head);
+        if let Some((key, since)) = waits
+            && let Some(record) = image.rows.get_mut(&key)
+        {
+            record.counts.merge(&waiting(key, end.saturating_sub(since)));
+        }
         let (owner, until) = (word(head, table::OWNER), word(head, table::UNTIL));
         let until = if until == 0 { end } else { until };
         image.threads.push(Thread {
@@ -274,7 +303,43 @@ impl<'m> Reader<'m> {
             on_cpu: word(head, table::ON_CPU),
             runnable: word(head, table::RUNNABLE),
             holds,
+            waits: waits.map(|(key, since)| (key, self.since(since))),
         });
+    }
+
+    /// What the owner waits for, and since when in ticks.
+    fn wait(&self, head: &Page) -> Option<(Key, u64)> {
+        // Acquire: pairs with the Release in `Table::waiting`.
+        let since = head[table::WAITING_SINCE].load(Acquire);
+        let row = usize::try_from(word(head, table::WAITING_ROW)).ok()?;
+        (since != 0).then_some(())?;
+        self.pages.array(row).map(|row| (slot::key(row), since))
+    }
+}
+
+/// A wait that goes on. It is among the attempts already.
+fn waiting(key: Key, ticks: u64) -> Counts {
+    let none = Counts { wait_max: ticks, ..Counts::default() };
+    match key.kind() {
+        Some(Kind::Spin) => Counts { spin: ticks, spin_max: ticks, ..none },
+        _ => Counts { sleep: ticks, sleep_max: ticks, ..none },
+    }
+}
+
+/// Leaves of several holders of a lock that one thread holds at a time the last one: who was killed between the release and
+/// the note of it holds nothing.
+fn leave_one_holder(image: &mut Image) {
+    let exclusive =
+        |key: &Key| matches!(key.kind(), Some(Kind::Mutex | Kind::Write | Kind::Spin | Kind::Reacquired));
+    let mut latest = BTreeMap::<u64, u64>::new();
+    for (key, since) in
+        image.threads.iter().flat_map(|thread| &thread.holds).filter(|(key, _)| exclusive(key))
+    {
+        let known = latest.entry(key.address()).or_default();
+        *known = (*known).max(*since);
+    }
+    for thread in &mut image.threads {
+        thread.holds.retain(|(key, since)| !exclusive(key) || *since == latest[&key.address()]);
     }
 }
 

@@ -36,6 +36,9 @@ pub(crate) const ON_CPU: usize = 10;
 pub(crate) const RUNNABLE: usize = 11;
 /// Ticks between the owners' comings and leavings.
 pub(crate) const LIVED: usize = 12;
+/// The wait that goes on: its row, and since when in ticks; 0 if there is none.
+pub(crate) const WAITING_ROW: usize = 13;
+pub(crate) const WAITING_SINCE: usize = 14;
 /// First of [`EVENTS`] event counters.
 pub(crate) const FIRST_EVENT: usize = 16;
 /// Room for event counters.
@@ -330,6 +333,15 @@ impl<'r> Table<'r> {
         if let Some(slot) = self.slot(place) {
             slot::waited(slot, self.tail(place), outcome, spun, slept);
         }
+    }
+
+    /// Notes that a wait has begun, at a time in ticks; 0: it has ended.
+    #[inline]
+    pub fn waiting(&self, place: Place, since: u64) {
+        // Relaxed: published by the next store.
+        self.head[WAITING_ROW].store(place.word() as u64, Relaxed);
+        // Release: pairs with the Acquire in the snapshot.
+        self.head[WAITING_SINCE].store(since, Release);
     }
 
     /// Adds a hold, in ticks.

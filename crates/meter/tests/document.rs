@@ -41,6 +41,7 @@ fn example() -> Report {
             on_cpu: 700_000_000,
             runnable: 100_000_000,
             holds: Vec::new(),
+            waits: None,
         }],
         ..Image::default()
     }];

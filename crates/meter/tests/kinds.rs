@@ -70,6 +70,7 @@ fn snapshot() -> Snapshot {
         on_cpu: cpu_ms * MS,
         runnable: 10 * MS,
         holds: Vec::new(),
+        waits: None,
     };
     let server = Image {
         pid: 100,

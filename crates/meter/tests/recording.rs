@@ -311,7 +311,7 @@ fn what_is_held_counts_for_who_took_it() {
     let timed = callers.map(|key| counts(&snapshot, key).timed);
     let waited = callers.map(|key| (counts(&snapshot, key).wait(), counts(&snapshot, key).wait_max));
     assert_eq!((timed, waited), ([0, 1, 0], [(0, 0), (705, 705), (0, 0)]));
-    assert_eq!(only(&snapshot).threads[0].holds[1].0, callers[1]);
+    assert_eq!(only(&snapshot).threads[0].holds.iter().map(|hold| hold.0).collect::<Vec<_>>(), [callers[1]]);
 }
 
 /// Two readers at the end: there has been one since the first of them came.
@@ -484,4 +484,49 @@ fn handlers_record_or_are_counted() {
     // Lost can only be what interrupted the very first use of a lock.
     assert!(end.unrecorded.overflowed <= 1, "{:?}", end.unrecorded);
     assert_eq!((counts(&end, key(1)).spun, counts(&end, key(1)).hold), (own, 3 * own));
+}
+
+#[test]
+fn a_wait_that_goes_on_is_time_lost() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let table = recording.claim().unwrap();
+    let place = table.publish(key(1)).unwrap();
+    table.attempt(place);
+    table.reclassify(place, Outcome::NoWait, Outcome::Slept);
+    table.waiting(place, unspin_sys::clock::ticks());
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let during = recording.snapshot();
+    let counts = only(&during).rows[&key(1)].counts;
+    assert!(during.window.to_seconds(counts.sleep) >= 0.002 && counts.wait_max == counts.sleep, "{counts:?}");
+    assert_eq!(only(&during).threads[0].waits.map(|(key, _)| key), Some(key(1)));
+
+    table.waiting(place, 0);
+    let after = recording.snapshot();
+    assert_eq!((only(&after).rows[&key(1)].counts.sleep, only(&after).threads[0].waits), (0, None));
+}
+
+/// A thread that is killed between a release and the note of it is not shown as a second holder.
+#[test]
+fn an_exclusive_lock_has_one_holder() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    let (late, early) = (recording.claim().unwrap(), recording.claim().unwrap());
+    let now = unspin_sys::clock::ticks();
+    for (table, since) in [(&late, now), (&early, now - 1000)] {
+        let place = table.publish(key(1)).unwrap();
+        table.hold(key(1).lock, place, since, None);
+    }
+    let end = recording.snapshot();
+    let holders: Vec<usize> = only(&end).threads.iter().map(|thread| thread.holds.len()).collect();
+    assert_eq!(holders, [1, 0]);
+}
+
+#[test]
+fn a_process_without_threads_is_not_shown() {
+    let scratch = Scratch::new();
+    let recording = scratch.create(small(Level::Full));
+    assert_eq!(recording.snapshot().images, []);
+    assert!(recording.claim().is_some());
+    assert_eq!(recording.snapshot().images.len(), 1);
 }

@@ -6,7 +6,7 @@
 //! program that has no use for semaphores never hears of it.
 
 use crate::watch::recording;
-use crate::{guard, next, notice, plan, signal, watch};
+use crate::{guard, next, notice, plan, sandbox, signal, watch};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use std::sync::OnceLock;
@@ -42,6 +42,20 @@ unsafe impl Sync for Slot {}
 // SAFETY: the section holds functions that the dynamic linker calls once, when it has relocated the library.
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = construct;
+
+#[cfg(not(test))]
+#[used]
+// SAFETY: the section holds functions that libc calls once, at exit(3).
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destruct;
+
+/// Whoever reads the recording of a meter that was killed wants to know when the program ended.
+#[cfg_attr(test, expect(dead_code, reason = "tests do not end"))]
+extern "C" fn destruct() {
+    if let Some(recording) = recording::get().filter(|_| !sandbox::is_closed()) {
+        recording.beat();
+    }
+}
 
 #[cfg_attr(test, expect(dead_code, reason = "tests open the engine by their first call"))]
 extern "C" fn construct() {

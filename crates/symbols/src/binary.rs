@@ -2,10 +2,11 @@
 
 use std::cell::OnceCell;
 use std::path::Path;
+use std::time::SystemTime;
 
 use crate::debug;
 use crate::dwarf::Dwarf;
-use crate::elf::{self, Elf, Segment};
+use crate::elf::{self, Elf, FileId, Segment};
 use crate::space::{Identity, Module};
 use crate::statics::Statics;
 use crate::table::Table;
@@ -27,13 +28,18 @@ pub(crate) struct Binary {
 const PAGE: u64 = 4096;
 
 impl Binary {
-    /// Opens what is mapped, if it is still there: `None` if the name belongs to another file by now.
-    pub fn open(module: &Module) -> Option<Binary> {
-        if !module.is_file() || !is_the_same(elf::regular(&module.path)?, module.identity) {
+    /// Opens what was mapped at a time, if it is still there: `None` if the name belongs to another file by now, or the file
+    /// has changed since.
+    pub fn open(module: &Module, mapped: Option<SystemTime>) -> Option<Binary> {
+        let same = |file: FileId| {
+            is_the_same((file.device, file.inode), module.identity)
+                && mapped.is_none_or(|at| file.changed <= at)
+        };
+        if !module.is_file() || !same(elf::regular(&module.path)?) {
             return None;
         }
         let elf = Elf::open(&module.path)?;
-        if !is_the_same(elf.identity()?, module.identity) {
+        if !same(elf.identity()?) {
             return None;
         }
         let segments = elf.segments();

@@ -5,6 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
@@ -45,10 +46,28 @@ pub(crate) struct Segment {
     pub executable: bool,
 }
 
-/// The device and inode of a file, or `None` for anything but a regular file: opening a device could do something.
-pub(crate) fn regular(path: &Path) -> Option<(u64, u64)> {
+/// Which file it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FileId {
+    pub device: u64,
+    pub inode: u64,
+    /// When it was last written to, or took its inode: an inode that was freed is given to the next new file.
+    pub changed: SystemTime,
+}
+
+impl FileId {
+    fn of(about: &std::fs::Metadata) -> FileId {
+        let seconds = Duration::from_secs(about.ctime().max(0) as u64);
+        let changed =
+            SystemTime::UNIX_EPOCH + seconds + Duration::from_nanos(about.ctime_nsec().max(0) as u64);
+        FileId { device: about.dev(), inode: about.ino(), changed }
+    }
+}
+
+/// What a path leads to, or `None` for anything but a regular file: opening a device could do something.
+pub(crate) fn regular(path: &Path) -> Option<FileId> {
     let about = std::fs::metadata(path).ok()?;
-    about.is_file().then(|| (about.dev(), about.ino()))
+    about.is_file().then(|| FileId::of(&about))
 }
 
 impl Elf {
@@ -74,11 +93,10 @@ impl Elf {
         &self.path
     }
 
-    /// The device and inode of what was opened.
-    pub fn identity(&self) -> Option<(u64, u64)> {
+    /// What was opened.
+    pub fn identity(&self) -> Option<FileId> {
         let Source::File(file) = &self.source else { return None };
-        let about = file.metadata().ok()?;
-        Some((about.dev(), about.ino()))
+        Some(FileId::of(&file.metadata().ok()?))
     }
 
     /// Looks at the headers, and through them at the rest.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use crate::binary::Binary;
 use crate::frame::{Frame, Kind, Variable};
@@ -18,6 +19,8 @@ const DEBUG_ROOT: &str = "/usr/lib/debug";
 /// Made for one thread; it can be sent to another.
 pub struct Symbols {
     debug_root: PathBuf,
+    /// When the processes ended; none: just now, or not yet.
+    mapped: Option<SystemTime>,
     /// `None` for files that were tried in vain.
     binaries: RefCell<HashMap<(Identity, PathBuf), Option<Binary>>>,
 }
@@ -37,7 +40,14 @@ impl Symbols {
     /// With separate debug files from below another folder: by build id (`.build-id/ab/cdef….debug`), and by the name
     /// that the program gives. That name is also looked for beside the program and in `.debug` there.
     pub fn with_debug_root(folder: impl Into<PathBuf>) -> Symbols {
-        Symbols { debug_root: folder.into(), binaries: RefCell::default() }
+        Symbols { debug_root: folder.into(), mapped: None, binaries: RefCell::default() }
+    }
+
+    /// For processes that ended at that time: a file that has changed since is not the one that they ran, and its names would
+    /// be wrong ones.
+    pub fn as_of(mut self, time: SystemTime) -> Symbols {
+        self.mapped = Some(time);
+        self
     }
 
     /// The functions that a return address leads back to: the one that made the call, and those that it was inlined
@@ -139,7 +149,7 @@ impl Symbols {
         }
         let key = (module.identity, module.path.clone());
         let mut binaries = self.binaries.borrow_mut();
-        ask(binaries.entry(key).or_insert_with(|| Binary::open(module)).as_ref()?)
+        ask(binaries.entry(key).or_insert_with(|| Binary::open(module, self.mapped)).as_ref()?)
     }
 }
 

@@ -82,6 +82,12 @@ impl Identity {
     }
 }
 
+/// Whether there is a process of this id in our pid namespace, be it a zombie.
+pub fn exists(pid: u32) -> bool {
+    // SAFETY: signal 0 checks for existence only.
+    pid != 0 && unsafe { raw::call(libc::SYS_kill, [pid as usize, 0]) } != Err(Errno::ESRCH)
+}
+
 /// The calling process.
 pub fn pid() -> u32 {
     // SAFETY: no arguments, cannot fail.

@@ -59,7 +59,7 @@ pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
     outputs::try_files(&options.view)?;
     let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
-    let results = Results::new(&snapshot, &Lookup::new(), &options.view);
+    let results = Results::new(&snapshot, &Lookup::as_of(&snapshot), &options.view);
     stdout::print(&outputs::text(&results.report, &options.view, outputs::width(std::io::stdout())))?;
     match say_all_but_the_last(results.write_files(&options.view)) {
         Some(last) => Err(last),

@@ -23,7 +23,8 @@ pub fn snapshot(seconds: f64, rows: &[(Key, Counts)]) -> Snapshot {
     let window = Window { seconds, cpus: 2, ticks_per_second: TICKS_PER_SECOND, cpu_seconds: None };
     let mut snapshot = Snapshot::of_rows(window, []);
     let rows: BTreeMap<Key, Record> = rows.iter().map(|(key, counts)| (*key, record(counts))).collect();
-    let thread = Thread { tid: 8, lived: at(seconds), on_cpu: 0, runnable: 0, holds: Vec::new() };
+    let thread =
+        Thread { tid: 8, lived: at(seconds), on_cpu: 0, runnable: 0, holds: Vec::new(), waits: None };
     snapshot.images = vec![Image { pid: 7, rows, threads: vec![thread], ..Image::default() }];
     snapshot
 }

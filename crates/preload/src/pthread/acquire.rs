@@ -114,8 +114,10 @@ fn contended(
     let table = thread.table();
     table.reclassify(place, Outcome::NoWait, Outcome::Slept);
     let begin = thread.now();
+    table.waiting(place, begin);
     let code = blocked();
     let end = thread.now();
+    table.waiting(place, 0);
     let wait = end.saturating_sub(begin);
     let (spun, slept) = match waiting {
         Waiting::SpinningFirst if wait <= SPINNING_MAX => (wait, 0),

@@ -44,7 +44,9 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
         return waited();
     };
     let begin = thread.now();
+    thread.table().waiting(place, begin);
     let code = waited();
+    thread.table().waiting(place, 0);
     match code {
         // glibc gives this answer to who came last.
         PTHREAD_BARRIER_SERIAL_THREAD => {}

@@ -136,6 +136,7 @@ impl Wait {
             self.thread.settle(grip, grip.place(), at);
         }
         self.thread.set_waiting(self.held);
+        table.waiting(self.place, at);
         Begun { at, switches: switches(), held: grip.is_some() }
     }
 
@@ -154,6 +155,7 @@ impl Wait {
             return;
         }
         self.thread.set_waiting(0);
+        table.waiting(self.place, 0);
         let now = clock::ticks();
         let sleeps = switches().wrapping_sub(begun.switches);
         let signal = signalled::latest(self.condition);

@@ -119,7 +119,9 @@ unsafe fn take(semaphore: *mut sem_t, hook: Hook, tries: bool, blocked: impl FnO
     }
     table.reclassify(place, Outcome::NoWait, Outcome::Slept);
     let begin = thread.now();
+    table.waiting(place, begin);
     let code = blocked();
+    table.waiting(place, 0);
     let wait = thread.now().saturating_sub(begin);
     let outcome = if code == 0 { Outcome::Slept } else { Outcome::Rejected };
     if code != 0 {

@@ -73,6 +73,7 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
     }
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
+    thread.table().waiting(place, begin);
     // SAFETY: the program's lock, as glibc itself waits for it: it looks until the lock is free, and only then tries.
     while !unsafe { layout::is_free(lock) && real::spin_trylock(lock) == 0 } {
         spin_loop();
@@ -84,6 +85,7 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
         last = now;
     }
     let end = clock::ticks();
+    thread.table().waiting(place, 0);
     let pause = end.saturating_sub(last);
     if pause > ABSENCE {
         absent += pause;

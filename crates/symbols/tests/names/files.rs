@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use crate::support::{Build, Program, has_tool, line_of, run};
 use tempfile::TempDir;
@@ -183,6 +184,12 @@ fn files_that_are_gone_or_replaced_are_unknown() {
     let program = pair.run();
     let known = program.unwind(&Symbols::new(), "library");
     let address = known[1];
+    // Changed after the process had ended: a file that took over the inode of the one that was mapped.
+    let earlier =
+        Symbols::new().as_of(fs::metadata(&library).unwrap().modified().unwrap() - Duration::from_secs(1));
+    assert_eq!(earlier.code(&program.space, address)[0].kind, Kind::Unknown);
+    let later = Symbols::new().as_of(SystemTime::now());
+    assert_eq!(later.code(&program.space, address)[0].kind, Kind::Function);
     // The same path and contents, but another file.
     let copy = folder.join("copy");
     fs::copy(&library, &copy).unwrap();

@@ -4,7 +4,8 @@ use super::history::Site;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use unspin_meter::{Image, Key};
+use std::time::{Duration, SystemTime};
+use unspin_meter::{Image, Key, Snapshot};
 use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
 
 /// Finds names, and remembers them: for as many snapshots as are taken of one recording.
@@ -44,6 +45,17 @@ impl Lookup {
     /// Nothing is known yet.
     pub fn new() -> Lookup {
         Lookup::default()
+    }
+
+    /// The same for a snapshot of long ago: files that have changed since are not looked into.
+    pub fn as_of(snapshot: &Snapshot) -> Lookup {
+        let metered = Duration::try_from_secs_f64(snapshot.window.seconds).unwrap_or_default();
+        let end = Duration::from_nanos(snapshot.started).saturating_add(metered);
+        let end = SystemTime::UNIX_EPOCH.checked_add(end);
+        Lookup {
+            symbols: end.map_or_else(Symbols::new, |end| Symbols::new().as_of(end)),
+            ..Lookup::default()
+        }
     }
 
     /// The functions that a return address leads back to, innermost first.
