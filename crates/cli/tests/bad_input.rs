@@ -17,7 +17,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// The command line is refused before anything is run, by clap, whose first line names the culprit.
 #[test]
 fn bad_command_lines() {
-    let cases: [(&[&str], &str); 21] = [
+    let cases: [(&[&str], &str); 22] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
         (&["run", "--sysv", "rcu"], "<COMMAND>"),
@@ -34,7 +34,8 @@ fn bad_command_lines() {
         (&["meter", "--size", "much", "ls"], "give a number of bytes such as 512M or 8G"),
         (&["meter", "--min-util", "half", "ls"], "give a percentage such as 5 or 0.5"),
         (&["meter", "--min-lost", "long", "ls"], "give a time such as 500ms"),
-        (&["meter", "--lock", "(a", "ls"], "unclosed group"),
+        (&["meter", "--lock", "(a", "ls"], "'(a' for '--lock <REGEX>': unclosed group\n"),
+        (&["report", "--caller", "[", "x"], "'[' for '--caller <REGEX>': unclosed character class\n"),
         (&["meter", "--format", "html", "ls"], "'html' for '--format <FORMAT>'"),
         (&["report"], "<FILE>"),
         (&["semopbench", "-g", "x"], "'x' for '-g <GROUPS>'"),

@@ -38,15 +38,15 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
     let results = Results::new(&snapshot, &Lookup::new(), &options.view);
+    let survivors = notes::survivors(&session);
     let mut text = match running.witness().explain(&snapshot) {
+        // They may use locks yet.
+        Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => format!("{why}\n"),
         None => outputs::text(&results.report, &options.view, width(options.output.as_deref())),
     };
-    let notes = [
-        notes::ending(ended.end),
-        notes::survivors(&session, &snapshot),
-        notes::room(&session, &snapshot, options.recorded.size),
-    ];
+    let notes =
+        [notes::ending(ended.end), survivors, notes::room(&session, &snapshot, options.recorded.size)];
     text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
     let mut failed = Vec::new();
     let unwritten = print(&text, options.output.as_deref()).err();
