@@ -264,13 +264,14 @@ fn a_table_that_cannot_be_written_in_the_end() {
         return;
     }
     let workload = ["--sysv", "rcu", "semopbench", "-g", "1", "-s", "2", "-n", "50"];
-    let (_, err, code) = finish(&mut unspin(&[&["meter", "-o", "/dev/full"][..], &workload].concat()));
+    let (_, err, code) =
+        finish(&mut unspin(&[&["meter", "--all", "-o", "/dev/full"][..], &workload].concat()));
     assert_eq!(code, Some(125), "{err}");
     assert!(err.starts_with("Locks over ") && err.contains("sysv registry lock"), "{err}");
     let last = err.lines().last().unwrap();
     assert!(last.starts_with("unspin: /dev/full: the result cannot be written here: "), "{err}");
     let kept = last.split_once("; the recording is kept in ").unwrap().1;
-    let (replayed, err, code) = finish(&mut unspin(&["report", kept]));
+    let (replayed, err, code) = finish(&mut unspin(&["report", "--all", kept]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert!(replayed.contains("sysv registry lock"), "{replayed}");
     fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();

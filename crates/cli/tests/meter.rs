@@ -263,12 +263,13 @@ fn a_stored_recording_gives_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("stored");
     let workload = ["--sysv", "rcu", "semopbench", "-g", "1", "-s", "2", "-n", "50"];
-    let all = [&["meter", "-o", "table", "--record", recording.to_str().unwrap()][..], &workload].concat();
+    let all =
+        [&["meter", "--all", "-o", "table", "--record", recording.to_str().unwrap()][..], &workload].concat();
     let (_, err, code) = finish(unspin(&all).current_dir(folder.path()));
     assert_eq!((code, err.as_str()), (Some(0), ""), "the report is in a file");
     let printed = fs::read_to_string(folder.path().join("table")).unwrap();
     assert!(printed.contains("sysv registry lock"), "{printed}");
-    let (replayed, err, code) = finish(&mut unspin(&["report", recording.to_str().unwrap()]));
+    let (replayed, err, code) = finish(&mut unspin(&["report", "--all", recording.to_str().unwrap()]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(replayed, printed);
 }
