@@ -12,8 +12,8 @@ const MOST: usize = 20;
 const WORTH_IT: f64 = 1.05;
 
 pub(crate) fn write(report: &Report, text: &mut String) {
-    locks_among_waits(report, text);
     worst(report, text);
+    locks_among_waits(report, text);
     left_out(report, text);
     held(report, text);
     processes(report, text);

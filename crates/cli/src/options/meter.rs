@@ -118,7 +118,7 @@ pub struct View {
     #[arg(long, value_name = "REGEX", value_parser = expression)]
     pub caller: Option<Regex>,
 
-    /// All locks and callers [default: the first, up to what a screen or two can hold]
+    /// All locks and callers [default: the first, up to what a screen or two can hold, of locks that somebody waited for]
     #[arg(long)]
     pub all: bool,
 
