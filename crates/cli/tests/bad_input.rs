@@ -17,7 +17,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// The command line is refused before anything is run, by clap, whose first line names the culprit.
 #[test]
 fn bad_command_lines() {
-    let cases: [(&[&str], &str); 21] = [
+    let cases: [(&[&str], &str); 22] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
         (&["run", "--sysv", "rcu"], "<COMMAND>"),
@@ -34,7 +34,8 @@ fn bad_command_lines() {
         (&["meter", "--size", "much", "ls"], "give a number of bytes such as 512M or 8G"),
         (&["meter", "--min-util", "half", "ls"], "give a percentage such as 5 or 0.5"),
         (&["meter", "--min-lost", "long", "ls"], "give a time such as 500ms"),
-        (&["meter", "--lock", "(a", "ls"], "unclosed group"),
+        (&["meter", "--lock", "(a", "ls"], "'(a' for '--lock <REGEX>': unclosed group\n"),
+        (&["report", "--caller", "[", "x"], "'[' for '--caller <REGEX>': unclosed character class\n"),
         (&["meter", "--format", "html", "ls"], "'html' for '--format <FORMAT>'"),
         (&["report"], "<FILE>"),
         (&["semopbench", "-g", "x"], "'x' for '-g <GROUPS>'"),
@@ -253,4 +254,55 @@ fn files_that_cannot_be_written_in_the_end() {
     let (_, err, code) = finish(&mut unspin(&["report", kept]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
+}
+
+/// The table is not lost because of its file: it is printed, and the recording kept.
+#[test]
+fn a_table_that_cannot_be_written_in_the_end() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("SKIPPED: there is no /dev/full here");
+        return;
+    }
+    let workload = ["--sysv", "rcu", "semopbench", "-g", "1", "-s", "2", "-n", "50"];
+    let (_, err, code) =
+        finish(&mut unspin(&[&["meter", "--all", "-o", "/dev/full"][..], &workload].concat()));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.starts_with("Locks over ") && err.contains("sysv registry lock"), "{err}");
+    let last = err.lines().last().unwrap();
+    assert!(last.starts_with("unspin: /dev/full: the result cannot be written here: "), "{err}");
+    let kept = last.split_once("; the recording is kept in ").unwrap().1;
+    let (replayed, err, code) = finish(&mut unspin(&["report", "--all", kept]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(replayed.contains("sysv registry lock"), "{replayed}");
+    fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
+}
+
+#[test]
+fn two_outputs_to_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = folder.path().join("one").to_str().unwrap().to_owned();
+    let same = folder.path().join("./one").to_str().unwrap().to_owned();
+    let cases = [
+        (
+            ["-o", &one, "--json", &same],
+            format!("unspin: --json {same}: --output is the same file: name another\n"),
+        ),
+        (
+            ["--record", &one, "-o", &one],
+            format!("unspin: --record {one}: --output is the same file: name another\n"),
+        ),
+        (
+            ["--pprof", &one, "--json", &one],
+            format!("unspin: --pprof {one}: --json is the same file: name another\n"),
+        ),
+    ];
+    for (options, text) in cases {
+        assert_eq!(refusal(&[&["meter"][..], &options, &["true"]].concat()), (2, text), "{options:?}");
+    }
+    let (_, err, code) = finish(&mut unspin(&["meter", "--record", &one, "-o", "/dev/null", "true"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let stored = fs::read(&one).unwrap();
+    let text = format!("unspin: --json {one}: the recording is the same file: name another\n");
+    assert_eq!(refusal(&["report", "--json", &one, &one]), (2, text));
+    assert_eq!(fs::read(&one).unwrap(), stored, "what is there is left as it is");
 }

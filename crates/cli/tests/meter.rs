@@ -221,14 +221,21 @@ fn an_ignored_signal_stays_ignored() {
 fn what_outlives_the_program_is_left_alone_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = compiled("daemon.c", folder.path()) else { return };
-    let (out, err, code) = finish(&mut unspin(&["meter", program.to_str().unwrap()]));
-    assert_eq!(code, Some(0), "{err}");
-    let pid: u32 = out.trim().parse().unwrap();
-    assert!(!common::gone(pid), "it goes on");
-    let note = format!("Still running, and recorded up to the program's end only: daemon ({pid}).");
-    assert!(err.contains(&note), "{err}");
-    child::signal(pid, Signal::Kill).unwrap();
-    wait_until("it is gone", || common::gone(pid));
+    for (arguments, begins) in
+        [(&[][..], "Locks over "), (&["idle"], "No lock was recorded until the program ended.\n\nStill ")]
+    {
+        let all = [&["meter", program.to_str().unwrap()], arguments].concat();
+        let (out, err, code) = finish(&mut unspin(&all));
+        assert_eq!(code, Some(0), "{err}");
+        let pid: u32 = out.trim().parse().unwrap();
+        assert!(!common::gone(pid), "it goes on");
+        let note = format!(
+            "Still running, not recorded further: daemon ({pid}); run it in the foreground to meter it.\n"
+        );
+        assert!(err.starts_with(begins) && err.ends_with(&note), "{err}");
+        child::signal(pid, Signal::Kill).unwrap();
+        wait_until("it is gone", || common::gone(pid));
+    }
 }
 
 #[test]
@@ -256,12 +263,13 @@ fn a_stored_recording_gives_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("stored");
     let workload = ["--sysv", "rcu", "semopbench", "-g", "1", "-s", "2", "-n", "50"];
-    let all = [&["meter", "-o", "table", "--record", recording.to_str().unwrap()][..], &workload].concat();
+    let all =
+        [&["meter", "--all", "-o", "table", "--record", recording.to_str().unwrap()][..], &workload].concat();
     let (_, err, code) = finish(unspin(&all).current_dir(folder.path()));
     assert_eq!((code, err.as_str()), (Some(0), ""), "the report is in a file");
     let printed = fs::read_to_string(folder.path().join("table")).unwrap();
     assert!(printed.contains("sysv registry lock"), "{printed}");
-    let (replayed, err, code) = finish(&mut unspin(&["report", recording.to_str().unwrap()]));
+    let (replayed, err, code) = finish(&mut unspin(&["report", "--all", recording.to_str().unwrap()]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(replayed, printed);
 }

@@ -59,6 +59,12 @@ impl fmt::Display for RecordingError {
         match &self.reason {
             Reason::Create(e) => write!(f, "cannot create recording {path}: {e}; choose another place"),
             Reason::Open(e) => write!(f, "cannot open recording {path}: {e}"),
+            Reason::Map(Errno::ENOMEM) => write!(
+                f,
+                "no room for recording {path} in the address space: {}; give it less by --size, or raise the limit (ulimit \
+                 -v)",
+                Errno::ENOMEM
+            ),
             Reason::Map(e) => {
                 write!(f, "no room for recording {path}: {e}; free memory there or choose another place")
             }

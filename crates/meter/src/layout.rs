@@ -6,7 +6,8 @@ pub struct Layout {
     /// Columns in all, at least 110. Names are cut where they are longer; where there is room, callers have their file and
     /// line.
     pub width: usize,
-    /// Locks, and waits, most lost first; what is left out is said.
+    /// Locks, and waits, most lost first; what is left out is said. Locks that nobody waited for are left out too, unless
+    /// all rows are wanted.
     pub rows: usize,
     /// Callers of each.
     pub callers: usize,
@@ -52,7 +53,8 @@ Columns:
           used. `A ▸ B` is B as called by A. (N) if N of one name and origin share the row. Below
           it its callers, function+offset and source line, most time lost first
 Waits by design (conditions, barriers, semaphores) lose nothing: WAITED seconds in all, GOT what
-was waited for.
+was waited for. But some runtimes (CPython, JVM) make their locks of these: a semaphore that its
+waiters post themselves is a lock.
 A dash is a time that was not measured: level `counts` reads no clock. At level `sampled` HOLD,
 UTIL and CPUS are estimated from the holds that were timed.
 ";

@@ -92,8 +92,8 @@ impl Lock {
         self.row.util / self.locks.max(1) as f64
     }
 
-    /// Report 003's sentence: `The (1) runqueue_lock was utilized 76.3 % and spun for 47.4 % for a total of
-    /// 4.56 of the 8 CPUs.`
+    /// Report 003's sentence: `The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of 0.58 of
+    /// the 8 CPUs.` Of one lock without the `(1)` that it has there.
     pub fn headline(&self, cpus: u32) -> String {
         format!(
             "{} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
@@ -106,8 +106,9 @@ impl Lock {
 
     /// The same of a lock that nobody spun for.
     pub(crate) fn sleepers(&self) -> String {
+        let them = if self.locks == 1 { "it" } else { "them" };
         format!(
-            "{} utilized {}, and threads slept {} for it; without it the program could be at most {}x as fast.",
+            "{} utilized {}, and threads slept {} for {them}; without {them} the program could be at most {}x as fast.",
             self.subject(),
             spoken_percent(self.util_each()),
             time(self.row.lost),
@@ -116,10 +117,13 @@ impl Lock {
     }
 
     fn subject(&self) -> String {
-        let verb = if self.locks == 1 { "was" } else { "were" };
+        let name = &self.row.name;
+        if self.locks == 1 {
+            return format!("The {name} was");
+        }
         // Not every name has a plural.
-        let plural = if self.locks > 1 && self.row.name.ends_with("lock") { "s" } else { "" };
-        format!("The ({}) {}{plural} {verb}", self.locks, self.row.name)
+        let plural = if name.ends_with("lock") { "s" } else { "" };
+        format!("The ({}) {name}{plural} were", self.locks)
     }
 }
 

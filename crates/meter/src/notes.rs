@@ -1,6 +1,7 @@
 //! What stands below the tables: the worst lock in a sentence, what is held, what was counted, and what is missing.
 
-use crate::figures::{count, spoken_percent, time};
+use crate::figures::{count, number, spoken_percent, time};
+use crate::kind::Kind;
 use crate::process::HeldLock;
 use crate::report::Report;
 use std::fmt::Write;
@@ -8,12 +9,12 @@ use std::fmt::Write;
 /// Lines of a list, at most.
 const MOST: usize = 20;
 
+/// Below this CEIL a lock is said not to be worth the time.
+const WORTH_IT: f64 = 1.05;
+
 pub(crate) fn write(report: &Report, text: &mut String) {
-    if let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) {
-        let sentence = if worst.row.spin > 0.0 { worst.headline(report.cpus) } else { worst.sleepers() };
-        text.push('\n');
-        wrap(&sentence, text);
-    }
+    worst(report, text);
+    locks_among_waits(report, text);
     left_out(report, text);
     held(report, text);
     processes(report, text);
@@ -25,6 +26,38 @@ pub(crate) fn write(report: &Report, text: &mut String) {
     }
     blocked(report, text);
     unrecorded(report, text);
+}
+
+/// Some runtimes make their locks of what is waited for by design. Said where that could be most of what was lost.
+fn locks_among_waits(report: &Report, text: &mut String) {
+    let waited = report.blocked.by_design;
+    // Threads whose times are not known lived no longer than this.
+    let lived = report.blocked.lived + report.blocked.unknown as f64 * report.seconds;
+    let possible = report.waits.iter().any(|wait| matches!(wait.kind, Kind::Condition | Kind::Semaphore));
+    if possible && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
+        text.push('\n');
+        let sentence = "Locks that are built on semaphores or conditions (CPython's, the JVM's, …) are among the waits by \
+                        design, not in LOST: a semaphore that its waiters post themselves is a lock.";
+        wrap(sentence, text);
+    }
+}
+
+/// The lock that most time was lost on, or that none matters.
+fn worst(report: &Report, text: &mut String) {
+    let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
+    let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);
+    let sentence = if best < WORTH_IT {
+        let best = number(best);
+        format!(
+            "No lock here is worth the time: without any one of them the program could be at most {best}x as fast."
+        )
+    } else if worst.row.spin > 0.0 {
+        worst.headline(report.cpus)
+    } else {
+        worst.sleepers()
+    };
+    text.push('\n');
+    wrap(&sentence, text);
 }
 
 fn left_out(report: &Report, text: &mut String) {

@@ -254,8 +254,7 @@ fn one_lock_is_the_sum_of_its_callers_and_described_as_published() {
     let counts =
         Counts { hold: ticks(util), spin: ticks(8.0 * spin_cpu), ..published.counts(BEFORE_SECONDS) };
     lock.row = Row::from_counts("runqueue_lock", &counts, &window(BEFORE_SECONDS));
-    assert_eq!(
-        lock.headline(8),
-        "The (1) runqueue_lock was utilized 76.3 % and spun for 47.4 % for a total of 4.56 of the 8 CPUs."
-    );
+    let published =
+        "The (1) runqueue_lock was utilized 76.3 % and spun for 47.4 % for a total of 4.56 of the 8 CPUs.";
+    assert_eq!(lock.headline(8), published.replace("(1) ", ""), "one lock needs no number");
 }

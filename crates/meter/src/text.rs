@@ -20,6 +20,9 @@ Waits by design: an idle thread loses nothing
 WAITED  MEAN(  MAX)     CALLS NOWAIT   GOT RJECT  NAME
 ";
 
+/// Locks that are shown even if nobody waited for any.
+const SHOWN_MIN: usize = 3;
+
 /// Columns before the name of a wait.
 const WAIT_NAME_AT: usize = 50;
 
@@ -66,18 +69,36 @@ impl Report {
             let total = Line { blank_util: true, ..Line::of_lock(&self.total, self.total.name.clone()) };
             let _ = writeln!(text, "\n{}", total.print(self.level, layout));
         }
-        for lock in self.locks.iter().take(layout.rows) {
+        let (shown, idle) = self.locks.split_at(self.locks.len() - self.idle(layout));
+        for lock in shown.iter().take(layout.rows) {
             self.lock_lines(&mut text, lock, layout);
         }
-        let (locks, lost) = self
-            .locks
-            .iter()
-            .skip(layout.rows)
-            .fold((0u64, 0.0), |(n, lost), lock| (n + 1, lost + lock.row.lost));
-        if locks > 0 {
-            let _ = writeln!(text, "\nand {locks} more{}: --all", self.share_of_loss(lost));
+        if let Some(rest @ [_, ..]) = shown.get(layout.rows..) {
+            let lost = rest.iter().map(|lock| lock.row.lost).sum();
+            let _ = writeln!(text, "\nand {} more{}: --all", rest.len(), self.share_of_loss(lost));
+        }
+        if !idle.is_empty() {
+            let locks = if idle.len() == 1 {
+                "lock that lost nothing: --all shows it"
+            } else {
+                "locks that lost nothing: --all shows them"
+            };
+            let _ = writeln!(text, "\nand {} {locks}", idle.len());
         }
         text
+    }
+
+    /// How many rows at the end are not worth their lines: locks that nobody waited for. Where nobody waited for any, the
+    /// most used stay; and so do all that somebody has chosen by a filter.
+    fn idle(&self, layout: &Layout) -> usize {
+        if layout.rows == usize::MAX || !self.left_out.is_nothing() {
+            return 0;
+        }
+        let waited_for = |lock: &Lock| lock.row.lost > 0.0 || lock.row.spun > 0 || lock.row.slept > 0;
+        match self.locks.iter().rposition(waited_for) {
+            Some(last) => self.locks.len() - last - 1,
+            None => self.locks.len().saturating_sub(SHOWN_MIN),
+        }
     }
 
     fn share_of_loss(&self, lost: f64) -> String {

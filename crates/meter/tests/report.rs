@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use unspin_meter::{Comparison, Counts, Image, Key, Name, Report, Row, Snapshot, Unrecorded, Window};
+use unspin_meter::{
+    Comparison, Counts, Filter, Image, Key, Kind, Layout, Name, Report, Row, Snapshot, Thread, Unrecorded,
+    Window,
+};
 
 /// Numbers of every magnitude up to 2^36: as ticks, up to half a minute.
 fn any_size() -> impl Strategy<Value = u64> {
@@ -191,4 +194,87 @@ fn nothing_recorded_is_said() {
     let report = Report::new(&snapshot, &names);
     assert_eq!(report.to_string(), "Locks over 1.00s on 1 CPU\nNo lock was recorded.\n");
     assert!(report.lockmeter().contains("*TOTAL*"));
+}
+
+/// A report of so many locks that were used without a wait, and as many as `waits` for which somebody waited so long.
+fn idle_locks(idle: u64, waits: &[u64]) -> Report {
+    let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
+    let idle = (1..=idle).map(|n| (Key { lock: n, caller: 0 }, Counts { nowait: n, ..Counts::default() }));
+    let counts = |&sleep: &u64| Counts { slept: 1, sleep, ..Counts::default() };
+    let waits = waits
+        .iter()
+        .map(counts)
+        .enumerate()
+        .map(|(n, counts)| (Key { lock: 1000 + n as u64, caller: 0 }, counts));
+    Report::new(&Snapshot::of_rows(window, idle.chain(waits)), &|_, key: &Key| {
+        Some((format!("number {}", key.lock), "caller".to_string()).into())
+    })
+}
+
+#[test]
+fn locks_that_lost_nothing_share_a_line() {
+    let text = idle_locks(23, &[500_000_000]).to_string();
+    assert!(text.contains("number 1000\n") && !text.contains("number 23\n"), "{text}");
+    assert!(text.contains("\nand 23 locks that lost nothing: --all shows them\n"), "{text}");
+    let text = idle_locks(1, &[500_000_000]).to_string();
+    assert!(text.contains("\nand 1 lock that lost nothing: --all shows it\n"), "{text}");
+    // The three most used, where there is nothing else to be seen.
+    let report = idle_locks(23, &[]);
+    let text = report.to_string();
+    let shown: Vec<bool> = (20..=23).map(|n| text.contains(&format!("number {n}\n"))).collect();
+    assert_eq!(shown, [false, true, true, true], "{text}");
+    assert!(text.contains("\nand 20 locks that lost nothing: --all shows them\n"), "{text}");
+    let all = report.text(&Layout::all(120));
+    assert!(all.contains("number 1\n") && !all.contains("lost nothing"), "{all}");
+    assert!(!idle_locks(3, &[]).to_string().contains("lost nothing"));
+    let mut chosen = report.clone();
+    chosen.filter(&Filter { lock: Some(&|name| name.ends_with('1')), ..Filter::default() });
+    assert!(chosen.to_string().contains("number 1\n"), "who asks for a lock sees it");
+    let text = idle_locks(2, &[1_000_000; 25]).to_string();
+    assert!(
+        text.contains("\nand 5 more, which lost 20.0 %: --all\n\nand 2 locks that lost nothing"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_sentence_below_the_table() {
+    let said = |report: &Report, sentence: &str| {
+        let text = report.to_string().replace('\n', " ");
+        assert!(text.contains(sentence), "{text}");
+    };
+    said(
+        &idle_locks(0, &[500_000_000]),
+        "The number 1000 was utilized 0 %, and threads slept 500ms for it; without it the program could be at most 1.50x as \
+         fast.",
+    );
+    said(
+        &idle_locks(0, &[20_000_000, 30_000_000]),
+        "No lock here is worth the time: without any one of them the program could be at most 1.03x as fast.",
+    );
+    let mut report = idle_locks(0, &[500_000_000]);
+    report.locks[0].locks = 16;
+    said(
+        &report,
+        "The (16) number 1000 were utilized 0 %, and threads slept 500ms for them; without them the program",
+    );
+}
+
+/// Of CPython's locks nothing is in LOST.
+#[test]
+fn locks_may_be_among_the_waits_by_design() {
+    let report = |kind, wait: u64, lost: u64| {
+        let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
+        let counts = |sleep| Counts { slept: 1, sleep, ..Counts::default() };
+        let rows = [(Key::new(kind, 1, 0), counts(wait)), (Key::new(Kind::Mutex, 2, 0), counts(lost))];
+        let mut snapshot = Snapshot::of_rows(window, rows);
+        snapshot.images[0].threads =
+            vec![Thread { tid: 0, lived: 0, on_cpu: 0, runnable: 0, holds: Vec::new(), waits: None }];
+        Report::new(&snapshot, &|_, _| None).to_string().contains("waiters post themselves is a lock")
+    };
+    assert!(report(Kind::Semaphore, 500_000_000, 1_000_000));
+    assert!(report(Kind::Condition, 500_000_000, 0));
+    assert!(!report(Kind::Barrier, 500_000_000, 0), "nothing is locked by a barrier");
+    assert!(!report(Kind::Semaphore, 500_000_000, 60_000_000), "the losses are the greater matter");
+    assert!(!report(Kind::Semaphore, 90_000_000, 0), "a tenth of the thread's second at least");
 }

@@ -21,32 +21,47 @@ use std::path::Path;
 use std::process::ExitCode;
 use unspin_meter::Recording;
 
+/// What the recording that is read is called beside the options that name files.
+const RECORDING: &str = "the recording";
+
 /// Runs the program, reports on its locks, and answers with its exit code.
 pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
-    outputs::try_files(&options.view)?;
-    for (option, file) in [("--output", &options.output), ("--record", &options.record)] {
-        file.as_deref().map_or(Ok(()), |file| outfile::try_file(option, file))?;
-    }
+    let [json, pprof] = outputs::files(&options.view);
+    outfile::try_files(&[
+        ("--output", options.output.as_deref()),
+        ("--record", options.record.as_deref()),
+        json,
+        pprof,
+    ])?;
     let session = Session::new(&options.recorded)?;
     let mut running = session.start(session.command())?;
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
     let results = Results::new(&snapshot, &Lookup::new(), &options.view);
+    let survivors = notes::survivors(&session);
     let mut text = match running.witness().explain(&snapshot) {
+        // They may use locks yet.
+        Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => format!("{why}\n"),
         None => outputs::text(&results.report, &options.view, width(options.output.as_deref())),
     };
-    let notes = [
-        notes::ending(ended.end),
-        notes::survivors(&session, &snapshot),
-        notes::room(&session, &snapshot, options.recorded.size),
-    ];
+    let notes =
+        [notes::ending(ended.end), survivors, notes::room(&session, &snapshot, options.recorded.size)];
     text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
     let mut failed = Vec::new();
-    failed.extend(print(&text, options.output.as_deref()).err());
+    let unwritten = print(&text, options.output.as_deref()).err();
     failed.extend(results.write_files(&options.view));
-    if let Some(file) = &options.record {
-        failed.extend(keep(session, file).err());
+    match (&options.record, unwritten) {
+        (Some(file), unwritten) => {
+            failed.extend(unwritten);
+            failed.extend(store(session, file).err());
+        }
+        // Standard error may be nowhere to be seen.
+        (None, Some(e)) => {
+            let kept = session.keep();
+            failed.push(Error::Environment(format!("{e}; the recording is kept in {}", kept.display())));
+        }
+        (None, None) => (),
     }
     match say_all_but_the_last(failed) {
         Some(last) => Err(last),
@@ -56,12 +71,16 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
 
 /// Prints the report of a recording.
 pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
-    outputs::try_files(&options.view)?;
+    let files = outputs::files(&options.view);
+    outfile::try_files(&files)?;
+    outfile::tell_apart(&[[(RECORDING, Some(&*options.file))].as_slice(), &files].concat())?;
     let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
     let results = Results::new(&snapshot, &Lookup::as_of(&snapshot), &options.view);
-    stdout::print(&outputs::text(&results.report, &options.view, outputs::width(std::io::stdout())))?;
-    match say_all_but_the_last(results.write_files(&options.view)) {
+    let text = outputs::text(&results.report, &options.view, outputs::width(std::io::stdout()));
+    let mut failed = results.write_files(&options.view);
+    failed.extend(stdout::print(&text).err());
+    match say_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),
     }
@@ -72,19 +91,17 @@ fn width(output: Option<&Path>) -> usize {
     output.map_or_else(|| outputs::width(std::io::stderr()), |_| outputs::FILE_WIDTH)
 }
 
-/// To the file, or to standard error. One that is closed is the user's choice.
+/// To the file; without one, or where it cannot be written, to standard error. One that is closed is the user's choice.
 fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
-    match file {
-        Some(file) => outfile::write(file, text.as_bytes()),
-        None => {
-            let _ = std::io::stderr().lock().write_all(text.as_bytes());
-            Ok(())
-        }
+    let written = file.map(|file| outfile::write(file, text.as_bytes()));
+    if !matches!(written, Some(Ok(()))) {
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
+    written.unwrap_or(Ok(()))
 }
 
 /// Stores the recording; where that fails it stays in memory, for another try by cp(1).
-fn keep(session: Session, file: &Path) -> Result<(), Error> {
+fn store(session: Session, file: &Path) -> Result<(), Error> {
     session.recording.save(file).map_err(|e| {
         let path = session.keep();
         let why = format!("the recording cannot be stored here, and is kept in {}", path.display());

@@ -1,7 +1,6 @@
 //! What the user should know besides the table.
 
 use super::session::Session;
-use std::collections::BTreeSet;
 use std::fs;
 use unspin_meter::Snapshot;
 use unspin_sys::child::End;
@@ -16,26 +15,25 @@ pub fn ending(end: End) -> Option<String> {
     Some(format!("Signal {signal}{name} killed the program; this is what was recorded until then."))
 }
 
-/// The process ids of those that outlive the program.
-pub fn surviving(session: &Session, snapshot: &Snapshot) -> BTreeSet<u32> {
-    let pids = snapshot.images.iter().map(|image| image.pid);
-    pids.filter(|&pid| session.is_recorded(pid)).collect()
-}
-
-/// The processes that outlive the program: they go on, and nobody records them any more.
-pub fn survivors(session: &Session, snapshot: &Snapshot) -> Option<String> {
-    let mut left: Vec<String> = surviving(session, snapshot)
+/// The processes that outlive the program: they go on, and nobody reads what they record any more.
+pub fn survivors(session: &Session) -> Option<String> {
+    let mut left: Vec<String> = session
+        .recorded_processes()
         .into_iter()
         .map(|pid| {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             format!("{} ({pid})", name.trim_end())
         })
         .collect();
+    let them = if left.len() == 1 { "it" } else { "them" };
     let more = left.len().saturating_sub(NAMED_MAX);
     left.truncate(NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!left.is_empty()).then(|| {
-        format!("Still running, and recorded up to the program's end only: {}{more}.", left.join(", "))
+        let left = left.join(", ");
+        format!(
+            "Still running, not recorded further: {left}{more}; run {them} in the foreground to meter {them}."
+        )
     })
 }
 

@@ -10,12 +10,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use unspin_meter::{Filter, Fold, Image, Key, Layout, Options, Pattern, Report, Snapshot, pprof};
 
-/// Finds out beforehand whether the files that are asked for can be written.
-pub fn try_files(view: &View) -> Result<(), Error> {
-    for (option, file) in [("--json", &view.json), ("--pprof", &view.pprof)] {
-        file.as_deref().map_or(Ok(()), |file| outfile::try_file(option, file))?;
-    }
-    Ok(())
+/// The files that are asked for, each with its option.
+pub fn files(view: &View) -> [(&'static str, Option<&Path>); 2] {
+    [("--json", view.json.as_deref()), ("--pprof", view.pprof.as_deref())]
 }
 
 /// What there is to know of a snapshot, with names; everything, without regard to the filters.

@@ -89,9 +89,9 @@ impl<'s> Running<'s> {
         snapshot
     }
 
-    /// How many processes of a snapshot still run.
-    pub fn surviving(&self, snapshot: &Snapshot) -> usize {
-        notes::surviving(self.session, snapshot).len()
+    /// How many recorded processes still run.
+    pub fn surviving(&self) -> usize {
+        self.session.recorded_processes().len()
     }
 
     /// Why nothing is recorded, if that can be said.

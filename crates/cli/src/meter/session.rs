@@ -10,6 +10,8 @@ use crate::options;
 use crate::program::Program;
 use crate::run;
 use crate::scratch::{self, Scratch};
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use unspin_meter::{Config, MAX_PAGES, Reason, Recording};
@@ -80,9 +82,17 @@ impl Session {
         path
     }
 
-    /// Whether a process has this recording mapped, that is, records in it.
-    pub fn is_recorded(&self, pid: u32) -> bool {
-        maps_contain(pid, &self.path())
+    /// The processes, besides us, that have this recording mapped: those that record in it, or would at their first lock.
+    pub fn recorded_processes(&self) -> BTreeSet<u32> {
+        let path = self.path();
+        let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(pid)
+            .filter(|&pid| pid != std::process::id() && maps_contain(pid, &path))
+            .collect()
     }
 }
 
@@ -91,6 +101,6 @@ const RECORDING: &str = "recording";
 /// Whether a process has a file mapped. What we may not look at has not.
 pub fn maps_contain(pid: u32, file: &Path) -> bool {
     let file = file.to_string_lossy();
-    std::fs::read(format!("/proc/{pid}/maps"))
+    fs::read(format!("/proc/{pid}/maps"))
         .is_ok_and(|maps| String::from_utf8_lossy(&maps).lines().any(|line| line.contains(&*file)))
 }

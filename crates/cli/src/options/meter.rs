@@ -111,14 +111,14 @@ pub struct View {
     pub min_lost: Option<Duration>,
 
     /// Only locks whose name matches
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = expression)]
     pub lock: Option<Regex>,
 
     /// Only callers whose name or place matches, and the locks that they used
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = expression)]
     pub caller: Option<Regex>,
 
-    /// All locks and callers [default: the first, up to what a screen or two can hold]
+    /// All locks and callers [default: the first, up to what a screen or two can hold, of locks that somebody waited for]
     #[arg(long)]
     pub all: bool,
 
@@ -135,6 +135,15 @@ pub enum Format {
     Table,
     /// Lockmeter's of 2001.
     Lockmeter,
+}
+
+/// A regular expression; of what is wrong with it the sentence, without the drawing above it.
+fn expression(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|e| {
+        let all = e.to_string();
+        let last = all.lines().last().unwrap_or_default();
+        last.trim_start_matches("error: ").to_owned()
+    })
 }
 
 /// A share: `5` and `5%` are 0.05.

@@ -189,7 +189,7 @@ impl<'s> Watch<'s> {
         }
         let Some(ended) = self.running.wait(Duration::ZERO)? else { return Ok(None) };
         let last = self.running.snapshot();
-        self.state.survivors = self.running.surviving(&last);
+        self.state.survivors = self.running.surviving();
         self.state.end(ended.end, self.reader.read(last.clone()));
         self.last = Some(last);
         self.changed = true;
