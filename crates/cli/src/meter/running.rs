@@ -1,6 +1,5 @@
 //! The program while it runs.
 
-use super::notes;
 use super::relay::Relay;
 use super::session::Session;
 use super::threads::Threads;
