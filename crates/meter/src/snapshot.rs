@@ -327,7 +327,7 @@ fn waiting(key: Key, ticks: u64) -> Counts {
 }
 
 /// Leaves of several holders of a lock that one thread holds at a time the last one: who was killed between the release and
-/// the note of it holds nothing.
+/// the note of it holds nothing. Of a hold that is not timed nobody knows whether it is the last.
 fn leave_one_holder(image: &mut Image) {
     let exclusive =
         |key: &Key| matches!(key.kind(), Some(Kind::Mutex | Kind::Write | Kind::Spin | Kind::Reacquired));
@@ -339,7 +339,9 @@ fn leave_one_holder(image: &mut Image) {
         *known = (*known).max(*since);
     }
     for thread in &mut image.threads {
-        thread.holds.retain(|(key, since)| !exclusive(key) || *since == latest[&key.address()]);
+        thread
+            .holds
+            .retain(|(key, since)| !exclusive(key) || *since == 0 || *since == latest[&key.address()]);
     }
 }
 
