@@ -69,7 +69,6 @@ mod known;
 mod lock;
 #[cfg(not(loom))]
 mod names;
-#[cfg(not(loom))]
 pub mod participant;
 #[cfg(not(loom))]
 mod patience;
