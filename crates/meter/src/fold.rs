@@ -45,7 +45,8 @@ pub(crate) struct Groups {
 
 #[derive(Default)]
 struct Group {
-    /// Number of the image, process, address.
+    /// Number of the image, process, address. An engine's lock lies in memory that all processes share, under one number: it
+    /// is of none.
     objects: BTreeSet<(usize, u32, u64)>,
     first_used: u64,
     uses: BTreeMap<Kind, Callers>,
@@ -61,15 +62,19 @@ impl Groups {
     /// Adds the record of a key of the `number`th image.
     pub fn add(&mut self, number: usize, image: &Image, key: &Key, name: Name, record: &Record) {
         let kind = kind(key);
+        let object = match kind {
+            Kind::Engine => (0, 0, key.address()),
+            _ => (number, image.pid, key.address()),
+        };
         let group = GroupKey {
             name: name.lock,
             origin: name.origin,
             wait: (kind.class() == Class::Wait).then_some(kind),
-            apart: (self.fold == Fold::Apart).then_some((number, key.address())),
+            apart: (self.fold == Fold::Apart).then_some((object.0, object.2)),
         };
         let group = self.groups.entry(group).or_default();
         let new = group.objects.is_empty();
-        group.objects.insert((number, image.pid, key.address()));
+        group.objects.insert(object);
         group.first_used = if new { record.born.ticks } else { group.first_used.min(record.born.ticks) };
         let callers = group.uses.entry(kind).or_default();
         callers.entry((name.caller, name.place)).or_default().merge(&Sum::of(kind, record));
@@ -97,7 +102,7 @@ impl Group {
     fn address(&self) -> Option<Address> {
         let mut objects = self.objects.iter();
         match (objects.next(), objects.next()) {
-            (Some(&(_, pid, address)), None) => Some(Address { pid, address }),
+            (Some(&(_, pid @ 1.., address)), None) => Some(Address { pid, address }),
             _ => None,
         }
     }

@@ -278,3 +278,20 @@ fn locks_may_be_among_the_waits_by_design() {
     assert!(!report(Kind::Semaphore, 500_000_000, 60_000_000), "the losses are the greater matter");
     assert!(!report(Kind::Semaphore, 90_000_000, 0), "a tenth of the thread's second at least");
 }
+
+/// The engine's locks lie in memory that processes share: a lock that two of them took is one.
+#[test]
+fn an_engines_lock_is_one_however_many_processes_take_it() {
+    let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
+    let counts = Counts { nowait: 1, timed: 1, hold: 250_000_000, ..Counts::default() };
+    let both = |kind| {
+        let one = Snapshot::of_rows(window, [(Key::new(kind, 64, 1), counts)]);
+        let images = [1, 2].map(|pid| Image { pid, ..one.images[0].clone() });
+        Report::new(&Snapshot { images: images.into(), ..one }, &|_, _| {
+            Some(("a".to_owned(), "b".to_owned()).into())
+        })
+    };
+    let (engine, mutex) = (both(Kind::Engine), both(Kind::Mutex));
+    assert_eq!((engine.locks[0].locks, engine.locks[0].row.util), (1, 0.5));
+    assert_eq!((mutex.locks[0].locks, mutex.locks[0].row.util), (2, 0.5));
+}
