@@ -49,13 +49,13 @@ sysv_raw+='|^crates/sysv/src/ipc/(keys|table)\.rs:|^crates/sysv/src/sem/(semop|s
 
 check() {
     forbid "atomics and threads are named through unspin-sync" '(core|std)::(sync::atomic|thread)\b' \
-        < <(source_of crates/{rcu,sysv,meter,preload}/src)
+        < <(source_of crates/{locks,rcu,sysv,meter,preload}/src)
     forbid "libc is named in sys (and for C types in preload) only" '\blibc::|use libc\b' \
         < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload)/src/|/libc_sem\.rs:')
     forbid "system calls are made in sys only" '\b(asm|global_asm|naked_asm)!|libc::syscall\(' \
         < <(source_of crates/*/src | grep -v '^crates/sys/src/')
-    forbid "unsafe stays in sync, sys, rcu, preload and sysv's shared-memory layer" '\bunsafe\b[^_]' \
-        < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|rcu|preload)/src/|/libc_sem\.rs:|$sysv_raw")
+    forbid "unsafe stays in sync, sys, locks, rcu, preload and sysv's shared-memory layer" '\bunsafe\b[^_]' \
+        < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload)/src/|/libc_sem\.rs:|$sysv_raw")
     forbid "crates that need no unsafe forbid it" . \
         < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
@@ -68,14 +68,15 @@ check() {
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
     may_depend sync
     may_depend sys
+    may_depend locks
     may_depend rcu
     may_depend meter
     may_depend stats
     may_depend symbols
     may_depend workloads
     may_depend sysv rcu meter
-    may_depend preload meter sysv
-    may_depend cli stats meter symbols workloads sysv
+    may_depend preload locks meter sysv
+    may_depend cli locks stats meter symbols workloads sysv
     [ "$violations" -eq 0 ] || fail "$violations rules are broken"
     echo "facade: all rules hold"
 }

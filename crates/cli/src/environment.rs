@@ -17,6 +17,8 @@ pub struct Environment<'a> {
     pub arena: Option<&'a Path>,
     /// The recording file, an absolute path; nothing is metered without one.
     pub recording: Option<&'a Path>,
+    /// The compiled plan of what replaces which mutex, an absolute path; all stay libc's without one.
+    pub mutexes: Option<&'a Path>,
 }
 
 impl Environment<'_> {
@@ -26,7 +28,12 @@ impl Environment<'_> {
         let others = std::env::var_os("LD_PRELOAD").and_then(|list| others(&list));
         command.env("LD_PRELOAD", preload(self.library, others));
         command.env("UNSPIN_SYSV", self.engine.name());
-        for (name, value) in [("UNSPIN_ARENA", self.arena), ("UNSPIN_RECORD", self.recording)] {
+        let paths = [
+            ("UNSPIN_ARENA", self.arena),
+            ("UNSPIN_RECORD", self.recording),
+            ("UNSPIN_MUTEXES", self.mutexes),
+        ];
+        for (name, value) in paths {
             if let Some(path) = value {
                 command.env(name, path);
             }
@@ -36,7 +43,7 @@ impl Environment<'_> {
 
 /// Takes everything of ours out of a command's environment: an `unspin` that runs under another starts anew.
 pub fn clear(command: &mut Command) {
-    for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
+    for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
         command.env_remove(name);
     }
     if let Some(list) = std::env::var_os("LD_PRELOAD") {
@@ -91,6 +98,7 @@ mod tests {
             engine: Engine::Rcu,
             arena: Some(Path::new("/dev/shm/a")),
             recording: None,
+            mutexes: None,
         };
         environment.apply(&mut command);
         let value = |name: &str| {

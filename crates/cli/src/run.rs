@@ -18,8 +18,14 @@ pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
     let arena = options.arena.as_deref().map(absolute).transpose()?;
     try_arena(options.sysv, arena.as_deref())?;
     let mut command = program.command();
-    Environment { library: &library, engine: options.sysv, arena: arena.as_deref(), recording: None }
-        .apply(&mut command);
+    Environment {
+        library: &library,
+        engine: options.sysv,
+        arena: arena.as_deref(),
+        recording: None,
+        mutexes: None,
+    }
+    .apply(&mut command);
     let error = command.exec();
     Err(Error::CannotRun(format!("{}: {error}", program.path.display())))
 }

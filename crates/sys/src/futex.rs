@@ -1,6 +1,4 @@
-//! Futexes on words that several processes share.
-//!
-//! All calls are without `FUTEX_PRIVATE_FLAG`: every word of unspin that is slept on lies in shared memory.
+//! Futexes: on words that several processes share, and in [`private`] on those of one process.
 
 use crate::{Errno, raw};
 use core::sync::atomic::AtomicU32;
@@ -45,4 +43,114 @@ pub fn wake(word: &AtomicU32, count: u32) -> u32 {
         )
     };
     result.unwrap_or(0) as u32
+}
+
+/// A clock that an absolute time is read on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clock {
+    /// CLOCK_REALTIME.
+    Realtime,
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+}
+
+/// A point in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Until {
+    /// On which clock.
+    pub clock: Clock,
+    /// Time since that clock's zero.
+    pub at: Duration,
+}
+
+impl Until {
+    /// `timeout` from now, on the monotonic clock.
+    pub fn after(timeout: Duration) -> Until {
+        Until { clock: Clock::Monotonic, at: Clock::Monotonic.now().saturating_add(timeout) }
+    }
+
+    /// Whether it has come.
+    pub fn is_over(self) -> bool {
+        self.clock.now() >= self.at
+    }
+
+    /// As the kernel wants it.
+    fn timespec(self) -> libc::timespec {
+        libc::timespec {
+            tv_sec: i64::try_from(self.at.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: self.at.subsec_nanos() as i64,
+        }
+    }
+}
+
+impl Clock {
+    /// The time since its zero.
+    pub fn now(self) -> Duration {
+        let id = match self {
+            Clock::Realtime => libc::CLOCK_REALTIME,
+            Clock::Monotonic => libc::CLOCK_MONOTONIC,
+        };
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: writes one timespec. The vDSO's function, which neither sets errno nor calls a hook.
+        unsafe { libc::clock_gettime(id, &mut now) };
+        Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec as u32)
+    }
+}
+
+/// Futexes on words that one process has to itself.
+pub mod private {
+    use super::{Clock, Until, Wake};
+    use crate::{Errno, raw};
+    use core::sync::atomic::AtomicU32;
+
+    /// Sleeps while `*word == expected`, at most until a point in time.
+    pub fn wait(word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
+        let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+        if until.is_some_and(|until| until.clock == Clock::Realtime) {
+            operation |= libc::FUTEX_CLOCK_REALTIME;
+        }
+        let time = until.map(Until::timespec);
+        let time = time.as_ref().map_or(0, |t| t as *const libc::timespec as usize);
+        // SAFETY: `word` is a live aligned word and `time` is null or a live timespec; FUTEX_WAIT_BITSET writes neither.
+        let result = unsafe {
+            let any = libc::FUTEX_BITSET_MATCH_ANY as usize;
+            let arguments = [word.as_ptr() as usize, operation as usize, expected as usize, time, 0, any];
+            raw::call(libc::SYS_futex, arguments)
+        };
+        match result {
+            Err(Errno::ETIMEDOUT) => Wake::TimedOut,
+            Err(Errno::EINTR) => Wake::Interrupted,
+            _ => Wake::Woken,
+        }
+    }
+
+    /// Wakes at most `count` sleepers of the word at this address, in order of priority and then of arrival, and says how
+    /// many there were. An address, because the word may be gone: then nobody is woken, or somebody in vain.
+    pub fn wake(word: *const AtomicU32, count: u32) -> u32 {
+        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: FUTEX_WAKE uses the address as a key only.
+        let result = unsafe {
+            let count = count.min(i32::MAX as u32);
+            raw::call(libc::SYS_futex, [word as usize, operation as usize, count as usize])
+        };
+        result.unwrap_or(0) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_have_come_are_not_slept_through() {
+        let word = AtomicU32::new(1);
+        for clock in [Clock::Realtime, Clock::Monotonic] {
+            let until = Until { clock, at: clock.now() };
+            assert!(until.is_over());
+            assert_eq!(private::wait(&word, 1, Some(until)), Wake::TimedOut);
+        }
+        assert!(!Until::after(Duration::from_secs(1000)).is_over());
+        assert_eq!(private::wait(&word, 0, None), Wake::Woken, "the word has another value");
+        assert_eq!(private::wake(&word, 1), 0, "nobody sleeps");
+    }
 }

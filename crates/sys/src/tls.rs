@@ -34,6 +34,8 @@ pub enum Word {
     Preload = 2,
     /// An RCU reader outside the System V engine.
     Rcu = 3,
+    /// The thread's id; see [`crate::tid`].
+    Tid = 4,
 }
 
 /// The calling thread's word.

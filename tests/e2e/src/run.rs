@@ -24,7 +24,7 @@ impl Run {
         let mut command = Command::new(program);
         // What the program prints must not depend on who runs the tests.
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
-        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
+        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
             command.env_remove(name);
         }
         Run { command, world, before: vec![], behind: vec![], input: vec![], directory: scratch() }

@@ -55,6 +55,7 @@ impl Session {
             engine: self.engine,
             arena: None,
             recording: Some(&recording),
+            mutexes: None,
         };
         environment.apply(&mut command);
         command

@@ -140,7 +140,7 @@ impl<'a> Runner<'a> {
         command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
         match contestant.engine {
             Some(engine) => {
-                Environment { library: &self.library, engine, arena: Some(&arena), recording }
+                Environment { library: &self.library, engine, arena: Some(&arena), recording, mutexes: None }
                     .apply(&mut command);
             }
             None => environment::clear(&mut command),

@@ -1,0 +1,18 @@
+//! Locks behind one contract, [`RawLock`]: one file for each algorithm.
+//!
+//! | lock | order | waits | for |
+//! |---|---|---|---|
+//! | [`Ttas`] | none | spins | study |
+//!
+//! Every lock is 16 bytes at most, and zeroes are a free lock: it lies inside a `pthread_mutex_t` as well as inside a Rust
+//! value. None of them allocates, keeps a table, or points to anything but what waits for it now.
+#![warn(missing_docs)]
+
+mod kind;
+mod raw;
+mod ttas;
+
+pub use kind::{Kind, UnknownKind};
+pub use raw::{RawLock, Waited};
+pub use ttas::Ttas;
+pub use unspin_sys::futex::{Clock, Until};

@@ -1,0 +1,52 @@
+//! The contract of a lock.
+
+use crate::Until;
+
+/// How an acquisition went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waited {
+    /// The lock was free.
+    No,
+    /// The thread spun, and never slept.
+    Spun,
+    /// The thread slept.
+    Slept,
+}
+
+/// A mutual-exclusion lock without what it protects.
+///
+/// Between a successful acquisition and the `unlock` after it nobody else acquires, and what was written before that
+/// `unlock` is seen by the next who acquires.
+///
+/// Misuse is not undefined behaviour *of the lock*, because the locks stand in for those of C programs: `unlock` of a lock that nobody holds leaves it free and usable, and a thread may release what another has
+/// acquired. (Whose data that breaks is the caller's business, hence `unsafe`.)
+///
+/// # Safety
+/// The implementation excludes as described, and a value of all zeroes is [`RawLock::NEW`].
+pub unsafe trait RawLock: Send + Sync + Sized + 'static {
+    /// What a waiter adds to the queue. It lives on the waiter's stack, and only while it waits: a lock that is held
+    /// points to no node of its owner, so that whoever releases needs none.
+    type Node: Default;
+
+    /// A free lock: all bytes zero.
+    const NEW: Self;
+
+    /// Acquires if nobody holds it (and nobody has a better right to it).
+    fn try_lock(&self) -> bool;
+
+    /// Acquires, however long that takes.
+    fn lock(&self, node: &mut Self::Node) -> Waited;
+
+    /// Acquires unless that time comes first; then `None`, and the thread has left the queue. A lock that is free is
+    /// acquired however late it is.
+    fn lock_until(&self, node: &mut Self::Node, until: Until) -> Option<Waited>;
+
+    /// Releases.
+    ///
+    /// # Safety
+    /// The caller holds it, or accepts what happens to the data when whoever does is not alone with it any more.
+    unsafe fn unlock(&self);
+
+    /// Whether somebody holds it: true of some moment during the call.
+    fn is_locked(&self) -> bool;
+}

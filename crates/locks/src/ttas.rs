@@ -1,0 +1,67 @@
+//! Test-and-test-and-set: whoever sees it free first. For study: with more threads than CPUs the others spin while the
+//! owner waits for a CPU.
+
+use crate::{RawLock, Until, Waited};
+use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sync::hint;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Ttas {
+    /// 0 free, 1 held.
+    word: AtomicU32,
+}
+
+// SAFETY: 1. whoever moves the word from 0 to 1 holds it, and only one does; 2. NEW is 0.
+unsafe impl RawLock for Ttas {
+    type Node = ();
+
+    const NEW: Ttas = Ttas { word: AtomicU32::new(0) };
+
+    #[inline(always)]
+    fn try_lock(&self) -> bool {
+        // Acquire: partner of the Release in `unlock`.
+        // Relaxed: a failure tells nothing.
+        self.word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline(always)]
+    fn lock(&self, _: &mut ()) -> Waited {
+        if self.try_lock() {
+            Waited::No
+        } else {
+            self.spin(None).expect("without a time there is no timeout")
+        }
+    }
+
+    fn lock_until(&self, _: &mut (), until: Until) -> Option<Waited> {
+        if self.try_lock() { Some(Waited::No) } else { self.spin(Some(until)) }
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(&self) {
+        // Release: partner of the Acquire in `try_lock`.
+        self.word.store(0, Ordering::Release);
+    }
+
+    fn is_locked(&self) -> bool {
+        // Relaxed: a glance.
+        self.word.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl Ttas {
+    #[cold]
+    fn spin(&self, until: Option<Until>) -> Option<Waited> {
+        loop {
+            // Read only, so that the line stays shared until it changes.
+            if !self.is_locked() && self.try_lock() {
+                return Some(Waited::Spun);
+            }
+            if until.is_some_and(Until::is_over) {
+                return None;
+            }
+            hint::spin_loop();
+        }
+    }
+}
