@@ -8,10 +8,17 @@
 //! value. None of them allocates, keeps a table, or points to anything but what waits for it now.
 #![warn(missing_docs)]
 
+mod condition;
+#[cfg(not(loom))]
+use unspin_sys::futex::private as futex;
+#[cfg(loom)]
+#[path = "models/futex.rs"]
+mod futex;
 mod kind;
 mod raw;
 mod ttas;
 
+pub use condition::{Condition, Leaving, Left, Node, Wait};
 pub use kind::{Kind, UnknownKind};
 pub use raw::{RawLock, Waited};
 pub use ttas::Ttas;
