@@ -15,11 +15,15 @@ use unspin_sys::futex::private as futex;
 #[path = "models/futex.rs"]
 mod futex;
 mod kind;
+#[cfg(not(loom))]
 mod raw;
+#[cfg(not(loom))]
 mod ttas;
 
 pub use condition::{Condition, Leaving, Left, Node, Wait};
 pub use kind::{Kind, UnknownKind};
+#[cfg(not(loom))]
 pub use raw::{RawLock, Waited};
+#[cfg(not(loom))]
 pub use ttas::Ttas;
 pub use unspin_sys::futex::{Clock, Until};

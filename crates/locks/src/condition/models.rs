@@ -2,8 +2,10 @@
 //! wakes them. The planted bugs are callers who leave out a step, and whom the model must find.
 
 use super::*;
-use loom::sync::{Arc, Mutex, MutexGuard};
+use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
+// Not loom's, which panics once more when it is dropped in the panic that reports a deadlock.
+use std::sync::Arc;
 
 /// What the threads share: a mutex that guards a count of things to take, and the condition for which takers wait.
 #[derive(Default)]
@@ -214,7 +216,7 @@ fn nobody_touches_a_condition_that_was_retired() {
                     while let Some(state) = node.must_sleep_on() {
                         futex::wait(node.word(), state, None);
                     }
-                    // SAFETY: before it has left, the condition is there.
+                    // Before it has left, the condition is there.
                     memory.with(|at| at.read());
                     shop.condition.leave(&node, Leaving::Returns);
                     node.pass_on();

@@ -45,7 +45,7 @@ fn signals_go_to_those_who_came_first() {
         condition.signal();
         assert!(nodes.iter().enumerate().all(|(i, node)| is_woken(node) == (i <= at)));
         assert_eq!(leave(&condition, node, Leaving::Returns), Left::Signalled);
-        pass_on(&node);
+        pass_on(node);
     }
     condition.retire();
 }
@@ -110,7 +110,7 @@ fn whoever_is_cancelled_in_the_middle_of_a_broadcast_passes_it_on() {
             // SAFETY: the node is in a box that outlives the thread.
             let node = unsafe { &*(middle as *const Node) };
             assert_eq!(leave(&condition, node, Leaving::Cancelled), Left::Signalled);
-            pass_on(&node);
+            pass_on(node);
         })
     };
     assert!(!is_woken(&nodes[2]));
