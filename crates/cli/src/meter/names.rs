@@ -10,6 +10,7 @@ mod through;
 mod words;
 
 pub use lookup::Lookup;
+pub use words::{is_library_of_system, is_of_system, is_wrapper};
 
 use history::History;
 use shared::Shared;
