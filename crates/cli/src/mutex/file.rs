@@ -13,8 +13,9 @@
 //! where each lock is recognised, so that nothing is looked up, and by `modules` in which builds of which files.
 
 use super::kind;
+use super::located::Located;
 use super::lock_name::LockName;
-use super::place::{Located, Place};
+use super::place::Place;
 use super::plan::{Entry, Plan, Waits, Which};
 use crate::error::Error;
 use crate::outfile;

@@ -53,27 +53,6 @@ pub struct Place {
     pub spans: Vec<Span>,
 }
 
-/// A lock that is known by its name and by where it is recognised: a row of a report, or of a plan.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Located {
-    /// Its name, as the report has it.
-    pub name: String,
-    /// What the report prints behind it.
-    pub origin: Option<String>,
-    /// Any of these is it. Never empty.
-    pub places: Vec<Place>,
-}
-
-impl Located {
-    /// `cache_lock, static, cache.c:31`: what can be written behind the @ of `--mutex`.
-    pub fn label(&self) -> String {
-        match &self.origin {
-            Some(origin) => format!("{}, {origin}", self.name),
-            None => self.name.clone(),
-        }
-    }
-}
-
 impl Span {
     /// Addresses of a file.
     pub fn new(module: &Path, range: Range<Address>) -> Span {

@@ -3,8 +3,9 @@
 use super::choice::Choice;
 use super::compiled::Compiled;
 use super::kind;
+use super::located::Located;
 use super::lock_name::LockName;
-use super::place::Located;
+
 use super::resolve::Resolver;
 use crate::error::Error;
 use crate::program::Program;
