@@ -8,11 +8,22 @@
 //! value. None of them allocates, keeps a table, or points to anything but what waits for it now.
 #![warn(missing_docs)]
 
+mod condition;
+#[cfg(not(loom))]
+use unspin_sys::futex::private as futex;
+#[cfg(loom)]
+#[path = "models/futex.rs"]
+mod futex;
 mod kind;
+#[cfg(not(loom))]
 mod raw;
+#[cfg(not(loom))]
 mod ttas;
 
+pub use condition::{Condition, Leaving, Left, Node, Wait};
 pub use kind::{Kind, UnknownKind};
+#[cfg(not(loom))]
 pub use raw::{RawLock, Waited};
+#[cfg(not(loom))]
 pub use ttas::Ttas;
 pub use unspin_sys::futex::{Clock, Until};

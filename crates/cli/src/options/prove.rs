@@ -28,7 +28,7 @@ Exit code:
 /// same once more (the noise), without the library, and with each candidate. Its standard input is empty, its
 /// output is kept back. What it leaves behind is ended before the next run begins.
 ///
-/// Without --mutex and --sysv the candidates are found: the program is metered, the mutexes that it loses most time
+/// Without --mutex, --mutex-plan and --sysv the candidates are found: the program is metered, the mutexes that it loses most time
 /// on are picked, several kinds are tried on them in short runs, and the best are judged in runs of their own. The
 /// plan that wins is printed; `unspin run --mutex-plan` applies it.
 #[derive(Args, Debug)]
@@ -37,6 +37,10 @@ pub struct Prove {
     /// The kinds of mutex to judge: KIND for all mutexes, KIND@LOCK for one, named as `unspin meter` names it
     #[arg(long, value_name = "KINDS")]
     pub mutex: Vec<Choices>,
+
+    /// A plan to judge, as `unspin prove` writes it
+    #[arg(long, value_name = "FILE")]
+    pub mutex_plan: Vec<PathBuf>,
 
     /// The System V engines to judge: `global`, `rcu`
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine::judged_parser())]

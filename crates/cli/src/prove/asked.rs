@@ -4,7 +4,7 @@ use super::contestant::Contestant;
 use super::setup::{Mutexes, Setup};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::mutex::{Choice, Entry, Plan, Waits};
+use crate::mutex::{Choice, Entry, Plan, PlanFile, Waits};
 use crate::options;
 use crate::program::Program;
 use unspin_locks::Kind;
@@ -31,7 +31,7 @@ impl Asked {
     pub fn of(options: &options::Prove, program: &Program) -> Result<Option<Asked>, Error> {
         let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
         let (mut engines, mut choices) = (options.sysv.clone(), choices.collect::<Vec<Choice>>());
-        if engines.is_empty() && choices.is_empty() {
+        if engines.is_empty() && choices.is_empty() && options.mutex_plan.is_empty() {
             match program.workload() {
                 Some("semopbench") => engines = vec![Engine::Global, Engine::Rcu],
                 Some("hackbench") if uses_queues(program) => {
@@ -40,12 +40,15 @@ impl Asked {
                 _ => return Ok(None),
             }
         }
+        let mut plans: Vec<(String, Plan)> = choices.iter().map(|choice| (name(choice), plan_of(choice))).collect();
+        for file in &options.mutex_plan {
+            plans.push((file.display().to_string(), PlanFile::read(file)?.plan_for(program)?));
+        }
         let control =
-            if choices.is_empty() { Contestant::kernel() } else { Contestant::system(program)? };
+            if plans.is_empty() { Contestant::kernel() } else { Contestant::system(program)? };
         let mut judged = engines_beside(&control, &engines);
-        for choice in &choices {
-            let plan = Plan { entries: vec![Entry::from(choice)], waits: Waits::default() };
-            judged.push(Contestant::judged(&name(choice), Setup::of(Mutexes::new(plan, program)?)));
+        for (name, plan) in plans {
+            judged.push(Contestant::judged(&name, Setup::of(Mutexes::new(plan, program)?)));
         }
         Ok(Some(Asked { control, judged }))
     }
@@ -65,13 +68,13 @@ impl Asked {
         !self.judged.is_empty() && self.judged.iter().all(|contestant| contestant.judged_plan().is_some())
     }
 
-    /// Kinds that a user should be warned of.
-    pub fn for_study(&self) -> Vec<Kind> {
-        let entries = self.judged.iter().filter_map(Contestant::judged_plan).flat_map(|plan| &plan.entries);
-        let mut kinds: Vec<Kind> = entries.map(|entry| entry.kind).filter(|kind| kind.is_for_study()).collect();
-        kinds.sort();
-        kinds.dedup();
-        kinds
+    /// What a user should know before it is judged, each once.
+    pub fn warnings(&self) -> Vec<String> {
+        let plans = self.judged.iter().filter_map(Contestant::judged_plan);
+        let mut warnings: Vec<String> = plans.flat_map(Plan::warnings).collect();
+        warnings.sort();
+        warnings.dedup();
+        warnings
     }
 }
 
@@ -90,6 +93,10 @@ fn name(choice: &Choice) -> String {
         Some(lock) => format!("{}@{lock}", choice.kind),
         None => choice.kind.name().to_owned(),
     }
+}
+
+fn plan_of(choice: &Choice) -> Plan {
+    Plan { entries: vec![Entry::from(choice)], waits: Waits::default() }
 }
 
 /// Whether the workload is told to pass its messages through queues that mutexes guard.
@@ -142,8 +149,9 @@ mod tests {
     }
 
     #[test]
-    fn kinds_for_study_are_known() {
-        let asked = asked(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap();
-        assert_eq!(asked.for_study(), [Kind::Ttas, Kind::Mcs]);
+    fn kinds_for_study_are_warned_of() {
+        let warnings = asked(&["--mutex", "ttas,adaptive,ttas@x,mcs", "sh"]).unwrap().warnings();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].starts_with("mcs is for study"), "{warnings:?}");
     }
 }

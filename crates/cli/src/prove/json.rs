@@ -3,7 +3,6 @@
 use super::conditions::Disturbance;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
-use super::recommendation;
 use super::report::{CpuShares, Report};
 use super::search::Search;
 use super::sitting::Entry;
@@ -35,7 +34,7 @@ struct Document<'a> {
     rcu_against_global: Option<&'a Comparison>,
     staircase: Option<&'a Staircase>,
     search: Option<&'a Search>,
-    plan: Option<String>,
+    plan: Option<&'a str>,
     locks: &'a Locks,
     runs: &'a [Entry],
 }
@@ -73,7 +72,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         rcu_against_global: report.reports_figure.as_ref(),
         staircase: report.staircase.as_ref(),
         search: report.search.as_ref(),
-        plan: recommendation::of(report).map(|recommended| recommended.text()),
+        plan: report.recommended.as_ref().map(|recommended| &*recommended.text),
         locks: &report.locks,
         runs: &report.sitting.entries,
     };

@@ -13,10 +13,9 @@ use crate::meter::witness::Witness;
 use crate::mutex::Located;
 use crate::options::View;
 use std::time::Duration;
-use unspin_meter::{Config, Kind, Lock, Recording, Report, Snapshot};
+use unspin_meter::{Config, Kind, Recording, Report, Snapshot};
 
 /// One metered run.
-#[derive(Debug)]
 pub struct Metering {
     /// The run.
     pub trial: Trial,
@@ -24,6 +23,8 @@ pub struct Metering {
     pub snapshot: Snapshot,
     /// The same as a report.
     pub report: Report,
+    /// What is known of names.
+    pub lookup: Lookup,
     /// Why nothing was recorded at all, if that is so.
     pub silence: Option<String>,
 }
@@ -51,16 +52,16 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, patience: Duration) -> Result<M
     looks.threads.write(&recording);
     trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
     let snapshot = recording.snapshot();
-    let report = Results::new(&snapshot, &Lookup::new(), &View::default()).report;
+    let lookup = Lookup::new();
+    let report = Results::new(&snapshot, &lookup, &View::default()).report;
     let silence = looks.witness.explain(&snapshot);
-    Ok(Metering { trial, snapshot, report, silence })
+    Ok(Metering { trial, snapshot, report, lookup, silence })
 }
 
 impl Metering {
-    /// Where the preload library recognises a lock of the report.
-    pub fn located(&self, lock: &Lock) -> Option<Located> {
-        let _ = lock;
-        None
+    /// Where the preload library recognises the locks of the report.
+    pub fn located(&self) -> Vec<Located> {
+        Located::all(&self.snapshot, &self.lookup)
     }
 
     /// Whether a mutex was used.

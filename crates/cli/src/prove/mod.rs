@@ -33,11 +33,13 @@ use asked::Asked;
 use contestant::Contestant;
 use figure::Figure;
 use interrupt::Interrupt;
-use locks::{Locks, Metered};
+use locks::Locks;
+use recommendation::Recommended;
 use report::Report;
 use runner::Runner;
 use search::{Found, Search};
 use sitting::Sitting;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use unspin_stats::{Direction, Plan};
@@ -61,15 +63,15 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
         json::write(&report, file)?;
     }
     if let Some(file) = &options.plan {
-        recommendation::write(&report, file)?;
+        write_plan(&report, file)?;
     }
     Ok(report.exit_code())
 }
 
 /// Judges the candidates that are named.
 fn judge_asked(runner: &Runner<'_>, asked: &Asked, options: &options::Prove) -> Result<Report, Error> {
-    for kind in asked.for_study() {
-        eprintln!("unspin: {}", text::warning(kind));
+    for warning in asked.warnings() {
+        eprintln!("unspin: {warning}");
     }
     let contestants = asked.contestants();
     let plan = plan(options, &contestants, runner.figure, options.time_budget)?;
@@ -103,7 +105,20 @@ fn judge(
         false => Sitting::without_runs(&contestants, plan)?,
     };
     locks.meter(runner, &contestants, &sitting, options.time_limit);
-    Ok(Report::new(&options.command, contestants, sitting, locks, search, runner.interrupt))
+    let mut report = Report::new(&options.command, contestants, sitting, locks, search, runner.interrupt);
+    report.recommended = Recommended::of(&report, runner.program)?;
+    Ok(report)
+}
+
+/// Writes the plan that won; without one says so, and leaves the file as it is.
+fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
+    match &report.recommended {
+        Some(recommended) => outfile::write(file, recommended.text.as_bytes()),
+        None => {
+            eprintln!("unspin: --plan {}: no plan is written, because none won", file.display());
+            Ok(())
+        }
+    }
 }
 
 fn plan(

@@ -4,6 +4,7 @@ use super::contestant::Contestant;
 use super::interrupt::Interrupt;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
+use super::recommendation::Recommended;
 use super::runner::Trial;
 use super::search::Search;
 use super::sitting::{Sitting, was_interrupted};
@@ -37,6 +38,8 @@ pub struct Report {
     pub cpu: Vec<CpuShares>,
     /// What happened to the locks.
     pub locks: Locks,
+    /// The plan that won; not known before the rest is.
+    pub recommended: Option<Recommended>,
     /// Whether ^C ended the sitting.
     pub interrupted: bool,
 }
@@ -84,6 +87,7 @@ impl Report {
             sitting,
             locks,
             search,
+            recommended: None,
         }
     }
 

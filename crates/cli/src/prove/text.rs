@@ -11,7 +11,6 @@ use super::report::Report;
 use super::runner::Trial;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_locks::Kind;
 use unspin_stats::{Comparison, Direction, Role, SpreadVerdict, StopReason, Summary};
 
 /// A share of the CPUs, in percent, from which on a disturbance is worth a warning: about what separates an idle
@@ -272,14 +271,6 @@ impl Text<'_> {
         );
         write!(f, "{}", paragraph(&text, 0))
     }
-}
-
-/// What a user should know of a kind before it is judged.
-pub fn warning(kind: Kind) -> String {
-    format!(
-        "{kind} is for study: its waiters spin without an end, and the program all but stands still when its threads outnumber \
-         the CPUs; a run that does is stopped"
-    )
 }
 
 /// The name in the first column of a table; one that is too long for it has a line of its own.

@@ -21,7 +21,7 @@ pub use why::why;
 use super::asked::{Asked, engines_beside};
 use super::contestant::Contestant;
 use super::locks::Metered;
-use super::metering::{Metering, meter};
+use super::metering::meter;
 use super::runner::Runner;
 use super::setup::{Mutexes, Setup};
 use crate::error::Error;

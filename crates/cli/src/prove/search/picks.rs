@@ -38,7 +38,7 @@ pub struct Pick {
 
 /// The mutexes that enough time is lost on, most first.
 pub fn picks(metering: &Metering) -> Vec<Pick> {
-    let report = &metering.report;
+    let (report, located) = (&metering.report, metering.located());
     let pick = |lock: &Lock| Pick {
         name: lock.row.name.clone(),
         origin: lock.origin.clone(),
@@ -46,7 +46,7 @@ pub fn picks(metering: &Metering) -> Vec<Pick> {
         lost: mutex_lost(lock) / capacity(report),
         ceiling: lock.row.ceiling,
         starved: lock.row.wait_max >= STARVED_S && lock.row.wait_max >= STARVED_TIMES * lock.row.wait_mean,
-        located: metering.located(lock),
+        located: located.iter().find(|located| located.is(lock)).cloned(),
     };
     let mut picks: Vec<Pick> = report.locks.iter().filter(|lock| is_mutex(lock)).map(pick).collect();
     picks.retain(|pick| pick.lost >= WORTH);

@@ -1,7 +1,7 @@
 //! What to do with the result: the plan that won, or why there is none.
 
 use super::super::format::paragraph;
-use super::super::recommendation::{self, Recommended};
+use super::super::recommendation::Recommended;
 use super::super::report::Report;
 use super::super::search::why;
 use std::fmt::{self, Formatter};
@@ -9,8 +9,8 @@ use unspin_stats::Conclusion;
 
 /// Prints it.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    if let Some(recommended) = recommendation::of(report) {
-        return write_plan(f, report, &recommended);
+    if let Some(recommended) = &report.recommended {
+        return write_plan(f, report, recommended);
     }
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
@@ -24,9 +24,9 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended<'_>) -> fmt::Result {
+fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {
     writeln!(f, "The plan that won, {}", recommended.name)?;
-    for line in recommended.text().lines() {
+    for line in recommended.text.lines() {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(
