@@ -4,6 +4,7 @@
 mod engine;
 mod environment;
 mod error;
+mod hackbench;
 mod library;
 mod meter;
 mod options;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Top(options) => top::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
+        Command::Hackbench(options) => hackbench::run(&options),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("unspin: {error}");

@@ -1,8 +1,10 @@
 //! The command line.
 
+mod hackbench;
 mod meter;
 mod top;
 
+pub use hackbench::{Hackbench, Transport};
 pub use meter::{Format, Meter, Recorded, Report, View};
 pub use top::Top;
 
@@ -35,6 +37,7 @@ pub enum Command {
     Top(Top),
     Run(Run),
     Semopbench(Semopbench),
+    Hackbench(Hackbench),
 }
 
 const PROVE_EXIT_CODES: &str = "\
