@@ -25,18 +25,18 @@ mod mcs;
 mod park;
 mod patience;
 mod raw;
+mod rt;
 mod steal;
 mod ticket;
 mod ttas;
 pub mod waiting;
-
-use park as futex;
 
 pub use condition::{Condition, Leaving, Left, Node, Wait};
 pub use fair::Fair;
 pub use kind::{Kind, UnknownKind, Visitor};
 pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
+pub use rt::{Inheriting, RtAdaptive, RtFair, RtSteal};
 pub use steal::{Adaptive, Steal, Stealing};
 pub use ticket::Ticket;
 pub use ttas::Ttas;
