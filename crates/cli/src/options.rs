@@ -1,13 +1,15 @@
 //! The command line.
 
 mod meter;
+mod mutexes;
 mod top;
 
 pub use meter::{Format, Meter, Recorded, Report, View};
+pub use mutexes::Mutexes;
 pub use top::Top;
 
 use crate::engine::{self, Engine};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -103,21 +105,29 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 const RUN_EXIT_CODES: &str = "\
 Exit code: the program's own, or
-    2  the command line is wrong
+    2  the command line is wrong, or the plan that it names, or a lock of that name is not to be found
   125  unspin itself failed
-  126  the program cannot be executed, or the preload library cannot reach it
+  126  the program cannot be executed, the preload library cannot reach it, or it has no mutex that could be replaced
   127  there is no such program";
 
-/// Run a program with its System V semaphores served by another engine
+/// Run a program with other locks in place of its own
+///
+/// Its pthread mutexes by --mutex, all of them or one by one, as `unspin meter` names them; its System V semaphores by
+/// --sysv. Nothing is measured, and what it prints and returns is its own.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_EXIT_CODES)]
+#[command(after_help = RUN_EXIT_CODES,
+          group(ArgGroup::new("what").args(["sysv", "mutex", "mutex_plan", "spin_waits"]).required(true).multiple(true)))]
 pub struct Run {
-    /// The engine: `kernel` passes every call through, `global` has one lock for all sets, `rcu` one per set
+    #[command(flatten)]
+    pub mutexes: Mutexes,
+
+    /// Serve its System V semaphores by this engine: `kernel` passes every call through, `global` has one lock for all
+    /// sets, `rcu` one per set
     #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
-    pub sysv: Engine,
+    pub sysv: Option<Engine>,
 
     /// The file that holds the sets, shared by all programs that name it [default: one per user and engine]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "sysv")]
     pub arena: Option<PathBuf>,
 
     /// The program and its arguments; or the name of a workload: semopbench
@@ -188,7 +198,7 @@ mod tests {
     fn a_programs_options_are_its_own() {
         let parsed = Options::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
-        assert_eq!((run.sysv, run.command.len()), (Engine::Rcu, 4));
+        assert_eq!((run.sysv, run.command.len()), (Some(Engine::Rcu), 4));
         let parsed = Options::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
         assert_eq!(run.command, ["-odd-name"]);

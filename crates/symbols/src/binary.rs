@@ -39,11 +39,13 @@ impl Binary {
             return None;
         }
         let elf = Elf::open(&module.path)?;
-        if !same(elf.identity()?) {
-            return None;
-        }
+        same(elf.identity()?).then(|| Binary::of(elf))
+    }
+
+    /// What an open file holds.
+    pub fn of(elf: Elf) -> Binary {
         let segments = elf.segments();
-        Some(Binary {
+        Binary {
             elf,
             segments,
             debug: OnceCell::new(),
@@ -51,7 +53,12 @@ impl Binary {
             dwarf: OnceCell::new(),
             statics: OnceCell::new(),
             rules: OnceCell::new(),
-        })
+        }
+    }
+
+    /// The file.
+    pub fn elf(&self) -> &Elf {
+        &self.elf
     }
 
     /// The address of the file that a process has at `address`. `None` if the file has nothing there.
