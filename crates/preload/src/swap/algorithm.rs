@@ -1,7 +1,7 @@
 //! The locks of `unspin-locks` as a table: what can be done with each, by the address of the mutex that holds it.
 
 use super::body::Body;
-use unspin_locks::{Kind, RawLock, Ttas, Until, Waited};
+use unspin_locks::{Adaptive, Fair, Kind, Mcs, RawLock, Steal, Ticket, Ttas, Until, Waited};
 
 /// What can be done with a lock of one kind.
 ///
@@ -46,21 +46,21 @@ unsafe fn unlock<L: RawLock>(body: &Body) {
 }
 
 /// The lock of the fast path.
-pub type Fast = Ttas;
+pub type Fast = Adaptive;
 
 /// In the order of [`Kind::ALL`].
 static BY_KIND: [Option<Algorithm>; Kind::ALL.len()] = [
     None,
     None,
     Algorithm::new::<Ttas>(),
-    Algorithm::new::<Ttas>(),
-    Algorithm::new::<Ttas>(),
-    Algorithm::new::<Ttas>(),
-    Algorithm::new::<Ttas>(),
+    Algorithm::new::<Ticket>(),
+    Algorithm::new::<Mcs>(),
+    Algorithm::new::<Fair>(),
+    Algorithm::new::<Steal>(),
     Algorithm::new::<Fast>(),
-    Algorithm::new::<Ttas>(),
-    Algorithm::new::<Ttas>(),
-    Algorithm::new::<Ttas>(),
+    None,
+    None,
+    None,
 ];
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ pub struct Body {
     list: [AtomicU64; 2],
 }
 
-const _: () = assert!(size_of::<Body>() == size_of::<pthread_mutex_t>() && core::mem::offset_of!(Body, mark) == 22);
+const _: () =
+    assert!(size_of::<Body>() == size_of::<pthread_mutex_t>() && core::mem::offset_of!(Body, mark) == 22);
 
 impl Body {
     /// # Safety

@@ -11,14 +11,15 @@
 use super::mutex::{self, Answer};
 use super::patience::Patience;
 use super::plan::{self, Conditions, Waits};
+use crate::sandbox;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use libc::{ETIMEDOUT, pthread_cond_t, pthread_mutex_t};
 use unspin_locks::{Condition, Leaving, Left, Node, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
-use unspin_sys::clock;
 use unspin_sys::futex::{Wake, private as futex};
+use unspin_sys::{clock, sched};
 
 /// `__wrefs`, at byte 36: bit 0 says that it is shared between processes, bit 1 that times are those of CLOCK_MONOTONIC.
 const FLAGS: usize = 36;
@@ -48,9 +49,7 @@ pub unsafe fn owner<'condition>(condition: *const pthread_cond_t) -> Owner<'cond
         return Owner::Libc;
     }
     // SAFETY: the caller's promise. Zeroes are a `Condition`, atomics all of it, and nobody else uses those bytes.
-    unsafe {
-        if flags(condition) & SHARED != 0 { Owner::Shared } else { Owner::Ours(&*condition.cast()) }
-    }
+    unsafe { if flags(condition) & SHARED != 0 { Owner::Shared } else { Owner::Ours(&*condition.cast()) } }
 }
 
 /// The clock of its times.
@@ -115,7 +114,7 @@ pub unsafe fn wait(
     hook: Hook,
 ) -> Outcome {
     let before = cancellation(DEFERRED);
-    let node = Node::new(0);
+    let node = Node::new(priority());
     let waiter = Waiter { condition, node: &node, mutex, hook };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays here until it has left and passed on, be it below, be it in `cancelled`; 2. the mutex is the
@@ -132,8 +131,7 @@ pub unsafe fn wait(
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
         let waited = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
-        let is_timeout =
-            condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
+        let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
         let Answer { code, waited: mutex } = mutex::lock_after_wait(mutex, hook);
         node.pass_on();
@@ -143,11 +141,15 @@ pub unsafe fn wait(
     }
 }
 
+/// The thread's real-time priority: by it the kernel, too, would wake those who sleep.
+fn priority() -> u32 {
+    if sandbox::is_closed() { 0 } else { sched::real_time_priority() }
+}
+
 /// Sleeps until the node was moved on or the time has come.
 fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     let node = waiter.node;
-    if plan::waits() == Waits::Spin
-        && Patience::of(waiter.condition).spin(|| node.must_sleep_on().is_none())
+    if plan::waits() == Waits::Spin && Patience::of(waiter.condition).spin(|| node.must_sleep_on().is_none())
     {
         return Waited::Spun;
     }

@@ -29,7 +29,9 @@ pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> 
     }
     let chosen = plan.rules().iter().find(|rule| match rule.subject {
         Subject::Variable => rule.places(plan).iter().any(|place| holds(plan, place, mutex as usize)),
-        Subject::Initialised => occasion == Occasion::Initialisation && stack.matches(plan, rule.places(plan)),
+        Subject::Initialised => {
+            occasion == Occasion::Initialisation && stack.matches(plan, rule.places(plan))
+        }
         Subject::Used => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
     });
     chosen.map(|rule| rule.kind).or(plan.all).unwrap_or(Kind::System)

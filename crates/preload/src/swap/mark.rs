@@ -70,7 +70,8 @@ impl Mark {
     }
 }
 
-const _: () = assert!(Kind::ALL.len() <= 16 && Kind::ALL[Kind::Adaptive as usize] as usize == Kind::Adaptive as usize);
+const _: () =
+    assert!(Kind::ALL.len() <= 16 && Kind::ALL[Kind::Adaptive as usize] as usize == Kind::Adaptive as usize);
 
 /// What `__kind` says of a mutex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -27,12 +27,15 @@ pub mod plan;
 pub mod shared;
 mod text;
 
-use unspin_sys::tid;
+use unspin_sys::{cpu, generation, tid};
 
 /// To be called before the program begins: does what had better not be done in the middle of a use of a lock.
 pub fn prepare() {
     tid::prepare();
     if plan::is_on() {
+        cpu::prepare();
+        generation::get();
+        patience::prepare();
         shared::prepare();
     }
 }

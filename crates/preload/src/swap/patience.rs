@@ -26,7 +26,7 @@ impl Patience {
 
     /// Spins until that is so, and says whether it came to be.
     pub fn spin(self, is_so: impl Fn() -> bool) -> bool {
-        if cpus() == 1 {
+        if CPUS.load(Relaxed) < 2 {
             return false;
         }
         let learnt = self.0.load(Relaxed);
@@ -47,17 +47,12 @@ impl Patience {
     }
 }
 
-/// CPUs of the process, as many as there were the first time.
-fn cpus() -> usize {
-    static CPUS: AtomicUsize = AtomicUsize::new(0);
-    match CPUS.load(Relaxed) {
-        0 => {
-            let cpus = sched::affinity_count();
-            CPUS.store(cpus, Relaxed);
-            cpus
-        }
-        cpus => cpus,
-    }
+/// CPUs of the process as it began; 0 before [`prepare`].
+static CPUS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts the CPUs.
+pub fn prepare() {
+    CPUS.store(sched::affinity_count(), Relaxed);
 }
 
 #[cfg(test)]
@@ -67,12 +62,15 @@ mod tests {
     #[test]
     fn what_does_not_pay_is_left() {
         let object = 0u64;
+        CPUS.store(2, Relaxed);
         // Relaxed: one thread.
         Patience::of(&object).0.store(MOST, Relaxed);
         for _ in 0..200 {
             assert!(!Patience::of(&object).spin(|| false));
         }
         assert!(Patience::of(&object).0.load(Relaxed) < 2 * SHARE);
-        assert!(cpus() == 1 || Patience::of(&object).spin(|| true));
+        assert!(Patience::of(&object).spin(|| true));
+        CPUS.store(1, Relaxed);
+        assert!(!Patience::of(&object).spin(|| true), "with one CPU nobody else runs meanwhile");
     }
 }

@@ -329,7 +329,8 @@ mod tests {
 
     #[test]
     fn rules_keep_their_places() {
-        let plan = plan("unspin mutexes 1\nfair\tinit\t1-2@/x\t3-4@/y\nsteal\tvariable\t5-6@/x\nsystem\tall\n");
+        let plan =
+            plan("unspin mutexes 1\nfair\tinit\t1-2@/x\t3-4@/y\nsteal\tvariable\t5-6@/x\nsystem\tall\n");
         let rules: Vec<_> = plan.rules().iter().map(|rule| rule.places(&plan).len()).collect();
         assert_eq!((rules, plan.modules()), (vec![2, 1], &[&b"/x"[..], b"/y"][..]));
         assert_eq!(plan.rules()[1].places(&plan)[0].module, 0);
@@ -351,7 +352,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_said() {
-        let text: String = (0..RULES as u32 + 1).map(|n| format!("fair\tvariable\t{n:x}-ffff@/x\n")).collect();
+        let text: String =
+            (0..RULES as u32 + 1).map(|n| format!("fair\tvariable\t{n:x}-ffff@/x\n")).collect();
         let text: &'static str = format!("unspin mutexes 1\n{text}").leak();
         let mut plan = Box::new(Plan::NOTHING);
         assert_eq!(text::parse(text.as_bytes(), |line| plan.add(line)), Err(Wrong::TooLong));

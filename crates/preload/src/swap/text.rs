@@ -138,7 +138,13 @@ mod tests {
         let text = b"unspin mutexes 1\nadaptive\tall\nrt-fair\tvariable\t10-1f@/a b\n\
             fair\tinit\t1-2@/x\tA-b@/y@z\nsystem\tuse\t1-2@/x\n\nspin\twaits\n";
         let mut lines = Vec::new();
-        assert_eq!(parse(text, |line| { lines.push(line); true }), Ok(()));
+        assert_eq!(
+            parse(text, |line| {
+                lines.push(line);
+                true
+            }),
+            Ok(())
+        );
         assert_eq!(lines[0], Line::All(Kind::Adaptive));
         assert_eq!(lines[4], Line::SpinWaits);
         let Line::Some(Kind::Fair, Subject::Initialised, fields) = &lines[2] else { panic!("{lines:?}") };

@@ -102,7 +102,11 @@ impl Hook {
 
     /// What an unwinder begins with.
     fn registers(self) -> Registers {
-        Registers { ip: self.return_address() as u64, sp: (self.sp + size_of::<usize>()) as u64, bp: self.bp as u64 }
+        Registers {
+            ip: self.return_address() as u64,
+            sp: (self.sp + size_of::<usize>()) as u64,
+            bp: self.bp as u64,
+        }
     }
 }
 
