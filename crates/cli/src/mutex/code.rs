@@ -94,8 +94,7 @@ fn of_system(files: &[File]) -> Vec<Span> {
             ranges.into_iter().map(|range| Span::new(file.path(), range)).collect()
         }
     };
-    let is_libc = |file: &&File| file.name().starts_with("libc.so") || file.name().starts_with("ld-");
-    files.iter().filter(|file| !is_libc(file)).flat_map(functions).collect()
+    files.iter().flat_map(functions).collect()
 }
 
 /// Pieces of code, by the path of their source file: none where that is not known.
