@@ -1,10 +1,12 @@
 //! The command line.
 
+mod hackbench;
 mod meter;
 mod mutexes;
 mod prove;
 mod top;
 
+pub use hackbench::{Hackbench, Transport};
 pub use meter::{Format, Meter, Recorded, Report, View};
 pub use mutexes::Mutexes;
 pub use prove::Prove;
@@ -39,6 +41,7 @@ pub enum Command {
     Top(Top),
     Run(Run),
     Semopbench(Semopbench),
+    Hackbench(Hackbench),
 }
 
 /// A time with a unit; a bare number is seconds.

@@ -32,18 +32,17 @@ mod list;
 #[cfg(all(test, loom))]
 mod models;
 mod node;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use crate::{Until, futex};
+use crate::park::{self, Wake};
+use crate::{Until, host};
 use core::time::Duration;
 use latch::Latch;
 use list::{Chain, List, Seen};
 use node::state;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::hint;
-use unspin_sys::futex::Wake;
-use unspin_sys::space;
 
 pub use node::Node;
 
@@ -52,8 +51,8 @@ pub use node::Node;
 #[derive(Default, Debug)]
 pub struct Condition {
     latch: Latch,
-    /// Id of the address space whose threads are in the list and in `signalled`. Protected by the latch.
-    space: AtomicU32,
+    /// Generation of the process whose threads are in the list and in `signalled`. Protected by the latch.
+    generation: AtomicU32,
     /// Protected by the latch.
     list: List,
     /// How many were taken out by a signal and have not left yet. Raised under the latch, lowered by themselves.
@@ -89,7 +88,7 @@ pub enum Leaving {
 
 impl Condition {
     /// Nobody waits.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with, as in lock_api")]
     // SAFETY: the fields are atomic integers and pointers, for all of which zero is a value.
     pub const NEW: Condition = unsafe { core::mem::zeroed() };
@@ -109,7 +108,7 @@ impl Condition {
         let stay = Stay { condition: self, node: &node };
         unlock();
         while let Some(state) = node.must_sleep_on().filter(|_| !node.is_stranded()) {
-            if futex::wait(node.word(), state, until) == Wake::TimedOut {
+            if park::wait(node.word(), state, until) == Wake::TimedOut {
                 break;
             }
         }
@@ -155,7 +154,7 @@ impl Condition {
             }
             Err(_) => {
                 while let Some(state) = node.must_sleep_on().filter(|_| !node.is_stranded()) {
-                    futex::wait(node.word(), state, None);
+                    park::wait(node.word(), state, None);
                 }
                 Left::Signalled
             }
@@ -198,11 +197,11 @@ impl Condition {
 
     /// Acquires the latch. What a fork has left behind is forgotten.
     fn enter(&self) {
-        let here = space::id();
+        let here = host::generation();
         self.latch.acquire(here);
         // Relaxed, here and below: protected by the latch.
-        if self.space.load(Ordering::Relaxed) != here {
-            self.space.store(here, Ordering::Relaxed);
+        if self.generation.load(Ordering::Relaxed) != here {
+            self.generation.store(here, Ordering::Relaxed);
             self.list.clear();
             self.signalled.store(0, Ordering::Relaxed);
         }
@@ -251,7 +250,7 @@ impl Condition {
         }
         self.latch.release();
         if let Some(word) = woken {
-            futex::wake(word, 1);
+            park::wake(word, 1);
         }
     }
 
@@ -281,10 +280,10 @@ impl Condition {
 
 /// Waits a moment for others to leave: rare, and short unless the caller made a mistake, so nobody is asked to wake it.
 fn pause(word: &AtomicU32, value: u32) {
-    if cfg!(loom) {
+    if cfg!(any(loom, shuttle)) {
         hint::spin_loop();
     } else {
-        futex::wait(word, value, Some(Until::after(Duration::from_millis(1))));
+        park::wait(word, value, Some(Until::after(Duration::from_millis(1))));
     }
 }
 

@@ -5,13 +5,10 @@ use super::place::{Address, By, Place, Span};
 use super::resolve::Found;
 use crate::meter::names::{is_library_of_system, is_of_system, is_wrapper};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use unspin_symbols::File;
 
 /// Between the names of two functions, of which the outer one comes first.
 const BY_WAY_OF: &str = " ▸ ";
-/// All addresses.
-const ANYWHERE: Range<Address> = 0..Address::MAX;
 
 /// What is initialised, or used first, in a line.
 pub fn at_line(line: Line<'_>, files: &[File]) -> Option<Found> {
@@ -27,12 +24,10 @@ pub fn at_line(line: Line<'_>, files: &[File]) -> Option<Found> {
         places.push(Place { by: By::Use, spans: vec![span.clone()] });
         // Through wrappers, wherever they lie.
         let wrappers = files.iter().filter(|file| !is_library_of_system(&file.name()));
-        places.extend(
-            wrappers.map(|file| Place {
-                by: By::Init,
-                spans: vec![Span::new(file.path(), ANYWHERE), span.clone()],
-            }),
-        );
+        places.extend(wrappers.map(|file| Place {
+            by: By::Init,
+            spans: vec![Span::new(file.path(), file.extent()), span.clone()],
+        }));
     }
     (!places.is_empty()).then_some(Found::Places(places))
 }
@@ -93,7 +88,7 @@ fn joined(by: By, inner: &Span, outer: &Span) -> Place {
 /// Functions of the language's library that lock for others, or make locks.
 fn of_system(files: &[File]) -> Vec<Span> {
     let functions = |file: &File| match is_library_of_system(&file.name()) {
-        true => vec![Span::new(file.path(), ANYWHERE)],
+        true => vec![Span::new(file.path(), file.extent())],
         false => {
             let ranges = file.functions_where(|name| is_of_system(name) && is_wrapper(name));
             ranges.into_iter().map(|range| Span::new(file.path(), range)).collect()

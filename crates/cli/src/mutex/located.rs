@@ -71,13 +71,13 @@ impl Files {
     fn places(&mut self, trace: Trace) -> Vec<Place> {
         match trace {
             Trace::Variable { name, start, size, home } => {
-                let place = |range| Place { by: By::Variable, spans: vec![Span::new(&home.module, range)] };
                 let parts = self.parts(&home.module, name, start..start.saturating_add(size));
                 // Where the file does not tell the parts, the one that was used is known all the same.
-                match parts.iter().any(|range| range.contains(&home.address)) {
-                    true => parts.iter().cloned().map(place).collect(),
-                    false => vec![place(home.address..home.address + 1)],
-                }
+                let spans = match parts.iter().any(|range| range.contains(&home.address)) {
+                    true => parts.iter().map(|range| Span::new(&home.module, range.clone())).collect(),
+                    false => vec![Span::new(&home.module, home.address..home.address + 1)],
+                };
+                vec![Place { by: By::Variable, spans }]
             }
             Trace::Initialised(calls) => vec![called(By::Init, &calls)],
             Trace::FirstUsed(calls) => vec![called(By::Use, &calls)],

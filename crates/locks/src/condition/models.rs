@@ -48,7 +48,7 @@ impl Shop {
                 drop(things);
             }
             while let Some(state) = node.must_sleep_on() {
-                futex::wait(node.word(), state, None);
+                park::wait(node.word(), state, None);
             }
             assert_eq!(self.condition.leave(&node, Leaving::Returns), Left::Signalled);
             let things = self.things.lock().unwrap();
@@ -214,7 +214,7 @@ fn nobody_touches_a_condition_that_was_retired() {
                     shop.condition.enqueue(&node);
                     drop(things);
                     while let Some(state) = node.must_sleep_on() {
-                        futex::wait(node.word(), state, None);
+                        park::wait(node.word(), state, None);
                     }
                     // Before it has left, the condition is there.
                     memory.with(|at| at.read());

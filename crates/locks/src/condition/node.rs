@@ -1,9 +1,8 @@
 //! One who waits.
 
 use super::list::Links;
-use crate::futex;
+use crate::{host, park};
 use unspin_sync::atomic::{AtomicU32, Ordering};
-use unspin_sys::space;
 
 /// One thread's place among those who wait. It lies on the waiter's stack, and must stay there, unmoved, from
 /// [`enqueue`](super::Condition::enqueue) until the waiter has left: see there.
@@ -12,8 +11,8 @@ pub struct Node {
     state: AtomicU32,
     /// Immutable. 0: not real-time; otherwise more is more urgent.
     priority: u32,
-    /// Immutable. The address space in which its thread waits.
-    space: u32,
+    /// Immutable. That of the process in which its thread began to wait.
+    generation: u32,
     pub(super) links: Links,
 }
 
@@ -37,7 +36,12 @@ pub(super) mod state {
 impl Node {
     /// A place for the calling thread, which waits with this real-time priority, 0 if it has none.
     pub fn new(priority: u32) -> Node {
-        Node { state: AtomicU32::new(state::WAITING), priority, space: space::id(), links: Links::default() }
+        Node {
+            state: AtomicU32::new(state::WAITING),
+            priority,
+            generation: host::generation(),
+            links: Links::default(),
+        }
     }
 
     /// The futex on which to sleep, private to the process: it is woken when [`must_sleep_on`](Self::must_sleep_on)
@@ -56,7 +60,7 @@ impl Node {
     /// Whether the thread is in another process than when it began to wait: a handler of a signal interrupted its sleep and
     /// forked. Nobody there will wake it; it is to return as if it had been woken.
     pub fn is_stranded(&self) -> bool {
-        self.space != space::id()
+        self.generation != host::generation()
     }
 
     /// Wakes the next of those whom a broadcast has released, if this one was released by one. To be called when the
@@ -89,7 +93,7 @@ impl Node {
         let word = &raw const self.state;
         // Release: partner of the Acquire in `must_sleep_on`.
         self.state.store(state::WOKEN, Ordering::Release);
-        futex::wake(word, 1);
+        park::wake(word, 1);
     }
 
     pub(super) fn priority(&self) -> u32 {

@@ -235,7 +235,7 @@ fn a_child_forgets_its_parents_waiters() {
     let condition = Condition::NEW;
     let ghosts: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
     condition.signal();
-    condition.latch.acquire(space::id());
+    condition.latch.acquire(host::generation());
     let in_child = || {
         // What a child does to the stacks of threads that it has not.
         ghosts.iter().for_each(|ghost| unsafe {
