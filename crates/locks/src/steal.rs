@@ -224,7 +224,7 @@ impl<W: Waiting> Stealing<W> {
                 continue;
             }
             self.announce(&mut visit, word);
-            if waiting.pause(word >> CPU_AT) == Next::Look {
+            if word & GRANTED == 0 && waiting.pause(word >> CPU_AT) == Next::Look {
                 continue;
             }
             let asleep = visit.asleep(word);

@@ -61,40 +61,39 @@ pub struct SpinThenPark {
     role: Role,
     /// When this spell of spinning began.
     began: u64,
+    last: u64,
     /// Pauses until the next look.
     pauses: u32,
 }
 
-const SPIN: u64 = 3_000;
+const MAXP: u32 = 256;
 /// Ticks.
 const MOST: u64 = 20_000;
 const MOST_HEIR: u64 = 6_000_000;
 
 impl Waiting for SpinThenPark {
     fn begin(memo: u32, role: Role) -> SpinThenPark {
-        SpinThenPark { memo, role, began: host::ticks(), pauses: 1 }
+        SpinThenPark { memo, role, began: host::ticks(), last: host::ticks(), pauses: 1 }
     }
 
     fn pause(&mut self, owner: u32) -> Next {
-        let spun = host::ticks().wrapping_sub(self.began);
-        if self.role == Role::Comer {
-            if owner != 0 && owner == host::cpu() || spun > MOST {
-                return Next::Sleep;
-            }
-        } else if spun > MOST_HEIR {
+        let now = host::ticks();
+        let spun = now.wrapping_sub(self.began);
+        if owner != 0 && owner == host::cpu() {
+            return Next::Sleep;
+        }
+        let most = if self.role == Role::Comer { MOST } else { MOST_HEIR.min(MOST) };
+        if spun > most || now.wrapping_sub(self.last) > 30_000 {
             return Next::Sleep;
         }
         if cfg!(any(loom, shuttle)) && self.pauses > 1 {
             return Next::Sleep;
         }
-        if spun > SPIN {
-            unspin_sys::sched::yield_now();
-            return Next::Look;
-        }
         for _ in 0..self.pauses {
             hint::spin_loop();
         }
-        self.pauses *= 2;
+        self.pauses = (self.pauses * 2).min(MAXP);
+        self.last = now;
         Next::Look
     }
 
