@@ -106,8 +106,9 @@ fn called(by: By, calls: &[Home]) -> Place {
 #[cfg(test)]
 mod tests {
     use super::super::lock_name::LockName;
+    use super::super::plan::Plan;
     use super::super::resolve::Resolver;
-    use super::super::testing::{Workshop, program, recorded};
+    use super::super::testing::{Workshop, planned, program, recorded};
     use super::*;
 
     /// The rows of a recording by name.
@@ -227,5 +228,53 @@ mod tests {
         let mut all: Vec<_> = located.values().flat_map(by).collect();
         all.sort();
         assert_eq!(all, [(By::Init, 1), (By::Init, 1), (By::Use, 1)]);
+    }
+
+    /// One after the other, each lock alone gets another kind than the rest, in another run.
+    fn are_recognised(path: &Path, arguments: &[&str], workshop: &Workshop) -> Vec<String> {
+        let located = located(path, arguments);
+        let program = program(path);
+        let mut alone = Vec::new();
+        for lock in located.values() {
+            let mut plan = Plan::all(unspin_locks::Kind::Steal);
+            plan.add(unspin_locks::Kind::Fair, lock.clone());
+            let said = planned(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
+            let fair = said.lines().filter_map(|line| line.strip_suffix(" fair"));
+            alone.push(fair.collect::<Vec<_>>().join(" "));
+            assert!(said.lines().all(|line| line.ends_with(" fair") || line.ends_with(" steal")), "{said}");
+        }
+        alone
+    }
+
+    #[test]
+    fn a_lock_that_was_recorded_is_recognised_in_another_run() {
+        let workshop = Workshop::new();
+        let shards = ["shards[1].ends[0].guard shards[1].ends[1].guard", "shards[0].lock shards[2].lock"];
+        let others =
+            ["Cache::table_lock", "Index", "Journal", "buckets[0] buckets[3]", "cache_lock", "wild_use"];
+        let rest = ["plain", "ring_open", "queue_new", "work::guard"];
+        let mut expected = [&shards[..], &others, &rest].concat();
+        expected.sort_unstable();
+        for flags in [&["-g", "-O1"][..], &["-g", "-O0"], &["-g", "-O2", "-no-pie"]] {
+            let Some(path) = workshop.compile("named_mutexes.cc", flags, "program") else { return };
+            let mut alone = are_recognised(&path, &[], &workshop);
+            alone.sort_unstable();
+            assert_eq!(alone, expected, "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn so_is_one_of_a_plugin_and_one_of_a_stripped_program() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("loads_plugin.c", &["-s"], "program") else { return };
+        let plugin = workshop.compile("plugin.c", &["-O1", "-s", "-shared", "-fPIC"], "plugin.so").unwrap();
+        let mut alone = are_recognised(&path, &[plugin.to_str().unwrap()], &workshop);
+        alone.sort_unstable();
+        assert_eq!(alone, ["plugin_lock", "plugin_new"]);
+        let Some(path) = workshop.compile("named_mutexes.cc", &["-O1", "-s"], "program") else { return };
+        let alone = are_recognised(&path, &[], &workshop);
+        for lock in ["queue_new", "ring_open", "wild_use"] {
+            assert!(alone.iter().any(|one| one == lock), "{lock} {alone:?}");
+        }
     }
 }

@@ -1,5 +1,9 @@
 //! Programs to look locks up in, and to record.
 
+use super::compiled::Compiled;
+use crate::engine::Engine;
+use crate::environment::Environment;
+use crate::library;
 use crate::meter::session::Session;
 use crate::options::{Command, Options};
 use crate::program::Program;
@@ -57,6 +61,18 @@ pub fn program(path: &Path) -> Program {
     Program { path: path.to_path_buf(), name: path.as_os_str().to_owned(), arguments: Vec::new() }
 }
 
+/// What a program prints with its mutexes replaced by a plan, which is put into a file first.
+pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) -> String {
+    plan.write(file).unwrap();
+    let library = library::unpack().unwrap();
+    let mut command = process::Command::new(path);
+    let (engine, arena, recording) = (Engine::Kernel, None, None);
+    Environment { library: &library, engine, arena, recording, mutexes: Some(file) }.apply(&mut command);
+    let output = command.args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// What is recorded of a program with these arguments.
 pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
     let words = ["unspin", "meter", "--", path.to_str().unwrap()];
@@ -64,7 +80,9 @@ pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
         unreachable!("it begins with meter")
     };
     let session = Session::new(&options.recorded).unwrap();
-    let mut running = session.start_apart(session.command()).unwrap();
+    let mut command = session.command();
+    command.stdout(process::Stdio::null());
+    let mut running = session.start_apart(command).unwrap();
     running.wait_to_the_end().unwrap();
     running.snapshot()
 }

@@ -1,5 +1,5 @@
 /* A library that is loaded while the program runs: a static lock, and one that its own function initialises. */
-#include <pthread.h>
+#include "marks.h"
 #include <stdlib.h>
 
 static pthread_mutex_t plugin_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,4 +20,6 @@ void plugin_run(void)
         pthread_mutex_unlock(own);
         pthread_mutex_unlock(&plugin_lock);
     }
+    say("plugin_lock", &plugin_lock);
+    say("plugin_new", own);
 }
