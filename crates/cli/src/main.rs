@@ -1,12 +1,14 @@
 //! The `unspin` program: finds the lock your CPUs spin on, replaces it, and proves the difference.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod engine;
 mod environment;
 mod error;
 mod hackbench;
 mod library;
 mod meter;
+mod mutex;
 mod options;
 mod outfile;
 mod program;

@@ -17,9 +17,12 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// The command line is refused before anything is run, by clap, whose first line names the culprit.
 #[test]
 fn bad_command_lines() {
-    let cases: [(&[&str], &str); 28] = [
+    let cases: [(&[&str], &str); 31] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
+        (&["run", "--mutex", "futex", "ls"], "there is no kind \"futex\": system, pi, "),
+        (&["run", "--mutex", "steal@", "ls"], "name a lock behind the @"),
+        (&["run", "--mutex", "steal", "--arena", "x", "ls"], "--sysv <ENGINE>"),
         (&["run", "--sysv", "rcu"], "<COMMAND>"),
         (&["run", "--sysv", "fast", "ls"], "'fast' for '--sysv <ENGINE>'"),
         (&["run", "--frob", "--sysv", "rcu", "ls"], "'--frob'"),
