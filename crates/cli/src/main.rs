@@ -5,6 +5,7 @@ mod cache;
 mod engine;
 mod environment;
 mod error;
+mod hackbench;
 mod library;
 mod meter;
 mod mutex;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Top(options) => top::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
+        Command::Hackbench(options) => hackbench::run(&options),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("unspin: {error}");

@@ -1,6 +1,7 @@
 //! One file that processes have mapped, with everything that was read of it so far.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -59,6 +60,14 @@ impl Binary {
     /// The file.
     pub fn elf(&self) -> &Elf {
         &self.elf
+    }
+
+    /// From the first address that is loaded to the last.
+    pub fn extent(&self) -> Range<u64> {
+        let start = self.segments.iter().map(|segment| segment.address).min().unwrap_or(0);
+        let end =
+            self.segments.iter().map(|segment| segment.address.saturating_add(segment.memory_size)).max();
+        start..end.unwrap_or(start)
     }
 
     /// The address of the file that a process has at `address`. `None` if the file has nothing there.

@@ -88,6 +88,11 @@ impl File {
         })
     }
 
+    /// All of its addresses.
+    pub fn extent(&self) -> Range<u64> {
+        self.binary.extent()
+    }
+
     /// Whether it has debug information, without which it has no lines.
     pub fn has_lines(&self) -> bool {
         self.binary.dwarf(&self.debug_root).is_some()

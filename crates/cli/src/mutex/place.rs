@@ -42,7 +42,7 @@ pub type Address = u64;
 
 /// Something to recognise a mutex by.
 ///
-/// For [`By::Variable`] there is one span, which the mutex lies in. For the others the first span holds the call of
+/// For [`By::Variable`] the mutex lies in one of the spans. For the others the first span holds the call of
 /// libc's function (its last byte: the return address less one), each further one a call further out, with any number of
 /// others between.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -75,8 +75,7 @@ impl Place {
         let (by, spans) = words.split_first()?;
         let by = By::ALL.into_iter().find(|known| known.word() == by)?;
         let spans: Vec<Span> = spans.iter().map(|text| Span::parse(text)).collect::<Option<_>>()?;
-        let enough = if by == By::Variable { spans.len() == 1 } else { !spans.is_empty() };
-        enough.then_some(Place { by, spans })
+        (!spans.is_empty()).then_some(Place { by, spans })
     }
 
     /// The words of a plan.
@@ -129,7 +128,6 @@ mod tests {
             &["init", "2-2@/x"],
             &["init", "1-2@x"],
             &["init", "g-h@/x"],
-            &["variable", "1-2@/x", "3-4@/x"],
         ] {
             assert_eq!(parse(words), None, "{words:?}");
         }

@@ -119,9 +119,9 @@ impl Plan {
         for entry in &self.entries {
             match &entry.which {
                 Which::All => compiled.all(entry.kind),
-                Which::Located(lock) => compiled.add(entry.kind, &lock.places)?,
+                Which::Located(lock) => compiled.add(entry.kind, &lock.name, &lock.places)?,
                 Which::Named { name, module } => {
-                    compiled.add(entry.kind, &resolver.places(name, module.as_deref())?)?;
+                    compiled.add(entry.kind, name.as_str(), &resolver.places(name, module.as_deref())?)?;
                 }
             }
         }

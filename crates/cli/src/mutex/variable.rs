@@ -45,7 +45,8 @@ fn found<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<Found> {
         (0, None) => None,
         (0, Some(variable)) => Some(Found::Unfit(variable.too_small())),
         (1, _) => {
-            Some(Found::Places(locks.into_values().flatten().flat_map(Variable::into_places).collect()))
+            let spans = locks.into_values().flatten().flat_map(Variable::into_spans).collect();
+            Some(Found::Places(vec![Place { by: By::Variable, spans }]))
         }
         _ => Some(Found::Several(locks.values().map(|one| one[0].label()).collect())),
     }
@@ -90,8 +91,7 @@ impl Variable<'_> {
         )
     }
 
-    fn into_places(self) -> Vec<Place> {
-        let place = |range| Place { by: By::Variable, spans: vec![Span::new(self.file.path(), range)] };
-        self.it.ranges.into_iter().map(place).collect()
+    fn into_spans(self) -> Vec<Span> {
+        self.it.ranges.into_iter().map(|range| Span::new(self.file.path(), range)).collect()
     }
 }
