@@ -18,16 +18,13 @@ pub fn at_line(line: Line<'_>, files: &[File]) -> Option<Found> {
         let label = |path: &&String| format!("{path}:{}", line.line);
         return Some(Found::Several(paths.iter().map(label).collect()));
     }
-    let mut places = Vec::new();
-    for span in code.spans() {
-        places.push(Place { by: By::Init, spans: vec![span.clone()] });
-        places.push(Place { by: By::Use, spans: vec![span.clone()] });
-        // Through wrappers, wherever they lie.
-        let wrappers = files.iter().filter(|file| !is_library_of_system(&file.name()));
-        places.extend(wrappers.map(|file| Place {
-            by: By::Init,
-            spans: vec![Span::new(file.path(), file.extent()), span.clone()],
-        }));
+    let direct = |span: &Span| [By::Init, By::Use].map(|by| Place { by, spans: vec![span.clone()] });
+    let mut places: Vec<Place> = code.spans().flat_map(direct).collect();
+    places.extend(through_system(&places, files));
+    // Through wrappers, wherever they lie. That a mutex is first used somewhere below a line says little of it.
+    for file in files.iter().filter(|file| !is_library_of_system(&file.name())) {
+        let anywhere = Span::new(file.path(), file.extent());
+        places.extend(code.spans().map(|span| through(By::Init, &anywhere, &[span.clone()])));
     }
     (!places.is_empty()).then_some(Found::Places(places))
 }
@@ -61,17 +58,20 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<
             Some(inner) => places.extend(inner.spans().map(|inner| joined(by, inner, span))),
         }
     }
-    let direct = places.clone();
-    let system = of_system(files);
-    for place in direct {
-        // The machinery stands between, where it was not put into the program.
-        let through = |first: &Span| Place {
-            by,
-            spans: [first.clone()].into_iter().chain(place.spans.iter().cloned()).collect(),
-        };
-        places.extend(system.iter().map(through));
-    }
+    places.extend(through_system(&places, files));
     (!places.is_empty()).then_some(Found::Places(places))
+}
+
+/// The same places with the machinery in between, where it was not put into the program.
+fn through_system(places: &[Place], files: &[File]) -> Vec<Place> {
+    let system = of_system(files);
+    let with_system =
+        |place: &Place| system.iter().map(|first| through(place.by, first, &place.spans)).collect::<Vec<_>>();
+    places.iter().flat_map(with_system).collect()
+}
+
+fn through(by: By, first: &Span, rest: &[Span]) -> Place {
+    Place { by, spans: [first.clone()].into_iter().chain(rest.iter().cloned()).collect() }
 }
 
 /// A call within the inner function, on behalf of the outer one: of one that was put into the outer one there is no call.
