@@ -34,7 +34,7 @@ struct Document<'a> {
     rcu_against_global: Option<&'a Comparison>,
     staircase: Option<&'a Staircase>,
     search: Option<&'a Search>,
-    plan: Option<&'a str>,
+    plan: Option<String>,
     locks: &'a Locks,
     runs: &'a [Entry],
 }
@@ -72,7 +72,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         rcu_against_global: report.reports_figure.as_ref(),
         staircase: report.staircase.as_ref(),
         search: report.search.as_ref(),
-        plan: report.recommended.as_ref().map(|recommended| &*recommended.text),
+        plan: report.recommended.as_ref().map(|recommended| recommended.file.text()),
         locks: &report.locks,
         runs: &report.sitting.entries,
     };

@@ -26,7 +26,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 
 fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {
     writeln!(f, "The plan that won, {}", recommended.name)?;
-    for line in recommended.text.lines() {
+    for line in recommended.file.text().lines() {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(
