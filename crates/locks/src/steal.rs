@@ -13,10 +13,10 @@
 use crate::host;
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::waiting::{Next, Park, SpinThenPark, Waiting};
+use crate::waiting::{Next, Park, Role, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
-use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 /// Stealing, asleep: see the module.
 pub type Steal = Stealing<Park>;
@@ -34,8 +34,10 @@ pub struct Stealing<W> {
     generation: AtomicU32,
     /// What waiters have learnt: see [`Waiting`].
     memo: AtomicU32,
-    /// When a sleeper was last woken though a spinner had the duty, in [`STAMP`]s of ticks.
-    stamp: AtomicU32,
+    /// When the lock was last claimed, in [`STAMP`]s of ticks.
+    granted: AtomicU16,
+    /// When a sleeper was last woken though a spinner had the duty.
+    woken: AtomicU16,
     waiting: PhantomData<W>,
 }
 
@@ -75,7 +77,8 @@ unsafe impl<W: Waiting> RawLock for Stealing<W> {
         word: AtomicU32::new(0),
         generation: AtomicU32::new(0),
         memo: AtomicU32::new(0),
-        stamp: AtomicU32::new(0),
+        granted: AtomicU16::new(0),
+        woken: AtomicU16::new(0),
         waiting: PhantomData,
     });
 
@@ -205,7 +208,7 @@ impl<W: Waiting> Stealing<W> {
         let arrived = host::ticks();
         let mut visit = Visit::default();
         // Relaxed: advice.
-        let mut waiting = W::begin(self.memo.load(Ordering::Relaxed));
+        let mut waiting = W::begin(self.memo.load(Ordering::Relaxed), Role::Comer);
         loop {
             // Relaxed: the exchanges order.
             let word = self.word.load(Ordering::Relaxed);
@@ -220,8 +223,8 @@ impl<W: Waiting> Stealing<W> {
             if !self.claims(&mut visit, word, arrived) {
                 continue;
             }
-            if waiting.pause(word >> CPU_AT) == Next::Look {
-                self.announce(&mut visit, word);
+            self.announce(&mut visit, word);
+            if word & GRANTED == 0 && waiting.pause(word >> CPU_AT) == Next::Look {
                 continue;
             }
             let asleep = visit.asleep(word);
@@ -236,14 +239,16 @@ impl<W: Waiting> Stealing<W> {
                 Wake::Interrupted => {}
                 Wake::Woken => visit.has_duty = true,
             }
-            waiting.wake();
+            // Relaxed: advice.
+            waiting = W::begin(self.memo.load(Ordering::Relaxed), Role::Heir);
         }
     }
 
     /// Puts in the claim of a waiter that has waited long; false: look again.
     fn claims(&self, visit: &mut Visit, word: u32, arrived: u64) -> bool {
         if !visit.starves {
-            visit.starves = visit.has_slept && host::ticks().wrapping_sub(arrived) > LONG;
+            visit.starves =
+                visit.has_slept && host::ticks().wrapping_sub(arrived) > LONG && is_due(&self.granted);
             if !visit.starves {
                 return true;
             }
@@ -299,7 +304,7 @@ impl<W: Waiting> Stealing<W> {
                 }
                 continue;
             }
-            let left_to_spinner = word & SPINNER != 0 && !self.is_time_to_wake();
+            let left_to_spinner = word & SPINNER != 0 && !is_due(&self.woken);
             if self.let_go(word, 0) {
                 if word & PARKED != 0 && !left_to_spinner {
                     park::wake(&raw const self.word, 1);
@@ -313,15 +318,16 @@ impl<W: Waiting> Stealing<W> {
         // Release: partner of the Acquire in `exchange`. Relaxed: a failure is looked at again.
         self.word.compare_exchange(word, new, Ordering::Release, Ordering::Relaxed).is_ok()
     }
+}
 
-    /// Whether sleepers have been left to spinners for [`LONG`].
-    fn is_time_to_wake(&self) -> bool {
-        let now = (host::ticks() >> STAMP) as u32;
-        // Relaxed: the owner's, and a hint.
-        let is_time = now.wrapping_sub(self.stamp.load(Ordering::Relaxed)) > (LONG >> STAMP) as u32;
-        if is_time {
-            self.stamp.store(now, Ordering::Relaxed);
-        }
-        is_time
+/// Whether the last time was [`LONG`] ago; then now is the last time.
+fn is_due(stamp: &AtomicU16) -> bool {
+    let now = (host::ticks() >> STAMP) as u16;
+    // Relaxed: a hint.
+    let is_due = now.wrapping_sub(stamp.load(Ordering::Relaxed)) > (LONG >> STAMP) as u16;
+    if is_due {
+        // Relaxed: as above.
+        stamp.store(now, Ordering::Relaxed);
     }
+    is_due
 }

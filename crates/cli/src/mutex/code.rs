@@ -3,7 +3,7 @@
 use super::lock_name::{At, FIRST_USED, Line, Origin};
 use super::place::{Address, By, Place, Span};
 use super::resolve::Found;
-use crate::meter::names::{is_library_of_system, is_of_system, is_wrapper};
+use crate::meter::names::{is_library_of_system, is_of_system};
 use std::collections::BTreeMap;
 use unspin_symbols::File;
 
@@ -85,17 +85,21 @@ fn joined(by: By, inner: &Span, outer: &Span) -> Place {
     Place { by, spans }
 }
 
-/// Functions of the language's library that lock for others, or make locks.
+/// Functions of the language's library that call libc's for others.
 fn of_system(files: &[File]) -> Vec<Span> {
     let functions = |file: &File| match is_library_of_system(&file.name()) {
         true => vec![Span::new(file.path(), file.extent())],
         false => {
-            let ranges = file.functions_where(|name| is_of_system(name) && is_wrapper(name));
+            let ranges = file.functions_where(is_mutex_of_system);
             ranges.into_iter().map(|range| Span::new(file.path(), range)).collect()
         }
     };
-    let is_libc = |file: &&File| file.name().starts_with("libc.so") || file.name().starts_with("ld-");
-    files.iter().filter(|file| !is_libc(file)).flat_map(functions).collect()
+    files.iter().flat_map(functions).collect()
+}
+
+/// `std::mutex::lock`, `__gthread_mutex_lock`; not `std::lock_guard<std::mutex>::lock_guard`, which calls these.
+fn is_mutex_of_system(function: &str) -> bool {
+    is_of_system(function) && function.split('<').next().is_some_and(|name| name.contains("mutex"))
 }
 
 /// Pieces of code, by the path of their source file: none where that is not known.
@@ -174,5 +178,20 @@ impl Code {
             }
         }
         Code { pieces }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_a_function_and_libc() {
+        for function in ["std::mutex::lock", "__gthread_recursive_mutex_lock", "boost::mutex::mutex"] {
+            assert!(is_mutex_of_system(function), "{function}");
+        }
+        for function in ["std::lock_guard<std::mutex>::lock_guard", "port::Mutex::Lock", "mutex_lock"] {
+            assert!(!is_mutex_of_system(function), "{function}");
+        }
     }
 }

@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn kinds_for_study_are_warned_of() {
-        let warnings = asked(&["--mutex", "ttas,adaptive,ttas@x,mcs", "sh"]).unwrap().warnings();
+        let warnings = asked(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap().warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[0].starts_with("mcs is for study"), "{warnings:?}");
     }
