@@ -43,7 +43,7 @@ mod tests;
 
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::waiting::{Next, Park, SpinThenPark, Waiting};
+use crate::waiting::{Next, Park, Role, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited, host};
 use core::marker::PhantomData;
 use deadline::Deadline;
@@ -195,7 +195,7 @@ impl<O: Order> Inheriting<O> {
             deadline: Deadline::new(until),
         };
         // Relaxed: advice.
-        let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed));
+        let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed), Role::Comer);
         let spins = O::STEALS && !caller::was_urgent();
         loop {
             // Relaxed: the exchange orders.
@@ -227,7 +227,8 @@ impl<O: Order> Inheriting<O> {
             match outcome {
                 Outcome::Acquired => return Some(visit.waited),
                 Outcome::TimedOut => return self.leave(&visit),
-                Outcome::Look => waiting.wake(),
+                // Relaxed: advice.
+                Outcome::Look => waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed), Role::Heir),
             }
         }
     }
