@@ -332,47 +332,56 @@ fn a_strangers_release_reaches_the_kernels_queue() {
     a_stranger_releases_what_others_queue_for::<Lateral<Park>>();
 }
 
+/// A lock and what it protects.
+struct Counted<O> {
+    lock: Inheriting<O>,
+    sum: core::cell::Cell<u64>,
+}
+
+// SAFETY: the sum is used under the lock only.
+unsafe impl<O> Sync for Counted<O> {}
+
+impl<O: Order> Counted<O> {
+    /// Adds one under the lock, every third time only if that is to be had soon; whether it was.
+    fn add(&self, way: u64) -> bool {
+        let has_it = if way.is_multiple_of(3) {
+            self.lock.lock_until(&mut (), Until::after(Duration::from_micros(50))).is_some()
+        } else {
+            acquire(&self.lock);
+            true
+        };
+        if has_it {
+            self.sum.set(self.sum.get() + 1);
+            unlock(&self.lock);
+        }
+        has_it
+    }
+}
+
 /// Real-time and ordinary threads, with and without times.
 fn all_sorts_at_once<O: Order>() {
     const ROUNDS: u64 = 2_000;
-    let (lock, sum) = (Inheriting::<O>::new(), core::cell::Cell::new(0u64));
-    struct Shared<'a, O>(&'a Inheriting<O>, &'a core::cell::Cell<u64>);
-    // SAFETY: the cell is used under the lock only.
-    unsafe impl<O> Sync for Shared<'_, O> {}
-    let shared = &Shared(&lock, &sum);
+    let counted = &Counted { lock: Inheriting::<O>::new(), sum: core::cell::Cell::new(0) };
+    let rounds = move |number: u64, priority| {
+        become_real_time(priority);
+        let one = |round: &u64| {
+            if priority > 0 && round.is_multiple_of(16) {
+                // Leaves the CPU to the others.
+                thread::sleep(Duration::from_micros(100));
+            }
+            counted.add(number + round)
+        };
+        (0..ROUNDS).filter(one).count() as u64
+    };
     let acquired: u64 = thread::scope(|s| {
-        let threads: Vec<_> = [0, 0, 0, 0, 2, 2, 5]
-            .into_iter()
-            .enumerate()
-            .map(|(number, priority)| {
-                s.spawn(move || {
-                    become_real_time(priority);
-                    let Shared(lock, sum) = shared;
-                    (0..ROUNDS)
-                        .filter(|round| {
-                            let late = Until::after(Duration::from_micros(50));
-                            let has_it =
-                                (number as u64 + round) % 3 > 0 || lock.lock_until(&mut (), late).is_some();
-                            if has_it {
-                                if (number as u64 + round) % 3 > 0 {
-                                    acquire(*lock);
-                                }
-                                sum.set(sum.get() + 1);
-                                unlock(*lock);
-                            }
-                            if priority > 0 && round % 16 == 0 {
-                                thread::sleep(Duration::from_micros(100));
-                            }
-                            has_it
-                        })
-                        .count() as u64
-                })
-            })
+        let threads: Vec<_> = (0..)
+            .zip([0, 0, 0, 0, 2, 2, 5])
+            .map(|(n, priority)| s.spawn(move || rounds(n, priority)))
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    assert_eq!(sum.get(), acquired);
-    assert!(!lock.is_locked() && acquired >= 7 * ROUNDS / 2);
+    assert_eq!(counted.sum.get(), acquired);
+    assert!(!counted.lock.is_locked() && acquired >= 7 * ROUNDS / 2);
 }
 
 #[test]
