@@ -43,7 +43,7 @@ mod tests;
 
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::waiting::{Next, Park, Role, SpinThenPark, Waiting};
+use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited, host};
 use core::marker::PhantomData;
 use deadline::Deadline;
@@ -188,6 +188,7 @@ impl<O: Order> Inheriting<O> {
 
     #[cold]
     fn wait(&self, until: Option<Until>) -> Option<Waited> {
+        host::prepare();
         let mut visit = Visit {
             duty: 0,
             spins: false,
@@ -195,8 +196,8 @@ impl<O: Order> Inheriting<O> {
             arrived: host::ticks(),
             deadline: Deadline::new(until),
         };
-        // Relaxed: advice.
-        let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed), Role::Comer);
+        // Relaxed, as all of the memo: advice.
+        let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed));
         let spins = O::STEALS && !caller::was_urgent();
         loop {
             // Relaxed: the exchange orders.
@@ -204,10 +205,10 @@ impl<O: Order> Inheriting<O> {
             if word & OWNER == 0 {
                 if self.take(word, visit.duty) {
                     self.stop_spinning(&mut visit);
-                    // Relaxed: advice.
-                    self.memo.store(waiting.end(), Ordering::Relaxed);
+                    self.memo.store(waiting.end(Ended::Acquired), Ordering::Relaxed);
                     return Some(visit.waited);
                 }
+                waiting.lose();
                 continue;
             }
             // With threads in the kernel's queue the lock will not become free, but be handed on.
@@ -220,6 +221,7 @@ impl<O: Order> Inheriting<O> {
                 continue;
             }
             self.stop_spinning(&mut visit);
+            self.memo.store(waiting.end(Ended::Asleep), Ordering::Relaxed);
             let outcome = if self.belongs_into_the_queue(&visit) {
                 self.queue(&mut visit)
             } else {
@@ -228,8 +230,7 @@ impl<O: Order> Inheriting<O> {
             match outcome {
                 Outcome::Acquired => return Some(visit.waited),
                 Outcome::TimedOut => return self.leave(&visit),
-                // Relaxed: advice.
-                Outcome::Look => waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed), Role::Heir),
+                Outcome::Look => waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed)),
             }
         }
     }
