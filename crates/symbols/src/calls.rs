@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use object::{LittleEndian, Object, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, elf};
+use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, elf};
 
 use crate::elf::{Elf, Segment};
 
