@@ -24,8 +24,9 @@ pub fn at_line(line: Line<'_>, files: &[File]) -> Option<Found> {
     if places.is_empty() {
         // Through wrappers, wherever they lie. That a mutex is first used somewhere below a line says little of it.
         let [init, used] = &calls;
-        let below =
-            |span: &Span| init.anywhere_below(span).into_iter().chain(used.through_system(&[span.clone()]));
+        let below = |span: &Span| {
+            init.anywhere_below(span).into_iter().chain(used.through_system(std::slice::from_ref(span)))
+        };
         places.extend(code.spans().flat_map(below));
     }
     code.found(places, "its code calls nothing that initialises a mutex, or uses one")
