@@ -35,11 +35,11 @@ pub struct Level {
 }
 
 impl Staircase {
-    /// The first staircase of which at least two steps took part.
+    /// The first staircase all of whose steps took part.
     pub fn of(contestants: &[Contestant], sitting: &Sitting) -> Option<Staircase> {
         let place = |kind: Kind| contestants.iter().position(|c| c.is_judged() && c.name() == kind.name());
         let present = |stairs: &[Kind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
-        let steps = STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() > 1)?;
+        let steps = STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() == STAIRS[0].len())?;
         let level = |index: usize, before: Option<usize>| Level {
             name: contestants[index].name().to_owned(),
             summary: sitting.experiment.samples[index].summary(sitting.experiment.metric.direction),
