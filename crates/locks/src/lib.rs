@@ -22,6 +22,8 @@ mod fair;
 mod host;
 mod kind;
 mod mcs;
+#[cfg(all(test, loom))]
+mod models;
 mod park;
 mod patience;
 mod raw;
@@ -41,3 +43,10 @@ pub use steal::{Adaptive, Steal, Stealing};
 pub use ticket::Ticket;
 pub use ttas::Ttas;
 pub use unspin_sys::futex::{Clock, Until};
+
+/// Finds out what the locks ask of the C library, which is otherwise done when a thread waits for the first time. To be
+/// called at the start where that may be within the dynamic linker or an allocator: in a library that is loaded first.
+pub fn prepare() {
+    host::prepare();
+    host::generation();
+}

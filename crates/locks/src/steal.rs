@@ -13,7 +13,7 @@
 use crate::host;
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::waiting::{Next, Park, Role, SpinThenPark, Waiting};
+use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -145,9 +145,9 @@ impl Visit {
         (word | PARKED) & !SPINNER
     }
 
-    /// The word once this waiter has left.
+    /// The word once this waiter has left. It was asleep, so it has no duty.
     fn left(&self, word: u32) -> u32 {
-        (word | self.duty()) & if self.starves { !STARVING } else { !0 }
+        word & if self.starves { !STARVING } else { !0 }
     }
 
     fn duty(&self) -> u32 {
@@ -205,19 +205,21 @@ impl<W: Waiting> Stealing<W> {
         if self.try_again() {
             return Some(Waited::No);
         }
+        host::prepare();
         let arrived = host::ticks();
         let mut visit = Visit::default();
         // Relaxed: advice.
-        let mut waiting = W::begin(self.memo.load(Ordering::Relaxed), Role::Comer);
+        let mut waiting = W::begin(self.memo.load(Ordering::Relaxed));
         loop {
             // Relaxed: the exchanges order.
             let word = self.word.load(Ordering::Relaxed);
             if self.may_take(&visit, word) {
                 if self.exchange(word, visit.owned(word)) {
                     // Relaxed: advice.
-                    self.memo.store(waiting.end(), Ordering::Relaxed);
+                    self.memo.store(waiting.end(Ended::Acquired), Ordering::Relaxed);
                     return Some(visit.waited());
                 }
+                waiting.lose();
                 continue;
             }
             if !self.claims(&mut visit, word, arrived) {
@@ -231,6 +233,8 @@ impl<W: Waiting> Stealing<W> {
             if asleep != word && !self.exchange(word, asleep) {
                 continue;
             }
+            // Relaxed: advice.
+            self.memo.store(waiting.end(Ended::Asleep), Ordering::Relaxed);
             visit.has_duty = false;
             visit.has_slept = true;
             let sort = if visit.starves { ORDINARY | STARVED } else { ORDINARY };
@@ -240,7 +244,7 @@ impl<W: Waiting> Stealing<W> {
                 Wake::Woken => visit.has_duty = true,
             }
             // Relaxed: advice.
-            waiting = W::begin(self.memo.load(Ordering::Relaxed), Role::Heir);
+            waiting = W::begin(self.memo.load(Ordering::Relaxed));
         }
     }
 

@@ -50,7 +50,7 @@ fn listed(linker: &Path, program: &Path) -> Vec<PathBuf> {
     String::from_utf8_lossy(&text).lines().filter_map(path_in).collect()
 }
 
-/// `	libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `	/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`
+/// `libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`, each behind a tab.
 fn path_in(line: &str) -> Option<PathBuf> {
     let (library, _) = line.trim_start().rsplit_once(" (0x")?;
     let path = library.split_once(" => ").map_or(library, |(_, path)| path);

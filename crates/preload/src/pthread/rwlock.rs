@@ -51,8 +51,16 @@ entry! {
 forward! { identity:
     /// pthread_rwlock_destroy(3).
     fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int;
-    /// The same, by the name that old programs know.
-    fn __pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int;
+}
+
+/// The same, by the name that old programs know.
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { pthread_rwlock_destroy(lock) }
 }
 
 type Lock = *mut pthread_rwlock_t;

@@ -101,6 +101,8 @@ struct Waiter<'wait> {
     node: &'wait Node,
     mutex: *mut pthread_mutex_t,
     hook: Hook,
+    /// How it let itself be cancelled.
+    cancellation: c_int,
 }
 
 /// pthread_cond_wait(3) and its kin.
@@ -115,7 +117,7 @@ pub unsafe fn wait(
 ) -> Outcome {
     let before = cancellation(DEFERRED);
     let node = Node::new(priority());
-    let waiter = Waiter { condition, node: &node, mutex, hook };
+    let waiter = Waiter { condition, node: &node, mutex, hook, cancellation: before };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays here until it has left and passed on, be it below, be it in `cancelled`; 2. the mutex is the
     // caller's; 3. the buffer is popped before this function returns.
@@ -164,14 +166,17 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     Waited::Slept
 }
 
-/// What the thread does when it was cancelled in its sleep, before its own clean-up handlers.
+/// What the thread does when it was cancelled in its sleep, before its own clean-up handlers. glibc's longjmp(3) calls it too,
+/// when a signal handler jumps out of the sleep.
 unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
     // SAFETY: the frame of `wait` is still there, as the stack is unwound from within.
     unsafe {
         let waiter = &*waiter.cast::<Waiter<'_>>();
+        cancellation(DEFERRED);
         waiter.condition.leave(waiter.node, Leaving::Cancelled);
         mutex::lock_after_wait(waiter.mutex, waiter.hook);
         waiter.node.pass_on();
+        cancellation(waiter.cancellation);
     }
 }
 
