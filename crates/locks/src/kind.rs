@@ -1,6 +1,6 @@
 //! The kinds of mutex by name.
 
-use crate::{Adaptive, Fair, Mcs, RawLock, Steal, Ticket, Ttas};
+use crate::{Adaptive, Fair, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas};
 use core::fmt;
 use core::str::FromStr;
 
@@ -85,7 +85,9 @@ impl Kind {
             Kind::Fair => visitor.visit::<Fair>(),
             Kind::Steal => visitor.visit::<Steal>(),
             Kind::Adaptive => visitor.visit::<Adaptive>(),
-            Kind::RtFair | Kind::RtSteal | Kind::RtAdaptive => return None,
+            Kind::RtFair => visitor.visit::<RtFair>(),
+            Kind::RtSteal => visitor.visit::<RtSteal>(),
+            Kind::RtAdaptive => visitor.visit::<RtAdaptive>(),
         })
     }
 }

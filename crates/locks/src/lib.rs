@@ -21,6 +21,7 @@
 
 #[cfg(not(any(loom, shuttle)))]
 pub mod api;
+mod condition;
 mod fair;
 mod host;
 mod kind;
@@ -30,15 +31,18 @@ mod models;
 mod park;
 mod patience;
 mod raw;
+mod rt;
 mod steal;
 mod ticket;
 mod ttas;
 pub mod waiting;
 
+pub use condition::{Condition, Leaving, Left, Node, Wait};
 pub use fair::Fair;
 pub use kind::{Kind, UnknownKind, Visitor};
 pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
+pub use rt::{Inheriting, RtAdaptive, RtFair, RtSteal};
 pub use steal::{Adaptive, Steal, Stealing};
 pub use ticket::Ticket;
 pub use ttas::Ttas;

@@ -1,4 +1,7 @@
-//! Futexes: on words that several processes share, and in [`private`] on those of one process.
+//! Futexes: on words that several processes share, in [`private`] on those of one process, and in [`pi`] on those of one
+//! process that inherit priority.
+
+pub mod pi;
 
 use crate::{Errno, raw};
 use core::sync::atomic::AtomicU32;

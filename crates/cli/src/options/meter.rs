@@ -1,5 +1,6 @@
 //! The options of `unspin meter` and `unspin report`.
 
+use super::Mutexes;
 use crate::engine::{self, Engine};
 use clap::{Args, ValueEnum};
 use regex::Regex;
@@ -77,7 +78,10 @@ pub struct Recorded {
     #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = engine::parser())]
     pub sysv: Engine,
 
-    /// The program and its arguments; or the name of a workload: semopbench
+    #[command(flatten)]
+    pub mutexes: Mutexes,
+
+    /// The program and its arguments; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::contender::{Contender, Glibc, ParkingLot, Std, by_kind};
+use crate::contender::{Contender, Glibc, GlibcPi, ParkingLot, Std, by_kind};
 use crate::workload::{Place, Point};
 use core::str::FromStr;
 use core::time::Duration;
@@ -85,6 +85,7 @@ fn contender(name: &str) -> Option<Box<dyn Contender>> {
         "parking_lot" => Some(Box::new(ParkingLot)),
         "std" => Some(Box::new(Std)),
         "glibc" => Some(Box::new(Glibc)),
+        "pi" => Some(Box::new(GlibcPi)),
         _ => by_kind(name.parse().ok()?),
     }
 }

@@ -188,11 +188,12 @@ static void cancelled(int kind)
 /* ---- Others. ---- */
 
 static struct place ping;
+static int turns = 1000;
 
 static void *pong(void *odd)
 {
     MUST(pthread_mutex_lock(&ping.m));
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < turns; i++) {
         while (ping.ready % 2 != (odd != NULL))
             MUST(pthread_cond_wait(&ping.c, &ping.m));
         ping.ready++;
@@ -276,11 +277,14 @@ static void between_processes(void)
     row_child("a waiting child", child);
 }
 
-int main(void)
+/* Takes how often a pair takes turns. */
+int main(int argc, char **argv)
 {
     static const int kinds[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK,
                                  PTHREAD_MUTEX_ADAPTIVE_NP };
     struct place p = { .m = PTHREAD_MUTEX_INITIALIZER, .c = PTHREAD_COND_INITIALIZER };
+    if (argc > 1)
+        turns = atoi(argv[1]);
     woken(&p);
     for (size_t i = 0; i < COUNT(kinds); i++)
         for (int protocol = PTHREAD_PRIO_NONE; protocol <= PTHREAD_PRIO_INHERIT; protocol++) {

@@ -243,7 +243,8 @@ static void across_fork(void)
 
 /* ---- Crowds. ---- */
 
-enum { THREADS = 4, TIMES = 5000 };
+enum { THREADS = 4 };
+static int times = 5000;
 
 struct counter {
     pthread_mutex_t m;
@@ -253,7 +254,7 @@ struct counter {
 static void *add(void *p)
 {
     struct counter *c = p;
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
         while (i % 16 == 1 && pthread_mutex_trylock(&c->m) == EBUSY)
             sched_yield();
         if (i % 16 != 1)
@@ -290,8 +291,11 @@ static void between_processes(void)
     line("counted by two processes", "%ld", c->count);
 }
 
-int main(void)
+/* Takes how often each thread of a crowd adds. */
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        times = atoi(argv[1]);
     kinds();
     depth();
     deadlines();

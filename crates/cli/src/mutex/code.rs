@@ -1,0 +1,259 @@
+//! Locks that are named by who initialises them, or uses them first.
+
+use super::lock_name::{At, FIRST_USED, Line, Origin};
+use super::place::{Address, By, Place, Span};
+use super::resolve::Found;
+use crate::meter::names::is_of_system;
+use std::collections::BTreeMap;
+use unspin_symbols::File;
+
+/// Between the names of two functions, of which the outer one comes first.
+const BY_WAY_OF: &str = " ▸ ";
+
+/// What is initialised, or used first, in a line.
+pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found> {
+    let code = Code::of_line(line, files);
+    let paths = code.paths();
+    if paths.len() > 1 {
+        let label = |path: &&String| format!("{path}:{}", line.line);
+        return Some(Found::Several(paths.iter().map(label).collect()));
+    }
+    let calls = [By::Init, By::Use].map(|by| Calls::of(by, files, runtime));
+    let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
+    let mut places: Vec<Place> = calls.iter().flat_map(direct).collect();
+    if places.is_empty() {
+        // Through wrappers, wherever they lie. That a mutex is first used somewhere below a line says little of it.
+        let [init, used] = &calls;
+        let below = |span: &Span| {
+            init.anywhere_below(span).into_iter().chain(used.through_system(std::slice::from_ref(span)))
+        };
+        places.extend(code.spans().flat_map(below));
+    }
+    code.found(places, "its code calls nothing that initialises a mutex, or uses one")
+}
+
+/// What is initialised in a function, or in one for another (`outer ▸ inner`); or used first in it.
+pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<Found> {
+    let (name, by) = match name.strip_prefix(FIRST_USED) {
+        Some(name) => (name, By::Use),
+        None => (name, By::Init),
+    };
+    if origin.is_some_and(|origin| origin.by != by) {
+        return None;
+    }
+    let (outer, inner) = match name.split_once(BY_WAY_OF) {
+        Some((outer, inner)) => (outer, Some(inner)),
+        None => (name, None),
+    };
+    let mut code = Code::of_function(outer, files);
+    if let Some(at) = origin.and_then(|origin| origin.at) {
+        code = code.narrowed(outer, at, files);
+    }
+    if code.paths().len() > 1 {
+        return Some(Found::Several(code.labels(outer)));
+    }
+    let chains: Vec<Vec<Span>> = match inner.map(|inner| Code::of_function(inner, files)) {
+        None => code.spans().map(|span| vec![span.clone()]).collect(),
+        Some(inner) => {
+            inner.spans().flat_map(|inner| code.spans().map(move |outer| chain(inner, outer))).collect()
+        }
+    };
+    let calls = Calls::of(by, files, runtime);
+    let mut places = Vec::new();
+    for spans in chains {
+        places.extend(calls.through_system(&spans));
+        if !calls.within(&spans[0]).is_empty() {
+            places.push(Place { by, spans });
+        }
+    }
+    let verb = if by == By::Init { "initialises" } else { "locks" };
+    code.found(
+        places,
+        &format!("it calls nothing of libc that {verb} a mutex: name what does, or what does it for another"),
+    )
+}
+
+/// A call within the inner function, on behalf of the outer one: of one that was put into the outer one there is no call.
+fn chain(inner: &Span, outer: &Span) -> Vec<Span> {
+    let start = inner.range.start.max(outer.range.start);
+    let end = inner.range.end.min(outer.range.end);
+    match inner.module == outer.module && start < end {
+        true => vec![Span::new(&inner.module, start..end)],
+        false => vec![inner.clone(), outer.clone()],
+    }
+}
+
+/// Where libc's functions are called that initialise a mutex, or use it.
+struct Calls {
+    by: By,
+    /// Each call of the program's own.
+    calls: Vec<Span>,
+    /// The files in which they are.
+    files: Vec<Span>,
+    /// Functions of the language's library that call for others.
+    system: Vec<Span>,
+}
+
+impl Calls {
+    fn of(by: By, files: &[File], runtime: &[File]) -> Calls {
+        let calls = |file: &File| file.calls(|name| is_call(by, name));
+        let all = |file: &File| Span::new(file.path(), file.extent());
+        let calling = runtime.iter().filter(|file| !calls(file).is_empty());
+        let mut found =
+            Calls { by, calls: Vec::new(), files: Vec::new(), system: calling.map(all).collect() };
+        for file in files {
+            let calls = calls(file);
+            if calls.is_empty() {
+                continue;
+            }
+            let functions = file.functions_where(is_mutex_of_system).into_iter();
+            let calling = functions.filter(|range| calls.iter().any(|call| range.contains(call)));
+            found.system.extend(calling.map(|range| Span::new(file.path(), range)));
+            found.calls.extend(calls.iter().map(|&call| Span::new(file.path(), call..call + 1)));
+            found.files.push(all(file));
+        }
+        found
+    }
+
+    /// The calls in a piece of code.
+    fn within(&self, span: &Span) -> Vec<Place> {
+        let inside = |call: &&Span| call.module == span.module && span.range.contains(&call.range.start);
+        let place = |call: &Span| Place { by: self.by, spans: vec![call.clone()] };
+        self.calls.iter().filter(inside).map(place).collect()
+    }
+
+    /// What the machinery does for these calls, where it was not put into the program.
+    fn through_system(&self, calls: &[Span]) -> Vec<Place> {
+        self.system.iter().map(|first| self.through(first, calls)).collect()
+    }
+
+    /// Whatever is called from a piece of code.
+    fn anywhere_below(&self, span: &Span) -> Vec<Place> {
+        self.files.iter().map(|file| self.through(file, std::slice::from_ref(span))).collect()
+    }
+
+    fn through(&self, first: &Span, rest: &[Span]) -> Place {
+        Place { by: self.by, spans: [first.clone()].into_iter().chain(rest.iter().cloned()).collect() }
+    }
+}
+
+/// Whether libc's function of that name initialises a mutex, or takes it.
+fn is_call(by: By, function: &str) -> bool {
+    let Some(verb) = ["pthread_mutex_", "mtx_"].iter().find_map(|object| function.strip_prefix(object))
+    else {
+        return false;
+    };
+    match by {
+        By::Init => verb == "init",
+        By::Use => ["lock", "trylock", "timedlock", "clocklock"].contains(&verb),
+        By::Variable => false,
+    }
+}
+
+/// `std::mutex::lock`, `__gthread_mutex_lock`; not `std::lock_guard<std::mutex>::lock_guard`, which calls these.
+fn is_mutex_of_system(function: &str) -> bool {
+    is_of_system(function) && function.split('<').next().is_some_and(|name| name.contains("mutex"))
+}
+
+/// Pieces of code, by the path of their source file: none where that is not known.
+struct Code {
+    pieces: Vec<(Option<String>, Span)>,
+}
+
+impl Code {
+    fn of_line(Line { file, line }: Line<'_>, files: &[File]) -> Code {
+        Code::new(files, |module| module.code_of_line(file, line))
+    }
+
+    fn of_function(name: &str, files: &[File]) -> Code {
+        Code::new(files, |module| module.functions(name))
+    }
+
+    fn new(files: &[File], of: impl Fn(&File) -> Vec<unspin_symbols::Code>) -> Code {
+        let mut pieces = Vec::new();
+        for module in files {
+            for code in of(module) {
+                let span = |range| (code.file.clone(), Span::new(module.path(), range));
+                pieces.extend(code.ranges.iter().cloned().map(span));
+            }
+        }
+        Code { pieces }
+    }
+
+    fn spans(&self) -> impl Iterator<Item = &Span> {
+        self.pieces.iter().map(|(_, span)| span)
+    }
+
+    /// These places; if there are none, why what the code does cannot be meant.
+    fn found(&self, places: Vec<Place>, why: &str) -> Option<Found> {
+        match (self.pieces.is_empty(), places.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some(Found::Unfit(why.to_owned())),
+            (false, false) => Some(Found::Places(places)),
+        }
+    }
+
+    /// The sources; a module stands for what has none.
+    fn paths(&self) -> Vec<&String> {
+        let mut paths: Vec<&String> = self.pieces.iter().filter_map(|(path, _)| path.as_ref()).collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// One name for each source.
+    fn labels(&self, function: &str) -> Vec<String> {
+        let mut labels = BTreeMap::new();
+        for (path, span) in &self.pieces {
+            let name = path.clone().unwrap_or_else(|| span.module.display().to_string());
+            labels.entry(name).or_insert_with(|| function.to_owned());
+        }
+        labels.into_iter().map(|(path, function)| format!("{function} ({path})")).collect()
+    }
+
+    /// Only what is in a line, or at an offset in a function, or in a file.
+    fn narrowed(self, function: &str, at: At<'_>, files: &[File]) -> Code {
+        let within: Vec<Span> = match at {
+            At::Line(line) => Code::of_line(line, files).pieces.into_iter().map(|(_, span)| span).collect(),
+            At::Offset(offset, module) => {
+                let mut calls = Vec::new();
+                for file in files.iter().filter(|file| file.name() == module) {
+                    // The return address is known; the call ends one byte before.
+                    let call = |start: Address| {
+                        let end = start.checked_add(offset)?;
+                        Some(Span::new(file.path(), end.checked_sub(1)?..end))
+                    };
+                    calls.extend(file.function_starts(function).into_iter().filter_map(call));
+                }
+                calls
+            }
+            At::Module(_) => Vec::new(),
+        };
+        let mut pieces = Vec::new();
+        for (path, span) in &self.pieces {
+            for narrow in within.iter().filter(|narrow| narrow.module == span.module) {
+                let start = span.range.start.max(narrow.range.start);
+                let end = span.range.end.min(narrow.range.end);
+                if start < end {
+                    pieces.push((path.clone(), Span::new(&span.module, start..end)));
+                }
+            }
+        }
+        Code { pieces }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_a_function_and_libc() {
+        for function in ["std::mutex::lock", "__gthread_recursive_mutex_lock", "boost::mutex::mutex"] {
+            assert!(is_mutex_of_system(function), "{function}");
+        }
+        for function in ["std::lock_guard<std::mutex>::lock_guard", "port::Mutex::Lock", "mutex_lock"] {
+            assert!(!is_mutex_of_system(function), "{function}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! From the name of a lock to where it is recognised, by the program's files alone.
+
+use super::closure::Closure;
+use super::code;
+use super::lock_name::{LockName, Meaning};
+use super::nearest;
+use super::place::Place;
+use super::variable;
+use crate::error::Error;
+use crate::program::Program;
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::path::Path;
+use unspin_symbols::File;
+
+/// Names that are offered in place of one that there is not.
+const OFFERED: usize = 3;
+
+/// Looks names up in the files of one program, which are opened when the first is asked for.
+pub struct Resolver<'p> {
+    program: &'p Program,
+    closure: OnceCell<Closure>,
+}
+
+/// What came of a name.
+pub enum Found {
+    /// It is recognised at any of these.
+    Places(Vec<Place>),
+    /// It is several: so each is written.
+    Several(Vec<String>),
+    /// There is something of that name that cannot be it, and why.
+    Unfit(String),
+}
+
+/// Files to look into, and what they are called together.
+struct Scope<'f> {
+    files: &'f [File],
+    runtime: &'f [File],
+    name: String,
+}
+
+impl<'p> Resolver<'p> {
+    /// Nothing is opened yet.
+    pub fn new(program: &'p Program) -> Resolver<'p> {
+        Resolver { program, closure: OnceCell::new() }
+    }
+
+    fn closure(&self) -> &Closure {
+        self.closure.get_or_init(|| Closure::of(self.program))
+    }
+
+    /// Refuses a program in which there is nothing to replace: that calls no mutex function of libc, and can neither load
+    /// nor start anything that does.
+    pub fn check_reach(&self) -> Result<(), Error> {
+        let Closure { files, runtime } = self.closure();
+        // What cannot be read cannot be judged.
+        if files.is_empty() || files.iter().chain(runtime).any(may_lock) {
+            return Ok(());
+        }
+        Err(Error::CannotRun(format!(
+            "{}: neither it nor its libraries call a mutex function of libc, so there is no mutex to replace (Go's and \
+             Rust's own locks are none)",
+            self.program.path.display()
+        )))
+    }
+
+    /// Where the lock of that name is recognised: in one file, or in the program and what it is linked with.
+    pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
+        let opened;
+        let scope = match module {
+            Some(module) => {
+                opened = File::open(module).ok_or_else(|| {
+                    Error::Usage(format!(
+                        "{}: is no readable program or library: {name} is looked for there",
+                        module.display()
+                    ))
+                })?;
+                Scope {
+                    files: std::slice::from_ref(&opened),
+                    runtime: &self.closure().runtime,
+                    name: opened.path().display().to_string(),
+                }
+            }
+            None => {
+                let Closure { files, runtime } = self.closure();
+                Scope { files, runtime, name: self.closure().describe() }
+            }
+        };
+        match find(name, scope.files, scope.runtime) {
+            Some(Found::Places(places)) => Ok(places),
+            Some(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
+            Some(Found::Several(labels)) => Err(Error::Usage(several(name, &labels))),
+            None => Err(Error::Usage(scope.nothing(name))),
+        }
+    }
+}
+
+fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
+    match name.meaning() {
+        Meaning::Line(line) => {
+            variable::declared_at(line, files).or_else(|| code::at_line(line, files, runtime))
+        }
+        Meaning::Named { name, origin } => variable::named(name, origin.as_ref(), files)
+            .or_else(|| code::named(name, origin.as_ref(), files, runtime)),
+    }
+}
+
+/// What calls a mutex function; or loads or starts something else, which may do so.
+fn may_lock(file: &File) -> bool {
+    const OTHERS: [&str; 9] =
+        ["dlopen", "dlmopen", "dlsym", "system", "popen", "fork", "vfork", "fexecve", "clone"];
+    let calls = |symbol: &String| {
+        ["pthread_mutex_", "mtx_", "exec", "posix_spawn"].iter().any(|start| symbol.starts_with(start))
+            || OTHERS.contains(&symbol.as_str())
+    };
+    file.imports().iter().any(calls)
+}
+
+fn several(name: &LockName, labels: &[String]) -> String {
+    let count = labels.len();
+    let labels: Vec<String> = labels.iter().map(|label| format!("'{label}'")).collect();
+    format!("{name} is the name of {count} locks: say which, by all of {}", labels.join(" or "))
+}
+
+impl Scope<'_> {
+    fn program(&self) -> String {
+        self.files.first().map_or(self.name.clone(), |file| file.path().display().to_string())
+    }
+
+    /// What was looked for in vain, and what may have been meant.
+    fn nothing(&self, name: &LockName) -> String {
+        let ask = "`unspin meter` prints the names of a program's locks";
+        match name.meaning() {
+            Meaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
+                "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
+                self.program(),
+                line.file
+            ),
+            Meaning::Line(_) => {
+                format!("{name}: no code or variable of {} is from that line; {ask}", self.name)
+            }
+            Meaning::Named { name: written, .. } => {
+                let own = written.rsplit("::").next().unwrap_or(written);
+                let mut names = HashSet::new();
+                for file in self.files {
+                    names.extend(file.variable_names(variable::MUTEX));
+                    names.extend(file.function_names());
+                }
+                let near = nearest::several(written, names.iter().map(String::as_str), OFFERED);
+                let near = if near.is_empty() && own != written {
+                    nearest::several(own, names.iter().map(String::as_str), OFFERED)
+                } else {
+                    near
+                };
+                let meant = match near.is_empty() {
+                    true => String::new(),
+                    false => format!(" (meant: {}?)", near.join(", ")),
+                };
+                format!("{name}: there is no such variable or function in {}{meant}; {ask}", self.name)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::By;
+    use super::super::testing::{Workshop, program};
+    use super::*;
+
+    fn places(program: &Program, name: &str) -> Result<Vec<Place>, String> {
+        let resolver = Resolver::new(program);
+        resolver.places(&LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
+    }
+
+    /// The program, and the library that it is linked with.
+    fn two_files(workshop: &Workshop, flags: &[&str]) -> Option<(Program, std::path::PathBuf)> {
+        let library = [&["-shared", "-fPIC", "-DOTHER"], flags].concat();
+        let library = workshop.compile("same_names.c", &library, "libother.so")?;
+        let linked = ["-Wl,-rpath,$ORIGIN", library.to_str().unwrap()];
+        let path = workshop.compile("same_names.c", &[flags, &linked].concat(), "linked")?;
+        Some((program(&path), library))
+    }
+
+    #[test]
+    fn of_several_locks_one_must_be_chosen() {
+        let workshop = Workshop::new();
+        let Some((program, library)) = two_files(&workshop, &["-O1"]) else { return };
+        let expected = "lock is the name of 2 locks: say which, by all of 'lock, static, libother.so' or 'lock, static, linked'";
+        assert_eq!(places(&program, "lock"), Err(expected.into()));
+        let one = places(&program, "lock, static, libother.so").unwrap();
+        assert_eq!(
+            one[0].spans.iter().map(|span| span.module.as_path()).collect::<Vec<_>>(),
+            [library.as_path()]
+        );
+    }
+
+    /// The dynamic linker makes one of what both define under one name.
+    #[test]
+    fn what_is_exported_twice_is_one_lock() {
+        let workshop = Workshop::new();
+        let Some((program, library)) = two_files(&workshop, &["-g", "-rdynamic"]) else { return };
+        let found = places(&program, "shared_lock").unwrap();
+        let modules: Vec<_> = found[0].spans.iter().map(|span| span.module.as_path()).collect();
+        assert_eq!(modules, [program.path.as_path(), &library]);
+    }
+
+    #[test]
+    fn lines_lead_to_variables_and_to_code() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("heap_locks.c", &["-g", "-O1"]) else { return };
+        let found = places(&program, "heap_locks.c:18").unwrap();
+        assert!(found.iter().any(|place| place.by == By::Init && place.spans.len() == 1), "{found:?}");
+        let nothing = places(&program, "heap_locks.c:3").unwrap_err();
+        assert!(nothing.starts_with("heap_locks.c:3: no code or variable of "), "{nothing}");
+        let Some(program) = workshop.program("static_locks.c", &["-g", "-O1"]) else { return };
+        let found = places(&program, "static_locks.c:4").unwrap();
+        assert_eq!(found, places(&program, "cache_lock").unwrap());
+        assert_eq!((found[0].by, found.len()), (By::Variable, 1));
+    }
+
+    #[test]
+    fn without_debug_information_no_line_is_known() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("static_locks.c", &["-O1"]) else { return };
+        let error = places(&program, "static_locks.c:4").unwrap_err();
+        assert!(
+            error.contains("has no debug information, so that no line of static_locks.c is known"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        let workshop = Workshop::new();
+        let Some((program, _)) = two_files(&workshop, &["-g"]) else { return };
+        let path = program.path.display();
+        let ask = "`unspin meter` prints the names of a program's locks";
+        let error = places(&program, "shraed_lock").unwrap_err();
+        let expected =
+            format!("shraed_lock: there is no such variable or function in {path} and its library");
+        assert_eq!(error, format!("{expected} (meant: shared_lock?); {ask}"));
+    }
+
+    #[test]
+    fn a_variable_too_small_for_a_mutex_is_none() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"]) else {
+            return;
+        };
+        let error = places(&program, "counter").unwrap_err();
+        assert!(error.starts_with("counter: the variable (counter, static, same_names.c:"), "{error}");
+        assert!(error.contains(" has 8 bytes, too few for a mutex; "), "{error}");
+    }
+
+    #[test]
+    fn the_chain_of_a_wrapper() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("wrapped_locks.cc", &["-g", "-O1"]) else { return };
+        let found = places(&program, "Journal::Journal ▸ port::Mutex::Mutex").unwrap();
+        let own = |place: &&Place| place.spans.iter().all(|span| span.module == program.path);
+        let own: Vec<&Place> = found.iter().filter(own).collect();
+        assert_eq!((own.len(), own[0].by, own[0].spans.len()), (1, By::Init, 2), "{found:?}");
+        let error = places(&program, "Index::Index ▸ port::Mutex::Lock").unwrap_err();
+        let why =
+            "it calls nothing of libc that initialises a mutex: name what does, or what does it for another";
+        assert_eq!(error, format!("Index::Index ▸ port::Mutex::Lock: {why}"));
+        assert!(places(&program, "Index::Index").is_err(), "it calls what does");
+        assert!(places(&program, "port::Mutex::Mutex").is_ok());
+        assert!(places(&program, "Index::Index ▸ nobody").is_err());
+    }
+
+    #[test]
+    fn a_program_without_mutexes_is_refused() {
+        let workshop = Workshop::new();
+        let source = workshop.file("plain.c");
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let Some(plain) = workshop.program(source.to_str().unwrap(), &[]) else { return };
+        let error = Resolver::new(&plain).check_reach().unwrap_err();
+        assert!(matches!(error, Error::CannotRun(_)), "{error}");
+        assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
+        let shell = program(Path::new("/bin/sh"));
+        assert!(Resolver::new(&shell).check_reach().is_ok(), "a shell starts others");
+    }
+}

@@ -1,0 +1,118 @@
+//! Workers that are threads of this process.
+
+use super::worker::Worker;
+use super::{Crew, Error};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::{Builder, JoinHandle};
+
+/// Stack of a worker: messages lie elsewhere, so this is for libc and what may be preloaded.
+const STACK_BYTES: usize = 128 << 10;
+
+/// All threads. What has begun to work cannot be ended from outside: after an error the threads that wait for messages
+/// in vain are left to the end of the process.
+#[derive(Debug)]
+pub struct Threads {
+    handles: Vec<JoinHandle<()>>,
+    /// Each worker's last word.
+    ends: Receiver<Result<(), Error>>,
+    end: Sender<Result<(), Error>>,
+}
+
+impl Default for Threads {
+    fn default() -> Threads {
+        let (end, ends) = channel();
+        Threads { handles: Vec::new(), ends, end }
+    }
+}
+
+impl Crew for Threads {
+    fn start(&mut self, worker: Worker) -> std::io::Result<()> {
+        let end = self.end.clone();
+        let place = worker.place;
+        let handle = Builder::new().stack_size(STACK_BYTES).spawn(move || {
+            // Nothing of the worker's is used after a panic, but what others share with it: they would wait in vain.
+            let outcome = match catch_unwind(AssertUnwindSafe(|| worker.run())) {
+                Ok(result) => result.map_err(|e| Error::Worker(format!("{place}: {e}"))),
+                Err(_) => Err(Error::Worker(format!("{place} panicked"))),
+            };
+            // The master has gone only if it has reported another worker's error.
+            let _ = end.send(outcome);
+        })?;
+        self.handles.push(handle);
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), Error> {
+        match self.ends.try_recv() {
+            Ok(outcome) => outcome,
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => Ok(()),
+        }
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        for _ in &self.handles {
+            self.ends.recv().expect("`end` is ours")?;
+        }
+        for handle in self.handles {
+            handle.join().expect("panics are caught");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::channel::{Channels, Sink};
+    use super::super::gate::{self, Starter};
+    use super::super::worker::{Load, Place, Role, Task};
+    use super::*;
+    use std::sync::Arc;
+
+    const LOAD: Load = Load { senders: 1, loops: 1, datasize: 4 };
+
+    /// Receivers of one message each, ready and waiting; and the ends of their channels.
+    fn receivers(count: usize) -> (Threads, Starter, Vec<Sink>) {
+        let (mut starter, gate) = gate::pair().unwrap();
+        let gate = Arc::new(gate);
+        let mut threads = Threads::default();
+        let mut sinks = Vec::new();
+        for index in 0..count {
+            let (sink, source) = Channels::Pipe.pair(index).unwrap();
+            let place = Place { role: Role::Receiver, index, group: 7 };
+            let worker = Worker { place, task: Task::Receive(source), gate: Arc::clone(&gate), load: LOAD };
+            threads.start(worker).unwrap();
+            sinks.push(sink);
+        }
+        starter.await_ready(count, || threads.look()).unwrap();
+        (threads, starter, sinks)
+    }
+
+    #[test]
+    fn all_are_waited_for() {
+        let (threads, mut starter, sinks) = receivers(3);
+        starter.go().unwrap();
+        for sink in sinks.iter().rev() {
+            sink.send(b"text").unwrap();
+        }
+        threads.finish().unwrap();
+    }
+
+    #[test]
+    fn the_first_error_ends_the_wait_for_the_others() {
+        let (threads, mut starter, mut sinks) = receivers(3);
+        starter.go().unwrap();
+        sinks.remove(1); // The others wait for ever: what they wait for is never sent.
+        let error = threads.finish().unwrap_err().to_string();
+        assert_eq!(error, "receiver 1 of group 7: failed to fill whole buffer");
+    }
+
+    #[test]
+    fn nobody_stays_behind_when_the_start_is_called_off() {
+        let (threads, starter, _sinks) = receivers(3);
+        drop(starter);
+        for handle in threads.handles {
+            handle.join().unwrap();
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A program whose mutexes are replaced answers what it answers without.
+//!
+//! The programs of the meter's conformance, and those for what is new, under every kind; glibc, alone, is the oracle.
+
+use unspin_e2e::{
+    Recorder, Run, World, assert_same, build, build_library, shared_library, skip, survives_replacement,
+};
+use unspin_locks::Kind;
+use unspin_meter::Level;
+
+/// Those whose waiters sleep, and libc's own.
+fn sleeping() -> Vec<Kind> {
+    Kind::ALL.into_iter().filter(|kind| !kind.is_for_study()).collect()
+}
+
+/// Those that spin, and so are slow with more threads than CPUs.
+fn spinning() -> Vec<Kind> {
+    Kind::ALL.into_iter().filter(|kind| kind.is_for_study()).collect()
+}
+
+fn without(left_out: &[Kind]) -> Vec<Kind> {
+    sleeping().into_iter().filter(|kind| !left_out.contains(kind)).collect()
+}
+
+#[test]
+fn mutex() {
+    survives_replacement("pthread/mutex", &[], &sleeping());
+    survives_replacement("pthread/mutex", &["50"], &spinning());
+}
+
+#[test]
+fn condition() {
+    survives_replacement("pthread/condition", &[], &sleeping());
+    survives_replacement("pthread/condition", &["20"], &spinning());
+}
+
+#[test]
+fn robust_mutex() {
+    survives_replacement("pthread/robust", &[], &[Kind::Adaptive, Kind::RtAdaptive, Kind::Pi]);
+}
+
+#[test]
+fn other_locks() {
+    for source in ["pthread/rwlock", "pthread/semaphore", "pthread/barrier"] {
+        survives_replacement(source, &[], &[Kind::Adaptive]);
+    }
+}
+
+#[test]
+fn threads_of_c11() {
+    survives_replacement("pthread/c11", &[], &sleeping());
+}
+
+#[test]
+fn locks_of_cpp() {
+    survives_replacement("pthread/cpp", &[], &sleeping());
+}
+
+/// libc's inheriting mutexes count otherwise, and only their owners release them when threads wait: what a program gets that
+/// asks for them.
+#[test]
+fn misuse() {
+    survives_replacement("pthread/misuse", &[], &without(&[Kind::Pi]));
+    survives_replacement("pthread/misuse", &[], &spinning());
+}
+
+#[test]
+fn old_names() {
+    survives_replacement("pthread/aliases", &[], &sleeping());
+}
+
+#[test]
+fn cancellation_and_jumps() {
+    survives_replacement("pthread/jumps", &[], &without(&[Kind::Fair]));
+    // Strict order is kept for a waiter that a jump has taken away.
+    survives_replacement("pthread/jumps", &["no jumps"], &[Kind::Fair]);
+}
+
+#[test]
+fn shared_conditions_with_mutexes_of_ours() {
+    survives_replacement("pthread/mixed", &[], &sleeping());
+}
+
+#[test]
+fn forks_among_waiters() {
+    survives_replacement("pthread/children", &[], &without(&[Kind::Pi]));
+}
+
+#[test]
+fn life_and_death() {
+    for source in ["pthread/threads", "pthread/processes", "pthread/handlers"] {
+        survives_replacement(source, &[], &sleeping());
+    }
+}
+
+#[test]
+fn a_sandbox() {
+    for threads in ["known", "new"] {
+        survives_replacement(
+            "pthread/sandbox",
+            &[threads, "kills", "prctl"],
+            &[Kind::Adaptive, Kind::RtAdaptive],
+        );
+    }
+}
+
+/// The allocator's mutexes are replaced too, those of its constructor among them.
+#[test]
+fn beside_jemalloc() {
+    let Some(allocator) = shared_library("libjemalloc.so.2") else {
+        return skip("libjemalloc.so.2", "there is no libjemalloc.so.2; install libjemalloc2");
+    };
+    for source in ["pthread/c11", "pthread/cpp", "pthread/processes", "pthread/threads", "pthread/condition"]
+    {
+        let Some(program) = build(source) else { return };
+        let bare = Run::new(program.path(), World::Bare).also_preload(&allocator).output();
+        for kind in [Kind::Adaptive, Kind::RtSteal] {
+            let run = || Run::new(program.path(), World::Kernel).mutexes(&format!("{kind}\tall"));
+            assert_same(
+                source,
+                format!("{kind}, allocator last"),
+                &bare,
+                &run().also_preload(&allocator).output(),
+            );
+            assert_same(
+                source,
+                format!("{kind}, allocator first"),
+                &bare,
+                &run().preload_before(&allocator).output(),
+            );
+        }
+    }
+}
+
+/// The constructor of a library that is loaded after ours runs before ours.
+#[test]
+fn a_library_that_is_there_earlier() {
+    let Some(early) = build_library("pthread/early") else { return };
+    for source in ["pthread/threads", "pthread/processes", "pthread/cpp"] {
+        let Some(program) = build(source) else { return };
+        let run = |world| Run::new(program.path(), world).also_preload(early.path());
+        let bare = run(World::Bare).output();
+        for kind in sleeping() {
+            let replaced = || run(World::Kernel).mutexes(&format!("{kind}\tall"));
+            assert_same(source, kind, &bare, &replaced().output());
+            let recorder = Recorder::create(Level::Full);
+            assert_same(source, format!("{kind}, metered"), &bare, &replaced().record(&recorder).output());
+        }
+    }
+}
+
+#[test]
+fn waits_that_spin_first() {
+    for source in ["pthread/condition", "pthread/semaphore", "pthread/jumps", "pthread/mixed", "pthread/c11"]
+    {
+        let Some(program) = build(source) else { return };
+        let bare = Run::new(program.path(), World::Bare).output();
+        for lines in ["spin\twaits", "adaptive\tall\nspin\twaits", "rt-adaptive\tall\nspin\twaits"] {
+            let replaced = || Run::new(program.path(), World::Kernel).mutexes(lines);
+            assert_same(source, lines, &bare, &replaced().output());
+            let recorder = Recorder::create(Level::Full);
+            assert_same(source, format!("{lines}, metered"), &bare, &replaced().record(&recorder).output());
+        }
+    }
+}
+
+/// What is waited for is told by whoever waits: a spinner's time is no sleeper's.
+#[test]
+fn the_meter_is_told_how_was_waited() {
+    let Some(program) = build("pthread/counts") else { return };
+    for (kind, spins, sleeps) in [(Kind::Ttas, true, false), (Kind::Fair, false, true)] {
+        let recorder = Recorder::create(Level::Full);
+        let run = Run::new(program.path(), World::Kernel).mutexes(&format!("{kind}\tall"));
+        let outcome = run.record(&recorder).output();
+        assert!(outcome.status.success(), "{outcome}");
+        let (mut spun, mut slept) = (0, 0);
+        for (key, record) in recorder.snapshot().images.iter().flat_map(|image| &image.rows) {
+            if key.kind() == Some(unspin_meter::Kind::Mutex) {
+                spun += record.counts.spun;
+                slept += record.counts.slept;
+            }
+        }
+        assert!((spun == 0 || spins) && (slept == 0 || sleeps), "{kind}: {spun} spun, {slept} slept");
+    }
+}
+
+/// A gate that has never been red proves nothing: here is a lock that gives the wrong reason, before one of ours.
+#[test]
+#[should_panic(expected = "here:   trylock own: EAGAIN")]
+fn a_wrong_answer_is_noticed() {
+    let (Some(program), Some(wrong)) = (build("pthread/mutex"), build_library("pthread/wrong")) else {
+        panic!("not tried without a compiler, instead of: here:   trylock own: EAGAIN");
+    };
+    let bare = Run::new(program.path(), World::Bare).output();
+    let run = Run::new(program.path(), World::Kernel).mutexes("adaptive\tall");
+    assert_same("mutex", "with a wrong lock", &bare, &run.preload_before(wrong.path()).output());
+}
