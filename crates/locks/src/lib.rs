@@ -22,6 +22,8 @@ mod fair;
 mod host;
 mod kind;
 mod mcs;
+#[cfg(all(test, loom))]
+mod models;
 mod park;
 mod patience;
 mod raw;

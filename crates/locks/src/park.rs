@@ -5,7 +5,7 @@
 //! of other *sorts* (bits) are passed over by [`wake_as`].
 
 #[cfg(any(loom, shuttle))]
-mod model;
+pub(crate) mod model;
 
 #[cfg(any(loom, shuttle))]
 pub(crate) use model::{wait, wait_as, wake, wake_as};

@@ -1,6 +1,7 @@
 //! The files that a program consists of when it begins.
 
 use crate::environment;
+use crate::meter::names::is_library_of_system;
 use crate::program::Program;
 use crate::reach;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use unspin_symbols::File;
 pub struct Closure {
     /// The program first; of a script its interpreter. Empty if that cannot be read.
     pub files: Vec<File>,
+    /// The libraries of its language, which lock on its behalf and have no locks that anybody looks for.
+    pub runtime: Vec<File>,
 }
 
 impl Closure {
@@ -19,11 +22,13 @@ impl Closure {
     /// theirs (`--list`, as ldd(1)).
     pub fn of(program: &Program) -> Closure {
         let path = reach::interpreter(&program.path);
-        let Some(file) = File::open(&path) else { return Closure { files: Vec::new() } };
+        let Some(file) = File::open(&path) else { return Closure { files: Vec::new(), runtime: Vec::new() } };
         let libraries = file.interpreter().map(|linker| listed(&linker, &path)).unwrap_or_default();
         let libraries =
             libraries.iter().filter_map(|library| File::open(library)).filter(|file| !is_libc(file));
-        Closure { files: [file].into_iter().chain(libraries).collect() }
+        let (runtime, libraries): (Vec<File>, Vec<File>) =
+            libraries.partition(|file| is_library_of_system(&file.name()));
+        Closure { files: [file].into_iter().chain(libraries).collect(), runtime }
     }
 
     /// `/usr/bin/x and its 3 libraries`
@@ -50,7 +55,7 @@ fn listed(linker: &Path, program: &Path) -> Vec<PathBuf> {
     String::from_utf8_lossy(&text).lines().filter_map(path_in).collect()
 }
 
-/// `	libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `	/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`
+/// `libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`, each behind a tab.
 fn path_in(line: &str) -> Option<PathBuf> {
     let (library, _) = line.trim_start().rsplit_once(" (0x")?;
     let path = library.split_once(" => ").map_or(library, |(_, path)| path);
@@ -83,7 +88,7 @@ mod tests {
             Program { name: path.clone().into_os_string(), path: path.clone(), arguments: Vec::new() };
         let closure = Closure::of(&program);
         assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());
-        assert!(closure.files.iter().any(|file| file.name().starts_with("libgcc_s")));
+        assert!(closure.runtime.iter().any(|file| file.name().starts_with("libgcc_s")));
         assert!(!closure.files.iter().any(is_libc));
     }
 }

@@ -14,14 +14,14 @@ use unspin_locks::Kind;
 /// How a compiled plan begins: what it is, and the version of the format.
 const HEADER: &str = "unspin mutexes 1";
 
-/// A plan with addresses in place of names: lines of words, with tabs between.
+/// A plan with addresses in place of names: lines of words, with single tabs between, shown here as spaces.
 ///
 /// ```text
 /// unspin mutexes 1
-/// adaptive	variable	4040-4068@/usr/bin/x
-/// steal	init	1135-1136@/usr/lib/libq.so	2000-2040@/usr/bin/x
-/// fair	all
-/// spin	waits
+/// adaptive  variable  4040-4068@/usr/bin/x
+/// steal  init  1135-1136@/usr/lib/libq.so  2000-2040@/usr/bin/x
+/// fair  all
+/// spin  waits
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {

@@ -42,7 +42,7 @@ struct Document {
     /// The program that it is for: a path, or the name of a workload; none: any.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     spin_waits: bool,
     /// Which build of each file the places are in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -65,11 +65,6 @@ struct Row {
     /// Where it is recognised; none: looked up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     places: Vec<Vec<String>>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 impl PlanFile {
@@ -216,7 +211,8 @@ fn build(module: &Path) -> Result<String, Error> {
 mod tests {
     use super::super::testing::{Workshop, program};
     use super::*;
-    use crate::mutex::{By, Kind, Span};
+    use crate::mutex::place::{By, Span};
+    use unspin_locks::Kind;
 
     fn read(workshop: &Workshop, text: &str) -> Result<PlanFile, String> {
         let path = workshop.file("plan.toml");
@@ -293,7 +289,8 @@ mod tests {
         let place = Place { by: By::Init, spans: vec![Span::new(&module, 1..2), Span::new(&module, 8..16)] };
         let (name, origin) = ("queue_new".to_owned(), Some("mutex initialised at queue.c:18".to_owned()));
         let mut plan = Plan::all(Kind::Fair);
-        plan.add(Kind::Steal, Located { name, origin, places: vec![place.clone()] });
+        let which = Which::Located(Located { name, origin, places: vec![place.clone()] });
+        plan.entries.push(Entry { kind: Kind::Steal, which });
         let file = PlanFile::new(&plan, &ourselves, "1.42 times as fast,\n\nproven").unwrap();
         file.write(&workshop.file("plan.toml")).unwrap();
         let text = fs::read_to_string(workshop.file("plan.toml")).unwrap();

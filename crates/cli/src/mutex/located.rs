@@ -106,7 +106,7 @@ fn called(by: By, calls: &[Home]) -> Place {
 #[cfg(test)]
 mod tests {
     use super::super::lock_name::LockName;
-    use super::super::plan::Plan;
+    use super::super::plan::{Entry, Plan, Which};
     use super::super::resolve::Resolver;
     use super::super::testing::{Workshop, planned, program, recorded};
     use super::*;
@@ -237,7 +237,8 @@ mod tests {
         let mut alone = Vec::new();
         for lock in located.values() {
             let mut plan = Plan::all(unspin_locks::Kind::Steal);
-            plan.add(unspin_locks::Kind::Fair, lock.clone());
+            let which = Which::Located(lock.clone());
+            plan.entries.push(Entry { kind: unspin_locks::Kind::Fair, which });
             let said = planned(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
             let fair = said.lines().filter_map(|line| line.strip_suffix(" fair"));
             alone.push(fair.collect::<Vec<_>>().join(" "));

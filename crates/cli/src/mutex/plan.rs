@@ -81,11 +81,6 @@ impl Plan {
         Ok(Plan { entries: choices.iter().map(Entry::from).collect(), waits })
     }
 
-    /// Adds a lock to those that are replaced. It counts less than what is there.
-    pub fn add(&mut self, kind: Kind, lock: Located) {
-        self.entries.push(Entry { kind, which: Which::Located(lock) });
-    }
-
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.waits == Waits::Asleep

@@ -4,6 +4,7 @@
 use crate::Until;
 use crate::park::Wake;
 use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 use unspin_sync::modelled::{Mutex, Thread, current, lazy_static, park};
 
 struct Sleeper {
@@ -29,6 +30,8 @@ impl Kernel {
 lazy_static! {
     /// Under a lock, as in the kernel, which compares and queues under it.
     static ref KERNEL: Mutex<Kernel> = Mutex::new(Kernel::default());
+    /// A planted bug: a kernel that wakes nobody.
+    pub(crate) static ref FORGETS: AtomicBool = AtomicBool::new(false);
 }
 
 /// Sleeps while `*word == expected`.
@@ -72,6 +75,10 @@ pub(crate) fn wake(word: *const AtomicU32, count: u32) -> u32 {
 
 /// [`wake`] for sleepers of one of these sorts.
 pub(crate) fn wake_as(sort: u32, word: *const AtomicU32, count: u32) -> u32 {
+    // Relaxed: a model's threads take turns.
+    if FORGETS.load(Relaxed) {
+        return 0;
+    }
     let mut woken = Vec::new();
     let mut kernel = KERNEL.lock().unwrap();
     while woken.len() < count as usize {

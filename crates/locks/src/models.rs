@@ -1,0 +1,194 @@
+//! Every lock in every interleaving of few threads: one owner at a time, what he wrote is seen, nobody sleeps for ever,
+//! whoever gives up is not in the way. Beside each property stands a planted bug.
+//!
+//! A new lock takes part by a line in [`every_lock`].
+
+mod planted;
+
+use crate::host::model::STEP;
+use crate::waiting::{Ended, Next, Waiting};
+use crate::{Fair, Mcs, RawLock, Steal, Stealing, Ticket, Ttas, Until};
+use core::ptr::NonNull;
+use core::time::Duration;
+use loom::cell::UnsafeCell;
+use unspin_sync::hint;
+use unspin_sync::machine::Ordering::Relaxed;
+
+/// A lock and what it protects.
+struct World<L> {
+    lock: L,
+    count: UnsafeCell<u32>,
+}
+
+// SAFETY: the count is used under the lock; that locks exclude is what the models find out.
+unsafe impl<L: Sync> Sync for World<L> {}
+
+impl<L: RawLock> World<L> {
+    fn new() -> World<L> {
+        World { lock: L::new(), count: UnsafeCell::new(0) }
+    }
+
+    fn lock(&self) {
+        self.lock.lock(&mut L::Node::default());
+    }
+
+    fn unlock(&self) {
+        // SAFETY: whoever calls this holds the lock, or is a planted bug.
+        unsafe { self.lock.unlock() };
+    }
+
+    /// Adds one: two at a time are a causality violation.
+    fn write(&self) {
+        // SAFETY: the model checks it.
+        self.count.with_mut(|count| unsafe { *count += 1 });
+    }
+
+    fn read(&self) -> u32 {
+        // SAFETY: the model checks it.
+        self.count.with(|count| unsafe { *count })
+    }
+}
+
+/// What one thread of a model does.
+type Act<L> = fn(&World<L>);
+
+/// Runs the acts at the same time, the first one in the model's own thread, with at most that many preemptions; then the end
+/// is looked at. `step` is by how much each look at the clock moves it.
+fn explore<L: RawLock>(preemptions: usize, step: u64, acts: &'static [Act<L>], end: fn(&World<L>)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        STEP.store(step, Relaxed);
+        let world = NonNull::from(Box::leak(Box::new(World::<L>::new())));
+        // SAFETY: freed below, after all threads have been joined. Not counted: a thread that unwinds from a deadlock would
+        // panic again when it counts down.
+        let shared: &'static World<L> = unsafe { world.as_ref() };
+        let others: Vec<_> = acts[1..].iter().map(|act| loom::thread::spawn(move || act(shared))).collect();
+        acts[0](shared);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        end(shared);
+        assert!(!shared.lock.is_locked(), "somebody holds it for ever");
+        // SAFETY: leaked above, and nobody uses it any more.
+        drop(unsafe { Box::from_raw(world.as_ptr()) });
+    });
+}
+
+fn hold<L: RawLock>(world: &World<L>) {
+    world.lock();
+    world.write();
+    world.unlock();
+}
+
+fn hold_twice<L: RawLock>(world: &World<L>) {
+    hold(world);
+    hold(world);
+}
+
+fn try_to_hold<L: RawLock>(world: &World<L>) {
+    if world.lock.try_lock() {
+        world.write();
+        world.unlock();
+    }
+}
+
+/// The time may be over whenever it sleeps.
+fn hold_in_time<L: RawLock>(world: &World<L>) {
+    let past = Until::after(Duration::ZERO);
+    if world.lock.lock_until(&mut L::Node::default(), past).is_some() {
+        world.write();
+        world.unlock();
+    }
+}
+
+/// Looks once more, and then sleeps.
+#[derive(Debug)]
+struct Glance {
+    looks: u32,
+}
+
+impl Waiting for Glance {
+    fn begin(_: u32) -> Glance {
+        Glance { looks: 0 }
+    }
+
+    fn pause(&mut self, _: u32) -> Next {
+        self.looks += 1;
+        if self.looks > 1 {
+            return Next::Sleep;
+        }
+        hint::spin_loop();
+        Next::Look
+    }
+
+    fn lose(&mut self) {}
+
+    fn end(&self, _: Ended) -> u32 {
+        0
+    }
+}
+
+/// The clock stands still: nobody has ever waited long.
+const STILL: u64 = 0;
+/// Everybody who has slept has waited long.
+const RUSH: u64 = 1 << 22;
+
+macro_rules! every_lock {
+    ($($name:ident: $lock:ty, $step:expr;)*) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn two_exclude_each_other_and_nobody_sleeps_for_ever() {
+                explore::<$lock>(3, $step, &[hold_twice, hold], |world| assert_eq!(world.read(), 3));
+            }
+
+            #[test]
+            fn whoever_gives_up_is_not_in_the_way() {
+                explore::<$lock>(2, $step, &[hold_in_time, hold_twice], |world| assert!(world.read() >= 2));
+                explore::<$lock>(3, $step, &[hold_in_time, hold_in_time], |_| {});
+            }
+
+            #[test]
+            fn whoever_only_tries_does_not_wait() {
+                explore::<$lock>(3, $step, &[try_to_hold, hold_twice], |world| assert!(world.read() >= 2));
+            }
+        }
+    )*};
+}
+
+every_lock! {
+    ttas: Ttas, STILL;
+    ticket: Ticket, STILL;
+    mcs: Mcs, STILL;
+    fair: Fair, STILL;
+    steal: Steal, STILL;
+    glancing: Stealing<Glance>, STILL;
+    starving: Steal, RUSH;
+    glancing_and_starving: Stealing<Glance>, RUSH;
+}
+
+/// Those whose waiters do not all spin on one word, which loom takes for a model without an end when there are two of them.
+macro_rules! with_three {
+    ($($name:ident: $lock:ty, $step:expr;)*) => {
+        mod with_three {
+            use super::*;
+            $(
+                #[test]
+                fn $name() {
+                    explore::<$lock>(2, $step, &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
+                    explore::<$lock>(2, $step, &[hold, hold_in_time, hold], |world| assert!(world.read() >= 2));
+                    explore::<$lock>(2, $step, &[hold, try_to_hold, hold], |world| assert!(world.read() >= 2));
+                }
+            )*
+        }
+    };
+}
+
+with_three! {
+    mcs: Mcs, STILL;
+    fair: Fair, STILL;
+    steal: Steal, STILL;
+    glancing: Stealing<Glance>, STILL;
+    starving: Steal, RUSH;
+    glancing_and_starving: Stealing<Glance>, RUSH;
+}

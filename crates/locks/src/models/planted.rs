@@ -1,0 +1,141 @@
+//! Bugs that the models must find.
+
+use super::*;
+use crate::Waited;
+use crate::park::{self, model::FORGETS};
+use crate::raw::free;
+use unspin_sync::atomic::{AtomicU32, Ordering};
+
+/// Releases what somebody else may hold, and then does as if nothing had happened.
+fn intrude<L: RawLock>(world: &World<L>) {
+    world.unlock();
+    hold(world);
+}
+
+/// Two owners are seen, whatever the lock.
+macro_rules! a_stranger_releases {
+    ($($name:ident: $lock:ty;)*) => {$(
+        #[test]
+        #[should_panic(expected = "Causality violation")]
+        fn $name() {
+            explore::<$lock>(3, STILL, &[hold, intrude], |_| {});
+        }
+    )*};
+}
+
+a_stranger_releases! {
+    a_stranger_releases_ttas: Ttas;
+    a_stranger_releases_ticket: Ticket;
+    a_stranger_releases_mcs: Mcs;
+    a_stranger_releases_fair: Fair;
+    a_stranger_releases_steal: Steal;
+}
+
+/// The kernel forgets a wake-up.
+macro_rules! a_wake_up_is_lost {
+    ($($name:ident: $lock:ty;)*) => {$(
+        #[test]
+        #[should_panic(expected = "deadlock")]
+        fn $name() {
+            fn hold_under_a_bad_kernel<L: RawLock>(world: &World<L>) {
+                // Relaxed: a model's threads take turns.
+                FORGETS.store(true, Relaxed);
+                hold(world);
+            }
+            explore::<$lock>(3, STILL, &[hold_under_a_bad_kernel, hold], |_| {});
+        }
+    )*};
+}
+
+a_wake_up_is_lost! {
+    a_wake_up_is_lost_by_fair: Fair;
+    a_wake_up_is_lost_by_steal: Steal;
+}
+
+/// A lock that sleeps, with mistakes to choose.
+struct Wrong<const MISTAKE: u32> {
+    /// 0 free, 1 held, 2 held and somebody may sleep.
+    word: AtomicU32,
+}
+
+/// Releases with Relaxed.
+const UNORDERED: u32 = 0;
+/// Whoever was woken takes the lock as if nobody else slept.
+const NO_DUTY: u32 = 1;
+/// Looks at the word before it says that somebody sleeps, and not at the same moment.
+const UNDECIDED: u32 = 2;
+
+// SAFETY: it does not exclude, or does not wake: models find out.
+unsafe impl<const MISTAKE: u32> RawLock for Wrong<MISTAKE> {
+    type Node = ();
+
+    free!(Wrong { word: AtomicU32::new(0) });
+
+    fn try_lock(&self) -> bool {
+        // Acquire: partner of the Release in `unlock`, if there is one. Relaxed: a failure tells nothing.
+        self.word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    fn lock(&self, _: &mut ()) -> Waited {
+        let mut taken = 1;
+        loop {
+            // Acquire: as above. Relaxed: a failure is looked at again.
+            if self.word.compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Waited::Slept;
+            }
+            if MISTAKE == UNDECIDED {
+                // Relaxed: whatever it is.
+                if self.word.load(Ordering::Relaxed) != 0 {
+                    self.word.store(2, Ordering::Relaxed);
+                }
+            } else if self.word.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed) == Err(0) {
+                // Relaxed: announces a sleeper to `unlock`, which exchanges the same word.
+                continue;
+            }
+            park::wait(&self.word, 2, None);
+            taken = if MISTAKE == NO_DUTY { 1 } else { 2 };
+        }
+    }
+
+    fn lock_until(&self, _: &mut (), _: Until) -> Option<Waited> {
+        unreachable!("no model asks for it")
+    }
+
+    unsafe fn unlock(&self) {
+        let order = if MISTAKE == UNORDERED { Ordering::Relaxed } else { Ordering::Release };
+        // Release: partner of the Acquire in `lock`, unless that is the mistake.
+        if self.word.swap(0, order) == 2 {
+            park::wake(&self.word, 1);
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        // Relaxed: a glance.
+        self.word.load(Ordering::Relaxed) != 0
+    }
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_release_that_does_not() {
+    explore::<Wrong<UNORDERED>>(2, STILL, &[hold, hold], |_| {});
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_woken_thread_that_forgets_the_others() {
+    explore::<Wrong<NO_DUTY>>(3, STILL, &[hold, hold, hold], |_| {});
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_sleeper_that_announces_itself_too_late() {
+    explore::<Wrong<UNDECIDED>>(3, STILL, &[hold, hold], |_| {});
+}
+
+/// Without a mistake the same lock is found to be right.
+#[test]
+fn the_same_lock_without_a_mistake() {
+    const NONE: u32 = 3;
+    explore::<Wrong<NONE>>(2, STILL, &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
+}
