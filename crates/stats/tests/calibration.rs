@@ -379,6 +379,9 @@ fn the_best_is_chosen_mostly() {
         screening.standings().iter().take(2).any(|standing| standing.name == "d")
     };
     let share = (0..300).filter(chosen).count() as f64 / 300.0;
-    println!("one that is 1.4 times as fast is among the last two in {:.0} % of 300 screenings", 100.0 * share);
+    println!(
+        "one that is 1.4 times as fast is among the last two in {:.0} % of 300 screenings",
+        100.0 * share
+    );
     assert!(share >= 0.9, "{share}");
 }
