@@ -120,7 +120,10 @@ fn an_engine_that_no_call_reached_is_not_ranked() {
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 900;; *) echo tps: 100;; esac";
     let (out, _, code) = finish(&mut unspin(&[&metric[..], &["--", "sh", "-c", script]].concat()));
     assert_eq!(code, Some(4), "{out}");
-    assert!(flat(&out).contains("rcu failed in 3 of 3 runs (first: no System V semaphore call reached"), "{out}");
+    assert!(
+        flat(&out).contains("rcu failed in 3 of 3 runs (first: no System V semaphore call reached"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn a_plan_that_won_can_be_proved_again() {
     let plan = folder.path().join("plan.toml");
     let plan = plan.to_str().unwrap();
     let speeds = ["system=100", "adaptive=200"];
-    let Some((out, err, code)) = prove(&["--runs", "7", "--mutex", "adaptive", "--plan", plan], &speeds) else {
+    let Some((out, err, code)) = prove(&["--runs", "7", "--mutex", "adaptive", "--plan", plan], &speeds)
+    else {
         return;
     };
     assert_eq!(code, Some(0), "{out}{err}");
@@ -90,7 +91,8 @@ fn no_plan_is_written_that_did_not_win() {
 fn the_staircase_is_printed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
-    let options = ["--runs", "8", "--mutex", "pi,rt-fair,rt-steal,rt-adaptive", "--json", file.to_str().unwrap()];
+    let options =
+        ["--runs", "8", "--mutex", "pi,rt-fair,rt-steal,rt-adaptive", "--json", file.to_str().unwrap()];
     let speeds = ["system=100", "pi=10", "rt-fair=20", "rt-steal=40", "rt-adaptive=80"];
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
     assert_eq!(code, Some(1), "{out}{err}");
@@ -120,7 +122,9 @@ fn a_kind_for_study_is_warned_of_and_stopped_when_it_collapses() {
 
 #[test]
 fn a_program_without_mutexes_is_refused() {
-    let Some((out, err, code)) = prove_time(&["--mutex", "adaptive"], "elsewhere", &["sleep"]) else { return };
+    let Some((out, err, code)) = prove_time(&["--mutex", "adaptive"], "elsewhere", &["sleep"]) else {
+        return;
+    };
     assert_eq!(code, Some(3), "it has one: {out}{err}");
     let Some(_) = program("nothing") else { return };
     let script = format!("{}; true", program("nothing").unwrap().display());
@@ -177,7 +181,13 @@ fn a_program_without_contention_is_not_measured_on() {
 
 #[test]
 fn a_program_without_locks_is_told_apart() {
-    let script = format!("{}; true", match program("nothing") { Some(path) => path.display().to_string(), None => return });
+    let script = format!(
+        "{}; true",
+        match program("nothing") {
+            Some(path) => path.display().to_string(),
+            None => return,
+        }
+    );
     let (out, err, code) = finish(&mut unspin(&["prove", "--", "sh", "-c", &script]));
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(flat(&out).contains("No lock was recorded"), "{out}");
