@@ -17,7 +17,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// The command line is refused before anything is run, by clap, whose first line names the culprit.
 #[test]
 fn bad_command_lines() {
-    let cases: [(&[&str], &str); 31] = [
+    let cases: [(&[&str], &str); 33] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
         (&["run", "--mutex", "futex", "ls"], "there is no kind \"futex\": system, pi, "),
@@ -28,6 +28,8 @@ fn bad_command_lines() {
         (&["run", "--frob", "--sysv", "rcu", "ls"], "'--frob'"),
         (&["prove"], "<COMMAND>"),
         (&["prove", "--sysv", "kernel", "ls"], "'kernel' for '--sysv <ENGINES>'"),
+        (&["prove", "--mutex", "adaptive,stael", "ls"], "there is no kind \"stael\" (meant: steal?)"),
+        (&["prove", "--mutex", "system", "ls"], "system is the control"),
         (&["prove", "--runs", "4", "ls"], "'4' for '--runs <N>'"),
         (&["prove", "--time-budget", "soon", "ls"], "'soon' for '--time-budget <DURATION>'"),
         (&["prove", "--higher-is-better", "ls"], "--metric"),

@@ -34,7 +34,9 @@ fn faster_is_proven() {
     assert!(flat(&out).contains("difference proven, for the better"), "{out}");
     assert!(flat(&out).contains("The reports' figure: rcu's tps is 2 times global's"), "{out}");
     assert_eq!(err, "", "no progress bar where there is no terminal");
-    assert!(out.lines().all(|l| l.chars().count() <= 100), "{out}");
+    // The table of locks needs more.
+    let mut prose = out.lines().take_while(|line| !line.starts_with("The locks, "));
+    assert!(prose.all(|line| line.chars().count() <= 100), "{out}");
 }
 
 #[test]

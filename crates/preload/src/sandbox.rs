@@ -7,6 +7,7 @@ use crate::next::next;
 use core::ffi::c_int;
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::Errno;
+use unspin_sys::sched::{self, Questions};
 
 /// Whether a filter has been, or is just being, installed.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -23,9 +24,11 @@ pub fn is_closed() -> bool {
 pub fn closing<T>(installs: impl FnOnce() -> T, failed: impl FnOnce(&T) -> bool) -> T {
     // Relaxed (both): see `is_closed`.
     let before = CLOSED.swap(true, Relaxed);
+    sched::set_questions(Questions::Forbidden);
     let result = installs();
     if failed(&result) && !before {
         CLOSED.store(false, Relaxed);
+        sched::set_questions(Questions::Allowed);
     }
     result
 }

@@ -1,6 +1,7 @@
 //! CPUs and the scheduler.
 
 use crate::raw;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// CPUs that the calling thread may run on, at least 1.
 pub fn affinity_count() -> usize {
@@ -21,9 +22,33 @@ pub fn yield_now() {
     let _ = unsafe { raw::call(libc::SYS_sched_yield, []) };
 }
 
+/// Whether the kernel may be asked about threads: a program that has forbidden itself system calls (seccomp(2)) may have
+/// forbidden that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Questions {
+    /// It may.
+    Allowed,
+    /// It may not.
+    Forbidden,
+}
+
+static FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the kernel may be asked.
+pub fn set_questions(questions: Questions) {
+    // Relaxed: a thread that installs a filter sees its own store; others get the filter later than the store, if at all.
+    FORBIDDEN.store(questions == Questions::Forbidden, Ordering::Relaxed);
+}
+
 /// The calling thread's priority in a real-time class as it is now: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for
 /// SCHED_DEADLINE, which goes before them, and 0 for all other classes. Its own, not one that it was lent.
+///
+/// 0 too where [`Questions`] are forbidden.
 pub fn real_time_priority() -> u32 {
+    // Relaxed: see `set_questions`.
+    if FORBIDDEN.load(Ordering::Relaxed) {
+        return 0;
+    }
     // SAFETY: 0 is the calling thread; no pointers.
     let policy = unsafe { raw::call(libc::SYS_sched_getscheduler, [0]) };
     match policy.map(|policy| policy as i32 & !libc::SCHED_RESET_ON_FORK) {

@@ -1,6 +1,7 @@
 //! The files that a program consists of when it begins.
 
 use crate::environment;
+use crate::meter::names::is_library_of_system;
 use crate::program::Program;
 use crate::reach;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use unspin_symbols::File;
 pub struct Closure {
     /// The program first; of a script its interpreter. Empty if that cannot be read.
     pub files: Vec<File>,
+    /// The libraries of its language, which lock on its behalf and have no locks that anybody looks for.
+    pub runtime: Vec<File>,
 }
 
 impl Closure {
@@ -19,11 +22,13 @@ impl Closure {
     /// theirs (`--list`, as ldd(1)).
     pub fn of(program: &Program) -> Closure {
         let path = reach::interpreter(&program.path);
-        let Some(file) = File::open(&path) else { return Closure { files: Vec::new() } };
+        let Some(file) = File::open(&path) else { return Closure { files: Vec::new(), runtime: Vec::new() } };
         let libraries = file.interpreter().map(|linker| listed(&linker, &path)).unwrap_or_default();
         let libraries =
             libraries.iter().filter_map(|library| File::open(library)).filter(|file| !is_libc(file));
-        Closure { files: [file].into_iter().chain(libraries).collect() }
+        let (runtime, libraries): (Vec<File>, Vec<File>) =
+            libraries.partition(|file| is_library_of_system(&file.name()));
+        Closure { files: [file].into_iter().chain(libraries).collect(), runtime }
     }
 
     /// `/usr/bin/x and its 3 libraries`
@@ -83,7 +88,7 @@ mod tests {
             Program { name: path.clone().into_os_string(), path: path.clone(), arguments: Vec::new() };
         let closure = Closure::of(&program);
         assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());
-        assert!(closure.files.iter().any(|file| file.name().starts_with("libgcc_s")));
+        assert!(closure.runtime.iter().any(|file| file.name().starts_with("libgcc_s")));
         assert!(!closure.files.iter().any(is_libc));
     }
 }

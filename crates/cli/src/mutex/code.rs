@@ -3,7 +3,7 @@
 use super::lock_name::{At, FIRST_USED, Line, Origin};
 use super::place::{Address, By, Place, Span};
 use super::resolve::Found;
-use crate::meter::names::{is_library_of_system, is_of_system};
+use crate::meter::names::is_of_system;
 use std::collections::BTreeMap;
 use unspin_symbols::File;
 
@@ -11,14 +11,14 @@ use unspin_symbols::File;
 const BY_WAY_OF: &str = " ▸ ";
 
 /// What is initialised, or used first, in a line.
-pub fn at_line(line: Line<'_>, files: &[File]) -> Option<Found> {
+pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found> {
     let code = Code::of_line(line, files);
     let paths = code.paths();
     if paths.len() > 1 {
         let label = |path: &&String| format!("{path}:{}", line.line);
         return Some(Found::Several(paths.iter().map(label).collect()));
     }
-    let calls = [By::Init, By::Use].map(|by| Calls::of(by, files));
+    let calls = [By::Init, By::Use].map(|by| Calls::of(by, files, runtime));
     let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
     let mut places: Vec<Place> = calls.iter().flat_map(direct).collect();
     if places.is_empty() {
@@ -33,7 +33,7 @@ pub fn at_line(line: Line<'_>, files: &[File]) -> Option<Found> {
 }
 
 /// What is initialised in a function, or in one for another (`outer ▸ inner`); or used first in it.
-pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<Found> {
+pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &[File]) -> Option<Found> {
     let (name, by) = match name.strip_prefix(FIRST_USED) {
         Some(name) => (name, By::Use),
         None => (name, By::Init),
@@ -58,7 +58,7 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<
             inner.spans().flat_map(|inner| code.spans().map(move |outer| chain(inner, outer))).collect()
         }
     };
-    let calls = Calls::of(by, files);
+    let calls = Calls::of(by, files, runtime);
     let mut places = Vec::new();
     for spans in chains {
         places.extend(calls.through_system(&spans));
@@ -66,8 +66,12 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<
             places.push(Place { by, spans });
         }
     }
+    let locks = || {
+        let calls = Calls::of(By::Use, files, runtime);
+        code.spans().any(|span| !calls.within(span).is_empty())
+    };
     let why = match by {
-        By::Init if code.spans().any(|span| !Calls::of(By::Use, files).within(span).is_empty()) => format!(
+        By::Init if places.is_empty() && locks() => format!(
             "it initialises no mutex; those that are first used there are '{FIRST_USED}{name}', others have the name of \
              their variable, or of what initialises them"
         ),
@@ -104,23 +108,22 @@ struct Calls {
 }
 
 impl Calls {
-    fn of(by: By, files: &[File]) -> Calls {
-        let mut found = Calls { by, calls: Vec::new(), files: Vec::new(), system: Vec::new() };
+    fn of(by: By, files: &[File], runtime: &[File]) -> Calls {
+        let calls = |file: &File| file.calls(|name| is_call(by, name));
+        let all = |file: &File| Span::new(file.path(), file.extent());
+        let calling = runtime.iter().filter(|file| !calls(file).is_empty());
+        let mut found =
+            Calls { by, calls: Vec::new(), files: Vec::new(), system: calling.map(all).collect() };
         for file in files {
-            let calls = file.calls(|name| is_call(by, name));
-            let all = Span::new(file.path(), file.extent());
+            let calls = calls(file);
             if calls.is_empty() {
-                continue;
-            }
-            if is_library_of_system(&file.name()) {
-                found.system.push(all);
                 continue;
             }
             let functions = file.functions_where(is_mutex_of_system).into_iter();
             let calling = functions.filter(|range| calls.iter().any(|call| range.contains(call)));
             found.system.extend(calling.map(|range| Span::new(file.path(), range)));
             found.calls.extend(calls.iter().map(|&call| Span::new(file.path(), call..call + 1)));
-            found.files.push(all);
+            found.files.push(all(file));
         }
         found
     }

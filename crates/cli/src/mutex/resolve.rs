@@ -36,6 +36,7 @@ pub enum Found {
 /// Files to look into, and what they are called together.
 struct Scope<'f> {
     files: &'f [File],
+    runtime: &'f [File],
     name: String,
 }
 
@@ -52,9 +53,9 @@ impl<'p> Resolver<'p> {
     /// Refuses a program in which there is nothing to replace: that calls no mutex function of libc, and can neither load
     /// nor start anything that does.
     pub fn check_reach(&self) -> Result<(), Error> {
-        let files = &self.closure().files;
+        let Closure { files, runtime } = self.closure();
         // What cannot be read cannot be judged.
-        if files.is_empty() || files.iter().any(may_lock) {
+        if files.is_empty() || files.iter().chain(runtime).any(may_lock) {
             return Ok(());
         }
         Err(Error::CannotRun(format!(
@@ -75,12 +76,19 @@ impl<'p> Resolver<'p> {
                         module.display()
                     ))
                 })?;
-                Scope { files: std::slice::from_ref(&opened), name: opened.path().display().to_string() }
+                Scope {
+                    files: std::slice::from_ref(&opened),
+                    runtime: &self.closure().runtime,
+                    name: opened.path().display().to_string(),
+                }
             }
-            None => Scope { files: &self.closure().files, name: self.closure().describe() },
+            None => {
+                let Closure { files, runtime } = self.closure();
+                Scope { files, runtime, name: self.closure().describe() }
+            }
         };
         let script = module.is_none() && reach::interpreter(&self.program.path) != self.program.path;
-        match find(name, scope.files) {
+        match find(name, scope.files, scope.runtime) {
             Some(Found::Places(places)) => Ok(places),
             Some(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
             Some(Found::Several(labels)) => Err(Error::Usage(several(name, &labels))),
@@ -95,11 +103,13 @@ impl<'p> Resolver<'p> {
     }
 }
 
-fn find(name: &LockName, files: &[File]) -> Option<Found> {
+fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
     match name.meaning() {
-        Meaning::Line(line) => variable::declared_at(line, files).or_else(|| code::at_line(line, files)),
+        Meaning::Line(line) => {
+            variable::declared_at(line, files).or_else(|| code::at_line(line, files, runtime))
+        }
         Meaning::Named { name, origin } => variable::named(name, origin.as_ref(), files)
-            .or_else(|| code::named(name, origin.as_ref(), files)),
+            .or_else(|| code::named(name, origin.as_ref(), files, runtime)),
     }
 }
 
@@ -259,10 +269,12 @@ mod tests {
         let own = |place: &&Place| place.spans.iter().all(|span| span.module == program.path);
         let own: Vec<&Place> = found.iter().filter(own).collect();
         assert_eq!((own.len(), own[0].by, own[0].spans.len()), (1, By::Init, 2), "{found:?}");
-        assert!(
-            places(&program, "Index::Index ▸ port::Mutex::Lock").is_ok(),
-            "nobody knows that it makes none"
-        );
+        let error = places(&program, "Index::Index ▸ port::Mutex::Lock").unwrap_err();
+        let why =
+            "it calls nothing of libc that initialises a mutex: name what does, or what does it for another";
+        assert_eq!(error, format!("Index::Index ▸ port::Mutex::Lock: {why}"));
+        assert!(places(&program, "Index::Index").is_err(), "it calls what does");
+        assert!(places(&program, "port::Mutex::Mutex").is_ok());
         assert!(places(&program, "Index::Index ▸ nobody").is_err());
     }
 

@@ -39,6 +39,7 @@ use report::Report;
 use runner::Runner;
 use search::{Found, Search};
 use sitting::Sitting;
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -110,12 +111,16 @@ fn judge(
     Ok(report)
 }
 
-/// Writes the plan that won; without one says so, and leaves the file as it is.
+/// Writes the plan that won; without one says so, and leaves a plan that was there before.
 fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
     match &report.recommended {
         Some(recommended) => recommended.file.write(file),
         None => {
             eprintln!("unspin: --plan {}: no plan is written, because none won", file.display());
+            // An empty one is what is left of trying whether it can be written.
+            if fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() == 0) {
+                let _ = fs::remove_file(file);
+            }
             Ok(())
         }
     }

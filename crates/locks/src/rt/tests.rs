@@ -3,6 +3,7 @@
 use super::*;
 use core::time::Duration;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Instant;
@@ -55,6 +56,16 @@ fn wait_until(happened: impl Fn() -> bool) {
     while !happened() {
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Waits until a thread that has raised a flag and then acquires sleeps there.
+fn wait_until_asleep(tid: u32) {
+    let sleeps = || {
+        let stat =
+            std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).expect("/proc, and the thread");
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'))
+    };
+    wait_until(sleeps);
 }
 
 /// A flag between threads.
@@ -150,22 +161,22 @@ fn a_waiter_with_inheritance_does_not_wait_for_a_hog() {
 fn with_a_hog_before_a_chain<L: RawLock>() -> Vec<&'static str> {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (first, second, order) = (L::new(), L::new(), Served::default());
-    let [first_is_held, second_is_held, waits, may_go_on] = core::array::from_fn(|_| Flag::default());
+    let [first_is_held, waits, may_go_on] = core::array::from_fn(|_| Flag::default());
+    let (tell, told) = channel();
     thread::scope(|s| {
         let owner = s.spawn(|| hold(&first, &first_is_held, &may_go_on)).thread().clone();
         wait_until(|| first_is_held.is_up());
-        s.spawn(|| {
+        let (first, second) = (&first, &second);
+        s.spawn(move || {
             stay_on_one_cpu();
-            acquire(&second);
-            second_is_held.raise();
-            acquire(&first);
-            unlock(&first);
-            unlock(&second);
+            acquire(second);
+            tell.send(caller::tid()).unwrap();
+            acquire(first);
+            unlock(first);
+            unlock(second);
         });
-        wait_until(|| second_is_held.is_up());
-        // Lets it fall asleep.
-        thread::sleep(Duration::from_millis(30));
-        s.spawn(|| wait(&second, &waits, &order));
+        wait_until_asleep(told.recv().unwrap());
+        s.spawn(|| wait(second, &waits, &order));
         wait_until(|| waits.is_up());
         let (may_go_on, order) = (&may_go_on, &order);
         s.spawn(move || hog(&owner, may_go_on, order));
@@ -191,14 +202,15 @@ fn served<O: Order>(priorities: &[u32]) -> Vec<u32> {
     thread::scope(|s| {
         for &priority in priorities {
             let (lock, order) = (&lock, &order);
+            let (tell, told) = channel();
             s.spawn(move || {
                 assert!(become_real_time(priority));
+                tell.send(caller::tid()).unwrap();
                 acquire(lock);
                 order.lock().unwrap().push(priority);
                 unlock(lock);
             });
-            // Lets it fall asleep before the next one comes.
-            thread::sleep(Duration::from_millis(20));
+            wait_until_asleep(told.recv().unwrap());
         }
         unlock(&lock);
     });
@@ -222,7 +234,7 @@ fn a_sleeper_that_becomes_a_real_time_thread_changes_queues() {
     let lock = RtAdaptive::new();
     acquire(&lock);
     thread::scope(|s| {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = channel();
         let lock = &lock;
         s.spawn(move || {
             tell.send(caller::tid()).unwrap();
@@ -248,20 +260,20 @@ fn soon() -> Until {
 }
 
 fn ones_own_lock_is_not_to_be_had<O: Order>(priority: u32) {
-    let lock = Inheriting::<O>::new();
+    let lock = &Inheriting::<O>::new();
+    let (tell, told) = channel();
     thread::scope(|s| {
-        let owner = s.spawn(|| {
+        s.spawn(move || {
             become_real_time(priority);
-            acquire(&lock);
+            acquire(lock);
             assert_eq!(lock.lock_until(&mut (), soon()), None);
+            tell.send(caller::tid()).unwrap();
             // Waits for a stranger.
-            acquire(&lock);
-            unlock(&lock);
+            acquire(lock);
+            unlock(lock);
         });
-        thread::sleep(Duration::from_millis(60));
-        assert!(lock.is_locked() && !owner.is_finished());
-        unlock(&lock);
-        owner.join().unwrap();
+        wait_until_asleep(told.recv().unwrap());
+        unlock(lock);
     });
     assert!(!lock.is_locked());
 }
@@ -306,17 +318,19 @@ fn a_stranger_releases_what_others_queue_for<O: Order>() {
             may_end.wait();
         });
         is_held.wait();
+        let (tell, told) = channel();
         let waiters: Vec<_> = (1..4)
             .map(|priority| {
-                let lock = &lock;
+                let (lock, tell) = (&lock, tell.clone());
                 s.spawn(move || {
                     become_real_time(priority);
+                    tell.send(caller::tid()).unwrap();
                     acquire(lock);
                     unlock(lock);
                 })
             })
             .collect();
-        thread::sleep(Duration::from_millis(30));
+        told.iter().take(3).for_each(wait_until_asleep);
         unlock(&lock);
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
         may_end.wait();

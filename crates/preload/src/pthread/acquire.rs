@@ -14,6 +14,8 @@ pub enum Waiting {
     SpinningFirst,
     /// Spinning, as was seen.
     Spinning,
+    /// Not at all: it had become free meanwhile.
+    NotAtAll,
 }
 
 /// One blocking attempt at a lock. `tried` is libc's trylock, `blocked` the function that the program called, which `waiting`
@@ -122,10 +124,16 @@ fn contended(
     let end = thread.now();
     table.waiting(place, 0);
     let wait = end.saturating_sub(begin);
-    let is_spin = match waiting() {
+    let waiting = waiting();
+    if is_success(code) && waiting == Waiting::NotAtAll {
+        table.reclassify(place, Outcome::Slept, Outcome::NoWait);
+        thread.took(held, place);
+        return code;
+    }
+    let is_spin = match waiting {
         Waiting::Spinning => true,
         Waiting::SpinningFirst => thread.has_clock() && wait <= SPINNING_MAX,
-        Waiting::Asleep => false,
+        Waiting::Asleep | Waiting::NotAtAll => false,
     };
     let (spun, slept) = if is_spin { (wait, 0) } else { (0, wait) };
     if is_success(code) {

@@ -190,7 +190,8 @@ pub unsafe fn take(
             hook,
             || match waited.get() {
                 Some(Waited::Slept) => Waiting::Asleep,
-                Some(Waited::Spun | Waited::No) => Waiting::Spinning,
+                Some(Waited::Spun) => Waiting::Spinning,
+                Some(Waited::No) => Waiting::NotAtAll,
                 None => waiting(mutex),
             },
             |thread| again(mutex, thread),

@@ -11,7 +11,6 @@
 use super::mutex::{self, Answer};
 use super::patience::Patience;
 use super::plan::{self, Conditions, Waits};
-use crate::sandbox;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -116,7 +115,8 @@ pub unsafe fn wait(
     hook: Hook,
 ) -> Outcome {
     let before = cancellation(DEFERRED);
-    let node = Node::new(priority());
+    // By it the kernel, too, would wake those who sleep.
+    let node = Node::new(sched::real_time_priority());
     let waiter = Waiter { condition, node: &node, mutex, hook, cancellation: before };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays here until it has left and passed on, be it below, be it in `cancelled`; 2. the mutex is the
@@ -141,11 +141,6 @@ pub unsafe fn wait(
         let code = if code == 0 && is_timeout { ETIMEDOUT } else { code };
         Outcome { code, seen: Some(Seen { condition: waited, woken, mutex }) }
     }
-}
-
-/// The thread's real-time priority: by it the kernel, too, would wake those who sleep.
-fn priority() -> u32 {
-    if sandbox::is_closed() { 0 } else { sched::real_time_priority() }
 }
 
 /// Sleeps until the node was moved on or the time has come.

@@ -69,7 +69,8 @@ fn contention(findings: &Findings) -> Vec<String> {
                 worst.name
             ),
             (false, false) => format!(
-                "Threads waited {} for {}, and wait as long for the kinds that were tried.",
+                "Threads waited {} for {}, and no kind that was tried is better for it. (Mutexes that are shared between \
+                 processes, or robust, stay libc's under any.)",
                 time(worst.lost_s),
                 worst.name
             ),
@@ -187,7 +188,7 @@ mod tests {
         assert!(text.contains("cache_lock was held 97 % of the time, 1.2ms at a time"), "{text}");
         assert!(said(&worst(0.97, 1e-6), &[pick()]).contains("Take it less often"));
         assert!(said(&worst(0.3, 0.01), &[pick()]).contains("beside that it does not matter"));
-        assert!(said(&worst(0.3, 1e-6), &[pick()]).contains("wait as long for the kinds"));
+        assert!(said(&worst(0.3, 1e-6), &[pick()]).contains("no kind that was tried is better for it"));
     }
 
     #[test]
