@@ -50,6 +50,7 @@ tests() {
     RUSTFLAGS="$flags" cargo +nightly test --locked --release --target "$host" "$@" -- --test-threads=1
 }
 tests --package unspin-meter --package unspin-rcu --package unspin-sysv --lib
+tests --package unspin-locks --test suite -- conformance stress
 tests --package unspin-meter --test recording
 tests --package unspin-rcu --test processes oracle
 tests --package unspin-sysv --test smoke

@@ -14,9 +14,13 @@
 //! Every lock is 16 bytes at most, and zeroes are a free lock: it lies inside a `pthread_mutex_t` as well as inside a Rust
 //! value. None of them allocates, keeps a table, or points to anything but what waits for it now.
 //!
+//! In Rust they are used through [`api`], the adaptor to `lock_api`.
+//!
 //! An algorithm says who is next; how a waiter spends its time is a [`waiting`] policy's business.
 #![warn(missing_docs)]
 
+#[cfg(not(any(loom, shuttle)))]
+pub mod api;
 mod condition;
 mod fair;
 mod host;
@@ -28,6 +32,7 @@ mod park;
 mod patience;
 mod raw;
 mod rt;
+mod stamp;
 mod steal;
 mod ticket;
 mod ttas;

@@ -55,6 +55,17 @@ type Act<L> = fn(&World<L>);
 /// Runs the acts at the same time, the first one in the model's own thread, with at most that many preemptions; then the end
 /// is looked at. `step` is by how much each look at the clock moves it.
 fn explore<L: RawLock>(preemptions: usize, step: u64, acts: &'static [Act<L>], end: fn(&World<L>)) {
+    explore_from(|_| (), preemptions, step, acts, end);
+}
+
+/// [`explore`] from another state than that of a free lock.
+fn explore_from<L: RawLock>(
+    prepare: Act<L>,
+    preemptions: usize,
+    step: u64,
+    acts: &'static [Act<L>],
+    end: fn(&World<L>),
+) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(move || {
@@ -63,6 +74,7 @@ fn explore<L: RawLock>(preemptions: usize, step: u64, acts: &'static [Act<L>], e
         // SAFETY: freed below, after all threads have been joined. Not counted: a thread that unwinds from a deadlock would
         // panic again when it counts down.
         let shared: &'static World<L> = unsafe { world.as_ref() };
+        prepare(shared);
         let others: Vec<_> = acts[1..].iter().map(|act| loom::thread::spawn(move || act(shared))).collect();
         acts[0](shared);
         others.into_iter().for_each(|other| other.join().unwrap());
@@ -191,4 +203,15 @@ with_three! {
     glancing: Stealing<Glance>, STILL;
     starving: Steal, RUSH;
     glancing_and_starving: Stealing<Glance>, RUSH;
+}
+
+/// The owner finds one asleep and one that spins, who takes over the duty to wake the other.
+#[test]
+fn a_spinner_takes_over_the_duty() {
+    let all = |world: &World<_>| assert_eq!(world.read(), 3);
+    fn end_hold<L: RawLock>(world: &World<L>) {
+        world.write();
+        world.unlock();
+    }
+    explore_from::<Stealing<Glance>>(|world| world.lock(), 2, STILL, &[end_hold, hold, hold], all);
 }

@@ -1,0 +1,117 @@
+//! The adaptor to [`lock_api`]: any lock of this crate as the lock of a `lock_api::Mutex`.
+//!
+//! ```
+//! use unspin_locks::api::Mutex;
+//! use unspin_locks::{Adaptive, Fair};
+//!
+//! static COUNT: Mutex<Adaptive, u32> = Mutex::new(0);
+//!
+//! let thread = std::thread::spawn(|| *COUNT.lock() += 1);
+//! *COUNT.lock() += 1;
+//! thread.join().unwrap();
+//! assert_eq!(*COUNT.lock(), 2);
+//!
+//! // With a time, as `lock_api` has it.
+//! let names: Mutex<Fair, Vec<&str>> = Mutex::new(vec!["a"]);
+//! let guard = names.lock();
+//! assert!(names.try_lock_for(std::time::Duration::from_millis(1)).is_none());
+//! drop(guard);
+//! assert_eq!(names.into_inner(), ["a"]);
+//! ```
+
+use crate::{RawLock, Until};
+use core::time::Duration;
+use lock_api::{GuardNoSend, RawMutex, RawMutexTimed};
+use std::time::Instant;
+
+/// A mutex with one of this crate's locks.
+pub type Mutex<L, T> = lock_api::Mutex<Api<L>, T>;
+
+/// What [`Mutex`] returns.
+pub type MutexGuard<'a, L, T> = lock_api::MutexGuard<'a, Api<L>, T>;
+
+/// A lock as [`lock_api`] wants it.
+///
+/// There is no `RawMutexFair`: to hand a lock over is each lock's own decision here. [`crate::Fair`] always does,
+/// [`crate::Adaptive`] when somebody has waited long.
+#[derive(Debug)]
+pub struct Api<L>(L);
+
+// SAFETY: a `RawLock` excludes.
+unsafe impl<L: RawLock> RawMutex for Api<L> {
+    const INIT: Api<L> = Api(L::NEW);
+
+    /// A lock may be released by another thread, but most programs that send a guard do not mean it.
+    type GuardMarker = GuardNoSend;
+
+    #[inline(always)]
+    fn lock(&self) {
+        self.0.lock(&mut L::Node::default());
+    }
+
+    #[inline(always)]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock() };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+// SAFETY: as above; it does not acquire without saying so.
+unsafe impl<L: RawLock> RawMutexTimed for Api<L> {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_for(&self, timeout: Duration) -> bool {
+        self.0.lock_until(&mut L::Node::default(), Until::after(timeout)).is_some()
+    }
+
+    fn try_lock_until(&self, timeout: Instant) -> bool {
+        self.try_lock_for(timeout.saturating_duration_since(Instant::now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Adaptive, Kind, Visitor};
+
+    struct Counts;
+
+    impl Visitor for Counts {
+        type Answer = u32;
+
+        fn visit<L: RawLock>(self) -> u32 {
+            let mutex = Mutex::<L, u32>::new(0);
+            let guard = mutex.lock();
+            assert!(mutex.is_locked() && mutex.try_lock().is_none());
+            assert!(mutex.try_lock_until(Instant::now()).is_none());
+            drop(guard);
+            std::thread::scope(|s| {
+                for _ in 0..2 {
+                    s.spawn(|| (0..100).for_each(|_| *mutex.lock() += 1));
+                }
+            });
+            mutex.into_inner()
+        }
+    }
+
+    #[test]
+    fn every_lock_guards_a_value() {
+        let counts: Vec<_> = Kind::ALL.into_iter().filter_map(|kind| kind.visit(Counts)).collect();
+        assert!(counts.len() >= 6 && counts.iter().all(|&count| count == 200));
+    }
+
+    #[test]
+    fn it_is_as_small_as_the_lock() {
+        assert_eq!(size_of::<Api<Adaptive>>(), size_of::<Adaptive>());
+    }
+}
