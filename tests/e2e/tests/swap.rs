@@ -83,7 +83,7 @@ fn shared_conditions_with_mutexes_of_ours() {
 
 #[test]
 fn forks_among_waiters() {
-    survives_replacement("pthread/children", &[], &without(&[Kind::Pi]));
+    survives_replacement("pthread/children", &[], &sleeping());
 }
 
 #[test]

@@ -53,9 +53,9 @@ impl<'p> Resolver<'p> {
     /// Refuses a program in which there is nothing to replace: that calls no mutex function of libc, and can neither load
     /// nor start anything that does.
     pub fn check_reach(&self) -> Result<(), Error> {
-        let Closure { files, runtime } = self.closure();
+        let Closure { files, is_complete, runtime } = self.closure();
         // What cannot be read cannot be judged.
-        if files.is_empty() || files.iter().chain(runtime).any(may_lock) {
+        if !is_complete || files.iter().chain(runtime).any(may_lock) {
             return Ok(());
         }
         Err(Error::CannotRun(format!(
@@ -83,7 +83,7 @@ impl<'p> Resolver<'p> {
                 }
             }
             None => {
-                let Closure { files, runtime } = self.closure();
+                let Closure { files, runtime, .. } = self.closure();
                 Scope { files, runtime, name: self.closure().describe() }
             }
         };
@@ -303,6 +303,26 @@ mod tests {
         assert!(error.starts_with("cache_lock: there is no such lock in /"), "{error}");
         assert!(error.contains(&format!(", which runs the script {}; ", script.display())), "{error}");
         assert!(error.contains("name the program instead of the script"), "{error}");
+    }
+
+    /// As the JDK's: a link to a launcher that finds its library beside itself.
+    #[test]
+    fn libraries_beside_the_program_are_found_through_a_link_to_it() {
+        let workshop = Workshop::new();
+        let (library, source) = (workshop.file("beside.c"), workshop.file("launcher.c"));
+        let locks = "#include <pthread.h>\nint beside(pthread_mutex_t *m) { return pthread_mutex_lock(m); }";
+        std::fs::write(&library, locks).unwrap();
+        std::fs::write(&source, "int beside(void *); int main(void) { return beside(0); }").unwrap();
+        let library = library.to_str().unwrap();
+        let Some(library) = workshop.compile(library, &["-shared", "-fPIC"], "libbeside.so") else { return };
+        let flags = [library.to_str().unwrap(), "-Wl,-rpath,$ORIGIN"];
+        let Some(launcher) = workshop.compile(source.to_str().unwrap(), &flags, "launcher") else { return };
+        let elsewhere = Workshop::new();
+        std::os::unix::fs::symlink(launcher, elsewhere.file("link")).unwrap();
+        let launcher = program(&elsewhere.file("link"));
+        assert!(Resolver::new(&launcher).check_reach().is_ok(), "the library locks");
+        std::fs::remove_file(library).unwrap();
+        assert!(Resolver::new(&launcher).check_reach().is_ok(), "who knows what is missing?");
     }
 
     #[test]
