@@ -15,6 +15,8 @@ pub enum Error {
     Benchmark(String),
     /// What was given to be read is not what it should be.
     Input(String),
+    /// The program does not do what was to be judged.
+    Unjudged(String),
     /// Unspin could not do its own part: a cache folder, an arena, a system call.
     Environment(String),
     /// The program is there but cannot be executed, or cannot be reached by the preload library.
@@ -34,6 +36,7 @@ impl Error {
         ExitCode::from(match self {
             Error::Benchmark(_) | Error::Input(_) => 1,
             Error::Usage(_) => 2,
+            Error::Unjudged(_) => 4,
             // The three of env(1), timeout(1) and their kin.
             Error::Environment(_) => 125,
             Error::CannotRun(_) => 126,
@@ -48,6 +51,7 @@ impl fmt::Display for Error {
             Error::Usage(text)
             | Error::Benchmark(text)
             | Error::Input(text)
+            | Error::Unjudged(text)
             | Error::Environment(text)
             | Error::CannotRun(text)
             | Error::NotFound(text) => f.write_str(text),

@@ -1,11 +1,14 @@
 //! The `unspin` program: finds the lock your CPUs spin on, replaces it, and proves the difference.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod engine;
 mod environment;
 mod error;
+mod hackbench;
 mod library;
 mod meter;
+mod mutex;
 mod options;
 mod outfile;
 mod program;
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         Command::Top(options) => top::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
+        Command::Hackbench(options) => hackbench::run(&options),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("unspin: {error}");

@@ -1,13 +1,19 @@
 //! The command line.
 
+mod hackbench;
 mod meter;
+mod mutexes;
+mod prove;
 mod top;
 
+pub use hackbench::{Hackbench, Transport};
 pub use meter::{Format, Meter, Recorded, Report, View};
+pub use mutexes::Mutexes;
+pub use prove::Prove;
 pub use top::Top;
 
 use crate::engine::{self, Engine};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,63 +41,7 @@ pub enum Command {
     Top(Top),
     Run(Run),
     Semopbench(Semopbench),
-}
-
-const PROVE_EXIT_CODES: &str = "\
-Exit code:
-    0  at least one engine is proven faster (better) than the kernel
-    1  none is proven faster, and at least one is proven slower or collapsed
-    2  the command line is wrong
-    3  no difference is proven
-    4  the control failed, or every engine did
-  125  unspin itself failed
-  126  the program cannot be executed, or the preload library cannot reach it
-  127  there is no such program
-  130  interrupted; what was measured until then has been reported";
-
-/// Measure a program under several engines, and say what is proven
-///
-/// The program runs again and again, never twice at once, in rounds of random order, until the intervals are
-/// narrow or the time is spent: with the kernel's semaphores through the preload library (the control), the
-/// same once more (the noise), without the library, and with each engine. Its standard input is empty, its
-/// output is kept back. What it leaves behind is ended before the next run begins.
-#[derive(Args, Debug)]
-#[command(after_help = PROVE_EXIT_CODES)]
-pub struct Prove {
-    /// The engines to judge
-    #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "global,rcu",
-          value_parser = engine::judged_parser())]
-    pub sysv: Vec<Engine>,
-
-    /// Exactly so many rounds, however long they take [default: as many as the time budget allows]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100_000))]
-    pub runs: Option<u32>,
-
-    /// What is compared: `wall-time`, `cpu-time`, or a figure in the program's output: a regular expression
-    /// whose group is the number, or which the number follows. The last match counts
-    /// [default: a workload's own figure, else wall-time]
-    #[arg(long, value_name = "REGEX")]
-    pub metric: Option<String>,
-
-    /// The figure named by --metric is the better the higher it is
-    #[arg(long, requires = "metric")]
-    pub higher_is_better: bool,
-
-    /// No round begins after this time, such as 90s or 5m
-    #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = duration)]
-    pub time_budget: Duration,
-
-    /// A run that takes longer is ended and has failed
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
-    pub time_limit: Duration,
-
-    /// Write everything, each run included, to this file as JSON
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// The program and its arguments; or the name of a workload: semopbench
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
+    Hackbench(Hackbench),
 }
 
 /// A time with a unit; a bare number is seconds.
@@ -103,21 +53,29 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 const RUN_EXIT_CODES: &str = "\
 Exit code: the program's own, or
-    2  the command line is wrong
+    2  the command line is wrong, or the plan that it names, or a lock of that name is not to be found
   125  unspin itself failed
-  126  the program cannot be executed, or the preload library cannot reach it
+  126  the program cannot be executed, the preload library cannot reach it, or it has no mutex that could be replaced
   127  there is no such program";
 
-/// Run a program with its System V semaphores served by another engine
+/// Run a program with other locks in place of its own
+///
+/// Its pthread mutexes by --mutex, all of them or one by one, as `unspin meter` names them; its System V semaphores by
+/// --sysv. Nothing is measured, and what it prints and returns is its own.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_EXIT_CODES)]
+#[command(after_help = RUN_EXIT_CODES,
+          group(ArgGroup::new("what").args(["sysv", "mutex", "mutex_plan", "spin_waits"]).required(true).multiple(true)))]
 pub struct Run {
-    /// The engine: `kernel` passes every call through, `global` has one lock for all sets, `rcu` one per set
+    #[command(flatten)]
+    pub mutexes: Mutexes,
+
+    /// Serve its System V semaphores by this engine: `kernel` passes every call through, `global` has one lock for all
+    /// sets, `rcu` one per set
     #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
-    pub sysv: Engine,
+    pub sysv: Option<Engine>,
 
     /// The file that holds the sets, shared by all programs that name it [default: one per user and engine]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "sysv")]
     pub arena: Option<PathBuf>,
 
     /// The program and its arguments; or the name of a workload: semopbench
@@ -188,7 +146,7 @@ mod tests {
     fn a_programs_options_are_its_own() {
         let parsed = Options::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
-        assert_eq!((run.sysv, run.command.len()), (Engine::Rcu, 4));
+        assert_eq!((run.sysv, run.command.len()), (Some(Engine::Rcu), 4));
         let parsed = Options::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
         assert_eq!(run.command, ["-odd-name"]);

@@ -12,7 +12,7 @@ use std::process::Command;
 use unspin_sys::creds::Creds;
 
 /// The workloads that unspin has itself, by the name of their command.
-pub const WORKLOADS: [&str; 1] = ["semopbench"];
+pub const WORKLOADS: [&str; 2] = ["semopbench", "hackbench"];
 
 /// A program that can be started.
 #[derive(Clone, Debug)]

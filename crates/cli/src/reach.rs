@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use unspin_sys::creds::Creds;
 
 /// Refuses a file that cannot be executed or cannot be reached.
@@ -23,6 +23,18 @@ pub fn check(path: &Path, creds: &Creds) -> Result<(), Error> {
 /// Whether somebody may execute it. That we may is for exec to find out.
 pub fn executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0)
+}
+
+/// The program that the kernel executes in the end: of a script its interpreter, of anything else itself.
+pub fn interpreter(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..DEPTH_MAX {
+        match read_head(&path) {
+            Ok(head) if head.starts_with(b"#!") => path = named_interpreter(&head).to_path_buf(),
+            _ => break,
+        }
+    }
+    path
 }
 
 /// How many interpreters of interpreters have been followed.
@@ -69,10 +81,7 @@ fn read_head(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn check_script(path: &Path, head: &[u8], creds: &Creds, depth: Depth) -> Result<(), Error> {
-    let line = head[2..].split(|&b| b == b'\n').next().unwrap_or_default();
-    let words = line.split(|b| b" \t\r".contains(b));
-    let interpreter = words.into_iter().find(|word| !word.is_empty()).unwrap_or_default();
-    let interpreter = Path::new(OsStr::from_bytes(interpreter));
+    let interpreter = named_interpreter(head);
     let refuse = |why: String| {
         let script = path.display();
         Err(Error::CannotRun(format!("{script}: its interpreter {}: {why}", interpreter.display())))
@@ -89,6 +98,13 @@ fn check_script(path: &Path, head: &[u8], creds: &Creds, depth: Depth) -> Result
         }
         other => other,
     }
+}
+
+/// The interpreter that a script's first line names.
+fn named_interpreter(head: &[u8]) -> &Path {
+    let line = head[2..].split(|&b| b == b'\n').next().unwrap_or_default();
+    let mut words = line.split(|b| b" \t\r".contains(b));
+    Path::new(OsStr::from_bytes(words.find(|word| !word.is_empty()).unwrap_or_default()))
 }
 
 /// Why the kernel would start the program in secure mode (AT_SECURE of getauxval(3)), if it would.
@@ -158,7 +174,6 @@ fn linkage(head: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::PathBuf;
 
     fn file(folder: &Path, name: &str, contents: &[u8], mode: u32) -> PathBuf {
         let path = folder.join(name);

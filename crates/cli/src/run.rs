@@ -14,16 +14,18 @@ use std::process::ExitCode;
 /// fails.
 pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
     let program = Program::find(&options.command)?;
+    let mutexes = options.mutexes.compile(&program)?.map(|compiled| compiled.keep()).transpose()?;
     let library = library::unpack()?;
+    let engine = options.sysv.unwrap_or(Engine::Kernel);
     let arena = options.arena.as_deref().map(absolute).transpose()?;
-    try_arena(options.sysv, arena.as_deref())?;
+    try_arena(engine, arena.as_deref())?;
     let mut command = program.command();
     Environment {
         library: &library,
-        engine: options.sysv,
+        engine,
         arena: arena.as_deref(),
         recording: None,
-        mutexes: None,
+        mutexes: mutexes.as_deref(),
     }
     .apply(&mut command);
     let error = command.exec();

@@ -1,5 +1,6 @@
 //! The kinds of mutex by name.
 
+use crate::{Adaptive, Fair, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas};
 use core::fmt;
 use core::str::FromStr;
 
@@ -73,6 +74,31 @@ impl Kind {
     pub const fn is_for_study(self) -> bool {
         matches!(self, Kind::Ttas | Kind::Ticket | Kind::Mcs)
     }
+
+    /// Shows the visitor the lock of this kind; None for those that are libc's.
+    pub fn visit<V: Visitor>(self, visitor: V) -> Option<V::Answer> {
+        Some(match self {
+            Kind::System | Kind::Pi => return None,
+            Kind::Ttas => visitor.visit::<Ttas>(),
+            Kind::Ticket => visitor.visit::<Ticket>(),
+            Kind::Mcs => visitor.visit::<Mcs>(),
+            Kind::Fair => visitor.visit::<Fair>(),
+            Kind::Steal => visitor.visit::<Steal>(),
+            Kind::Adaptive => visitor.visit::<Adaptive>(),
+            Kind::RtFair => visitor.visit::<RtFair>(),
+            Kind::RtSteal => visitor.visit::<RtSteal>(),
+            Kind::RtAdaptive => visitor.visit::<RtAdaptive>(),
+        })
+    }
+}
+
+/// Something to be done with a lock whose kind is known only when the program runs.
+pub trait Visitor {
+    /// What comes of it.
+    type Answer;
+
+    /// Does it.
+    fn visit<L: RawLock>(self) -> Self::Answer;
 }
 
 impl fmt::Display for Kind {

@@ -2,17 +2,42 @@
 //!
 //! | lock | order | waits | for |
 //! |---|---|---|---|
+//! | [`Fair`] | FIFO | sleeps | comparison: what strict order costs |
+//! | [`Steal`] | whoever comes while it is free; who waits long is handed it | sleeps | comparison |
+//! | [`Adaptive`] | as `Steal` | spins as long as that pays, then sleeps | use |
 //! | [`Ttas`] | none | spins | study |
+//! | [`Ticket`], [`Mcs`] | FIFO | spin | study |
+//!
+//! Those for study collapse when threads outnumber CPUs: who is next, or who holds the lock, is not on a CPU while the others
+//! burn theirs.
 //!
 //! Every lock is 16 bytes at most, and zeroes are a free lock: it lies inside a `pthread_mutex_t` as well as inside a Rust
 //! value. None of them allocates, keeps a table, or points to anything but what waits for it now.
+//!
+//! An algorithm says who is next; how a waiter spends its time is a [`waiting`] policy's business.
 #![warn(missing_docs)]
 
+mod condition;
+mod fair;
+mod host;
 mod kind;
+mod mcs;
+mod park;
+mod patience;
 mod raw;
+mod rt;
+mod steal;
+mod ticket;
 mod ttas;
+pub mod waiting;
 
-pub use kind::{Kind, UnknownKind};
+pub use condition::{Condition, Leaving, Left, Node, Wait};
+pub use fair::Fair;
+pub use kind::{Kind, UnknownKind, Visitor};
+pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
+pub use rt::{Inheriting, RtAdaptive, RtFair, RtSteal};
+pub use steal::{Adaptive, Steal, Stealing};
+pub use ticket::Ticket;
 pub use ttas::Ttas;
 pub use unspin_sys::futex::{Clock, Until};

@@ -18,18 +18,28 @@ pub enum Waited {
 /// Between a successful acquisition and the `unlock` after it nobody else acquires, and what was written before that
 /// `unlock` is seen by the next who acquires.
 ///
-/// Misuse is not undefined behaviour *of the lock*, because the locks stand in for those of C programs: `unlock` of a lock that nobody holds leaves it free and usable, and a thread may release what another has
-/// acquired. (Whose data that breaks is the caller's business, hence `unsafe`.)
+/// Misuse is not undefined behaviour *of the lock*, because the locks stand in for those of C programs: `unlock` of a lock
+/// that nobody holds leaves it free and usable, and a thread may release what another has acquired. (Whose data that breaks
+/// is the caller's business, hence `unsafe`.)
+///
+/// The memory may be gone as soon as somebody else can have acquired: `unlock` does not touch it after that.
+///
+/// A child made by fork(2) inherits the bytes and not the threads. What they say of waiters is harmless there: nothing is
+/// handed to a thread that does not exist, and nobody relies on one to be awake.
 ///
 /// # Safety
-/// The implementation excludes as described, and a value of all zeroes is [`RawLock::NEW`].
+/// The implementation excludes as described, and a value of all zeroes is what [`RawLock::new`] makes.
 pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     /// What a waiter adds to the queue. It lives on the waiter's stack, and only while it waits: a lock that is held
     /// points to no node of its owner, so that whoever releases needs none.
     type Node: Default;
 
-    /// A free lock: all bytes zero.
+    /// A free lock: all bytes zero. Models have [`RawLock::new`] only.
+    #[cfg(not(loom))]
     const NEW: Self;
+
+    /// A free lock.
+    fn new() -> Self;
 
     /// Acquires if nobody holds it (and nobody has a better right to it).
     fn try_lock(&self) -> bool;
@@ -50,3 +60,18 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
     /// Whether somebody holds it: true of some moment during the call.
     fn is_locked(&self) -> bool;
 }
+
+/// In the implementation of [`RawLock`]: what a free lock is made of. Both of the constant and the function, because the
+/// atomics of a model cannot be made in a constant.
+macro_rules! free {
+    ($lock:expr) => {
+        #[cfg(not(loom))]
+        const NEW: Self = $lock;
+
+        #[inline(always)]
+        fn new() -> Self {
+            $lock
+        }
+    };
+}
+pub(crate) use free;

@@ -1,6 +1,7 @@
 //! Test-and-test-and-set: whoever sees it free first. For study: with more threads than CPUs the others spin while the
 //! owner waits for a CPU.
 
+use crate::raw::free;
 use crate::{RawLock, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::hint;
@@ -12,11 +13,11 @@ pub struct Ttas {
     word: AtomicU32,
 }
 
-// SAFETY: 1. whoever moves the word from 0 to 1 holds it, and only one does; 2. NEW is 0.
+// SAFETY: 1. whoever moves the word from 0 to 1 holds it, and only one does; 2. a free one is 0.
 unsafe impl RawLock for Ttas {
     type Node = ();
 
-    const NEW: Ttas = Ttas { word: AtomicU32::new(0) };
+    free!(Ttas { word: AtomicU32::new(0) });
 
     #[inline(always)]
     fn try_lock(&self) -> bool {

@@ -23,6 +23,12 @@ pub fn value(name: &str) -> Option<&'static [u8]> {
     None
 }
 
+/// The same as a C string.
+pub fn value_as_c_string(name: &str) -> Option<&'static CStr> {
+    // SAFETY: a value ends where its entry ends, which is a C string.
+    value(name).map(|value| unsafe { CStr::from_ptr(value.as_ptr().cast()) })
+}
+
 /// The value in one `NAME=value` entry, if the name is this one.
 fn value_in<'e>(entry: &'e [u8], name: &str) -> Option<&'e [u8]> {
     entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
@@ -43,6 +49,7 @@ mod tests {
     fn agrees_with_getenv() {
         let path = std::env::var_os("PATH").unwrap();
         assert_eq!(value("PATH"), Some(path.as_encoded_bytes()));
+        assert_eq!(value_as_c_string("PATH").map(CStr::to_bytes), value("PATH"));
         assert_eq!(value("UNSPIN_NO_SUCH_VARIABLE"), None);
     }
 }

@@ -10,11 +10,11 @@
 //! | `msg`, `shm` | `msg*`, `shm*` | the next definition |
 //! | `syscall` | `syscall` | the engine for the four calls above, the kernel for the rest |
 //! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
-//! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition; `watch` records |
+//! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition, or `swap`; `watch` records |
 //! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
 //! | `mlock` | `mlockall` | the kernel, for all but the recording; without one, the next definition |
 //! | `rlimit` | `setrlimit getrlimit prlimit` and their 64-bit names | the next definition; address space without the recording |
-//! | `dlclose` | `dlclose` | the next definition; `watch` forgets what code it knows |
+//! | `dlclose` | `dlclose` | the next definition; `watch` and `swap` forget what code they know |
 //! | `signal` | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
 //!
 //! With `UNSPIN_SYSV` unset or `kernel` every call still takes this way, and ends in the kernel: that is the
@@ -42,5 +42,6 @@ mod sem;
 mod shm;
 mod signal;
 mod start;
+mod swap;
 mod syscall;
 mod watch;

@@ -6,7 +6,7 @@
 //! program that has no use for semaphores never hears of it.
 
 use crate::watch::recording;
-use crate::{guard, next, notice, plan, sandbox, signal, watch};
+use crate::{guard, next, notice, plan, sandbox, signal, swap, watch};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use std::sync::OnceLock;
@@ -146,6 +146,7 @@ fn open() -> u32 {
     guard::install();
     next::prepare();
     watch::prepare();
+    swap::prepare();
     signal::activate();
     let engine = match engine_by_plan() {
         Ok(engine) => engine,

@@ -19,6 +19,8 @@ pub enum Purpose {
     SignFlip,
     /// Relabelling of runs in the test of spread.
     Spread,
+    /// The order of the candidates within the rounds of a screening.
+    Screening,
 }
 
 /// The generator for one purpose under one seed. ChaCha streams with different numbers do not overlap,
@@ -30,6 +32,7 @@ pub fn stream(seed: u64, purpose: Purpose) -> Random {
         Purpose::Bootstrap => 1,
         Purpose::SignFlip => 2,
         Purpose::Spread => 3,
+        Purpose::Screening => 4,
     });
     random
 }

@@ -1,6 +1,7 @@
 //! One file that processes have mapped, with everything that was read of it so far.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -39,11 +40,13 @@ impl Binary {
             return None;
         }
         let elf = Elf::open(&module.path)?;
-        if !same(elf.identity()?) {
-            return None;
-        }
+        same(elf.identity()?).then(|| Binary::of(elf))
+    }
+
+    /// What an open file holds.
+    pub fn of(elf: Elf) -> Binary {
         let segments = elf.segments();
-        Some(Binary {
+        Binary {
             elf,
             segments,
             debug: OnceCell::new(),
@@ -51,7 +54,20 @@ impl Binary {
             dwarf: OnceCell::new(),
             statics: OnceCell::new(),
             rules: OnceCell::new(),
-        })
+        }
+    }
+
+    /// The file.
+    pub fn elf(&self) -> &Elf {
+        &self.elf
+    }
+
+    /// From the first address that is loaded to the last.
+    pub fn extent(&self) -> Range<u64> {
+        let start = self.segments.iter().map(|segment| segment.address).min().unwrap_or(0);
+        let end =
+            self.segments.iter().map(|segment| segment.address.saturating_add(segment.memory_size)).max();
+        start..end.unwrap_or(start)
     }
 
     /// The address of the file that a process has at `address`. `None` if the file has nothing there.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use gimli::constants::{self as dw, DwAt, DwTag};
@@ -127,6 +128,17 @@ impl<'a> Debug<'a> {
         self.dwarf.address(unit, gimli::DebugAddrIndex(index)).ok()
     }
 
+    /// The code of a function, or of a copy of it that was put into another.
+    pub fn code(&self, entry: &Entry<'a>) -> Vec<Range<u64>> {
+        let mut code = Vec::new();
+        if let Ok(mut ranges) = self.dwarf.die_ranges(&entry.unit, &entry.read) {
+            while let Ok(Some(range)) = ranges.next() {
+                code.push(range.begin..range.end);
+            }
+        }
+        code
+    }
+
     fn at(&self, offset: usize) -> Option<Place> {
         let unit = *self.starts[..self.starts.partition_point(|&start| start <= offset)].last()?;
         Some(Place { unit, entry: offset - unit })
@@ -183,20 +195,24 @@ impl<'a> Entry<'a> {
     }
 
     /// The path of a file by its number in this unit.
-    fn file(&self, debug: &Debug<'a>, index: u64) -> Option<String> {
-        let header = self.unit.line_program.as_ref()?.header();
-        let file = header.file(index)?;
-        let text =
-            |value| Some(debug.dwarf.attr_string(&self.unit, value).ok()?.to_string_lossy().into_owned());
-        let mut path = std::path::PathBuf::new();
-        if let Some(folder) = self.unit.comp_dir {
-            path.push(folder.to_string_lossy().as_ref());
-        }
-        // An absolute part replaces what stands before it.
-        if let Some(folder) = file.directory(header).and_then(text) {
-            path.push(folder);
-        }
-        path.push(text(file.path_name())?);
-        Some(path.to_string_lossy().into_owned())
+    pub fn file(&self, debug: &Debug<'a>, index: u64) -> Option<String> {
+        path_of(debug, &self.unit, index)
     }
+}
+
+/// The path of a file by its number in a unit.
+pub(crate) fn path_of<'a>(debug: &Debug<'a>, unit: &Unit<'a>, index: u64) -> Option<String> {
+    let header = unit.line_program.as_ref()?.header();
+    let file = header.file(index)?;
+    let text = |value| Some(debug.dwarf.attr_string(unit, value).ok()?.to_string_lossy().into_owned());
+    let mut path = std::path::PathBuf::new();
+    if let Some(folder) = unit.comp_dir {
+        path.push(folder.to_string_lossy().as_ref());
+    }
+    // An absolute part replaces what stands before it.
+    if let Some(folder) = file.directory(header).and_then(text) {
+        path.push(folder);
+    }
+    path.push(text(file.path_name())?);
+    Some(path.to_string_lossy().into_owned())
 }

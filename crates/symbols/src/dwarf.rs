@@ -1,7 +1,8 @@
 //! DWARF: lines, inlined functions, and where variables are declared.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use addr2line::{Context, FunctionName};
@@ -11,7 +12,7 @@ use crate::die::{Debug, Place};
 use crate::elf::Elf;
 use crate::frame::Location;
 use crate::name::is_mangled;
-use crate::scope;
+use crate::{lines, scope};
 
 type Shared = EndianArcSlice<LittleEndian>;
 
@@ -61,6 +62,21 @@ impl Dwarf {
             }
         }
         known
+    }
+
+    /// The pieces of code that belong to a line, by the path of the source file, which `is_meant`.
+    pub fn code_of_line(
+        &self,
+        line: u32,
+        is_meant: &dyn Fn(&str) -> bool,
+    ) -> BTreeMap<String, Vec<Range<u64>>> {
+        let debug = Debug::new(self);
+        let mut code = BTreeMap::<String, Vec<Range<u64>>>::new();
+        for &start in &self.starts {
+            // A damaged unit ends where the damage is.
+            let _: Option<()> = lines::scan(&debug, start, line, is_meant, &mut code);
+        }
+        code
     }
 
     /// Where the units begin, ascending.

@@ -6,6 +6,8 @@
 //! separate debug files that a distribution installs. What cannot be known is said, never guessed: a file that is gone
 //! or was replaced since gives `libfoo.so+0x1234`, and damaged input of any kind gives less, not a panic.
 //!
+//! The other way round, a [`File`] tells where its variables, functions and lines lie, whether or not it runs.
+//!
 //! Not found are variables of single threads (where a thread has its block is not in the text), what `-gsplit-dwarf` put
 //! into files of its own (lines and symbols are there, inlined functions and members are not), and names of code that
 //! was made at run time.
@@ -28,7 +30,10 @@ mod debug;
 mod die;
 mod dwarf;
 mod elf;
+mod file;
 mod frame;
+mod functions;
+mod lines;
 mod member;
 mod name;
 mod scope;
@@ -38,6 +43,7 @@ mod symbols;
 mod table;
 mod unwind;
 
+pub use file::{Code, File, Static};
 pub use frame::{Frame, Kind, Location, Variable};
 pub use space::{Module, Space};
 pub use symbols::Symbols;

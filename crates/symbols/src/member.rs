@@ -1,11 +1,16 @@
 //! The part of a variable that lies at an offset, as one would write it: `[3].lock`.
 
+use std::ops::Range;
+
 use gimli::constants as dw;
 
 use crate::die::{Debug, Entry, Place};
 
 /// How deep types may lie in one another. What goes deeper is damaged, or refers to itself.
 const MOST_NESTED: usize = 32;
+
+/// How many parts a path may lead to: one in each element of an array.
+const MOST_PARTS: u64 = 65_536;
 
 /// How names begin in the locks of glibc and libc++ (`__data`, `__m_`), and of libstdc++ (`_M_mutex`).
 const INNARDS: [&str; 2] = ["__", "_M_"];
@@ -23,6 +28,94 @@ pub(crate) fn path(debug: &Debug<'_>, of: Place, offset: u64) -> String {
         next = step(debug, place, offset, &mut path);
     }
     path
+}
+
+/// Where the parts lie that a path leads to, in bytes from the start of a variable of type `of`: the inverse of [`path`].
+/// Where the path names no element of an array that it goes through, it means them all.
+pub(crate) fn parts(debug: &Debug<'_>, of: Place, path: &str) -> Vec<Range<u64>> {
+    parts_of(debug, of, path, MOST_NESTED).unwrap_or_default()
+}
+
+fn parts_of(debug: &Debug<'_>, place: Place, path: &str, depth: usize) -> Option<Vec<Range<u64>>> {
+    let depth = depth.checked_sub(1)?;
+    if path.is_empty() {
+        let whole = 0..size(debug, place, MOST_NESTED)?;
+        return Some(vec![whole]);
+    }
+    let of = debug.entry(place)?;
+    match of.tag() {
+        tag if is_transparent(tag) => parts_of(debug, debug.type_of(place)?, path, depth),
+        dw::DW_TAG_array_type => {
+            let element = debug.type_of(place)?;
+            let size = size(debug, element, MOST_NESTED)?;
+            let lengths = lengths(debug, &of);
+            let (elements, path) = match path.starts_with('[') {
+                true => {
+                    let (index, path) = index(&lengths, path)?;
+                    (index..index.checked_add(1)?, path)
+                }
+                false => (0..lengths.iter().try_fold(1_u64, |all, &length| all.checked_mul(length))?, path),
+            };
+            let within = parts_of(debug, element, path, depth)?;
+            let count = (elements.end - elements.start).checked_mul(within.len() as u64)?;
+            if count > MOST_PARTS {
+                return None;
+            }
+            elements
+                .map(|element| shifted(&within, element.checked_mul(size)?))
+                .collect::<Option<Vec<_>>>()
+                .map(|all| all.concat())
+        }
+        dw::DW_TAG_structure_type | dw::DW_TAG_class_type | dw::DW_TAG_union_type => {
+            of.children(debug).into_iter().find_map(|member| parts_of_member(debug, &member, path, depth))
+        }
+        _ => None,
+    }
+}
+
+/// The parts of one member, or of what a base class or a member without a name has.
+fn parts_of_member<'a>(
+    debug: &Debug<'a>,
+    member: &Entry<'a>,
+    path: &str,
+    depth: usize,
+) -> Option<Vec<Range<u64>>> {
+    if !matches!(member.tag(), dw::DW_TAG_member | dw::DW_TAG_inheritance) || member.has(dw::DW_AT_external) {
+        return None;
+    }
+    let name = match member.tag() {
+        dw::DW_TAG_member => member.text(debug, dw::DW_AT_name),
+        _ => None,
+    };
+    let rest = match &name {
+        Some(name) => path.strip_prefix('.')?.strip_prefix(name.as_str())?,
+        None => path,
+    };
+    if !rest.is_empty() && !rest.starts_with(['.', '[']) {
+        return None;
+    }
+    let start = match member.has(dw::DW_AT_data_member_location) {
+        true => member.number(dw::DW_AT_data_member_location)?,
+        false => 0,
+    };
+    shifted(&parts_of(debug, debug.type_of(member.place())?, rest, depth)?, start)
+}
+
+/// The element that `[1][7]` is, counted from the array's start, and what follows.
+fn index<'p>(lengths: &[u64], mut path: &'p str) -> Option<(u64, &'p str)> {
+    let mut index = 0_u64;
+    for &length in lengths {
+        let (number, rest) = path.strip_prefix('[')?.split_once(']')?;
+        let number = number.parse().ok().filter(|&number| number < length)?;
+        index = index.checked_mul(length)?.checked_add(number)?;
+        path = rest;
+    }
+    Some((index, path))
+}
+
+fn shifted(ranges: &[Range<u64>], by: u64) -> Option<Vec<Range<u64>>> {
+    let shift = |range: &Range<u64>| Some(range.start.checked_add(by)?..range.end.checked_add(by)?);
+    ranges.iter().map(shift).collect()
 }
 
 /// Goes one type further down, if there is one.

@@ -1,6 +1,7 @@
 //! Where static variables are declared.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use gimli::constants as dw;
 use gimli::{AttributeValue, Reader};
@@ -9,6 +10,7 @@ use crate::die::{Debug, Place, Slice, Unit};
 use crate::dwarf::Dwarf;
 use crate::frame::Location;
 use crate::member;
+use crate::name::{demangle, is_mangled};
 
 /// An index of the variables of one file that have a fixed address.
 #[derive(Default)]
@@ -34,6 +36,18 @@ pub(crate) struct Declaration {
     pub member: String,
 }
 
+impl Declaration {
+    /// What the variable of a symbol is called.
+    pub fn name_of(&self, symbol: &str) -> String {
+        let own = demangle(symbol).short;
+        match &self.function {
+            // `lock.0`; the names of C++ and Rust hold the function already.
+            Some(function) if !is_mangled(symbol) => format!("{}::{own}", demangle(function).short),
+            _ => own,
+        }
+    }
+}
+
 impl Statics {
     /// Looks through all of the file's entries once, for none of the indices that files may have lists static
     /// variables by address.
@@ -57,6 +71,29 @@ impl Statics {
             function: found.function.and_then(|function| debug.linkage_name(function)),
             member: of.map(|of| member::path(&debug, of, offset)).unwrap_or_default(),
         })
+    }
+
+    /// Where the parts of that name lie, in bytes from the start of the variable at the address.
+    pub fn parts(&self, dwarf: &Dwarf, address: u64, path: &str) -> Vec<Range<u64>> {
+        let debug = Debug::new(dwarf);
+        let of = self.by_address.get(&address).and_then(|found| debug.type_of(found.variable));
+        of.map(|of| member::parts(&debug, of, path)).unwrap_or_default()
+    }
+
+    /// The addresses of the variables that are declared in a line of a file that `is_meant`.
+    pub fn declared(&self, dwarf: &Dwarf, line: u32, is_meant: &dyn Fn(&str) -> bool) -> Vec<u64> {
+        let debug = Debug::new(dwarf);
+        let is_there = |found: &Found| {
+            debug.location(found.variable).is_some_and(|at| at.line == line && is_meant(&at.file))
+        };
+        let mut addresses: Vec<u64> = self
+            .by_address
+            .iter()
+            .filter(|(_, found)| is_there(found))
+            .map(|(&address, _)| address)
+            .collect();
+        addresses.sort_unstable();
+        addresses
     }
 }
 

@@ -7,12 +7,12 @@ use std::time::SystemTime;
 
 use crate::binary::Binary;
 use crate::frame::{Frame, Kind, Variable};
-use crate::name::{Name, demangle, is_mangled};
+use crate::name::{Name, demangle};
 use crate::space::{Identity, Module, Space};
 use crate::unwind::{self, Stack};
 
 /// Where Debian, Fedora and others install separate debug files.
-const DEBUG_ROOT: &str = "/usr/lib/debug";
+pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// Finds names. Files are opened once and kept, however many spaces they are mapped in.
 ///
@@ -81,15 +81,8 @@ impl Symbols {
                 .dwarf(&self.debug_root)
                 .and_then(|dwarf| binary.statics(&self.debug_root).declaration(dwarf, symbol.address, offset))
                 .unwrap_or_default();
-            let name = match declaration.function {
-                // `lock.0`; the names of C++ and Rust hold the function already.
-                Some(function) if !is_mangled(symbol.name) => {
-                    format!("{}::{}", demangle(&function).short, demangle(symbol.name).short)
-                }
-                _ => demangle(symbol.name).short,
-            };
             Some(Variable {
-                name,
+                name: declaration.name_of(symbol.name),
                 offset,
                 size: symbol.size,
                 member: declaration.member,
@@ -97,6 +90,13 @@ impl Symbols {
                 module: module.file_name(),
             })
         })
+    }
+
+    /// The file that is loaded at an address, and the address as that file has it. `None` for what is no file's, and for
+    /// files that are gone or have changed.
+    pub fn home(&self, space: &Space, address: u64) -> Option<(PathBuf, u64)> {
+        let module = space.module_below(address)?;
+        self.with(module, |binary| Some((module.path.clone(), binary.translate(module, address)?)))
     }
 
     /// The callers that a copied piece of a stack holds, innermost first: `stack.ip`, then return addresses, as far as

@@ -83,6 +83,21 @@ impl Table {
         self.best(&self.data, address)
     }
 
+    /// Every function, aliases too.
+    pub fn functions(&self) -> impl Iterator<Item = Named<'_>> {
+        self.all(&self.code)
+    }
+
+    /// Every variable, aliases too.
+    pub fn variables(&self) -> impl Iterator<Item = Named<'_>> {
+        self.all(&self.data)
+    }
+
+    fn all<'t>(&'t self, symbols: &'t Symbols) -> impl Iterator<Item = Named<'t>> {
+        let named = |symbol: &Symbol| (symbol.address, symbol.size, self.name(symbol));
+        symbols.sorted.iter().map(named).map(|(address, size, name)| Named { address, size, name })
+    }
+
     fn add<'data>(
         &mut self,
         headers: &Headers<'data>,

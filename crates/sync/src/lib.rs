@@ -18,7 +18,7 @@
 
 /// Atomic integers, pointers and fences.
 pub mod atomic {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub use core::sync::atomic::{
         AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
         Ordering, compiler_fence, fence,
@@ -29,9 +29,15 @@ pub mod atomic {
         Ordering, fence,
     };
 
+    #[cfg(shuttle)]
+    pub use shuttle::sync::atomic::{
+        AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+        Ordering, fence,
+    };
+
     /// A compiler fence costs nothing on the machine; loom has no model of one, and needs none, because it
     /// never reorders what one modelled thread does to itself.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     pub fn compiler_fence(_: Ordering) {}
 }
 
@@ -45,24 +51,47 @@ pub mod machine {
 pub mod thread {
     #[cfg(loom)]
     pub use loom::thread::{JoinHandle, spawn, yield_now};
-    #[cfg(not(loom))]
+    #[cfg(shuttle)]
+    pub use shuttle::thread::{JoinHandle, spawn, yield_now};
+    #[cfg(not(any(loom, shuttle)))]
     pub use std::thread::{JoinHandle, spawn, yield_now};
+}
+
+/// What models of the system are made of: for code that takes the kernel's place under a checker.
+#[cfg(any(loom, shuttle))]
+pub mod modelled {
+    #[cfg(loom)]
+    pub use loom::lazy_static;
+    #[cfg(loom)]
+    pub use loom::sync::Mutex;
+    #[cfg(loom)]
+    pub use loom::thread::{Thread, current, park};
+    #[cfg(shuttle)]
+    pub use shuttle::lazy_static;
+    #[cfg(shuttle)]
+    pub use shuttle::sync::Mutex;
+    #[cfg(shuttle)]
+    pub use shuttle::thread::{Thread, current, park};
 }
 
 /// Spin-wait hints.
 pub mod hint {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub use core::hint::spin_loop;
     /// Under loom a spinning thread must let the others run, or the model never ends.
     #[cfg(loom)]
     pub use loom::thread::yield_now as spin_loop;
+    #[cfg(shuttle)]
+    pub use shuttle::hint::spin_loop;
 }
 
 /// Reference counting that loom can follow.
 pub mod sync {
     #[cfg(loom)]
     pub use loom::sync::Arc;
-    #[cfg(not(loom))]
+    #[cfg(shuttle)]
+    pub use shuttle::sync::Arc;
+    #[cfg(not(any(loom, shuttle)))]
     pub use std::sync::Arc;
 }
 

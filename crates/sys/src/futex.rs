@@ -1,4 +1,7 @@
-//! Futexes: on words that several processes share, and in [`private`] on those of one process.
+//! Futexes: on words that several processes share, in [`private`] on those of one process, and in [`pi`] on those of one
+//! process that inherit priority.
+
+pub mod pi;
 
 use crate::{Errno, raw};
 use core::sync::atomic::AtomicU32;
@@ -105,6 +108,11 @@ pub mod private {
 
     /// Sleeps while `*word == expected`, at most until a point in time.
     pub fn wait(word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
+        wait_as(ANY, word, expected, until)
+    }
+
+    /// [`wait`] as one of several sorts of sleepers, by bits: [`wake_as`] wakes those who have a bit in common with it.
+    pub fn wait_as(bits: u32, word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
         let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
         if until.is_some_and(|until| until.clock == Clock::Realtime) {
             operation |= libc::FUTEX_CLOCK_REALTIME;
@@ -113,8 +121,8 @@ pub mod private {
         let time = time.as_ref().map_or(0, |t| t as *const libc::timespec as usize);
         // SAFETY: `word` is a live aligned word and `time` is null or a live timespec; FUTEX_WAIT_BITSET writes neither.
         let result = unsafe {
-            let any = libc::FUTEX_BITSET_MATCH_ANY as usize;
-            let arguments = [word.as_ptr() as usize, operation as usize, expected as usize, time, 0, any];
+            let arguments =
+                [word.as_ptr() as usize, operation as usize, expected as usize, time, 0, bits as usize];
             raw::call(libc::SYS_futex, arguments)
         };
         match result {
@@ -127,14 +135,22 @@ pub mod private {
     /// Wakes at most `count` sleepers of the word at this address, in order of priority and then of arrival, and says how
     /// many there were. An address, because the word may be gone: then nobody is woken, or somebody in vain.
     pub fn wake(word: *const AtomicU32, count: u32) -> u32 {
-        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: FUTEX_WAKE uses the address as a key only.
+        wake_as(ANY, word, count)
+    }
+
+    /// [`wake`] for those who sleep with one of these bits.
+    pub fn wake_as(bits: u32, word: *const AtomicU32, count: u32) -> u32 {
+        let operation = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: FUTEX_WAKE_BITSET uses the address as a key only.
         let result = unsafe {
-            let count = count.min(i32::MAX as u32);
-            raw::call(libc::SYS_futex, [word as usize, operation as usize, count as usize])
+            let count = count.min(i32::MAX as u32) as usize;
+            raw::call(libc::SYS_futex, [word as usize, operation as usize, count, 0, 0, bits as usize])
         };
         result.unwrap_or(0) as u32
     }
+
+    /// All sorts of sleepers.
+    const ANY: u32 = libc::FUTEX_BITSET_MATCH_ANY as u32;
 }
 
 #[cfg(test)]

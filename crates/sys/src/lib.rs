@@ -5,7 +5,7 @@
 //! `errno`, which a hook must leave as its caller had it. Every call answers with [`Errno`] instead.
 //!
 //! One noun per module: [`futex`], [`membarrier`], [`mem`] (mappings), [`page`] (a thread's own), [`entry!`] (who called a hook), [`process`] (who is alive), [`child`]
-//! (processes of ours), [`clock`], [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
+//! (processes of ours), [`clock`], [`cpu`] (where the calling thread runs), [`generation`] (whether it is a fork's child that reads), [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
 //! their C types), [`limits`] (the live `kernel.*` settings), [`local`] (words that one
 //! thread writes), [`maps`] (what is mapped into this process), [`tid`] (who the calling thread is) and [`tls`] (initial-exec thread-local words).
 #![warn(missing_docs)]
@@ -17,12 +17,14 @@ compile_error!(
 
 pub mod child;
 pub mod clock;
+pub mod cpu;
 pub mod creds;
 pub mod entry;
 mod errno;
 pub mod fault;
 pub mod file;
 pub mod futex;
+pub mod generation;
 pub mod ipc;
 pub mod limits;
 pub mod local;

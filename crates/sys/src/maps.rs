@@ -71,6 +71,12 @@ pub fn range(line: &[u8]) -> Option<core::ops::Range<u64>> {
     Some(hex(from)?..hex(to)?)
 }
 
+/// From which byte of its file on; 0 for memory without a file.
+pub fn offset(line: &[u8]) -> Option<u64> {
+    let text = core::str::from_utf8(line.split(|&b| b == b' ').nth(2)?).ok()?;
+    u64::from_str_radix(text, 16).ok()
+}
+
 /// Whether a line is about memory that can be executed.
 pub fn is_executable(line: &[u8]) -> bool {
     line.split(|&b| b == b' ').nth(1).is_some_and(|mode| mode.get(2) == Some(&b'x'))
@@ -93,6 +99,7 @@ mod tests {
         lines(|line| {
             if range(line).unwrap().contains(&here) {
                 assert!(is_executable(line) && name(line).unwrap().starts_with(b"/"));
+                assert_eq!(offset(line).unwrap() % 4096, 0);
                 found += 1;
             }
         })

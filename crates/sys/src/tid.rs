@@ -7,16 +7,28 @@ use core::sync::atomic::{AtomicBool, Ordering};
 /// The id of the calling thread, never 0.
 #[inline(always)]
 pub fn get() -> u32 {
-    let known = tls::value::<{ Word::Tid as usize }>() as u32;
-    if known != 0 { known } else { ask() }
+    match known() {
+        0 => ask(),
+        known => known,
+    }
+}
+
+/// The same where it is known already; 0 where it is not.
+#[inline(always)]
+pub fn known() -> u32 {
+    tls::value::<{ Word::Tid as usize }>() as u32
+}
+
+/// Remembers it for a caller that has found it out in another way, and answers it.
+pub fn told(tid: u32) -> u32 {
+    prepare();
+    tls::word(Word::Tid).set(tid as usize);
+    tid
 }
 
 #[cold]
 fn ask() -> u32 {
-    prepare();
-    let tid = process::tid();
-    tls::word(Word::Tid).set(tid as usize);
-    tid
+    told(process::tid())
 }
 
 /// Sees to it that a child made by fork(2) asks anew, as the thread that forked has another id there. Done by the first

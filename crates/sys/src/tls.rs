@@ -36,6 +36,8 @@ pub enum Word {
     Rcu = 3,
     /// The thread's id; see [`crate::tid`].
     Tid = 4,
+    /// The locks that inherit priority: what this thread holds of them.
+    Locks = 5,
 }
 
 /// The calling thread's word.

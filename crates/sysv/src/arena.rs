@@ -15,7 +15,7 @@ mod error;
 mod file;
 
 pub use error::ArenaError;
-pub use file::{Options, refusals};
+pub use file::{Account, Options, account};
 
 use crate::heap::Heap;
 use crate::ipc::Root;
@@ -70,6 +70,8 @@ pub(crate) struct Header {
     pub layout: AtomicU32,
     /// Calls that the engine refused because it cannot do them yet: SEM_UNDO.
     pub refused: AtomicU64,
+    /// How often a thread joined: none, if no call came to the engine.
+    pub joined: AtomicU64,
     /// Objects removed so far, and permissions changed: what a thread remembers is valid while this does not change.
     pub changes: Apart<AtomicU64>,
     /// The one lock of the `global` engine.

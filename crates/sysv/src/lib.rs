@@ -91,7 +91,7 @@ mod wait;
 mod wake;
 
 #[cfg(not(loom))]
-pub use arena::{ArenaError, Options, refusals};
+pub use arena::{Account, ArenaError, Options, account};
 #[cfg(not(loom))]
 pub use engine::Engine;
 pub use kind::{Kind, UnknownKind};

@@ -18,7 +18,10 @@ use core::ptr::NonNull;
 use unspin_meter::{Event, Table};
 use unspin_rcu::registry::Extent;
 use unspin_rcu::{Domain, Fences, Section, Slot};
-use unspin_sync::atomic::{AtomicU64, Ordering::Acquire};
+use unspin_sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::process::Identity;
 use unspin_sys::signal::{Mask, set_mask};
@@ -157,6 +160,8 @@ impl Thread {
         }
         thread.plain.set(inner.kind == Kind::Rcu && inner.fences == Fences::Expedited);
         thread.engine.set(inner.number);
+        // Relaxed: read when all who took part have ended.
+        inner.arena.header().joined.fetch_add(1, Relaxed);
         tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
         match crowded {
             Crowded::No => sweep::glance(inner, thread),

@@ -28,6 +28,9 @@ pub use running::Running;
 pub use tools::{find_tool, is_root, shared_library, skip};
 pub use world::World;
 
+use unspin_locks::Kind;
+use unspin_meter::Level;
+
 /// Runs a program of `c/` in every world and demands the kernel's output and exit status of each.
 pub fn conforms(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
@@ -45,6 +48,22 @@ pub fn survives_the_meter(source: &str, args: &[&str]) {
     let Some(program) = build(source) else { return };
     let bare = is_the_same_metered(source, |world| Run::new(program.path(), world).args(args));
     assert!(bare.status.success(), "{source} fails without a meter:\n{bare}");
+}
+
+/// Runs a program of `c/` bare and with its mutexes replaced by each of `kinds`, metered and not, and demands of each what it
+/// does bare.
+pub fn survives_replacement(source: &str, args: &[&str], kinds: &[Kind]) {
+    let Some(program) = build(source) else { return };
+    let run = |world| Run::new(program.path(), world).args(args);
+    let bare = run(World::Bare).output();
+    assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{bare}");
+    for kind in kinds {
+        let replaced = || run(World::Kernel).mutexes(&format!("{kind}\tall"));
+        assert_same(source, format!("replaced by {kind}"), &bare, &replaced().output());
+        let recorder = Recorder::create(Level::Full);
+        let metered = replaced().record(&recorder).output();
+        assert_same(source, format!("replaced by {kind}, metered"), &bare, &metered);
+    }
 }
 
 /// The same for any program: `run` makes it ready, in whatever surroundings, for a world. Answers what it does bare.

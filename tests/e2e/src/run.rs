@@ -71,6 +71,14 @@ impl Run {
         self.env("UNSPIN_RECORD", recorder.path())
     }
 
+    /// Replaces the program's mutexes by what a compiled plan says. It has the lines of the text, below its title.
+    pub fn mutexes(self, lines: &str) -> Run {
+        let path = self.directory.path().join("mutexes");
+        std::fs::write(&path, format!("unspin mutexes 1\n{lines}\n"))
+            .expect("the scratch directory takes a file");
+        self.env("UNSPIN_MUTEXES", path)
+    }
+
     /// Runs to the end.
     ///
     /// # Panics

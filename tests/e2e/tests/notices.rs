@@ -117,6 +117,9 @@ fn exports_are_these_and_no_others() {
         siginterrupt sigvec prctl dlclose mlockall setrlimit setrlimit64 getrlimit getrlimit64 prlimit prlimit64
         pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_timedlock
         pthread_mutex_clocklock pthread_mutex_unlock pthread_mutex_consistent pthread_mutex_consistent_np
+        __pthread_mutex_init __pthread_mutex_destroy __pthread_mutex_lock __pthread_mutex_trylock __pthread_mutex_unlock
+        __pthread_rwlock_init __pthread_rwlock_destroy __pthread_rwlock_rdlock __pthread_rwlock_tryrdlock
+        __pthread_rwlock_wrlock __pthread_rwlock_trywrlock __pthread_rwlock_unlock
         pthread_rwlock_init pthread_rwlock_destroy pthread_rwlock_rdlock pthread_rwlock_tryrdlock
         pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock pthread_rwlock_wrlock pthread_rwlock_trywrlock
         pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock pthread_rwlock_unlock
@@ -125,7 +128,8 @@ fn exports_are_these_and_no_others() {
         pthread_cond_signal pthread_cond_broadcast
         pthread_barrier_init pthread_barrier_destroy pthread_barrier_wait
         sem_init sem_destroy sem_wait sem_trywait sem_timedwait sem_clockwait sem_post
-        mtx_init mtx_lock mtx_trylock mtx_timedlock mtx_unlock cnd_wait cnd_timedwait cnd_signal cnd_broadcast"
+        mtx_init mtx_lock mtx_trylock mtx_timedlock mtx_unlock mtx_destroy cnd_wait cnd_timedwait cnd_signal cnd_broadcast
+        cnd_destroy"
         .split_whitespace()
         .collect();
     expected.sort_unstable();

@@ -7,8 +7,8 @@ pub mod outputs;
 mod relay;
 pub mod running;
 pub mod session;
-mod threads;
-mod witness;
+pub mod threads;
+pub mod witness;
 
 use crate::error::Error;
 use crate::options;

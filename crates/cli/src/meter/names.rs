@@ -9,9 +9,10 @@ mod site;
 mod through;
 mod words;
 
-pub use lookup::Lookup;
+pub use lookup::{Home, Lookup};
+pub use words::{is_library_of_system, is_of_system, is_wrapper};
 
-use history::History;
+use history::{History, Site};
 use shared::Shared;
 use std::cell::OnceCell;
 use through::Through;
@@ -25,6 +26,26 @@ pub enum Parts {
     Together,
     /// Each element has a name of its own.
     Apart,
+}
+
+/// By what a lock is known, so that it can be recognised in another run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trace {
+    /// A static variable, or a part of one.
+    Variable {
+        /// The name, with the part.
+        name: String,
+        /// Where the variable lies.
+        start: u64,
+        /// Bytes of all of it.
+        size: u64,
+        /// Where the lock lies.
+        home: Home,
+    },
+    /// The return addresses of the calls that initialised it, innermost first, as far as the frame that it is named after.
+    Initialised(Vec<Home>),
+    /// The same of its first use.
+    FirstUsed(Vec<Home>),
 }
 
 /// Names for the keys of one snapshot.
@@ -93,6 +114,50 @@ impl<'a> Names<'a> {
             .unwrap_or_else(|| (format!("{} {:#x}", kind.noun(), key.address()), None))
     }
 
+    /// By what the lock of a key is known. None where [`name`](Names::name) knows an address only, and where files have
+    /// changed since.
+    pub fn trace(&self, image: &Image, key: &Key) -> Option<Trace> {
+        let kind = key.kind().filter(|_| key.address() != 0)?;
+        let generation = generation(image, key);
+        if let Some(variable) = self.lookup.variable(image, generation, key.address()) {
+            let home = self.lookup.home(image, generation, key.address())?;
+            let start = home.address.checked_sub(variable.offset)?;
+            let name = self.part(&variable, kind);
+            return Some(Trace::Variable { name, start, size: variable.size, home });
+        }
+        if let Some(site) = self.history.initialised(image, key) {
+            return self.calls(&site, self.initialisers()).map(Trace::Initialised);
+        }
+        let site = self.history.first_used(image, key)?;
+        self.calls(&site, self.users()).map(Trace::FirstUsed)
+    }
+
+    /// The calls that led to a site, as far as the frame that names its lock.
+    fn calls(&self, site: &Site<'_>, shared: &Shared) -> Option<Vec<Home>> {
+        let chain = self.lookup.chain(site);
+        let depth = site::of(&chain.frames, shared)?.depth(&chain.frames);
+        let mut returns = chain.returns[..depth].to_vec();
+        returns.dedup();
+        self.lookup.homes(site, &returns)
+    }
+
+    fn initialisers(&self) -> &Shared {
+        let chains = || Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site)));
+        self.initialisers.get_or_init(chains)
+    }
+
+    fn users(&self) -> &Shared {
+        let chains = || Shared::new(self.history.first_uses().map(|site| self.lookup.chain(&site)));
+        self.users.get_or_init(chains)
+    }
+
+    fn part(&self, variable: &Variable, kind: Kind) -> String {
+        match self.parts {
+            Parts::Together => folded(variable, kind),
+            Parts::Apart => unfolded(variable),
+        }
+    }
+
     fn variable(
         &self,
         image: &Image,
@@ -101,10 +166,7 @@ impl<'a> Names<'a> {
         generation: u8,
     ) -> Option<(String, Option<String>)> {
         let variable = self.lookup.variable(image, generation, key.address())?;
-        let name = match self.parts {
-            Parts::Together => folded(&variable, kind),
-            Parts::Apart => unfolded(&variable),
-        };
+        let name = self.part(&variable, kind);
         let origin = match &variable.location {
             Some(location) => format!("static, {location}"),
             None => format!("static, {}", variable.module),
@@ -114,11 +176,8 @@ impl<'a> Names<'a> {
 
     fn initialised(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
         let site = self.history.initialised(image, key)?;
-        let shared = self
-            .initialisers
-            .get_or_init(|| Shared::new(self.history.initialisations().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
-        let found = site::of(&chain.frames, shared)?;
+        let found = site::of(&chain.frames, self.initialisers())?;
         let origin = match found.place() {
             Some(place) => format!("{} initialised at {place}", kind.noun()),
             None => format!("{} initialised there", kind.noun()),
@@ -128,11 +187,8 @@ impl<'a> Names<'a> {
 
     fn first_used(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
         let site = self.history.first_used(image, key)?;
-        let shared = self
-            .users
-            .get_or_init(|| Shared::new(self.history.first_uses().map(|site| self.lookup.chain(&site))));
         let chain = self.lookup.chain(&site);
-        let found = site::of(&chain.frames, shared)?;
+        let found = site::of(&chain.frames, self.users())?;
         let origin = found.place().map(|place| format!("first used at {place}"));
         Some((format!("{} first used in {}", kind.noun(), found.name), origin))
     }

@@ -25,6 +25,8 @@ pub struct Session {
     pub recording: Recording,
     library: PathBuf,
     engine: Engine,
+    /// The compiled plan, if mutexes are replaced.
+    mutexes: Option<PathBuf>,
     scratch: Scratch,
 }
 
@@ -32,6 +34,7 @@ impl Session {
     /// Finds the program and makes the recording, in memory.
     pub fn new(options: &options::Recorded) -> Result<Session, Error> {
         let program = Program::find(&options.command)?;
+        let plan = options.mutexes.compile(&program)?;
         let library = library::unpack()?;
         run::try_arena(options.sysv, None)?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
@@ -42,7 +45,9 @@ impl Session {
             }
             _ => Error::Environment(e.to_string()),
         })?;
-        Ok(Session { program, recording, library, engine: options.sysv, scratch })
+        // In the cache, not in our folder: what the program leaves behind may start others when we are gone.
+        let mutexes = plan.map(|plan| plan.keep()).transpose()?;
+        Ok(Session { program, recording, library, engine: options.sysv, mutexes, scratch })
     }
 
     /// The command that starts the program so that it is recorded: with our standard input, output and error, until the
@@ -55,7 +60,7 @@ impl Session {
             engine: self.engine,
             arena: None,
             recording: Some(&recording),
-            mutexes: None,
+            mutexes: self.mutexes.as_deref(),
         };
         environment.apply(&mut command);
         command

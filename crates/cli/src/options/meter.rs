@@ -1,5 +1,6 @@
 //! The options of `unspin meter` and `unspin report`.
 
+use super::Mutexes;
 use crate::engine::{self, Engine};
 use clap::{Args, ValueEnum};
 use regex::Regex;
@@ -76,6 +77,9 @@ pub struct Recorded {
     /// Serve its System V semaphores by this engine, and record the engine's locks too
     #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = engine::parser())]
     pub sysv: Engine,
+
+    #[command(flatten)]
+    pub mutexes: Mutexes,
 
     /// The program and its arguments; or the name of a workload: semopbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]

@@ -1,43 +1,59 @@
-//! Who is measured: the program under one engine or another.
+//! Who is measured: the program under one setup or another.
 
+use super::setup::{Mutexes, Setup};
 use crate::engine::Engine;
+use crate::error::Error;
+use crate::mutex::Plan;
+use crate::program::Program;
+use unspin_locks::Kind;
 use unspin_stats::{Candidate, Role};
 
 /// One way to run the program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Contestant {
     /// Its name in tables and sentences, and its role.
     pub candidate: Candidate,
-    /// The engine; none is the program as it is, without the preload library.
-    pub engine: Option<Engine>,
-}
-
-/// The name of the control's twin.
-pub const TWIN: &str = "kernel (again)";
-/// The name of the program as it is.
-pub const BARE: &str = "no preload";
-
-/// The control first: the kernel's semaphores through the same interposition as every engine's, so that a gain
-/// is the engine's and not the interposition's. Its twin shows the noise; the bare program shows what the
-/// interposition costs.
-pub fn contestants(engines: &[Engine]) -> Vec<Contestant> {
-    let control = Contestant { candidate: Candidate::control("kernel"), engine: Some(Engine::Kernel) };
-    let twin = Contestant { candidate: Candidate::control_again(TWIN), engine: Some(Engine::Kernel) };
-    let bare = Contestant { candidate: Candidate::new(BARE), engine: None };
-    let judged = engines
-        .iter()
-        .map(|&engine| Contestant { candidate: Candidate::new(engine.name()), engine: Some(engine) });
-    [control, twin, bare].into_iter().chain(judged).collect()
+    /// What its locks are served by; none is the program as it is, without the preload library.
+    pub setup: Option<Setup>,
 }
 
 impl Contestant {
+    /// The control of engines: the kernel's semaphores, and mutexes that nobody touches.
+    pub fn kernel() -> Contestant {
+        let setup = Setup { engine: Engine::Kernel, mutexes: None };
+        Contestant { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
+    }
+
+    /// The control of mutexes. It has a plan too: where there is one condition variables are replaced as well.
+    pub fn system(program: &Program) -> Result<Contestant, Error> {
+        let setup = Setup::of(Mutexes::new(Plan::all(Kind::System), program)?);
+        Ok(Contestant { candidate: Candidate::control(Kind::System.name()), setup: Some(setup) })
+    }
+
+    /// A candidate.
+    pub fn judged(name: &str, setup: Setup) -> Contestant {
+        Contestant { candidate: Candidate::new(name), setup: Some(setup) }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.candidate.name
     }
 
-    /// Whether it is one of the engines that were asked about.
+    /// Whether it is one of those that were asked about.
     pub fn is_judged(&self) -> bool {
-        self.candidate.role == Role::Candidate && self.engine.is_some()
+        self.candidate.role == Role::Candidate && self.setup.is_some()
+    }
+
+    /// The engine, if that is what is asked about.
+    pub fn judged_engine(&self) -> Option<Engine> {
+        let engine = self.setup.as_ref()?.engine;
+        (self.is_judged() && engine != Engine::Kernel).then_some(engine)
+    }
+
+    /// The plan, if that is what is asked about.
+    pub fn judged_plan(&self) -> Option<&Plan> {
+        let setup = self.setup.as_ref().filter(|setup| self.is_judged() && setup.engine == Engine::Kernel)?;
+        setup.mutexes.as_ref().map(|mutexes| &mutexes.plan)
     }
 }

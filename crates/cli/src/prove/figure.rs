@@ -29,7 +29,8 @@ const CPU_TIME: &str = "cpu-time";
 const NUMBER: &str = r"([-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)";
 
 /// The figures that the workloads print about themselves: name of the workload, expression, unit.
-const WORKLOAD_FIGURES: [(&str, &str, &str); 1] = [("semopbench", "seconds per repetition", "s")];
+const WORKLOAD_FIGURES: [(&str, &str, &str); 2] =
+    [("semopbench", "seconds per repetition", "s"), ("hackbench", "Time", "s")];
 
 impl Figure {
     /// What `--metric` asks for. Without it a workload's own figure is taken, and wall time for all others.
@@ -145,6 +146,7 @@ mod tests {
     fn workloads_have_figures_of_their_own() {
         let default = |workload| Figure::new(None, Direction::LowerIsBetter, workload).unwrap().metric.name;
         assert_eq!(default(Some("semopbench")), "seconds per repetition");
+        assert_eq!(default(Some("hackbench")), "Time");
         assert_eq!(default(None), "wall time");
         let cpu = Figure::new(Some("cpu-time"), Direction::LowerIsBetter, Some("semopbench")).unwrap();
         let usage = Usage { user_us: 1_000_000, system_us: 500_000, ..Usage::default() };

@@ -53,6 +53,15 @@ pub fn significant(x: f64) -> String {
     format!("{x:.decimals$}")
 }
 
+/// A share in percent: two digits at least.
+pub fn share_of(share: f64) -> String {
+    match 100.0 * share {
+        percent if percent >= 9.95 => format!("{percent:.0} %"),
+        percent if percent >= 0.995 => format!("{percent:.1} %"),
+        percent => format!("{percent:.2} %"),
+    }
+}
+
 /// A p value.
 pub fn p_value(p: f64) -> String {
     match p {
@@ -114,6 +123,8 @@ mod tests {
         assert_eq!(significant(1.5e-9), "1.500e-9");
         assert_eq!(significant(0.0), "0");
         assert_eq!(p_value(0.000_01), "<0.0001");
+        let shares = [share_of(0.374), share_of(0.0312), share_of(0.0005)];
+        assert_eq!(shares, ["37 %", "3.1 %", "0.05 %"]);
         assert_eq!(p_value(0.031_25), "0.031");
         assert_eq!(
             (count(9_999.0), count(64_123.0), count(2e7)),

@@ -4,7 +4,9 @@ use super::conditions::Disturbance;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
 use super::report::{CpuShares, Report};
+use super::search::Search;
 use super::sitting::Entry;
+use super::staircase::Staircase;
 use crate::error::Error;
 use crate::outfile;
 use serde::Serialize;
@@ -12,7 +14,7 @@ use std::path::Path;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
 /// The number behind the slash is raised when a field changes its meaning or goes; new fields may come.
-const SCHEMA: &str = "unspin.prove/1";
+const SCHEMA: &str = "unspin.prove/2";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -30,6 +32,9 @@ struct Document<'a> {
     analysis: &'a Analysis,
     no_preload: Option<&'a Comparison>,
     rcu_against_global: Option<&'a Comparison>,
+    staircase: Option<&'a Staircase>,
+    search: Option<&'a Search>,
+    plan: Option<&'a str>,
     locks: &'a Locks,
     runs: &'a [Entry],
 }
@@ -38,6 +43,7 @@ struct Document<'a> {
 struct Participant<'a> {
     name: &'a str,
     engine: Option<&'static str>,
+    mutexes: Option<String>,
     cpu: CpuShares,
 }
 
@@ -45,7 +51,8 @@ struct Participant<'a> {
 pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
     let candidates = report.contestants.iter().zip(&report.cpu).map(|(contestant, &cpu)| Participant {
         name: contestant.name(),
-        engine: contestant.engine.map(|e| e.name()),
+        engine: contestant.setup.as_ref().map(|setup| setup.engine.name()),
+        mutexes: contestant.setup.as_ref().and_then(|setup| setup.mutexes.as_ref()).map(|m| m.compiled.to_string()),
         cpu,
     });
     let document = Document {
@@ -63,6 +70,9 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         analysis: &report.sitting.analysis,
         no_preload: report.sitting.bare.as_ref(),
         rcu_against_global: report.reports_figure.as_ref(),
+        staircase: report.staircase.as_ref(),
+        search: report.search.as_ref(),
+        plan: report.recommended.as_ref().map(|recommended| &*recommended.text),
         locks: &report.locks,
         runs: &report.sitting.entries,
     };

@@ -1,5 +1,6 @@
-//! `unspin prove`: measures a program under several engines and says what is proven.
+//! `unspin prove`: measures a program with other locks and says what is proven.
 
+mod asked;
 mod conditions;
 mod contestant;
 mod figure;
@@ -8,13 +9,19 @@ mod interrupt;
 mod json;
 mod locks;
 mod machine;
+mod metering;
 mod output;
 mod progress;
+mod recommendation;
 mod remains;
 mod report;
 mod runner;
+mod search;
+mod setup;
 mod sitting;
+mod staircase;
 mod text;
+mod watch;
 
 use crate::error::Error;
 use crate::library;
@@ -22,14 +29,19 @@ use crate::options;
 use crate::outfile;
 use crate::program::Program;
 use crate::stdout;
-use contestant::contestants;
+use asked::Asked;
+use contestant::Contestant;
 use figure::Figure;
 use interrupt::Interrupt;
+use locks::Locks;
+use recommendation::Recommended;
 use report::Report;
 use runner::Runner;
+use search::{Found, Search};
 use sitting::Sitting;
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use unspin_stats::{Direction, Plan};
 
 /// Measures, reports, and answers with the verdict's exit code.
@@ -38,29 +50,86 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
     let direction =
         if options.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
     let figure = Figure::new(options.metric.as_deref(), direction, program.workload())?;
-    let contestants = contestants(&options.sysv);
-    let plan = plan(options, &contestants, &figure)?;
-    options.json.as_deref().map_or(Ok(()), |file| outfile::try_file("--json", file))?;
+    let asked = Asked::of(options, &program)?;
+    outfile::try_files(&[("--json", options.json.as_deref()), ("--plan", options.plan.as_deref())])?;
     let interrupt = Interrupt::watch()?;
     let runner = Runner::new(&program, &figure, &interrupt, library::unpack()?)?;
-    let sitting = Sitting::hold(&runner, &contestants, plan, options.time_limit)?;
-    let locks = locks::meter(&runner, &contestants, &sitting, options.time_limit);
-    let report = Report::new(&options.command, contestants, sitting, locks, &interrupt);
+    let report = match asked {
+        Some(asked) => judge_asked(&runner, &asked, options)?,
+        None => judge_found(&runner, options)?,
+    };
     stdout::print(&text::Text(&report).to_string())?;
     if let Some(file) = &options.json {
         json::write(&report, file)?;
     }
+    if let Some(file) = &options.plan {
+        write_plan(&report, file)?;
+    }
     Ok(report.exit_code())
+}
+
+/// Judges the candidates that are named.
+fn judge_asked(runner: &Runner<'_>, asked: &Asked, options: &options::Prove) -> Result<Report, Error> {
+    for warning in asked.warnings() {
+        eprintln!("unspin: {warning}");
+    }
+    let contestants = asked.contestants();
+    let plan = plan(options, &contestants, runner.figure, options.time_budget)?;
+    let mut locks = Locks::default();
+    if asked.is_about_mutexes() {
+        locks.meter_control(runner, &asked.control, options.time_limit)?;
+    }
+    judge(runner, contestants, plan, locks, None, options)
+}
+
+/// Finds candidates, and judges them.
+fn judge_found(runner: &Runner<'_>, options: &options::Prove) -> Result<Report, Error> {
+    let began = Instant::now();
+    let Found { search, asked, before } = search::search(runner, options)?;
+    let contestants = asked.contestants();
+    let left = options.time_budget.saturating_sub(began.elapsed());
+    let plan = plan(options, &contestants, runner.figure, left)?;
+    judge(runner, contestants, plan, Locks::before(before), Some(search), options)
+}
+
+fn judge(
+    runner: &Runner<'_>,
+    contestants: Vec<Contestant>,
+    plan: Plan,
+    mut locks: Locks,
+    search: Option<Search>,
+    options: &options::Prove,
+) -> Result<Report, Error> {
+    let sitting = match contestants.iter().any(Contestant::is_judged) {
+        true => Sitting::hold(runner, &contestants, plan, options.time_limit)?,
+        false => Sitting::without_runs(&contestants, plan)?,
+    };
+    locks.meter(runner, &contestants, &sitting, options.time_limit);
+    let mut report = Report::new(&options.command, contestants, sitting, locks, search, runner.interrupt);
+    report.recommended = Recommended::of(&report, runner.program)?;
+    Ok(report)
+}
+
+/// Writes the plan that won; without one says so, and leaves the file as it is.
+fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
+    match &report.recommended {
+        Some(recommended) => outfile::write(file, recommended.text.as_bytes()),
+        None => {
+            eprintln!("unspin: --plan {}: no plan is written, because none won", file.display());
+            Ok(())
+        }
+    }
 }
 
 fn plan(
     options: &options::Prove,
-    contestants: &[contestant::Contestant],
+    contestants: &[Contestant],
     figure: &Figure,
+    budget: Duration,
 ) -> Result<Plan, Error> {
     let candidates = contestants.iter().map(|c| c.candidate.clone()).collect();
     let mut plan = Plan::new(candidates, figure.metric.clone(), seed());
-    plan.budget = options.time_budget;
+    plan.budget = budget;
     if let Some(runs) = options.runs {
         (plan.rounds_min, plan.rounds_max, plan.budget) = (runs, runs, Duration::MAX);
     }

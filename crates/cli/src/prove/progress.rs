@@ -1,9 +1,9 @@
 //! The progress bar: on standard error, and only if that is a terminal.
 //!
-//! It is drawn by the thread that waits for the program anyway, twice a second: a busier one would become part of
-//! the measurement.
+//! It moves twice a second: seldom enough that nobody finds it in a measurement.
 
 use super::contestant::Contestant;
+use super::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 use unspin_stats::{Phase, Plan};
@@ -35,10 +35,12 @@ impl Progress {
         } else {
             (Scale::Time(plan.budget), plan.budget.as_millis() as u64)
         };
-        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:30} {elapsed} {msg}");
-        bar.set_style(style.expect("the template is well formed"));
-        Progress { bar, scale, contestants, shown: 0 }
+        Progress { bar: bar(length), scale, contestants, shown: 0 }
+    }
+
+    /// A bar for something that takes about so long.
+    pub fn over(time: Duration) -> Progress {
+        Progress { bar: bar(time.as_millis() as u64), scale: Scale::Time(time), contestants: 0, shown: 0 }
     }
 
     /// Says what runs next.
@@ -47,7 +49,12 @@ impl Progress {
             Phase::WarmUp => "warm-up".to_owned(),
             Phase::Round(round) => format!("round {round}"),
         };
-        self.bar.set_message(format!("{place}: {} ({} candidates)", contestant.name(), self.contestants));
+        self.say(&format!("{place}: {} ({} candidates)", contestant.name(), self.contestants), elapsed);
+    }
+
+    /// Says what goes on.
+    pub fn say(&mut self, what: &str, elapsed: Duration) {
+        self.bar.set_message(what.to_owned());
         self.bar.set_position(match self.scale {
             Scale::Time(budget) => elapsed.min(budget).as_millis() as u64,
             Scale::Runs => self.shown,
@@ -56,13 +63,21 @@ impl Progress {
         self.bar.tick();
     }
 
-    /// Moves the clock.
-    pub fn tick(&self) {
-        self.bar.tick();
-    }
-
     /// Takes the bar away.
     pub fn finish(self) {
         self.bar.finish_and_clear();
+    }
+}
+
+fn bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:30} {elapsed} {msg}");
+    bar.set_style(style.expect("the template is well formed"));
+    bar
+}
+
+impl Watch for Progress {
+    fn look(&mut self, _pid: u32) {
+        self.bar.tick();
     }
 }

@@ -4,8 +4,11 @@ use super::contestant::Contestant;
 use super::interrupt::Interrupt;
 use super::locks::Locks;
 use super::machine::{Build, Machine};
+use super::recommendation::Recommended;
 use super::runner::Trial;
+use super::search::Search;
 use super::sitting::{Sitting, was_interrupted};
+use super::staircase::Staircase;
 use crate::engine::Engine;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -21,16 +24,22 @@ pub struct Report {
     pub machine: Machine,
     /// With what.
     pub build: Build,
-    /// Under which engines.
+    /// Under which setups.
     pub contestants: Vec<Contestant>,
     /// The runs and what they mean.
     pub sitting: Sitting,
     /// The engine `rcu` against the engine `global`: the figure of the reports, which compared two kernels.
     pub reports_figure: Option<Comparison>,
+    /// How the candidates were found, where none were named.
+    pub search: Option<Search>,
+    /// Kinds of mutex step by step: the figures of report 004.
+    pub staircase: Option<Staircase>,
     /// Where the CPUs went, contestant by contestant.
     pub cpu: Vec<CpuShares>,
-    /// What happened to the engines' locks.
+    /// What happened to the locks.
     pub locks: Locks,
+    /// The plan that won; not known before the rest is.
+    pub recommended: Option<Recommended>,
     /// Whether ^C ended the sitting.
     pub interrupted: bool,
 }
@@ -61,6 +70,7 @@ impl Report {
         contestants: Vec<Contestant>,
         sitting: Sitting,
         locks: Locks,
+        search: Option<Search>,
         interrupt: &Interrupt,
     ) -> Report {
         let machine = Machine::this();
@@ -70,11 +80,14 @@ impl Report {
             build: Build::THIS,
             cpu: (0..contestants.len()).map(shares).collect(),
             reports_figure: against_global(&contestants, &sitting),
+            staircase: Staircase::of(&contestants, &sitting),
             interrupted: was_interrupted(interrupt, &sitting.analysis),
             machine,
             contestants,
             sitting,
             locks,
+            search,
+            recommended: None,
         }
     }
 
@@ -84,9 +97,19 @@ impl Report {
         all.into_iter().find(|c| c.name == contestant.name())
     }
 
-    /// The verdict on the engines.
+    /// The verdict on the judged.
     pub fn conclusion(&self) -> Conclusion {
-        self.sitting.analysis.conclusion()
+        let tried = self.search.as_ref().and_then(|search| search.screening.as_ref());
+        match tried {
+            // None of them was left to be judged.
+            Some(screened) if !self.has_judged() => screened.conclusion(),
+            _ => self.sitting.analysis.conclusion(),
+        }
+    }
+
+    /// Whether anybody was judged.
+    pub fn has_judged(&self) -> bool {
+        self.contestants.iter().any(Contestant::is_judged)
     }
 
     /// See docs/exit-codes.md.
@@ -109,7 +132,7 @@ impl Report {
 /// The same runs, with `global` as the control and `rcu` as the only candidate.
 fn against_global(contestants: &[Contestant], sitting: &Sitting) -> Option<Comparison> {
     let samples = |engine| {
-        let index = contestants.iter().position(|c| c.is_judged() && c.engine == Some(engine))?;
+        let index = contestants.iter().position(|c| c.judged_engine() == Some(engine))?;
         Some(sitting.experiment.samples[index].clone())
     };
     let (mut global, rcu) = (samples(Engine::Global)?, samples(Engine::Rcu)?);

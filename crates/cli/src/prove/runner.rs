@@ -1,11 +1,12 @@
 //! One run of the program: started, waited for or ended, and what it used.
 
 use super::conditions::{CpuTime, Disturbance, kernel_sets};
-use super::contestant::Contestant;
 use super::figure::Figure;
 use super::interrupt::Interrupt;
 use super::output::Output;
 use super::remains;
+use super::setup::Setup;
+use super::watch::Watch;
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::program::Program;
@@ -13,12 +14,12 @@ use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_stats::Outcome;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
-use unspin_sysv::{Kind, refusals};
+use unspin_sysv::{Account, Kind, account};
 
 /// Starts the program again and again, once at a time.
 pub struct Runner<'a> {
@@ -81,6 +82,9 @@ pub struct Trial {
     pub left_sets: Vec<i32>,
     /// The end of its output, if it did not end well.
     pub output_tail: String,
+    /// Whether any call reached an engine other than the kernel.
+    #[serde(skip)]
+    pub reached_engine: bool,
 }
 
 /// When a run is ended, and what that means.
@@ -102,8 +106,7 @@ impl Limit {
 
 /// How long a program may take to end once it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a wait lasts before ^C is looked for again, should the signal not have cut it short. The progress bar
-/// moves as often: seldom enough that nobody finds it in a measurement.
+/// How long a wait lasts before ^C is looked for again, should the signal not have cut it short.
 const SLICE: Duration = Duration::from_millis(500);
 
 impl<'a> Runner<'a> {
@@ -125,49 +128,43 @@ impl<'a> Runner<'a> {
         self.scratch.file(name)
     }
 
-    /// Runs the program once, with a fresh arena. Answers `None` if ^C ended it. While it runs, `waiting` is
-    /// called some times a second.
+    /// Runs the program once: under a setup, with a fresh arena, or without one as it is. Answers `None` if ^C ended it.
+    /// While it runs, somebody may watch.
     pub fn run(
         &self,
-        contestant: &Contestant,
+        setup: Option<&Setup>,
         limit: Limit,
         recording: Option<&Path>,
-        waiting: &dyn Fn(),
+        watch: &mut dyn Watch,
     ) -> Result<Option<Trial>, Error> {
         let mut output = Output::new()?;
         let arena = self.scratch("arena");
         let mut command = self.program.command();
         command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
-        match contestant.engine {
-            Some(engine) => {
-                Environment { library: &self.library, engine, arena: Some(&arena), recording, mutexes: None }
-                    .apply(&mut command);
-            }
-            None => environment::clear(&mut command),
-        }
+        self.prepare(&mut command, setup, &arena, recording)?;
         let sets_before = kernel_sets(self.uid);
         let cpu_before = CpuTime::since_boot();
         let started = Instant::now();
         let process = child::tie_to_us(&mut command)
             .spawn()
             .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
-        let waited = self.wait(process.id(), started, limit, waiting)?;
+        let waited = self.wait(process.id(), started, limit, watch)?;
         let elapsed = started.elapsed();
         let returned = matches!(waited, Waited::Ended(_, Ending::Exited { .. }));
         let patience = if returned { remains::AFTER_RETURN } else { remains::AFTER_DEATH };
         let remains = remains::clear(process.id(), patience);
         let cpu_after = CpuTime::since_boot();
-        let refused = match contestant.engine {
-            Some(engine) if engine != Kind::Kernel => Some((engine, refusals(&arena))),
-            _ => None,
-        };
+        let engine = setup.map_or(Kind::Kernel, |setup| setup.engine);
+        let account = (engine != Kind::Kernel).then(|| account(&arena));
         // The next run gets a new one; an arena that a killed program left in whatever state goes with it.
         let _ = fs::remove_file(&arena);
         let Waited::Ended(ended, ending) = waited else { return Ok(None) };
         let mut usage = ended.usage;
         usage += remains.usage;
-        let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match refused {
-            Some((engine, refused)) => same_work(engine, refused).map(|()| value),
+        let reached_engine =
+            account.as_ref().is_some_and(|account| account.as_ref().is_ok_and(|account| account.joined > 0));
+        let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match account {
+            Some(account) => same_work(engine, account).map(|()| value),
             None => Ok(value),
         });
         let (failed, uid) = (value.is_err(), self.uid);
@@ -183,23 +180,60 @@ impl<'a> Runner<'a> {
             left_processes: remains.processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail: if failed { output.tail() } else { String::new() },
+            reached_engine,
         }))
     }
 
+    /// The environment of a run.
+    fn prepare(
+        &self,
+        command: &mut Command,
+        setup: Option<&Setup>,
+        arena: &Path,
+        recording: Option<&Path>,
+    ) -> Result<(), Error> {
+        let Some(Setup { engine, mutexes }) = setup else {
+            environment::clear(command);
+            return Ok(());
+        };
+        let plan = self.scratch("mutexes");
+        if let Some(mutexes) = mutexes {
+            mutexes.compiled.write(&plan)?;
+        }
+        Environment {
+            library: &self.library,
+            engine: *engine,
+            arena: Some(arena),
+            recording,
+            mutexes: mutexes.as_ref().map(|_| &*plan),
+        }
+        .apply(command);
+        Ok(())
+    }
+
     /// Waits until the program has ended, its time is up, or ^C: then it is ended, with its process group.
-    fn wait(&self, pid: u32, started: Instant, limit: Limit, waiting: &dyn Fn()) -> Result<Waited, Error> {
+    fn wait(
+        &self,
+        pid: u32,
+        started: Instant,
+        limit: Limit,
+        watch: &mut dyn Watch,
+    ) -> Result<Waited, Error> {
         let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
         let limit = limit.after();
         loop {
             let left = limit.saturating_sub(started.elapsed());
-            if let Some(ended) = child::wait_for(pid, left.min(SLICE)).map_err(system)? {
+            // The kernel is asked for whole milliseconds.
+            let slice = left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1));
+            let over = child::ended_within(pid, slice).map_err(system)?;
+            watch.look(pid);
+            if over && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(system)? {
                 let ending = match ended.end {
                     End::Exited(code) => Ending::Exited { code },
                     End::Killed(signal) => Ending::Killed { signal },
                 };
                 return Ok(Waited::Ended(ended, ending));
             }
-            waiting();
             if self.interrupt.came() {
                 stop(pid).map_err(system)?;
                 return Ok(Waited::Interrupted);
@@ -228,13 +262,17 @@ impl<'a> Runner<'a> {
 }
 
 /// Whether the program did under `engine` what it does under the kernel. One that ignores an error, or whose shell
-/// does, ends well and fast without having done its work.
-fn same_work(engine: Kind, refused: std::io::Result<u64>) -> Result<(), String> {
-    match refused {
+/// does, ends well and fast without having done its work; and one that never asked the engine says nothing about it.
+fn same_work(engine: Kind, account: std::io::Result<Account>) -> Result<(), String> {
+    match account {
         Err(e) => Err(format!("its arena cannot be read: {e}")),
-        Ok(0) => Ok(()),
-        Ok(calls) => Err(format!(
-            "the engine {engine} refused {calls} of its calls (SEM_UNDO is not implemented yet), so it did not do the \
+        Ok(Account { joined: 0, .. }) => Err(format!(
+            "no System V semaphore call reached the engine {engine}: the program makes none, or the preload library does \
+             not reach the process that does"
+        )),
+        Ok(Account { refused: 0, .. }) => Ok(()),
+        Ok(Account { refused, .. }) => Err(format!(
+            "the engine {engine} refused {refused} of its calls (SEM_UNDO is not implemented yet), so it did not do the \
              same work"
         )),
     }

@@ -32,10 +32,10 @@ pub struct Sitting {
     pub entries: Vec<Entry>,
     /// What was measured, as the statistics keep it.
     pub experiment: Experiment,
-    /// What it means for the engines.
+    /// What it means for those that are judged.
     pub analysis: Analysis,
     /// The bare program against the control: a family of its own, so that asking what the interposition costs
-    /// does not make it harder to prove something about the engines.
+    /// does not make it harder to prove something about the others.
     pub bare: Option<Comparison>,
     /// What disturbed it from its beginning to its end. The kernel counts CPU time in ticks, so this is worth
     /// more than the sum over short runs.
@@ -68,7 +68,8 @@ impl Sitting {
                 _ => Limit::Patience(patience),
             };
             let started_s = began.elapsed().as_secs_f64();
-            let trial = match runner.run(&contestants[candidate], limit, None, &|| progress.tick()) {
+            let setup = contestants[candidate].setup.as_ref();
+            let trial = match runner.run(setup, limit, None, &mut progress) {
                 Ok(Some(trial)) => trial,
                 Ok(None) => break,
                 Err(e) if schedule.rounds() == 0 => return Err(e),
@@ -102,6 +103,22 @@ impl Sitting {
         })
     }
 
+    /// A sitting in which nobody is judged, so that nothing is run.
+    pub fn without_runs(contestants: &[Contestant], plan: Plan) -> Result<Sitting, Error> {
+        let schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
+        let (analysis, bare) = analyse(&schedule, contestants);
+        Ok(Sitting {
+            entries: Vec::new(),
+            experiment: schedule.experiment().clone(),
+            analysis,
+            bare,
+            disturbance: Disturbance::default(),
+            aborted: None,
+            rounds: 0,
+            elapsed: Duration::ZERO,
+        })
+    }
+
     /// The measured runs of a contestant, the warm-up left out.
     pub fn trials(&self, candidate: usize) -> impl Iterator<Item = &Trial> + Clone {
         self.entries.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)
@@ -113,7 +130,7 @@ impl Sitting {
     }
 }
 
-/// The analysis of the engines, and that of the bare program.
+/// The analysis of all that go through the interposition, and that of the bare program.
 fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option<Comparison>) {
     let whole = schedule.analyse();
     let experiment = schedule.experiment();
@@ -122,9 +139,9 @@ fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option
         let samples = samples.map(|(s, _)| s.clone()).collect();
         Analysis::of(&Experiment { samples, ..experiment.clone() }, &whole.settings)
     };
-    let engines = part(&|c| c.engine.is_some());
-    let bare = part(&|c| c.engine.is_none() || c.candidate.role == Role::Control).comparisons.pop();
-    (Analysis { stop: whole.stop, advice: whole.advice, ..engines }, bare)
+    let interposed = part(&|c| c.setup.is_some());
+    let bare = part(&|c| c.setup.is_none() || c.candidate.role == Role::Control).comparisons.pop();
+    (Analysis { stop: whole.stop, advice: whole.advice, ..interposed }, bare)
 }
 
 fn round(phase: Phase) -> u32 {

@@ -1,13 +1,17 @@
 //! The report as it is read: noise first, then who ran how fast, what that proves, and where the CPUs went.
 
-use super::contestant::{Contestant, TWIN};
+mod locks;
+mod plan;
+mod search;
+mod staircase;
+
+use super::contestant::Contestant;
 use super::format::{Scale, count, p_value, paragraph};
-use super::locks::Metered;
 use super::report::Report;
 use super::runner::Trial;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_stats::{Comparison, Direction, SpreadVerdict, StopReason, Summary};
+use unspin_stats::{Comparison, Direction, Role, SpreadVerdict, StopReason, Summary};
 
 /// A share of the CPUs, in percent, from which on a disturbance is worth a warning: about what separates an idle
 /// machine's background from somebody else's work.
@@ -19,11 +23,17 @@ pub struct Text<'a>(pub &'a Report);
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.heading(f)?;
+        search::write(f, self.0)?;
+        if !self.0.has_judged() {
+            return plan::write(f, self.0);
+        }
         self.noise(f)?;
         self.table(f)?;
         self.verdict(f)?;
+        staircase::write(f, self.0)?;
         self.cpus(f)?;
-        self.locks(f)?;
+        locks::write(f, self.0)?;
+        plan::write(f, self.0)?;
         self.failures(f)?;
         self.caveats(f)
     }
@@ -43,6 +53,9 @@ impl Text<'_> {
             machine.cpus, machine.processor, machine.kernel, build.version, build.commit
         );
         write!(f, "{}", paragraph(&place, 0))?;
+        if !self.0.has_judged() {
+            return writeln!(f);
+        }
         let done = format!(
             "{}, {better}: {} rounds of {} candidates after a warm-up, in random order, {:.0} s",
             metric.name,
@@ -100,10 +113,12 @@ impl Text<'_> {
         for (index, contestant) in self.0.contestants.iter().enumerate() {
             self.row(f, index, contestant, &scale)?;
         }
-        let better = "ratio: how many times as good as the control, kernel; above 1 is better. p is corrected \
-                      (Holm). best n-1: the mean without the worst run, as the reports state it; nothing is \
-                      decided by it.";
-        writeln!(f, "{}", paragraph(better, 0))
+        let better = format!(
+            "ratio: how many times as good as the control, {}; above 1 is better. p is corrected (Holm). best n-1: the \
+             mean without the worst run, as the reports state it; nothing is decided by it.",
+            analysis.control
+        );
+        writeln!(f, "{}", paragraph(&better, 0))
     }
 
     fn row(
@@ -124,8 +139,8 @@ impl Text<'_> {
         let ratio = comparison.and_then(|c| c.ratio);
         writeln!(
             f,
-            "{:15} {:>19}  {:>9}  {:>6}  {:>13}  {:>7} {:>8} {runs:>5} {failed:>6}",
-            contestant.name(),
+            "{} {:>19}  {:>9}  {:>6}  {:>13}  {:>7} {:>8} {runs:>5} {failed:>6}",
+            head(contestant.name()),
             summary.map_or("-".into(), |s| mean_and_sd(s, scale)),
             summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
             match (comparison, ratio) {
@@ -145,7 +160,7 @@ impl Text<'_> {
 
     fn verdict(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "Verdict")?;
-        let shown = self.0.contestants.iter().filter(|c| c.name() != TWIN);
+        let shown = self.0.contestants.iter().filter(|c| c.candidate.role == Role::Candidate);
         for comparison in shown.filter_map(|c| self.0.comparison(c)) {
             write!(f, "{}", paragraph(&comparison.sentence, 2))?;
             let spread = comparison.spread.map(|s| s.verdict);
@@ -196,8 +211,8 @@ impl Text<'_> {
         for (contestant, cpu) in self.0.contestants.iter().zip(&self.0.cpu) {
             writeln!(
                 f,
-                "{:15} {:>6.1} % {:>6.1} % {:>8.1} %  {:>9.3} {:>9.3}  {:>19} {:>12}",
-                contestant.name(),
+                "{} {:>6.1} % {:>6.1} % {:>8.1} %  {:>9.3} {:>9.3}  {:>19} {:>12}",
+                head(contestant.name()),
                 cpu.user_percent,
                 cpu.system_percent,
                 cpu.idle_percent,
@@ -208,40 +223,6 @@ impl Text<'_> {
             )?;
         }
         writeln!(f)
-    }
-
-    /// The engines' locks under each other; before the patch, after the patch.
-    fn locks(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (silent, metered): (Vec<&Metered>, Vec<&Metered>) =
-            self.0.locks.metered.iter().partition(|metered| metered.is_empty());
-        if !metered.is_empty() {
-            writeln!(f, "The engines' locks, in one more run each, metered")?;
-            let comparison = metered
-                .iter()
-                .fold(unspin_meter::Comparison::new(), |table, m| table.with(m.engine, &m.report));
-            write!(f, "{comparison}")?;
-            for metered in &metered {
-                let events = metered.report.events.iter();
-                let counts: Vec<String> =
-                    events.map(|e| format!("{} {}", count(e.count as f64), e.event.name())).collect();
-                if !counts.is_empty() {
-                    writeln!(f, "Counted beside, {}: {}.", metered.engine, counts.join(", "))?;
-                }
-            }
-            writeln!(f)?;
-        }
-        for metered in silent {
-            let text = format!(
-                "No System V semaphore call reached the engine {}: the program makes none, or the preload \
-                 library does not reach the process that does. Its figures say nothing about the engine.\n",
-                metered.engine
-            );
-            write!(f, "{}", paragraph(&text, 0))?;
-        }
-        for missing in &self.0.locks.missing {
-            write!(f, "{}", paragraph(missing, 0))?;
-        }
-        Ok(())
     }
 
     fn failures(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -290,6 +271,12 @@ impl Text<'_> {
         );
         write!(f, "{}", paragraph(&text, 0))
     }
+}
+
+/// The name in the first column of a table; one that is too long for it has a line of its own.
+fn head(name: &str) -> String {
+    const COLUMN: usize = 15;
+    if name.chars().count() <= COLUMN { format!("{name:COLUMN$}") } else { format!("{name}\n{:COLUMN$}", "") }
 }
 
 fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {

@@ -12,9 +12,12 @@ pub enum Waiting {
     Asleep,
     /// Spinning for a while, then asleep.
     SpinningFirst,
+    /// Spinning, as was seen.
+    Spinning,
 }
 
-/// One blocking attempt at a lock. `tried` is libc's trylock, `blocked` the function that the program called; `again` tells whether the thread had it before.
+/// One blocking attempt at a lock. `tried` is libc's trylock, `blocked` the function that the program called, which `waiting`
+/// is asked about afterwards; `again` tells whether the thread had it before.
 #[inline(always)]
 pub fn acquire(
     object: Object,
@@ -27,7 +30,7 @@ pub fn acquire(
     let held = object.held();
     let Some((thread, place)) = attempt(object, held, hook) else { return blocked() };
     match tried() {
-        EBUSY => contended(thread, place, held, waiting(), blocked),
+        EBUSY => contended(thread, place, held, waiting, blocked),
         code if is_success(code) => {
             if again(thread) {
                 thread.took_again(held, place);
@@ -108,7 +111,7 @@ fn contended(
     thread: &Thread,
     place: Place,
     held: u64,
-    waiting: Waiting,
+    waiting: impl FnOnce() -> Waiting,
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
     let table = thread.table();
@@ -119,13 +122,15 @@ fn contended(
     let end = thread.now();
     table.waiting(place, 0);
     let wait = end.saturating_sub(begin);
-    let (spun, slept) = match waiting {
-        Waiting::SpinningFirst if wait <= SPINNING_MAX => (wait, 0),
-        _ => (0, wait),
+    let is_spin = match waiting() {
+        Waiting::Spinning => true,
+        Waiting::SpinningFirst => thread.has_clock() && wait <= SPINNING_MAX,
+        Waiting::Asleep => false,
     };
+    let (spun, slept) = if is_spin { (wait, 0) } else { (0, wait) };
     if is_success(code) {
         thread.took_after(held, place, end, spun, slept);
-        if spun > 0 {
+        if is_spin {
             table.reclassify(place, Outcome::Slept, Outcome::Spun);
         }
     } else {

@@ -1,17 +1,12 @@
-//! C11's mutexes and conditions, which glibc makes of its own: the same objects, other names and answers.
+//! C11's mutexes and conditions: glibc's functions are those of pthread with other answers, and so are these.
 
-use super::acquire::{Waiting, acquire, initialised, release, try_to};
-use super::{cond, layout, mutex, real};
-use crate::watch::{Hook, Thread};
+use super::cond;
+use super::mutex::{self, made};
+use super::real;
+use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
-use libc::{EBUSY, ETIMEDOUT, timespec};
+use libc::{EBUSY, ENOMEM, ETIMEDOUT, timespec};
 use unspin_sys::entry;
-
-// The answers of threads.h, in glibc.
-const SUCCESS: c_int = 0;
-const BUSY: c_int = 1;
-const ERROR: c_int = 2;
-const TIMED_OUT: c_int = 4;
 
 entry! {
     /// mtx_init(3).
@@ -32,48 +27,31 @@ entry! {
 
 type Pointer = *mut c_void;
 
-/// The answers under the names that the rest of this module family knows; [`to_c11`] is the way back.
-fn from_c11(code: c_int) -> c_int {
+/// What C11 calls it: the answers of threads.h in glibc, which takes all that it has no name for for errors
+/// (nptl/thrd_priv.h).
+fn answer(code: c_int) -> c_int {
     match code {
-        BUSY => EBUSY,
-        TIMED_OUT => ETIMEDOUT,
-        ERROR => libc::EINVAL,
-        other => other,
+        0 => 0,
+        EBUSY => 1,
+        ENOMEM => 3,
+        ETIMEDOUT => 4,
+        _ => 2,
     }
-}
-
-fn to_c11(code: c_int) -> c_int {
-    match code {
-        EBUSY => BUSY,
-        ETIMEDOUT => TIMED_OUT,
-        SUCCESS => SUCCESS,
-        libc::EINVAL => ERROR,
-        other => other,
-    }
-}
-
-/// # Safety
-/// A live mutex.
-unsafe fn again(object: Pointer, thread: &Thread) -> bool {
-    // SAFETY: a `mtx_t` is a mutex.
-    let recursive = unsafe { layout::kind(object.cast()) } == layout::Kind::Recursive;
-    recursive && thread.table().holds(mutex::object(object).held())
 }
 
 unsafe extern "C-unwind" fn init(object: Pointer, kind: c_int, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     let (code, hook) = unsafe { (real::mtx_init(object, kind), Hook::new(sp, bp)) };
-    if code == SUCCESS {
-        initialised(object, hook);
+    if code == answer(0) {
+        // SAFETY: libc has made it a mutex.
+        unsafe { made(object.cast(), hook) };
     }
     code
 }
 
-// mtx_destroy, cnd_init and cnd_destroy do nothing that anybody measures, and are left to libc.
-
 unsafe extern "C-unwind" fn lock(object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's mutex; `entry` gives the registers.
-    unsafe { take(object, Hook::new(sp, bp), || real::mtx_lock(object)) }
+    // SAFETY: a `mtx_t` is a mutex; `entry` gives the registers.
+    unsafe { answer(mutex::any_lock(object.cast(), sp, bp)) }
 }
 
 unsafe extern "C-unwind" fn timedlock(
@@ -82,45 +60,35 @@ unsafe extern "C-unwind" fn timedlock(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { take(object, Hook::new(sp, bp), || real::mtx_timedlock(object, until)) }
-}
-
-/// # Safety
-/// A live mutex.
-unsafe fn take(object: Pointer, hook: Hook, blocked: impl FnOnce() -> c_int) -> c_int {
-    to_c11(acquire(
-        mutex::object(object),
-        hook,
-        || Waiting::Asleep,
-        // SAFETY: the caller's promise.
-        |thread| unsafe { again(object, thread) },
-        // SAFETY: as above.
-        || from_c11(unsafe { real::mtx_trylock(object) }),
-        || from_c11(blocked()),
-    ))
+    // SAFETY: as above, and the program's time.
+    unsafe { answer(mutex::take_until(object.cast(), libc::CLOCK_REALTIME, until, Hook::new(sp, bp))) }
 }
 
 unsafe extern "C-unwind" fn trylock(object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's mutex; `entry` gives the registers.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        let tried = || from_c11(real::mtx_trylock(object));
-        to_c11(try_to(mutex::object(object), hook, |thread| again(object, thread), tried))
-    }
+    // SAFETY: as above.
+    unsafe { answer(mutex::attempt(object.cast(), Hook::new(sp, bp))) }
 }
 
 unsafe extern "C-unwind" fn unlock(object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's mutex; `entry` gives the registers.
-    unsafe { release(mutex::object(object), Hook::new(sp, bp), || real::mtx_unlock(object)) }
+    // SAFETY: as above.
+    unsafe { answer(mutex::any_unlock(object.cast(), sp, bp)) }
 }
 
+/// mtx_destroy(3).
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn mtx_destroy(object: Pointer) {
+    // SAFETY: the program's mutex.
+    unsafe { mutex::pthread_mutex_destroy(object.cast()) };
+}
+
+// cnd_init does nothing that anybody measures, and is left to libc.
+
 unsafe extern "C-unwind" fn wait(condition: Pointer, object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe {
-        let waited = || from_c11(real::cnd_wait(condition, object));
-        to_c11(cond::during(condition.cast(), object.cast(), Hook::new(sp, bp), waited))
-    }
+    // SAFETY: a `cnd_t` is a condition; `entry` gives the registers.
+    unsafe { answer(cond::wait(condition.cast(), object.cast(), sp, bp)) }
 }
 
 unsafe extern "C-unwind" fn timedwait(
@@ -130,11 +98,8 @@ unsafe extern "C-unwind" fn timedwait(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe {
-        let waited = || from_c11(real::cnd_timedwait(condition, object, until));
-        to_c11(cond::during(condition.cast(), object.cast(), Hook::new(sp, bp), waited))
-    }
+    // SAFETY: as above, and the program's time.
+    unsafe { answer(cond::timedwait(condition.cast(), object.cast(), until, sp, bp)) }
 }
 
 /// cnd_signal(3).
@@ -144,10 +109,7 @@ unsafe extern "C-unwind" fn timedwait(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn cnd_signal(condition: Pointer) -> c_int {
     // SAFETY: the program's condition.
-    unsafe {
-        cond::signal(condition.cast());
-        real::cnd_signal(condition)
-    }
+    unsafe { answer(cond::pthread_cond_signal(condition.cast())) }
 }
 
 /// cnd_broadcast(3).
@@ -157,8 +119,15 @@ pub unsafe extern "C-unwind" fn cnd_signal(condition: Pointer) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn cnd_broadcast(condition: Pointer) -> c_int {
     // SAFETY: the program's condition.
-    unsafe {
-        cond::signal(condition.cast());
-        real::cnd_broadcast(condition)
-    }
+    unsafe { answer(cond::pthread_cond_broadcast(condition.cast())) }
+}
+
+/// cnd_destroy(3).
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn cnd_destroy(condition: Pointer) {
+    // SAFETY: the program's condition.
+    unsafe { cond::pthread_cond_destroy(condition.cast()) };
 }

@@ -4,14 +4,20 @@
 //! once slept for the condition and found the mutex free; one that did so twice slept for the mutex too, and its wait for
 //! that is counted from the latest signal, so the wake-up is part of it.
 
+//!
+//! Of a condition of our own all that is known.
+
 use super::acquire::{attempt, initialised, is_success};
+use super::semaphore::is_time;
 use super::{layout, mutex, real, signalled};
-use crate::next::forward;
 use crate::sandbox;
+use crate::swap::condition::{self as swapped, Outcome as Ended, Owner, Seen};
+use crate::swap::mutex::time;
+use crate::swap::shared;
 use crate::watch::{Hook, Object, Thread};
-use core::convert::identity;
 use core::ffi::c_int;
-use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
+use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
+use unspin_locks::Waited;
 use unspin_meter::{Kind, Outcome, Place};
 use unspin_sys::{clock, entry, process};
 
@@ -24,11 +30,6 @@ entry! {
     fn pthread_cond_timedwait(3) = timedwait;
     /// pthread_cond_clockwait(3).
     fn pthread_cond_clockwait(4) = clockwait;
-}
-
-forward! { identity:
-    /// pthread_cond_destroy(3).
-    fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int;
 }
 
 unsafe extern "C-unwind" fn init(
@@ -45,17 +46,32 @@ unsafe extern "C-unwind" fn init(
     code
 }
 
-unsafe extern "C-unwind" fn wait(
+/// pthread_cond_wait(3).
+///
+/// # Safety
+/// As for libc's, and the registers that `entry` gives.
+pub unsafe extern "C-unwind" fn wait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     sp: usize,
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { during(condition, mutex, Hook::new(sp, bp), || real::cond_wait(condition, mutex)) }
+    unsafe {
+        let hook = Hook::new(sp, bp);
+        during(condition, mutex, hook, || match swapped::owner(condition) {
+            Owner::Ours(ours) => swapped::wait(ours, mutex, None, hook),
+            Owner::Shared => shared::wait(condition, mutex, hook, |mutex| real::cond_wait(condition, mutex)),
+            Owner::Libc => Ended::bare(real::cond_wait(condition, mutex)),
+        })
+    }
 }
 
-unsafe extern "C-unwind" fn timedwait(
+/// pthread_cond_timedwait(3).
+///
+/// # Safety
+/// As for libc's, and the registers that `entry` gives.
+pub unsafe extern "C-unwind" fn timedwait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     until: *const timespec,
@@ -63,7 +79,12 @@ unsafe extern "C-unwind" fn timedwait(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { during(condition, mutex, Hook::new(sp, bp), || real::cond_timedwait(condition, mutex, until)) }
+    unsafe {
+        let clock = swapped::clock(condition);
+        until_then(condition, mutex, (clock, until), Hook::new(sp, bp), |mutex| {
+            real::cond_timedwait(condition, mutex, until)
+        })
+    }
 }
 
 unsafe extern "C-unwind" fn clockwait(
@@ -76,28 +97,54 @@ unsafe extern "C-unwind" fn clockwait(
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
-        let waited = || real::cond_clockwait(condition, mutex, clock, until);
-        during(condition, mutex, Hook::new(sp, bp), waited)
+        until_then(condition, mutex, (clock, until), Hook::new(sp, bp), |mutex| {
+            real::cond_clockwait(condition, mutex, clock, until)
+        })
     }
 }
 
-/// A wait, measured. `waited` is libc's, which answers as `pthread_cond_wait` does.
-pub fn during(
+/// A wait until a time. `waits` is libc's.
+///
+/// # Safety
+/// The program's arguments.
+unsafe fn until_then(
+    condition: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    (clock, until): (clockid_t, *const timespec),
+    hook: Hook,
+    waits: impl FnOnce(*mut pthread_mutex_t) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let waited = || unsafe {
+        match (swapped::owner(condition), crate::swap::mutex::clock_of(clock)) {
+            (Owner::Libc, _) => Ended::bare(waits(mutex)),
+            (_, Some(clock)) if is_time(until) => match swapped::owner(condition) {
+                Owner::Ours(ours) => swapped::wait(ours, mutex, time(clock, until), hook),
+                _ => shared::wait(condition, mutex, hook, waits),
+            },
+            _ => Ended::bare(EINVAL),
+        }
+    };
+    during(condition, mutex, hook, waited)
+}
+
+/// A wait, measured.
+fn during(
     condition: *const pthread_cond_t,
     mutex: *const pthread_mutex_t,
     hook: Hook,
-    waited: impl FnOnce() -> c_int,
+    waited: impl FnOnce() -> Ended,
 ) -> c_int {
     let held = mutex::object(mutex).held();
     let Some((thread, place)) = attempt(Object::new(Kind::Condition, condition), held, hook) else {
-        return waited();
+        return waited().code;
     };
     let again = thread.place(Object::new(Kind::Reacquired, mutex), hook);
     let wait = Wait { thread, place, again, condition: condition as usize, held };
     let begun = wait.begin();
-    let code = waited();
-    wait.end(begun, code);
-    code
+    let ended = waited();
+    wait.end(begun, ended);
+    ended.code
 }
 
 /// How often the thread has gone to sleep of its own accord, as far as one may ask.
@@ -140,14 +187,17 @@ impl Wait {
         Begun { at, switches: switches(), held: grip.is_some() }
     }
 
-    fn end(&self, begun: Begun, code: c_int) {
+    fn end(&self, begun: Begun, Ended { code, seen }: Ended) {
         let table = self.thread.table();
         // The mutex is the thread's again unless the call was refused outright; then it never gave it up.
         let back = is_success(code) || code == libc::ETIMEDOUT;
-        let outcome = if is_success(code) { Outcome::Slept } else { Outcome::Rejected };
-        if !is_success(code) {
-            table.reclassify(self.place, Outcome::Slept, Outcome::Rejected);
-        }
+        let spun = seen.is_some_and(|seen| seen.condition != Waited::Slept);
+        let outcome = match is_success(code) {
+            true if spun => Outcome::Spun,
+            true => Outcome::Slept,
+            false => Outcome::Rejected,
+        };
+        table.reclassify(self.place, Outcome::Slept, outcome);
         if let Some(again) = self.again.filter(|_| back) {
             table.attempt(again);
         }
@@ -157,18 +207,36 @@ impl Wait {
         self.thread.set_waiting(0);
         table.waiting(self.place, 0);
         let now = clock::ticks();
-        let sleeps = switches().wrapping_sub(begun.switches);
-        let signal = signalled::latest(self.condition);
-        let for_mutex = if sleeps >= 2 && signal >= begun.at { now.saturating_sub(signal) } else { 0 };
+        let (how, for_mutex) = self.back(&begun, now, seen);
         if back {
-            table.waited(self.place, outcome, 0, now.saturating_sub(begun.at).saturating_sub(for_mutex));
+            let wait = now.saturating_sub(begun.at).saturating_sub(for_mutex);
+            let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
+            table.waited(self.place, outcome, spun, slept);
         }
         let Some(again) = self.again.filter(|_| begun.held) else { return };
-        if back && sleeps >= 2 {
-            table.reclassify(again, Outcome::NoWait, Outcome::Slept);
-            self.thread.took_after(self.held, again, now, 0, for_mutex);
+        if !back || how == Waited::No {
+            return self.thread.took(self.held, again);
+        }
+        table.reclassify(again, Outcome::NoWait, Outcome::Slept);
+        if how == Waited::Spun {
+            self.thread.took_after(self.held, again, now, for_mutex, 0);
+            table.reclassify(again, Outcome::Slept, Outcome::Spun);
         } else {
-            self.thread.took(self.held, again);
+            self.thread.took_after(self.held, again, now, 0, for_mutex);
+        }
+    }
+
+    /// How the mutex was waited for, and how long.
+    fn back(&self, begun: &Begun, now: u64, seen: Option<Seen>) -> (Waited, u64) {
+        if let Some(Seen { woken, mutex: Some(how), .. }) = seen {
+            return (how, if how == Waited::No { 0 } else { now.saturating_sub(woken) });
+        }
+        let sleeps = switches().wrapping_sub(begun.switches);
+        let wanted_at = seen.map_or_else(|| signalled::latest(self.condition), |seen| seen.woken);
+        match sleeps {
+            0 | 1 => (Waited::No, 0),
+            _ if wanted_at >= begun.at => (Waited::Slept, now.saturating_sub(wanted_at)),
+            _ => (Waited::Slept, 0),
         }
     }
 }
@@ -181,8 +249,17 @@ impl Wait {
 pub unsafe extern "C-unwind" fn pthread_cond_signal(condition: *mut pthread_cond_t) -> c_int {
     // SAFETY: the program's condition.
     unsafe {
-        signal(condition);
-        real::cond_signal(condition)
+        match swapped::owner(condition) {
+            Owner::Ours(ours) => {
+                ours.signal();
+                0
+            }
+            Owner::Shared => shared::signal(condition, || real::cond_signal(condition)),
+            Owner::Libc => {
+                signal(condition);
+                real::cond_signal(condition)
+            }
+        }
     }
 }
 
@@ -194,8 +271,32 @@ pub unsafe extern "C-unwind" fn pthread_cond_signal(condition: *mut pthread_cond
 pub unsafe extern "C-unwind" fn pthread_cond_broadcast(condition: *mut pthread_cond_t) -> c_int {
     // SAFETY: the program's condition.
     unsafe {
-        signal(condition);
-        real::cond_broadcast(condition)
+        match swapped::owner(condition) {
+            Owner::Ours(ours) => {
+                ours.broadcast();
+                0
+            }
+            Owner::Shared => shared::signal(condition, || real::cond_broadcast(condition)),
+            Owner::Libc => {
+                signal(condition);
+                real::cond_broadcast(condition)
+            }
+        }
+    }
+}
+
+/// pthread_cond_destroy(3).
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int {
+    // SAFETY: the program's condition.
+    unsafe {
+        if let Owner::Ours(ours) = swapped::owner(condition) {
+            ours.retire();
+        }
+        real::cond_destroy(condition)
     }
 }
 
@@ -204,7 +305,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_broadcast(condition: *mut pthread_c
 /// # Safety
 /// A live condition.
 #[inline]
-pub unsafe fn signal(condition: *const pthread_cond_t) {
+unsafe fn signal(condition: *const pthread_cond_t) {
     // SAFETY: the caller's promise.
     if unsafe { layout::is_waited_for(condition) } && Thread::current().is_some_and(Thread::has_clock) {
         signalled::note(condition as usize, clock::ticks());

@@ -1,7 +1,7 @@
 //! The few words of glibc's objects that are looked at, never written: their places are part of glibc's binary interface,
 //! fixed by the static initialisers and inlined code of programs.
 
-use libc::{pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t};
+use libc::{pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t, sem_t};
 
 /// What a mutex does about being taken by its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +85,16 @@ pub unsafe fn is_waited_for(condition: *const pthread_cond_t) -> bool {
     unsafe { int(condition, 36) as u32 >> 3 != 0 }
 }
 
+/// Whether a semaphore can be had: the low half of its first word is the value.
+///
+/// # Safety
+/// A live semaphore.
+#[inline(always)]
+pub unsafe fn has_tokens(semaphore: *const sem_t) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { int(semaphore, 0) != 0 }
+}
+
 /// Whether a spin lock is free: glibc's for x86 is 1 then.
 ///
 /// # Safety
@@ -136,6 +146,11 @@ mod tests {
             assert!(!is_free(spin.as_ptr()));
             libc::pthread_spin_unlock(spin.as_mut_ptr());
             assert!(is_free(spin.as_ptr()));
+            let mut semaphore = MaybeUninit::<sem_t>::uninit();
+            libc::sem_init(semaphore.as_mut_ptr(), 0, 1);
+            assert!(has_tokens(semaphore.as_ptr()));
+            libc::sem_wait(semaphore.as_mut_ptr());
+            assert!(!has_tokens(semaphore.as_ptr()));
         }
     }
 }

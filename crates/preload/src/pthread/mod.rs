@@ -1,4 +1,5 @@
-//! The pthread family: libc's functions do the work, the meter is told.
+//! The pthread family: libc's functions do the work, or what [`swap`](crate::swap) has put in their place, and the meter is
+//! told.
 //!
 //! All of it, or none: two of these functions that had different owners would be a lock with two owners. The behaviour stays
 //! libc's in every respect. What is added is a `trylock` before each blocking call, which succeeds where that call would not
@@ -26,7 +27,7 @@ mod c11;
 mod cond;
 mod layout;
 mod mutex;
-mod real;
+pub mod real;
 mod rwlock;
 mod semaphore;
 mod signalled;

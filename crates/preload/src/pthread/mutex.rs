@@ -4,10 +4,13 @@ use super::acquire::{Waiting, acquire, initialised, release, try_to};
 use super::layout::{self, Kind};
 use super::real;
 use crate::next::forward;
+use crate::swap::mutex::{self as swapped, Answer};
 use crate::watch::{Hook, Object, Thread};
+use core::cell::Cell;
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use unspin_locks::Waited;
 use unspin_sys::entry;
 
 entry! {
@@ -23,11 +26,18 @@ entry! {
     fn pthread_mutex_clocklock(3) = clocklock;
     /// pthread_mutex_unlock(3).
     fn pthread_mutex_unlock(1) = unlock;
+
+    /// pthread_mutex_init(3), by the name that old programs know.
+    fn __pthread_mutex_init(2) = init;
+    /// pthread_mutex_lock(3), likewise.
+    fn __pthread_mutex_lock(1) = lock;
+    /// pthread_mutex_trylock(3), likewise.
+    fn __pthread_mutex_trylock(1) = trylock;
+    /// pthread_mutex_unlock(3), likewise.
+    fn __pthread_mutex_unlock(1) = unlock;
 }
 
 forward! { identity:
-    /// pthread_mutex_destroy(3).
-    fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int;
     /// pthread_mutex_consistent(3).
     fn pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int;
     /// The same, by its older name.
@@ -50,6 +60,8 @@ unsafe fn again(mutex: *const pthread_mutex_t, thread: &Thread) -> bool {
     unsafe { layout::kind(mutex) == Kind::Recursive && thread.table().holds(object(mutex).held()) }
 }
 
+/// How libc waits for it.
+///
 /// # Safety
 /// A live mutex.
 unsafe fn waiting(mutex: *const pthread_mutex_t) -> Waiting {
@@ -68,11 +80,11 @@ unsafe fn waiting(mutex: *const pthread_mutex_t) -> Waiting {
 /// # Safety
 /// A live mutex.
 #[inline(always)]
-unsafe fn try_first(mutex: *mut pthread_mutex_t, blocked: impl FnOnce() -> c_int) -> c_int {
+unsafe fn try_first(mutex: *mut pthread_mutex_t, hook: Hook, blocked: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         match layout::is_robust(mutex) {
-            false => real::mutex_trylock(mutex),
+            false => swapped::trylock(mutex, hook),
             true if layout::has_owner(mutex) => libc::EBUSY,
             true => blocked(),
         }
@@ -88,32 +100,115 @@ unsafe extern "C-unwind" fn init(
     // SAFETY: the program's arguments; `entry` gives the registers.
     let (code, hook) = unsafe { (real::mutex_init(mutex, attributes), Hook::new(sp, bp)) };
     if code == 0 {
-        initialised(mutex, hook);
+        // SAFETY: libc has made it a mutex.
+        unsafe { made(mutex, hook) };
     }
     code
+}
+
+/// A mutex has come into being.
+///
+/// # Safety
+/// A live mutex that nobody uses yet.
+pub unsafe fn made(mutex: *mut pthread_mutex_t, hook: Hook) {
+    // SAFETY: the caller's promise.
+    unsafe { swapped::initialised(mutex, hook) };
+    initialised(mutex, hook);
+}
+
+/// pthread_mutex_destroy(3).
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the program's mutex.
+    let code = unsafe { real::mutex_destroy(mutex) };
+    if code == 0 {
+        // SAFETY: as above; its memory is still the caller's.
+        unsafe { swapped::destroyed(mutex) };
+    }
+    code
+}
+
+/// The same, by the name that old programs know.
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the program's mutex.
+    unsafe { pthread_mutex_destroy(mutex) }
 }
 
 unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
     unsafe {
+        if Thread::current().is_none() && swapped::lock_at_once(mutex) {
+            return 0;
+        }
+        any_lock(mutex, sp, bp)
+    }
+}
+
+/// Whatever mutex it is, recorded or not.
+///
+/// # Safety
+/// The program's mutex, and the registers that `entry` gives.
+#[inline(never)]
+pub unsafe extern "C-unwind" fn any_lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
         let hook = Hook::new(sp, bp);
+        take(mutex, hook, || swapped::lock(mutex, hook), || swapped::lock(mutex, hook))
+    }
+}
+
+/// An attempt that may block. `blocked` is what the program called; `at_once` the same where it need not wait.
+///
+/// # Safety
+/// A live mutex.
+#[inline(always)]
+pub unsafe fn take(
+    mutex: *mut pthread_mutex_t,
+    hook: Hook,
+    at_once: impl FnOnce() -> Answer,
+    blocked: impl FnOnce() -> Answer,
+) -> c_int {
+    let waited = Cell::new(None);
+    // SAFETY: the caller's promise.
+    unsafe {
         acquire(
             object(mutex),
             hook,
-            || waiting(mutex),
+            || match waited.get() {
+                Some(Waited::Slept) => Waiting::Asleep,
+                Some(Waited::Spun | Waited::No) => Waiting::Spinning,
+                None => waiting(mutex),
+            },
             |thread| again(mutex, thread),
-            || try_first(mutex, || real::mutex_lock(mutex)),
-            || real::mutex_lock(mutex),
+            || try_first(mutex, hook, || at_once().code),
+            || {
+                let answer = blocked();
+                waited.set(answer.waited);
+                answer.code
+            },
         )
     }
 }
 
 unsafe extern "C-unwind" fn trylock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        try_to(object(mutex), hook, |thread| again(mutex, thread), || real::mutex_trylock(mutex))
-    }
+    unsafe { attempt(mutex, Hook::new(sp, bp)) }
+}
+
+/// An attempt that does not block.
+///
+/// # Safety
+/// A live mutex.
+pub unsafe fn attempt(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { try_to(object(mutex), hook, |thread| again(mutex, thread), || swapped::trylock(mutex, hook)) }
 }
 
 unsafe extern "C-unwind" fn timedlock(
@@ -123,16 +218,23 @@ unsafe extern "C-unwind" fn timedlock(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { take_until(mutex, libc::CLOCK_REALTIME, until, Hook::new(sp, bp)) }
+}
+
+/// An attempt that ends at a time.
+///
+/// # Safety
+/// A live mutex and, unless the mutex is free, a live time; a clock that libc waits by.
+pub unsafe fn take_until(
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    until: *const timespec,
+    hook: Hook,
+) -> c_int {
+    // SAFETY: the caller's promise.
     unsafe {
-        let hook = Hook::new(sp, bp);
-        acquire(
-            object(mutex),
-            hook,
-            || waiting(mutex),
-            |thread| again(mutex, thread),
-            || try_first(mutex, || real::mutex_timedlock(mutex, until)),
-            || real::mutex_timedlock(mutex, until),
-        )
+        let blocked = || swapped::clocklock(mutex, clock, until, hook);
+        take(mutex, hook, blocked, blocked)
     }
 }
 
@@ -146,16 +248,12 @@ unsafe extern "C-unwind" fn clocklock(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let hook = Hook::new(sp, bp);
-        let blocked = || real::mutex_clocklock(mutex, clock, until);
-        acquire(
-            object(mutex),
-            hook,
-            || waiting(mutex),
-            |thread| again(mutex, thread),
-            // A clock that will not do is EINVAL even where the mutex is free.
-            || if is_supported(clock) { try_first(mutex, blocked) } else { libc::EBUSY },
-            blocked,
-        )
+        if is_supported(clock) {
+            return take_until(mutex, clock, until, hook);
+        }
+        // A clock that will not do is EINVAL even where the mutex is free.
+        let refused = || real::mutex_clocklock(mutex, clock, until);
+        try_to(object(mutex), hook, |_| false, refused)
     }
 }
 
@@ -166,5 +264,23 @@ pub fn is_supported(clock: clockid_t) -> bool {
 
 unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
-    unsafe { release(object(mutex), Hook::new(sp, bp), || real::mutex_unlock(mutex)) }
+    unsafe {
+        if Thread::current().is_none() && swapped::unlock_at_once(mutex) {
+            return 0;
+        }
+        any_unlock(mutex, sp, bp)
+    }
+}
+
+/// Whatever mutex it is, recorded or not.
+///
+/// # Safety
+/// The program's mutex, and the registers that `entry` gives.
+#[inline(never)]
+pub unsafe extern "C-unwind" fn any_unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let hook = Hook::new(sp, bp);
+        release(object(mutex), hook, || swapped::unlock(mutex, hook))
+    }
 }

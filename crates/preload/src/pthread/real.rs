@@ -39,6 +39,8 @@ macro_rules! real {
 real! {
     /// pthread_mutex_init(3).
     fn mutex_init = pthread_mutex_init(mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t);
+    /// pthread_mutex_destroy(3).
+    fn mutex_destroy = pthread_mutex_destroy(mutex: *mut pthread_mutex_t);
     /// pthread_mutex_lock(3).
     fn mutex_lock = pthread_mutex_lock(mutex: *mut pthread_mutex_t);
     /// pthread_mutex_trylock(3).
@@ -85,6 +87,8 @@ real! {
 
     /// pthread_cond_init(3).
     fn cond_init = pthread_cond_init(condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t);
+    /// pthread_cond_destroy(3).
+    fn cond_destroy = pthread_cond_destroy(condition: *mut pthread_cond_t);
     /// pthread_cond_wait(3).
     fn cond_wait = pthread_cond_wait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t);
     /// pthread_cond_timedwait(3).
@@ -117,20 +121,4 @@ real! {
 
     /// mtx_init(3).
     fn mtx_init = mtx_init(mutex: *mut c_void, kind: c_int);
-    /// mtx_lock(3).
-    fn mtx_lock = mtx_lock(mutex: *mut c_void);
-    /// mtx_trylock(3).
-    fn mtx_trylock = mtx_trylock(mutex: *mut c_void);
-    /// mtx_timedlock(3).
-    fn mtx_timedlock = mtx_timedlock(mutex: *mut c_void, until: *const timespec);
-    /// mtx_unlock(3).
-    fn mtx_unlock = mtx_unlock(mutex: *mut c_void);
-    /// cnd_wait(3).
-    fn cnd_wait = cnd_wait(condition: *mut c_void, mutex: *mut c_void);
-    /// cnd_timedwait(3).
-    fn cnd_timedwait = cnd_timedwait(condition: *mut c_void, mutex: *mut c_void, until: *const timespec);
-    /// cnd_signal(3).
-    fn cnd_signal = cnd_signal(condition: *mut c_void);
-    /// cnd_broadcast(3).
-    fn cnd_broadcast = cnd_broadcast(condition: *mut c_void);
 }

@@ -33,11 +33,26 @@ entry! {
     fn pthread_rwlock_clockwrlock(3) = clocklock::<Writing>;
     /// pthread_rwlock_unlock(3).
     fn pthread_rwlock_unlock(1) = unlock;
+
+    /// pthread_rwlock_init(3), by the name that old programs know.
+    fn __pthread_rwlock_init(2) = init;
+    /// pthread_rwlock_rdlock(3), likewise.
+    fn __pthread_rwlock_rdlock(1) = lock::<Reading>;
+    /// pthread_rwlock_tryrdlock(3), likewise.
+    fn __pthread_rwlock_tryrdlock(1) = trylock::<Reading>;
+    /// pthread_rwlock_wrlock(3), likewise.
+    fn __pthread_rwlock_wrlock(1) = lock::<Writing>;
+    /// pthread_rwlock_trywrlock(3), likewise.
+    fn __pthread_rwlock_trywrlock(1) = trylock::<Writing>;
+    /// pthread_rwlock_unlock(3), likewise.
+    fn __pthread_rwlock_unlock(1) = unlock;
 }
 
 forward! { identity:
     /// pthread_rwlock_destroy(3).
     fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int;
+    /// The same, by the name that old programs know.
+    fn __pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int;
 }
 
 type Lock = *mut pthread_rwlock_t;

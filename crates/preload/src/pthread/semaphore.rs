@@ -4,9 +4,11 @@
 
 use super::acquire::{attempt, initialised};
 use super::mutex::is_supported;
-use super::real;
+use super::{layout, real};
 use crate::errno;
 use crate::next::forward;
+use crate::swap::patience::Patience;
+use crate::swap::plan::{self, Waits};
 use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
@@ -107,30 +109,59 @@ pub unsafe fn is_time(until: *const timespec) -> bool {
 unsafe fn take(semaphore: *mut sem_t, hook: Hook, tries: bool, blocked: impl FnOnce() -> c_int) -> c_int {
     // A thread that is to be cancelled is cancelled here, semaphore or not.
     pthread_testcancel();
-    let Some((thread, place)) = attempt_at(semaphore, hook) else { return blocked() };
-    let table = thread.table();
-    if tries {
-        let before = errno::get();
+    let Some((thread, place)) = attempt_at(semaphore, hook) else {
         // SAFETY: the caller's promise.
-        if unsafe { real::sem_trywait(semaphore) } == 0 {
-            return 0;
-        }
-        errno::set(before);
+        return if tries && unsafe { spun(semaphore) } { 0 } else { blocked() };
+    };
+    let table = thread.table();
+    // SAFETY: the caller's promise.
+    if tries && unsafe { tried(semaphore) } {
+        return 0;
     }
     table.reclassify(place, Outcome::NoWait, Outcome::Slept);
     let begin = thread.now();
     table.waiting(place, begin);
-    let code = blocked();
+    // SAFETY: the caller's promise.
+    let spun = tries && unsafe { spun(semaphore) };
+    let code = if spun { 0 } else { blocked() };
     table.waiting(place, 0);
     let wait = thread.now().saturating_sub(begin);
-    let outcome = if code == 0 { Outcome::Slept } else { Outcome::Rejected };
-    if code != 0 {
-        table.reclassify(place, Outcome::Slept, outcome);
-    }
+    let outcome = match code {
+        0 if spun => Outcome::Spun,
+        0 => Outcome::Slept,
+        _ => Outcome::Rejected,
+    };
+    table.reclassify(place, Outcome::Slept, outcome);
     if thread.has_clock() {
-        table.waited(place, outcome, 0, wait);
+        let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
+        table.waited(place, outcome, spun, slept);
     }
     code
+}
+
+/// Takes one if that needs no wait.
+///
+/// # Safety
+/// A live semaphore.
+unsafe fn tried(semaphore: *mut sem_t) -> bool {
+    let before = errno::get();
+    // SAFETY: the caller's promise.
+    let is_taken = unsafe { real::sem_trywait(semaphore) } == 0;
+    if !is_taken {
+        errno::set(before);
+    }
+    is_taken
+}
+
+/// Takes one that comes while the thread spins, where that was asked for.
+///
+/// # Safety
+/// A live semaphore.
+unsafe fn spun(semaphore: *mut sem_t) -> bool {
+    // SAFETY: the caller's promise.
+    let is_there = || unsafe { layout::has_tokens(semaphore) };
+    // SAFETY: as above.
+    plan::waits() == Waits::Spin && Patience::of(semaphore).spin(is_there) && unsafe { tried(semaphore) }
 }
 
 unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {

@@ -10,6 +10,18 @@ use gimli::{
     UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow, X86_64,
 };
 use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use unspin_sys::mem;
+
+/// A function on the stack that has called another.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Where it goes on.
+    pub address: usize,
+    /// Where on the stack that is written.
+    pub at: usize,
+    /// Its frame-base register; none if that cannot be told.
+    pub bp: Option<usize>,
+}
 
 /// Where the frame of a function ends while it calls another: right behind its own return address (the psABI's canonical
 /// frame address).
@@ -57,6 +69,57 @@ impl UnwindContextStorage<usize> for Room {
 /// The end of the frame of the function that is to be returned to at this address.
 #[inline(never)]
 pub fn end(return_address: usize) -> Option<End> {
+    unwound(return_address, end_in)
+}
+
+/// The function that called this one.
+#[inline(never)]
+pub fn caller(of: Frame) -> Option<Frame> {
+    unwound(of.address, |row| {
+        let end = match end_in(row)? {
+            End::AboveStackPointer(n) => of.at.checked_add(size_of::<usize>() + n)?,
+            End::AboveFrameBase(n) => of.bp?.checked_add(n)?,
+        };
+        let at = end.checked_sub(size_of::<usize>()).filter(|&at| at > of.at)?;
+        let bp = match row.register(X86_64::RBP) {
+            // Whoever says nothing of it leaves it alone (psABI, "Callee Saved").
+            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => of.bp,
+            Some(RegisterRule::Offset(n)) => word(end.checked_add_signed(n as isize)?),
+            Some(_) => None,
+        };
+        Some(Frame { address: word(at).filter(|&address| address != 0)?, at, bp })
+    })
+}
+
+/// Where the module begins that was loaded around that address.
+pub fn module(address: usize) -> Option<usize> {
+    Some(mapped_around(address)?.begin as usize)
+}
+
+/// A word of the stack, read by the kernel, who minds where it ends.
+pub fn word(at: usize) -> Option<usize> {
+    let word = [unspin_sync::machine::AtomicU64::new(0)];
+    // Relaxed: our own word.
+    (mem::copy_into_words(at, &word) == size_of::<usize>()).then(|| word[0].load(Relaxed) as usize)
+}
+
+fn end_in(row: &UnwindTableRow<usize, Room>) -> Option<End> {
+    match *row.cfa() {
+        CfaRule::RegisterAndOffset { register: X86_64::RSP, offset } => {
+            Some(End::AboveStackPointer(usize::try_from(offset).ok()?))
+        }
+        CfaRule::RegisterAndOffset { register: X86_64::RBP, offset } => {
+            Some(End::AboveFrameBase(usize::try_from(offset).ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// What the unwind tables say of the call that returns to this address.
+fn unwound<T>(
+    return_address: usize,
+    read: impl FnOnce(&UnwindTableRow<usize, Room>) -> Option<T>,
+) -> Option<T> {
     let object = object_of(return_address)?;
     let slice = |from: *const u8| {
         let len = (object.end as usize).checked_sub(from as usize)?;
@@ -82,19 +145,15 @@ pub fn end(return_address: usize) -> Option<End> {
         })
         .ok()?;
     let mut context = UnwindContext::<usize, Room>::new_in();
-    let row = entry.unwind_info_for_address(&section, &bases, &mut context, code).ok()?;
-    match *row.cfa() {
-        CfaRule::RegisterAndOffset { register: X86_64::RSP, offset } => {
-            Some(End::AboveStackPointer(usize::try_from(offset).ok()?))
-        }
-        CfaRule::RegisterAndOffset { register: X86_64::RBP, offset } => {
-            Some(End::AboveFrameBase(usize::try_from(offset).ok()?))
-        }
-        _ => None,
-    }
+    read(entry.unwind_info_for_address(&section, &bases, &mut context, code).ok()?)
 }
 
+/// The same, with a header of unwind tables.
 fn object_of(address: usize) -> Option<Found> {
+    mapped_around(address).filter(|found| (found.begin..found.end).contains(&found.eh_frame_header))
+}
+
+fn mapped_around(address: usize) -> Option<Found> {
     // Relaxed: as in `prepare`.
     let find = FIND.load(Relaxed);
     if find == 0 {
@@ -107,9 +166,7 @@ fn object_of(address: usize) -> Option<Found> {
         if find(address as *const c_void, found.as_mut_ptr()) != 0 {
             return None;
         }
-        let found = found.assume_init();
-        let inside = (found.begin..found.end).contains(&found.eh_frame_header);
-        inside.then_some(found)
+        Some(found.assume_init())
     }
 }
 
@@ -164,6 +221,11 @@ mod tests {
         let outer = unsafe { *((end - size_of::<usize>()) as *const usize) };
         assert!(super::end(outer).is_some());
         assert_ne!(outer, out.address);
+        let mut frame = Frame { address: out.address, at: out.sp, bp: Some(out.bp) };
+        frame = super::caller(frame).unwrap();
+        assert_eq!((frame.address, frame.at), (outer, end - size_of::<usize>()));
+        let further = core::iter::successors(Some(frame), |&frame| super::caller(frame)).count();
+        assert!(further > 5, "a test runs {further} calls deep");
         assert_eq!(super::end(0x1000), None);
     }
 }

@@ -3,7 +3,7 @@
 //! [`recording`] opens the recording once per process image, [`thread`] is each thread's own table in it, [`modules`] knows
 //! whose code has been seen, [`wrappers`] and [`frames`] who takes locks for others.
 
-mod frames;
+pub mod frames;
 pub mod modules;
 pub mod recording;
 pub mod thread;

@@ -3,6 +3,7 @@
 //! It lies in a page that is wiped on fork, so that a child finds itself unknown and claims a table of its own. A child that
 //! shares its parent's memory (vfork) records as its parent.
 
+use super::frames::{self, Frame};
 use super::wrappers::{self, Suspects};
 use super::{modules, recording};
 use crate::sandbox;
@@ -72,6 +73,20 @@ impl Hook {
         Hook { sp, bp }
     }
 
+    /// Where its caller goes on.
+    #[inline(always)]
+    pub fn return_address(self) -> usize {
+        // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
+        unsafe { *(self.sp as *const usize) }
+    }
+
+    /// Where those go on that called its caller, innermost first, as far as unwind tables tell.
+    pub fn callers(self) -> impl Iterator<Item = usize> {
+        let first = Frame { address: self.return_address(), at: self.sp, bp: Some(self.bp) };
+        core::iter::successors(frames::caller(first), |&frame| frames::caller(frame))
+            .map(|frame| frame.address)
+    }
+
     /// Who called it, directly or through [wrappers]: where that goes on.
     #[inline(always)]
     fn caller(self) -> usize {
@@ -87,9 +102,11 @@ impl Hook {
 
     /// What an unwinder begins with.
     fn registers(self) -> Registers {
-        // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
-        let ip = unsafe { *(self.sp as *const usize) };
-        Registers { ip: ip as u64, sp: (self.sp + size_of::<usize>()) as u64, bp: self.bp as u64 }
+        Registers {
+            ip: self.return_address() as u64,
+            sp: (self.sp + size_of::<usize>()) as u64,
+            bp: self.bp as u64,
+        }
     }
 }
 

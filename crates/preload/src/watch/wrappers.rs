@@ -4,10 +4,9 @@
 //! its frame still on the stack? Until that has been seen once, and where unwind tables are missing, a function counts for
 //! itself. The answer is kept by return address, with the distance to the next one.
 
-use super::frames::{self, End};
+use super::frames::{self, End, word};
 use core::cell::Cell;
 use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
-use unspin_sys::mem;
 
 /// Return addresses that are remembered. One whose place is taken is judged again for each row.
 const KNOWN: usize = 1024;
@@ -242,11 +241,4 @@ impl Suspects {
         self.changing.set(false);
         answer
     }
-}
-
-/// A word of the stack, read by the kernel, who minds where it ends.
-fn word(at: usize) -> Option<usize> {
-    let word = [unspin_sync::machine::AtomicU64::new(0)];
-    // Relaxed: our own word.
-    (mem::copy_into_words(at, &word) == size_of::<usize>()).then(|| word[0].load(Relaxed) as usize)
 }

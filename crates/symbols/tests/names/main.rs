@@ -1,5 +1,6 @@
 //! Names of real programs, against their source.
 
+mod back;
 mod files;
 mod noise;
 mod own;

@@ -135,15 +135,29 @@ fn os_error(path: &Path, e: unspin_sys::Errno) -> ArenaError {
     ArenaError::io(path, into_io(e))
 }
 
-/// Calls that an arena's engine refused because it cannot do them yet (`SEM_UNDO`): whoever made them did something else
-/// than under the kernel. Reads the file without joining the arena; no file is no refusal.
-pub fn refusals(path: &Path) -> Result<u64, Error> {
+/// What an arena's engine was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Account {
+    /// How often a thread made its first call. None: no System V semaphore call came to the engine.
+    pub joined: u64,
+    /// Calls that it refused because it cannot do them yet (`SEM_UNDO`): whoever made them did something else than under
+    /// the kernel.
+    pub refused: u64,
+}
+
+/// The account of the arena at `path`. Reads the file without joining the arena; without a file nobody asked for anything.
+pub fn account(path: &Path) -> Result<Account, Error> {
     use std::os::unix::fs::FileExt;
     let file = match File::open(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Account::default()),
         opened => opened?,
     };
-    let mut bytes = [0; 8];
-    file.read_exact_at(&mut bytes, core::mem::offset_of!(Header, refused) as u64)?;
-    Ok(u64::from_ne_bytes(bytes))
+    let word = |offset: usize| {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, offset as u64).map(|()| u64::from_ne_bytes(bytes))
+    };
+    Ok(Account {
+        joined: word(core::mem::offset_of!(Header, joined))?,
+        refused: word(core::mem::offset_of!(Header, refused))?,
+    })
 }

@@ -3,6 +3,7 @@
 use super::history::Site;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 use unspin_meter::{Image, Key, Snapshot};
@@ -30,6 +31,24 @@ pub struct Chain {
     pub frames: Vec<Frame>,
     /// Where the caller's callers begin.
     pub beyond: usize,
+    /// For each frame the return address that it was found by: those of one address were put into one another.
+    pub returns: Vec<u64>,
+}
+
+impl Chain {
+    fn add(&mut self, address: u64, frames: &[Frame]) {
+        self.frames.extend_from_slice(frames);
+        self.returns.resize(self.frames.len(), address);
+    }
+}
+
+/// An address of a file, as the file itself has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Home {
+    /// The file.
+    pub module: PathBuf,
+    /// The address.
+    pub address: u64,
 }
 
 /// An address space that some generations of some processes have in common.
@@ -76,6 +95,28 @@ impl Lookup {
         self.variables.borrow_mut().entry((place.number, address)).or_insert_with(find).clone()
     }
 
+    /// Where a variable's address lies in its file.
+    pub fn home(&self, image: &Image, generation: u8, address: u64) -> Option<Home> {
+        self.home_in(&self.place(image, generation), address)
+    }
+
+    /// Where the return addresses that led to a use of a lock lie in their files; none if one lies in no file that is still
+    /// what it was.
+    pub fn homes(&self, site: &Site<'_>, returns: &[u64]) -> Option<Vec<Home>> {
+        let place = self.place_with(site.image, site.generation, site.key.caller);
+        // Looked up by the call, which may be the last instruction of a file's code.
+        let home = |&address: &u64| {
+            let call = self.home_in(&place, address.wrapping_sub(1))?;
+            Some(Home { address: call.address + 1, ..call })
+        };
+        returns.iter().map(home).collect()
+    }
+
+    fn home_in(&self, place: &Place, address: u64) -> Option<Home> {
+        let (module, address) = self.symbols.home(&place.space, address)?;
+        Some(Home { module, address })
+    }
+
     /// The frames that led to a use of a lock: the caller's alone if no stack was kept.
     pub fn chain(&self, site: &Site<'_>) -> Rc<Chain> {
         let known = (site.image.pid, site.image.since, site.key);
@@ -97,16 +138,16 @@ impl Lookup {
             let stack = Stack { ip: stack.ip, sp: stack.sp, bp: stack.bp, bytes: &stack.bytes };
             self.symbols.unwind(&place.space, &stack)
         });
-        let mut chain = Chain { frames: Vec::new(), beyond: 0 };
+        let mut chain = Chain { frames: Vec::new(), beyond: 0, returns: Vec::new() };
         for address in addresses.unwrap_or_else(|| vec![caller]) {
-            chain.frames.extend_from_slice(&self.code_in(&place, address));
+            chain.add(address, &self.code_in(&place, address));
             if address == caller && chain.beyond == 0 {
                 chain.beyond = chain.frames.len();
             }
         }
         // The unwinder lost its way before it came to the caller, whom the program itself had found.
         if chain.beyond == 0 {
-            chain.frames.extend_from_slice(&self.code_in(&place, caller));
+            chain.add(caller, &self.code_in(&place, caller));
             chain.beyond = chain.frames.len();
         }
         chain

@@ -16,6 +16,11 @@ pub struct Found<'f> {
 }
 
 impl Found<'_> {
+    /// How many frames of the chain it was found in lead to it: at least one.
+    pub fn depth(&self, chain: &[Frame]) -> usize {
+        chain.iter().position(|frame| std::ptr::eq(frame, self.frame)).map_or(1, |index| index + 1)
+    }
+
     /// `queue.c:31`. Without debug information the offset within the function, and the library: what one function
     /// initialises at several places is not one lock.
     pub fn place(&self) -> Option<String> {
@@ -100,7 +105,8 @@ mod tests {
 
     fn named(functions: &[&str], others: &[&[&str]]) -> String {
         let chains = others.iter().map(|other| chain(other)).chain([chain(functions)]);
-        let shared = Shared::new(chains.map(|frames| Rc::new(Chain { frames, beyond: 1 })));
+        let shared =
+            Shared::new(chains.map(|frames| Rc::new(Chain { frames, beyond: 1, returns: Vec::new() })));
         of(&chain(functions), &shared).unwrap().name
     }
 

@@ -45,9 +45,18 @@ pub fn is_wrapper(function: &str) -> bool {
 
 /// Whether a frame belongs to the machinery below the program: nobody looks for a lock there.
 pub fn is_plumbing(frame: &Frame) -> bool {
-    let function = frame.short.trim_start_matches('<');
-    LIBRARIES.iter().any(|library| frame.module.starts_with(library))
-        || NAMESPACES.iter().any(|namespace| function.starts_with(namespace))
+    is_library_of_system(&frame.module) || is_of_system(&frame.short)
+}
+
+/// Whether a file of that name is a library of the machinery.
+pub fn is_library_of_system(file: &str) -> bool {
+    LIBRARIES.iter().any(|library| file.starts_with(library))
+}
+
+/// Whether a function of that name is of the machinery, in whichever file.
+pub fn is_of_system(function: &str) -> bool {
+    let function = function.trim_start_matches('<');
+    NAMESPACES.iter().any(|namespace| function.starts_with(namespace))
 }
 
 /// The words of an identifier, in lower case: `InstrumentedMutex` and `item_lock_init` alike.

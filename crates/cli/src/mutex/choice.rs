@@ -1,0 +1,59 @@
+//! One `--mutex`: a kind, for all mutexes or for one.
+
+use super::kind;
+use super::lock_name::LockName;
+use super::plan::{Entry, Which};
+use std::str::FromStr;
+use unspin_locks::Kind;
+
+/// `adaptive`, or `adaptive@cache_lock`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// What stands in.
+    pub kind: Kind,
+    /// For which lock; none: for all that no other choice is about.
+    pub lock: Option<LockName>,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Choice, String> {
+        let Some((kind, lock)) = text.split_once('@') else {
+            return Ok(Choice { kind: kind::parse(text)?, lock: None });
+        };
+        let kind = kind::parse(kind)?;
+        let lock = LockName::new(lock).ok_or_else(|| {
+            format!("name a lock behind the @, as `unspin meter` prints it: {kind}@cache_lock")
+        })?;
+        Ok(Choice { kind, lock: Some(lock) })
+    }
+}
+
+impl From<&Choice> for Entry {
+    fn from(choice: &Choice) -> Entry {
+        let which = choice.lock.clone().map_or(Which::All, |name| Which::Named { name, module: None });
+        Entry { kind: choice.kind, which }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_and_perhaps_a_lock() {
+        let choice = |text: &str| text.parse::<Choice>();
+        assert_eq!(choice("steal"), Ok(Choice { kind: Kind::Steal, lock: None }));
+        let lock = LockName::new("cache_lock");
+        assert_eq!(choice("rt-fair@cache_lock"), Ok(Choice { kind: Kind::RtFair, lock }));
+        // Names of Rust and of versioned symbols may hold more.
+        assert_eq!(choice("mcs@a@b").unwrap().lock, LockName::new("a@b"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        assert!("adaptive@".parse::<Choice>().unwrap_err().starts_with("name a lock behind the @"));
+        assert!("@lock".parse::<Choice>().unwrap_err().starts_with("there is no kind \"\": system"));
+    }
+}

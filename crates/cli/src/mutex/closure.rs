@@ -1,0 +1,82 @@
+//! The files that a program consists of when it begins.
+
+use crate::environment;
+use crate::program::Program;
+use crate::reach;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use unspin_symbols::File;
+
+/// A program and the libraries that it is linked with, and that are preloaded to it, each an open file.
+pub struct Closure {
+    /// The program first; of a script its interpreter. Empty if that cannot be read.
+    pub files: Vec<File>,
+}
+
+impl Closure {
+    /// Asks the program's own dynamic linker, which alone knows where it finds what. It lists the files and runs nothing of
+    /// theirs (`--list`, as ldd(1)).
+    pub fn of(program: &Program) -> Closure {
+        let path = reach::interpreter(&program.path);
+        let Some(file) = File::open(&path) else { return Closure { files: Vec::new() } };
+        let libraries = file.interpreter().map(|linker| listed(&linker, &path)).unwrap_or_default();
+        let libraries = libraries.iter().filter_map(|library| File::open(library));
+        Closure { files: [file].into_iter().chain(libraries).collect() }
+    }
+
+    /// `/usr/bin/x and its 3 libraries`
+    pub fn describe(&self) -> String {
+        let program =
+            self.files.first().map_or("the program".into(), |file| file.path().display().to_string());
+        match self.files.len().saturating_sub(1) {
+            0 => program,
+            1 => format!("{program} and its library"),
+            libraries => format!("{program} and its {libraries} libraries"),
+        }
+    }
+}
+
+fn listed(linker: &Path, program: &Path) -> Vec<PathBuf> {
+    let mut command = Command::new(linker);
+    environment::clear(&mut command);
+    let listed = command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = listed.map(|listed| listed.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().filter_map(path_in).collect()
+}
+
+/// `	libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `	/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`
+fn path_in(line: &str) -> Option<PathBuf> {
+    let (library, _) = line.trim_start().rsplit_once(" (0x")?;
+    let path = library.split_once(" => ").map_or(library, |(_, path)| path);
+    path.starts_with('/').then(|| path.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_dynamic_linker() {
+        let path = |line| path_in(line).map(|path| path.to_str().unwrap().to_owned());
+        let cases = [
+            ("\tlibq.so => /opt/a b (0x1)/libq.so (0x00007f58bfd49000)", Some("/opt/a b (0x1)/libq.so")),
+            ("\t/lib64/ld-linux-x86-64.so.2 (0x00007f58bfe00000)", Some("/lib64/ld-linux-x86-64.so.2")),
+            ("\tlinux-vdso.so.1 (0x00007ffe1e5f4000)", None),
+            ("\tlibgone.so => not found", None),
+            ("\tstatically linked", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(path(line).as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn we_consist_of_ourselves_and_libc() {
+        let path = std::env::current_exe().unwrap();
+        let program =
+            Program { name: path.clone().into_os_string(), path: path.clone(), arguments: Vec::new() };
+        let closure = Closure::of(&program);
+        assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());
+        assert!(closure.files.iter().any(|file| file.name().starts_with("libc.so")));
+    }
+}

@@ -1,0 +1,213 @@
+//! A plan as a file, which `unspin prove` writes and a human can.
+//!
+//! ```toml
+//! program = "/usr/bin/x"
+//! spin-waits = true
+//!
+//! [[mutex]]
+//! lock = "cache_lock"
+//! kind = "adaptive"
+//! ```
+//!
+//! `lock` and `kind` suffice: a lock is looked up in the program's files then. A plan that was made from a recording says
+//! where each lock is recognised, so that nothing is looked up, and by `modules` in which builds of which files.
+
+use super::kind;
+use super::located::Located;
+use super::lock_name::LockName;
+use super::place::Place;
+use super::plan::{Entry, Plan, Waits, Which};
+use crate::error::Error;
+use crate::outfile;
+use crate::program::Program;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use unspin_symbols::File;
+
+/// A plan, and what program it is for.
+#[derive(Clone, Debug)]
+pub struct PlanFile {
+    /// What errors call it.
+    path: PathBuf,
+    /// The lines above it.
+    comment: String,
+    document: Document,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Document {
+    /// The program that it is for: a path, or the name of a workload; none: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    spin_waits: bool,
+    /// Which build of each file the places are in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    modules: BTreeMap<PathBuf, String>,
+    #[serde(default)]
+    mutex: Vec<Row>,
+}
+
+/// What stands in for one lock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Its name; none: every mutex that no other row is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<String>,
+    kind: String,
+    /// The one file that the name is looked up in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<PathBuf>,
+    /// Where it is recognised; none: looked up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    places: Vec<Vec<String>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl PlanFile {
+    /// A plan that was found for a program. `comment` says how, and what came of it: it stands above the plan.
+    pub fn new(plan: &Plan, program: &Program, comment: &str) -> Result<PlanFile, Error> {
+        let mut modules = BTreeMap::new();
+        let mut rows = Vec::new();
+        for entry in &plan.entries {
+            let row = Row { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
+            rows.push(match &entry.which {
+                Which::All => row,
+                Which::Named { name, module } => {
+                    Row { lock: Some(name.to_string()), module: module.clone(), ..row }
+                }
+                Which::Located(lock) => {
+                    for span in lock.places.iter().flat_map(|place| &place.spans) {
+                        if !modules.contains_key(&span.module) {
+                            modules.insert(span.module.clone(), build(&span.module)?);
+                        }
+                    }
+                    let places = lock.places.iter().map(Place::words).collect();
+                    Row { lock: Some(lock.label()), places, ..row }
+                }
+            });
+        }
+        let spin_waits = plan.waits == Waits::SpinningFirst;
+        let document = Document { program: Some(name_of(program)), spin_waits, modules, mutex: rows };
+        Ok(PlanFile { path: PathBuf::new(), comment: comment.to_owned(), document })
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<PlanFile, Error> {
+        let wrong = |why: String| Error::Usage(format!("--mutex-plan {}: {why}", path.display()));
+        let text = fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        let document = toml::from_str(&text).map_err(|e| {
+            let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            wrong(format!("line {line}: {}", e.message()))
+        })?;
+        Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
+    }
+
+    /// Writes it.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        outfile::write(path, self.text().as_bytes())
+    }
+
+    /// What it looks like.
+    pub fn text(&self) -> String {
+        let document = toml::to_string(&self.document).expect("strings and tables are TOML");
+        let comment = self.comment.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+        let comment: String = comment.collect();
+        let version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
+        format!(
+            "# What stands in for which mutexes: a plan of unspin {version}, for `unspin run --mutex-plan FILE COMMAND`.\n\
+             {comment}\n{document}"
+        )
+    }
+
+    /// The plan, if it is for this program as it is now.
+    pub fn plan_for(&self, program: &Program) -> Result<Plan, Error> {
+        let wrong = |why: String| Error::Usage(format!("--mutex-plan {}: {why}", self.path.display()));
+        let (meant, given) = (self.document.program.as_deref(), name_of(program));
+        if let Some(meant) = meant.filter(|meant| **meant != given && !is_same(meant, program)) {
+            return Err(wrong(format!(
+                "is a plan for {meant}, not for {given} (its line `program` says so)"
+            )));
+        }
+        for (module, known) in &self.document.modules {
+            let now = File::open(module).and_then(|file| file.identity());
+            if now.as_ref() != Some(known) {
+                let (module, now) = (module.display(), now.map_or("gone".into(), |now| format!("now {now}")));
+                return Err(wrong(format!(
+                    "{module} has changed since the plan was made (build {known}, {now}): make the plan anew by `unspin prove`, \
+                     or take out the `places` and `modules`, so that the locks are looked up by name"
+                )));
+            }
+        }
+        let entries = self.document.mutex.iter().map(|row| row.entry(&self.document).map_err(&wrong));
+        let entries = entries.collect::<Result<Vec<Entry>, Error>>()?;
+        let waits = if self.document.spin_waits { Waits::SpinningFirst } else { Waits::Asleep };
+        Ok(Plan { entries, waits })
+    }
+}
+
+impl Row {
+    fn entry(&self, document: &Document) -> Result<Entry, String> {
+        let kind = kind::parse(&self.kind)?;
+        let Some(lock) = &self.lock else {
+            return match self.places.is_empty() && self.module.is_none() {
+                true => Ok(Entry { kind, which: Which::All }),
+                false => Err(format!(
+                    "the {kind} without a lock is for every mutex: it has no places, and no module"
+                )),
+            };
+        };
+        let name = LockName::new(lock).ok_or("a lock has no name: leave `lock` out to mean every mutex")?;
+        if self.places.is_empty() {
+            return Ok(Entry { kind, which: Which::Named { name, module: self.module.clone() } });
+        }
+        let parse = |words: &Vec<String>| {
+            let known =
+                |place: &Place| place.spans.iter().all(|span| document.modules.contains_key(&span.module));
+            let place = Place::parse(words).ok_or_else(|| format!("{lock}: {words:?} is no place"))?;
+            match known(&place) {
+                true => Ok(place),
+                false => {
+                    Err(format!("{lock}: `modules` does not say which build of the file {words:?} is about"))
+                }
+            }
+        };
+        let places = self.places.iter().map(parse).collect::<Result<Vec<Place>, String>>()?;
+        Ok(Entry { kind, which: Which::Located(Located { name: lock.clone(), origin: None, places }) })
+    }
+}
+
+/// What a plan calls its program.
+fn name_of(program: &Program) -> String {
+    match program.workload() {
+        Some(workload) => workload.to_owned(),
+        None => absolute(&program.path).display().to_string(),
+    }
+}
+
+fn is_same(meant: &str, program: &Program) -> bool {
+    program.workload().is_none()
+        && meant.starts_with('/')
+        && absolute(Path::new(meant)) == absolute(&program.path)
+}
+
+/// Without symbolic links, if there is such a file.
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn build(module: &Path) -> Result<String, Error> {
+    let identity = File::open(module).and_then(|file| file.identity());
+    identity.ok_or_else(|| {
+        Error::Environment(format!("{}: cannot be read any more, so no plan can name it", module.display()))
+    })
+}

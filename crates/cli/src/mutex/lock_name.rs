@@ -1,0 +1,180 @@
+//! The name of a lock, as `unspin meter` prints it.
+
+use super::place::By;
+use std::fmt;
+use unspin_symbols::Location;
+
+/// A lock's name, and what tells it from others of that name, as far as the user has said so.
+///
+/// | written | means |
+/// |---|---|
+/// | `cache_lock`, `pool.lock`, `pool[3].lock`, `work::lock` | a static variable, or a part of one; else as the next |
+/// | `queue_new`, `DBImpl::DBImpl ▸ port::Mutex::Mutex` | what is initialised in that function, or in the second for the first |
+/// | `mutex first used in poll` | what nobody initialises, and is first used there |
+/// | `queue.c:57` | what is declared, initialised, or for want of that first used in that line |
+/// | each of the first three, a comma, and the rest of the line that the meter prints | that one |
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LockName {
+    text: String,
+}
+
+/// What a name says, taken apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Meaning<'n> {
+    /// A variable, a part of one, or a function; the meter does not say which either.
+    Named {
+        /// What it is called.
+        name: &'n str,
+        /// Which one of several.
+        origin: Option<Origin<'n>>,
+    },
+    /// A line of source.
+    Line(Line<'n>),
+}
+
+/// `queue.c:57`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Line<'n> {
+    /// The file's name, or the end of its path.
+    pub file: &'n str,
+    /// From 1.
+    pub line: u32,
+}
+
+/// What the meter prints behind a lock's name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin<'n> {
+    /// How the lock is known.
+    pub by: By,
+    /// Where that is.
+    pub at: Option<At<'n>>,
+}
+
+/// Where a lock is declared, initialised or first used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum At<'n> {
+    /// In this line.
+    Line(Line<'n>),
+    /// So many bytes into the function, in this file.
+    Offset(u64, &'n str),
+    /// Somewhere in this file.
+    Module(&'n str),
+}
+
+/// How the name of a lock begins that is named by its first use.
+pub const FIRST_USED: &str = "mutex first used in ";
+
+impl LockName {
+    /// A name; none if there is nothing in it.
+    pub fn new(text: &str) -> Option<LockName> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| LockName { text: text.to_owned() })
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What it says.
+    pub fn meaning(&self) -> Meaning<'_> {
+        if let Some(line) = Line::parse(&self.text) {
+            return Meaning::Line(line);
+        }
+        // The names of C++ have commas too: the last one that begins an origin counts.
+        let split = self
+            .text
+            .rmatch_indices(", ")
+            .find_map(|(at, comma)| Some((&self.text[..at], Origin::parse(&self.text[at + comma.len()..])?)));
+        match split {
+            Some((name, origin)) => Meaning::Named { name, origin: Some(origin) },
+            None => Meaning::Named { name: &self.text, origin: None },
+        }
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<'n> Line<'n> {
+    /// Whether a location is in this line of this file.
+    pub fn is(&self, location: &Location) -> bool {
+        let before = location.file.strip_suffix(self.file);
+        location.line == self.line && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    }
+
+    fn parse(text: &'n str) -> Option<Line<'n>> {
+        let (file, line) = text.rsplit_once(':')?;
+        // `a::b` ends in a colon too, and no file's name does.
+        let named = !file.is_empty() && !file.ends_with(':') && !file.contains(", ");
+        let line = line.parse().ok().filter(|&line| line > 0 && named)?;
+        Some(Line { file, line })
+    }
+}
+
+impl<'n> Origin<'n> {
+    /// `static, cache.c:31`, `mutex initialised at +0x30, app`, `mutex initialised there`, `first used at poll.c:9`.
+    fn parse(text: &'n str) -> Option<Origin<'n>> {
+        if let Some(at) = text.strip_prefix("static, ") {
+            let at = Line::parse(at).map_or(At::Module(at), At::Line);
+            return Some(Origin { by: By::Variable, at: Some(at) });
+        }
+        if text == "mutex initialised there" {
+            return Some(Origin { by: By::Init, at: None });
+        }
+        let forms = [("mutex initialised at ", By::Init), ("first used at ", By::Use)];
+        let (by, place) = forms.into_iter().find_map(|(form, by)| Some((by, text.strip_prefix(form)?)))?;
+        let at = Line::parse(place).map(At::Line).or_else(|| offset(place))?;
+        Some(Origin { by, at: Some(at) })
+    }
+}
+
+/// `+0x30, app`
+fn offset(text: &str) -> Option<At<'_>> {
+    let (digits, module) = text.strip_prefix("+0x")?.split_once(", ")?;
+    Some(At::Offset(u64::from_str_radix(digits, 16).ok()?, module))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named<'n>(name: &'n str, by: By, at: Option<At<'n>>) -> Meaning<'n> {
+        Meaning::Named { name, origin: Some(Origin { by, at }) }
+    }
+
+    #[test]
+    fn what_the_meter_prints_is_understood() {
+        let line = |file, line| At::Line(Line { file, line });
+        let cases = [
+            ("cache_lock", Meaning::Named { name: "cache_lock", origin: None }),
+            ("a::b", Meaning::Named { name: "a::b", origin: None }),
+            ("queue.c:57", Meaning::Line(Line { file: "queue.c", line: 57 })),
+            ("src/queue.c:57", Meaning::Line(Line { file: "src/queue.c", line: 57 })),
+            ("queue.c:0", Meaning::Named { name: "queue.c:0", origin: None }),
+            ("cache_lock, static, cache.c:31", named("cache_lock", By::Variable, Some(line("cache.c", 31)))),
+            ("cache_lock, static, libc.so", named("cache_lock", By::Variable, Some(At::Module("libc.so")))),
+            (
+                "Map<int, long>::lock, static, map.cc:3",
+                named("Map<int, long>::lock", By::Variable, Some(line("map.cc", 3))),
+            ),
+            (
+                "A::A ▸ M::M, mutex initialised at +0x30, app",
+                named("A::A ▸ M::M", By::Init, Some(At::Offset(0x30, "app"))),
+            ),
+            ("f, mutex initialised there", named("f", By::Init, None)),
+            (
+                "mutex first used in poll, first used at poll.c:9",
+                named("mutex first used in poll", By::Use, Some(line("poll.c", 9))),
+            ),
+            ("f, g", Meaning::Named { name: "f, g", origin: None }),
+        ];
+        for (text, meaning) in cases {
+            assert_eq!(LockName::new(text).unwrap().meaning(), meaning, "{text}");
+        }
+        assert_eq!(LockName::new(" "), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! What somebody may have meant who wrote a name that there is not.
+
+/// How like two names must be, of 1. A letter too few, or two that changed places, in a name of six give 0.83.
+const ALIKE: f64 = 0.7;
+
+/// The name that is most like what was written, if one is.
+pub fn of<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    several(written, names, 1).pop()
+}
+
+/// Some names that are like it, the likest first.
+pub fn several<'n>(written: &str, names: impl IntoIterator<Item = &'n str>, at_most: usize) -> Vec<&'n str> {
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(written, name);
+    let mut alike: Vec<(f64, &str)> = names.into_iter().map(|name| (likeness(name), name)).collect();
+    alike.retain(|&(likeness, _)| likeness >= ALIKE);
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    alike.dedup_by_key(|&mut (_, name)| name);
+    alike.into_iter().take(at_most).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_of_the_finger_are_seen_through() {
+        let names = ["cache_lock", "log_lock", "lock"];
+        assert_eq!(of("cahce_lock", names), Some("cache_lock"));
+        assert_eq!(of("cachelock", names), Some("cache_lock"));
+        assert_eq!(of("table", names), None);
+        assert_eq!(several("clog_lock", names, 3), ["log_lock"]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Where a mutex is recognised: what the preload library compares.
+
+use std::fmt::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// How a mutex is recognised.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum By {
+    /// By its address, within a static variable.
+    Variable,
+    /// By who initialised it.
+    Init,
+    /// By who used it first, if nobody was seen to initialise it.
+    Use,
+}
+
+impl By {
+    const ALL: [By; 3] = [By::Variable, By::Init, By::Use];
+
+    /// What it is called in compiled plans.
+    pub const fn word(self) -> &'static str {
+        match self {
+            By::Variable => "variable",
+            By::Init => "init",
+            By::Use => "use",
+        }
+    }
+}
+
+/// Some addresses of a file.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Span {
+    /// The file, as the kernel calls it.
+    pub module: PathBuf,
+    /// Addresses as the file itself has them (`p_vaddr`, wherever it is loaded).
+    pub range: Range<Address>,
+}
+
+/// An address of a file.
+pub type Address = u64;
+
+/// Something to recognise a mutex by.
+///
+/// For [`By::Variable`] the mutex lies in one of the spans. For the others the first span holds the call of
+/// libc's function (its last byte: the return address less one), each further one a call further out, with any number of
+/// others between.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Place {
+    /// How.
+    pub by: By,
+    /// Never empty.
+    pub spans: Vec<Span>,
+}
+
+impl Span {
+    /// Addresses of a file.
+    pub fn new(module: &Path, range: Range<Address>) -> Span {
+        Span { module: module.to_path_buf(), range }
+    }
+
+    /// `4040-4068@/usr/bin/x`
+    pub fn parse(text: &str) -> Option<Span> {
+        let (range, module) = text.split_once('@')?;
+        let (start, end) = range.split_once('-')?;
+        let address = |digits| Address::from_str_radix(digits, 16).ok();
+        let range = address(start)?..address(end)?;
+        (!range.is_empty() && module.starts_with('/')).then(|| Span { module: module.into(), range })
+    }
+}
+
+impl Place {
+    /// From the words that stand in a plan: how, then the spans.
+    pub fn parse(words: &[String]) -> Option<Place> {
+        let (by, spans) = words.split_first()?;
+        let by = By::ALL.into_iter().find(|known| known.word() == by)?;
+        let spans: Vec<Span> = spans.iter().map(|text| Span::parse(text)).collect::<Option<_>>()?;
+        (!spans.is_empty()).then_some(Place { by, spans })
+    }
+
+    /// The words of a plan.
+    pub fn words(&self) -> Vec<String> {
+        let spans = self.spans.iter().map(Span::to_string);
+        [self.by.word().to_owned()].into_iter().chain(spans).collect()
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.range;
+        write!(f, "{start:x}-{end:x}@{}", self.module.display())
+    }
+}
+
+/// As in a compiled plan: `init`, then the spans, with tabs between.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.by.word())?;
+        for span in &self.spans {
+            f.write_char('\t')?;
+            span.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_go_there_and_back() {
+        let span = |start, end| Span::new(Path::new("/usr/bin/a b"), start..end);
+        let place = Place { by: By::Init, spans: vec![span(0x1135, 0x1136), span(0x2000, 0x2040)] };
+        assert_eq!(place.to_string(), "init\t1135-1136@/usr/bin/a b\t2000-2040@/usr/bin/a b");
+        assert_eq!(Place::parse(&place.words()), Some(place));
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused() {
+        let parse =
+            |words: &[&str]| Place::parse(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+        for words in [
+            &[][..],
+            &["init"],
+            &["somewhere", "1-2@/x"],
+            &["init", "1-2"],
+            &["init", "2-2@/x"],
+            &["init", "1-2@x"],
+            &["init", "g-h@/x"],
+        ] {
+            assert_eq!(parse(words), None, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Locks that are named by the static variable that they are.
+
+use super::lock_name::{At, Line, Origin};
+use super::place::{By, Place, Span};
+use super::resolve::Found;
+use std::collections::BTreeMap;
+use unspin_symbols::{File, Static};
+
+/// Bytes of a `pthread_mutex_t` in glibc on x86-64: what is smaller holds none.
+pub const MUTEX: u64 = 40;
+
+/// A static variable, or parts of it, and the file that it lies in.
+struct Variable<'f> {
+    file: &'f File,
+    it: Static,
+}
+
+/// The variables of a name, and of an origin if there is one.
+pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<Found> {
+    if origin.is_some_and(|origin| origin.by != By::Variable) {
+        return None;
+    }
+    let variables =
+        files.iter().flat_map(|file| file.variables(name).into_iter().map(move |it| Variable { file, it }));
+    found(variables.filter(|variable| origin.is_none_or(|origin| variable.is_at(origin))))
+}
+
+/// The variables that are declared in a line.
+pub fn declared_at(Line { file, line }: Line<'_>, files: &[File]) -> Option<Found> {
+    let declared = |module: &File| module.declared_at(file, line);
+    found(files.iter().flat_map(|file| declared(file).into_iter().map(move |it| Variable { file, it })))
+}
+
+/// What the dynamic linker or the source makes one variable is one lock; a header may put it into many files.
+fn found<'f>(variables: impl Iterator<Item = Variable<'f>>) -> Option<Found> {
+    let mut locks: BTreeMap<String, Vec<Variable<'f>>> = BTreeMap::new();
+    let mut small = None;
+    for variable in variables {
+        match variable.holds_mutex() {
+            true => locks.entry(variable.identity()).or_default().push(variable),
+            false => small = Some(variable),
+        }
+    }
+    match (locks.len(), small) {
+        (0, None) => None,
+        (0, Some(variable)) => Some(Found::Unfit(variable.too_small())),
+        (1, _) => {
+            let spans = locks.into_values().flatten().flat_map(Variable::into_spans).collect();
+            Some(Found::Places(vec![Place { by: By::Variable, spans }]))
+        }
+        _ => Some(Found::Several(locks.values().map(|one| one[0].label()).collect())),
+    }
+}
+
+impl Variable<'_> {
+    /// As the meter prints it.
+    fn label(&self) -> String {
+        match &self.it.location {
+            Some(location) => format!("{}, static, {location}", self.it.name),
+            None => format!("{}, static, {}", self.it.name, self.file.name()),
+        }
+    }
+
+    fn identity(&self) -> String {
+        match (&self.it.exported, &self.it.location) {
+            (Some(symbol), _) => format!("symbol {symbol}"),
+            (None, Some(location)) => format!("{} {}:{}", self.it.name, location.file, location.line),
+            (None, None) => format!("{} {}", self.it.name, self.file.path().display()),
+        }
+    }
+
+    fn is_at(&self, origin: &Origin<'_>) -> bool {
+        match (origin.at, &self.it.location) {
+            (Some(At::Line(line)), Some(location)) => line.is(location),
+            (Some(At::Module(module)), _) => self.file.name() == module,
+            _ => false,
+        }
+    }
+
+    /// Of what was named by its offset only the first byte is known.
+    fn holds_mutex(&self) -> bool {
+        self.it.ranges.iter().all(|range| range.end - range.start == 1 || range.end - range.start >= MUTEX)
+    }
+
+    fn too_small(&self) -> String {
+        let bytes = self.it.ranges.first().map_or(0, |range| range.end - range.start);
+        format!(
+            "the variable ({}) has {bytes} bytes, too few for a mutex; one that it points to is named by where it is \
+             initialised, as `unspin meter` prints it",
+            self.label()
+        )
+    }
+
+    fn into_spans(self) -> Vec<Span> {
+        self.it.ranges.into_iter().map(|range| Span::new(self.file.path(), range)).collect()
+    }
+}

@@ -1,0 +1,139 @@
+//! The options of `unspin prove`.
+
+use crate::engine::{self, Engine};
+use crate::mutex::Choice;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use unspin_locks::Kind;
+
+const PROVE_EXIT_CODES: &str = "\
+Exit code:
+    0  at least one candidate is proven faster (better) than the control
+    1  none is proven faster, and at least one is proven slower or collapsed
+    2  the command line is wrong
+    3  no difference is proven; or no lock costs enough time to look for one
+    4  the control failed, or every candidate did, or the program has no use for what was to be judged
+  125  unspin itself failed
+  126  the program cannot be executed, or the preload library cannot reach it
+  127  there is no such program
+  130  interrupted; what was measured until then has been reported";
+
+/// Measure a program with other locks, and say what is proven
+///
+/// The program runs again and again, never twice at once, in rounds of random order, until the intervals are
+/// narrow or the time is spent: with the system's own locks through the preload library (the control), the
+/// same once more (the noise), without the library, and with each candidate. Its standard input is empty, its
+/// output is kept back. What it leaves behind is ended before the next run begins.
+///
+/// Without --mutex, --mutex-plan and --sysv the candidates are found: the program is metered, the mutexes that it loses most time
+/// on are picked, several kinds are tried on them in short runs, and the best are judged in runs of their own. The
+/// plan that wins is printed; `unspin run --mutex-plan` applies it.
+#[derive(Args, Debug)]
+#[command(after_help = PROVE_EXIT_CODES)]
+pub struct Prove {
+    /// The kinds of mutex to judge: KIND for all mutexes, KIND@LOCK for one, named as `unspin meter` names it
+    #[arg(long, value_name = "KINDS")]
+    pub mutex: Vec<Choices>,
+
+    /// A plan to judge, as `unspin prove` writes it
+    #[arg(long, value_name = "FILE")]
+    pub mutex_plan: Vec<PathBuf>,
+
+    /// The System V engines to judge: `global`, `rcu`
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine::judged_parser())]
+    pub sysv: Vec<Engine>,
+
+    /// Write the plan that wins to this file, for `unspin run --mutex-plan`
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
+    /// Exactly so many rounds, however long they take [default: as many as the time budget allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100_000))]
+    pub runs: Option<u32>,
+
+    /// What is compared: `wall-time`, `cpu-time`, or a figure in the program's output: a regular expression
+    /// whose group is the number, or which the number follows. The last match counts
+    /// [default: a workload's own figure, else wall-time]
+    #[arg(long, value_name = "REGEX")]
+    pub metric: Option<String>,
+
+    /// The figure named by --metric is the better the higher it is
+    #[arg(long, requires = "metric")]
+    pub higher_is_better: bool,
+
+    /// No round begins after this time, such as 90s or 5m
+    #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = super::duration)]
+    pub time_budget: Duration,
+
+    /// A run that takes longer is ended and has failed
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = super::duration)]
+    pub time_limit: Duration,
+
+    /// Write everything, each run included, to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// The program and its arguments; or the name of a workload: semopbench, hackbench
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Several kinds of mutex, each for all or for one lock: `adaptive,steal@cache_lock`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choices(pub Vec<Choice>);
+
+impl FromStr for Choices {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Choices, String> {
+        split(text).into_iter().map(judged).collect::<Result<_, _>>().map(Choices)
+    }
+}
+
+/// At the commas that a kind follows: the names of C++ have others.
+fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for (comma, _) in text.match_indices(',') {
+        let named = text[start..comma].contains('@');
+        let rest = &text[comma + 1..];
+        let end = rest.find([',', '@']).unwrap_or(rest.len());
+        // Behind a lock's name only what is a kind begins another; elsewhere a word that is none is to be complained of.
+        if !named || rest[..end].parse::<Kind>().is_ok() {
+            parts.push(&text[start..comma]);
+            start = comma + 1;
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn judged(text: &str) -> Result<Choice, String> {
+    match text.parse::<Choice>()? {
+        Choice { kind: Kind::System, .. } => Err("system is the control, which takes part in any case: name another kind".into()),
+        choice => Ok(choice),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_between_kinds_separate() {
+        assert_eq!(split("adaptive"), ["adaptive"]);
+        assert_eq!(split("adaptive,steal@a,fair"), ["adaptive", "steal@a", "fair"]);
+        assert_eq!(split("steal@Map<int, long>::lock,pi"), ["steal@Map<int, long>::lock", "pi"]);
+        assert_eq!(split("adaptive,stael,pi"), ["adaptive", "stael", "pi"]);
+        assert_eq!(split("steal@f, mutex initialised there"), ["steal@f, mutex initialised there"]);
+    }
+
+    #[test]
+    fn the_control_is_no_candidate() {
+        assert!("system".parse::<Choices>().unwrap_err().contains("the control"));
+        assert!("adaptive,system@x".parse::<Choices>().is_err());
+        assert_eq!("adaptive,fair".parse::<Choices>().unwrap().0.len(), 2);
+    }
+}

@@ -1,0 +1,157 @@
+//! What is to be judged.
+
+use super::contestant::Contestant;
+use super::setup::{Mutexes, Setup};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::mutex::{Choice, Entry, Plan, PlanFile, Waits};
+use crate::options;
+use crate::program::Program;
+use unspin_locks::Kind;
+use unspin_stats::Candidate;
+
+/// The candidates, and what they are compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The system's own locks through the same interposition as every candidate's, so that a gain is the candidate's and
+    /// not the interposition's.
+    pub control: Contestant,
+    /// System V engines, and plans for mutexes.
+    pub judged: Vec<Contestant>,
+}
+
+/// The name of the program as it is.
+pub const BARE: &str = "no preload";
+
+/// Report 004's kinds, and what they are to be seen beside.
+const HACKBENCH: [Kind; 4] = [Kind::Pi, Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive];
+
+impl Asked {
+    /// What a command line asks for, or the workload that it names stands for; none if candidates are yet to be found.
+    pub fn of(options: &options::Prove, program: &Program) -> Result<Option<Asked>, Error> {
+        let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
+        let (mut engines, mut choices) = (options.sysv.clone(), choices.collect::<Vec<Choice>>());
+        if engines.is_empty() && choices.is_empty() && options.mutex_plan.is_empty() {
+            match program.workload() {
+                Some("semopbench") => engines = vec![Engine::Global, Engine::Rcu],
+                Some("hackbench") if uses_queues(program) => {
+                    choices = HACKBENCH.map(|kind| Choice { kind, lock: None }).to_vec();
+                }
+                _ => return Ok(None),
+            }
+        }
+        let mut plans: Vec<(String, Plan)> = choices.iter().map(|choice| (name(choice), plan_of(choice))).collect();
+        for file in &options.mutex_plan {
+            plans.push((file.display().to_string(), PlanFile::read(file)?.plan_for(program)?));
+        }
+        let control =
+            if plans.is_empty() { Contestant::kernel() } else { Contestant::system(program)? };
+        let mut judged = engines_beside(&control, &engines);
+        for (name, plan) in plans {
+            judged.push(Contestant::judged(&name, Setup::of(Mutexes::new(plan, program)?)));
+        }
+        Ok(Some(Asked { control, judged }))
+    }
+
+    /// The control first. Its twin shows the noise; the bare program shows what the interposition costs.
+    pub fn contestants(&self) -> Vec<Contestant> {
+        let twin = Contestant {
+            candidate: Candidate::control_again(format!("{} (again)", self.control.name())),
+            setup: self.control.setup.clone(),
+        };
+        let bare = Contestant { candidate: Candidate::new(BARE), setup: None };
+        [self.control.clone(), twin, bare].into_iter().chain(self.judged.iter().cloned()).collect()
+    }
+
+    /// Whether nothing but kinds of mutex is judged.
+    pub fn is_about_mutexes(&self) -> bool {
+        !self.judged.is_empty() && self.judged.iter().all(|contestant| contestant.judged_plan().is_some())
+    }
+
+    /// What a user should know before it is judged, each once.
+    pub fn warnings(&self) -> Vec<String> {
+        let plans = self.judged.iter().filter_map(Contestant::judged_plan);
+        let mut warnings: Vec<String> = plans.flat_map(Plan::warnings).collect();
+        warnings.sort();
+        warnings.dedup();
+        warnings
+    }
+}
+
+/// Engines to be compared with a control: what it does with mutexes, they do.
+pub fn engines_beside(control: &Contestant, engines: &[Engine]) -> Vec<Contestant> {
+    let mutexes = control.setup.as_ref().and_then(|setup| setup.mutexes.clone());
+    let judged = |&engine: &Engine| {
+        Contestant::judged(engine.name(), Setup { engine, mutexes: mutexes.clone() })
+    };
+    engines.iter().map(judged).collect()
+}
+
+/// As it is written on the command line.
+fn name(choice: &Choice) -> String {
+    match &choice.lock {
+        Some(lock) => format!("{}@{lock}", choice.kind),
+        None => choice.kind.name().to_owned(),
+    }
+}
+
+fn plan_of(choice: &Choice) -> Plan {
+    Plan { entries: vec![Entry::from(choice)], waits: Waits::default() }
+}
+
+/// Whether the workload is told to pass its messages through queues that mutexes guard.
+fn uses_queues(program: &Program) -> bool {
+    program.arguments.iter().any(|argument| argument.as_encoded_bytes().ends_with(b"queue"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(command: &[&str]) -> Option<Asked> {
+        use clap::Parser;
+        let options = options::Options::parse_from([&["unspin", "prove"], command].concat());
+        let options::Command::Prove(options) = options.command else { panic!("{options:?}") };
+        Asked::of(&options, &Program::find(&options.command).unwrap()).unwrap()
+    }
+
+    fn names(asked: &Asked) -> Vec<String> {
+        asked.contestants().iter().map(|c| c.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn everybody_goes_the_control_s_way() {
+        let asked = asked(&["--sysv", "rcu", "--mutex", "fair", "sh"]).unwrap();
+        assert_eq!(names(&asked), ["system", "system (again)", BARE, "rcu", "fair"]);
+        let setups: Vec<Option<Setup>> = asked.contestants().into_iter().map(|c| c.setup).collect();
+        let system = setups[0].clone().unwrap();
+        assert_eq!((&setups[1], &setups[2]), (&Some(system.clone()), &None));
+        assert_eq!(setups[3], Some(Setup { engine: Engine::Rcu, ..system.clone() }));
+        assert_eq!(system.mutexes.unwrap().compiled.to_string(), "unspin mutexes 1\nsystem\tall\n");
+        let fair = setups[4].clone().unwrap();
+        assert_eq!(fair.engine, Engine::Kernel);
+        assert_eq!(fair.mutexes.unwrap().compiled.to_string(), "unspin mutexes 1\nfair\tall\n");
+    }
+
+    #[test]
+    fn engines_alone_leave_mutexes_alone() {
+        let asked = asked(&["--sysv", "global", "sh"]).unwrap();
+        assert_eq!(names(&asked)[0], "kernel");
+        assert!(asked.contestants().iter().flat_map(|c| &c.setup).all(|setup| setup.mutexes.is_none()));
+        let engines: Vec<_> = asked.contestants().iter().map(Contestant::judged_engine).collect();
+        assert_eq!(engines, [None, None, None, Some(Engine::Global)]);
+    }
+
+    #[test]
+    fn workloads_have_candidates_of_their_own() {
+        assert_eq!(names(&asked(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
+        assert_eq!(asked(&["sh", "-c", "true"]), None);
+    }
+
+    #[test]
+    fn kinds_for_study_are_warned_of() {
+        let warnings = asked(&["--mutex", "ttas,adaptive,ttas@x,mcs", "sh"]).unwrap().warnings();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].starts_with("mcs is for study"), "{warnings:?}");
+    }
+}

@@ -1,0 +1,31 @@
+//! The plan that won.
+
+use super::report::Report;
+use crate::error::Error;
+use crate::mutex::PlanFile;
+use crate::program::Program;
+use unspin_stats::Verdict;
+
+/// A plan that was seen to win.
+#[derive(Clone, Debug)]
+pub struct Recommended {
+    /// The candidate's name.
+    pub name: String,
+    /// The plan as a file for `unspin run --mutex-plan`.
+    pub text: String,
+}
+
+impl Recommended {
+    /// Of the plans that are proven faster, the one by most.
+    pub fn of(report: &Report, program: &Program) -> Result<Option<Recommended>, Error> {
+        let proven = report.contestants.iter().filter_map(|contestant| {
+            let (plan, comparison) = (contestant.judged_plan()?, report.comparison(contestant)?);
+            let Verdict::ProvenFaster { ratio } = comparison.verdict else { return None };
+            Some((ratio.value, comparison, plan))
+        });
+        let Some((_, comparison, plan)) = proven.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
+        let comment = format!("Of `unspin prove {}`:\n{}", report.command.join(" "), comparison.sentence);
+        let text = PlanFile::new(plan, program, &comment)?.text();
+        Ok(Some(Recommended { name: comparison.name.clone(), text }))
+    }
+}

@@ -1,0 +1,70 @@
+//! Whether a program makes System V semaphore calls, so that it can have another engine.
+
+use super::super::metering::Metering;
+use super::super::runner::{Limit, Runner};
+use super::super::setup::Setup;
+use super::super::watch::Nobody;
+use crate::engine::Engine;
+use crate::error::Error;
+use object::{Object, ObjectSymbol};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The engines that are worth a try: all, if calls reach one in a run of its own. There is no such run where nothing
+/// that is loaded could make such calls.
+pub fn used(runner: &Runner<'_>, metering: &Metering, patience: Duration) -> Result<Vec<Engine>, Error> {
+    if !could_call(metering) {
+        return Ok(Vec::new());
+    }
+    let setup = Setup { engine: Engine::Rcu, mutexes: None };
+    let trial = runner.run(Some(&setup), Limit::Patience(patience), None, &mut Nobody)?;
+    let reached = trial.is_some_and(|trial| trial.reached_engine);
+    Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })
+}
+
+/// Whether any file that a recorded process had mapped calls `semop` or `semtimedop`. A process that is not recorded used no
+/// lock; what it would call is not known.
+fn could_call(metering: &Metering) -> bool {
+    let images = &metering.snapshot.images;
+    let files: BTreeSet<PathBuf> =
+        images.iter().flat_map(|image| &image.modules).flat_map(|maps| files(maps)).collect();
+    images.is_empty() || files.iter().any(|file| calls_semop(file))
+}
+
+/// The files in lines of `/proc/PID/maps`: address, mode, offset, device, inode, path.
+fn files(maps: &[u8]) -> impl Iterator<Item = PathBuf> {
+    maps.split(|&byte| byte == b'\n').filter_map(|line| {
+        let path = line.iter().position(|&byte| byte == b'/')?;
+        Some(PathBuf::from(OsStr::from_bytes(&line[path..])))
+    })
+}
+
+/// Whether a file has one of the functions among those that it wants from others. The preload library has them itself.
+fn calls_semop(file: &PathBuf) -> bool {
+    let Ok(bytes) = std::fs::read(file) else { return false };
+    let Ok(elf) = object::File::parse(&*bytes) else { return false };
+    elf.dynamic_symbols()
+        .filter(|symbol| symbol.is_undefined())
+        .any(|symbol| matches!(symbol.name(), Ok("semop" | "semtimedop")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_the_last_column() {
+        let maps = b"7f00-7f01 r-xp 00000000 08:01 17 /usr/lib/a b.so\n7f02-7f03 rw-p 00000000 00:00 0 [heap]\n";
+        assert_eq!(files(maps).collect::<Vec<_>>(), [PathBuf::from("/usr/lib/a b.so")]);
+    }
+
+    #[test]
+    fn callers_import_what_they_call() {
+        assert!(!calls_semop(&PathBuf::from("/proc/self/mem")));
+        // The workloads are in this very program.
+        assert!(calls_semop(&std::env::current_exe().unwrap()));
+    }
+}

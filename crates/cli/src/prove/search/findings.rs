@@ -1,0 +1,105 @@
+//! Where a program's time goes, as far as one metered run tells.
+
+use super::super::metering::Metering;
+use serde::Serialize;
+use unspin_meter::{Kind, Lock, Report};
+
+/// Times in seconds, shares of wall time × CPUs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// Wall time.
+    pub seconds: f64,
+    /// CPUs that the program could run on.
+    pub cpus: u32,
+    /// Share in which it computed.
+    pub computed: f64,
+    /// Time that threads waited for mutexes, summed over them.
+    pub mutexes_s: f64,
+    /// The same for read-write locks, which stay libc's.
+    pub rwlocks_s: f64,
+    /// The same for spin locks, which stay libc's.
+    pub spin_locks_s: f64,
+    /// Time that threads waited for conditions, barriers and semaphores: by design, or for somebody who waits for a lock.
+    pub by_design_s: f64,
+    /// The mean of these waits.
+    pub by_design_mean_s: f64,
+    /// Time that threads were off the CPUs and no row of the report explains; none if it cannot be told.
+    pub unexplained_s: Option<f64>,
+    /// Attempts at mutexes.
+    pub attempts: u64,
+    /// The mutex that most time was lost on.
+    pub worst: Option<Worst>,
+    /// Why nothing was recorded, if nothing was.
+    pub silence: Option<String>,
+}
+
+/// The mutex that most time was lost on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Worst {
+    /// Its name.
+    pub name: String,
+    /// Time waited for it.
+    pub lost_s: f64,
+    /// Share of the wall time in which one of them was held, the mean where it is several.
+    pub utilisation: f64,
+    /// How long it was held at a time.
+    pub hold_mean_s: f64,
+}
+
+impl Findings {
+    /// Of a metered run.
+    pub fn of(metering: &Metering) -> Findings {
+        let report = &metering.report;
+        let lost = |kinds: &[Kind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
+        let waits = |what: fn(&unspin_meter::WaitRow) -> f64| report.waits.iter().map(|w| what(&w.row)).sum::<f64>();
+        let by_design_s = waits(|row| row.waited);
+        let mutexes = report.locks.iter().filter(|lock| is_mutex(lock));
+        let worst = mutexes.clone().max_by(|a, b| mutex_lost(a).total_cmp(&mutex_lost(b)));
+        Findings {
+            seconds: report.seconds,
+            cpus: report.cpus,
+            computed: metering.trial.cpu_s() / capacity(report),
+            mutexes_s: lost(&MUTEX),
+            rwlocks_s: lost(&[Kind::Read, Kind::Write]),
+            spin_locks_s: lost(&[Kind::Spin]),
+            by_design_s,
+            by_design_mean_s: by_design_s / waits(|row| (row.satisfied + row.gave_up) as f64).max(1.0),
+            unexplained_s: report.blocked.unexplained(),
+            attempts: mutexes.map(|lock| lock.row.attempts).sum(),
+            worst: worst.map(|lock| Worst {
+                name: lock.row.name.clone(),
+                lost_s: mutex_lost(lock),
+                utilisation: lock.util_each(),
+                hold_mean_s: lock.row.hold_mean,
+            }),
+            silence: metering.silence.clone(),
+        }
+    }
+
+    /// A time as a share.
+    pub fn share(&self, seconds: f64) -> f64 {
+        seconds / (self.seconds * f64::from(self.cpus))
+    }
+}
+
+/// Wall time × CPUs.
+pub fn capacity(report: &Report) -> f64 {
+    report.seconds * f64::from(report.cpus)
+}
+
+/// How a mutex is used.
+const MUTEX: [Kind; 2] = [Kind::Mutex, Kind::Reacquired];
+
+/// Whether it is a mutex.
+pub fn is_mutex(lock: &Lock) -> bool {
+    lock.uses.iter().any(|one| MUTEX.contains(&one.kind))
+}
+
+/// Time lost on it as a mutex.
+pub fn mutex_lost(lock: &Lock) -> f64 {
+    lost_as(lock, &MUTEX)
+}
+
+fn lost_as(lock: &Lock, kinds: &[Kind]) -> f64 {
+    lock.uses.iter().filter(|one| kinds.contains(&one.kind)).map(|one| one.row.lost).sum()
+}

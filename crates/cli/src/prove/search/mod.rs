@@ -1,0 +1,114 @@
+//! Finds the candidates where none are named: meters the program, picks the locks that it loses time on, tries kinds on
+//! them in short runs, and leaves the best for the sitting that judges them.
+//!
+//! ```text
+//! meter ─► findings ─► picks ─► candidates ─► screening ─► finalists ─► (the sitting, with runs of its own) ─► plan
+//!             └──────────── nothing to gain: why ◄──────────────────────────────────┘
+//! ```
+
+mod candidates;
+mod engines;
+mod findings;
+mod picks;
+mod screen;
+mod why;
+
+pub use findings::Findings;
+pub use picks::{Pick, WORTH};
+pub use screen::Screened;
+pub use why::why;
+
+use super::asked::{Asked, engines_beside};
+use super::contestant::Contestant;
+use super::locks::Metered;
+use super::metering::meter;
+use super::runner::Runner;
+use super::setup::{Mutexes, Setup};
+use crate::error::Error;
+use crate::options;
+use serde::Serialize;
+use std::time::Duration;
+use unspin_stats::rounds_for_proof;
+
+/// The part of the time budget that choosing may take. Judging needs more: it is what counts.
+const SCREENING: f64 = 0.35;
+/// Candidates that are judged at most: each makes it harder to prove something about the others.
+const FINALISTS: usize = 2;
+
+/// How the candidates of a sitting were found.
+#[derive(Debug, Serialize)]
+pub struct Search {
+    /// Where the program's time goes.
+    pub findings: Findings,
+    /// The locks that were picked, most time lost first.
+    pub picks: Vec<Pick>,
+    /// How the candidates did in short runs; none if there was nothing to try.
+    pub screening: Option<Screened>,
+}
+
+/// A search that is over.
+#[derive(Debug)]
+pub struct Found {
+    /// How it went.
+    pub search: Search,
+    /// Those that are to be judged; there may be none.
+    pub asked: Asked,
+    /// The locks as they were before.
+    pub before: Metered,
+}
+
+/// Searches.
+pub fn search(runner: &Runner<'_>, options: &options::Prove) -> Result<Found, Error> {
+    let control = Contestant::system(runner.program)?;
+    let setup = control.setup.clone().expect("the control goes through the interposition");
+    let metering = match meter(runner, &setup, options.time_limit) {
+        Ok(metering) => metering,
+        Err(reason) => return Err(Error::Unjudged(unmetered(runner, &reason))),
+    };
+    let findings = Findings::of(&metering);
+    let picks = picks::picks(&metering);
+    let run = Duration::from_secs_f64(metering.trial.elapsed_s);
+    let engines = engines::used(runner, &metering, options.time_limit)?;
+    let plans = candidates::candidates(&picks, &findings);
+    let mut entrants: Vec<Contestant> = Vec::new();
+    for (name, plan) in plans {
+        entrants.push(Contestant::judged(&name, Setup::of(Mutexes::new(plan, runner.program)?)));
+    }
+    entrants.extend(engines_beside(&control, &engines));
+    let budget = options.time_budget.mul_f64(SCREENING);
+    entrants.truncate(affordable(budget, run));
+    let screening = match entrants.is_empty() {
+        true => None,
+        false => Some(screen::screen(runner, &control, &entrants, budget, options.time_limit)?),
+    };
+    let chosen = screening.as_ref().map_or(Vec::new(), |screened| {
+        screened.best(finalists(options.time_budget - budget, run))
+    });
+    let judged = candidates::finalists(&chosen, &entrants, &picks, screening.as_ref(), runner.program)?;
+    let before = Metered::new(control.name(), metering);
+    let asked = Asked { control, judged };
+    Ok(Found { search: Search { findings, picks, screening }, asked, before })
+}
+
+/// Candidates that there is time for, in the order of their promise: the screening has two rounds at least, and the control
+/// takes part.
+fn affordable(budget: Duration, run: Duration) -> usize {
+    const AT_LEAST: usize = 2;
+    let rounds = budget.as_secs_f64() / (2.0 * run.as_secs_f64().max(1e-3));
+    (rounds as usize).saturating_sub(1).max(AT_LEAST)
+}
+
+/// Finalists that there is time for beside the control, its twin and the bare program.
+fn finalists(budget: Duration, run: Duration) -> usize {
+    let needed = |finalists: usize| {
+        let rounds = f64::from(rounds_for_proof(finalists, 0.05));
+        rounds * (3 + finalists) as f64 * run.as_secs_f64()
+    };
+    if needed(FINALISTS) <= budget.as_secs_f64() { FINALISTS } else { 1 }
+}
+
+/// Why nothing can be found out about a program that fails.
+fn unmetered(runner: &Runner<'_>, reason: &str) -> String {
+    let program = runner.program.path.display();
+    format!("{program} cannot be metered, so nothing is known of its locks: {reason}; name candidates with --mutex")
+}

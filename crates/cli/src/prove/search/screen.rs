@@ -1,0 +1,81 @@
+//! Short runs of many candidates, of which the best are kept. They choose, and prove nothing.
+
+use super::super::contestant::Contestant;
+use super::super::progress::Progress;
+use super::super::runner::{Limit, Runner};
+use crate::error::Error;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use unspin_stats::screening::{Fate, Standing};
+use unspin_stats::{Conclusion, Run, SampleSet, Screening};
+
+/// A screening that is over.
+#[derive(Debug, Serialize)]
+pub struct Screened {
+    /// The candidates, the best first.
+    pub standings: Vec<Standing>,
+    /// Every run, the control's first.
+    pub samples: Vec<SampleSet>,
+    /// How long it took, in seconds.
+    pub elapsed_s: f64,
+}
+
+/// Candidates that are kept through the last stage: one more than are judged, for those that are put together of others.
+const KEPT: usize = 3;
+
+/// Lets the candidates compete for about `budget`.
+pub fn screen(
+    runner: &Runner<'_>,
+    control: &Contestant,
+    entrants: &[Contestant],
+    budget: Duration,
+    patience: Duration,
+) -> Result<Screened, Error> {
+    let candidates = entrants.iter().map(|entrant| entrant.candidate.clone()).collect();
+    let direction = runner.figure.metric.direction;
+    let mut screening =
+        Screening::new(control.candidate.clone(), candidates, KEPT, budget, direction, super::super::seed());
+    let mut progress = Progress::over(budget);
+    let began = Instant::now();
+    while let Some(turn) = screening.next(began.elapsed()) {
+        let who = turn.index.checked_sub(1).map_or(control, |index| &entrants[index]);
+        progress.say(&format!("trying {} ({} candidates)", who.name(), entrants.len()), began.elapsed());
+        let limit = match turn.limit {
+            Some(limit) if limit < patience => Limit::Collapse(limit),
+            _ => Limit::Patience(patience),
+        };
+        let Some(trial) = runner.run(who.setup.as_ref(), limit, None, &mut progress)? else { break };
+        screening.record(Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit)));
+        if runner.interrupt.came() {
+            break;
+        }
+    }
+    progress.finish();
+    Ok(Screened {
+        standings: screening.standings(),
+        samples: screening.samples().to_vec(),
+        elapsed_s: began.elapsed().as_secs_f64(),
+    })
+}
+
+impl Screened {
+    /// The best that ran at all, `most` at most: those that were better than the control; for want of such the one that came
+    /// closest, so that something can be said of it.
+    pub fn best(&self, most: usize) -> Vec<&Standing> {
+        let ran = self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
+        let better = |standing: &&Standing| standing.ratio.is_some_and(|ratio| ratio > 1.0);
+        let best: Vec<&Standing> = ran.clone().filter(better).take(most).collect();
+        if best.is_empty() { ran.take(1).collect() } else { best }
+    }
+
+    /// What there is to conclude if nobody was left to be judged.
+    pub fn conclusion(&self) -> Conclusion {
+        let collapsed = |standing: &Standing| matches!(standing.fate, Fate::Collapsed { .. });
+        if self.standings.iter().any(collapsed) { Conclusion::Slower } else { Conclusion::Failed }
+    }
+
+    /// How often the program ran.
+    pub fn runs(&self) -> usize {
+        self.samples.iter().map(|samples| samples.all_runs().count()).sum()
+    }
+}

@@ -1,0 +1,181 @@
+//! Why there is nothing to gain, in sentences.
+
+use super::super::format::share_of;
+use super::findings::Findings;
+use super::picks::{Pick, WORTH};
+use unspin_meter::figures::time;
+
+/// A share of wall time × CPUs from which on it is worth a sentence.
+const NOTABLE: f64 = 0.1;
+/// A lock that is held for this share of the time passes from one holder to the next with hardly a gap.
+const SATURATED: f64 = 0.8;
+/// Held for so long at a time, what it costs to hand a lock over (some 5 µs to 50 µs) does not matter.
+const LONG_HOLD_S: f64 = 200e-6;
+
+/// What is known of it.
+pub fn why(findings: &Findings, picks: &[Pick]) -> Vec<String> {
+    if let Some(silence) = &findings.silence {
+        return vec![silence.clone()];
+    }
+    if picks.is_empty() { no_contention(findings) } else { contention(findings) }
+}
+
+/// No mutex that time is lost on: where it goes instead.
+fn no_contention(findings: &Findings) -> Vec<String> {
+    let share = |seconds| findings.share(seconds);
+    let first = match findings.attempts {
+        0 => "It locks no mutex.".into(),
+        attempts => format!(
+            "Its mutexes cost it nothing: they were asked for {attempts} times, and threads waited {} for them in all, {} of \
+             the CPUs' time. Below {} a better lock is not worth looking for.",
+            time(findings.mutexes_s),
+            share_of(share(findings.mutexes_s)),
+            share_of(WORTH)
+        ),
+    };
+    [vec![first], elsewhere(findings)].concat()
+}
+
+/// Time goes to mutexes, and no kind helps.
+fn contention(findings: &Findings) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(worst) = &findings.worst {
+        let hold = time(worst.hold_mean_s);
+        sentences.push(match (worst.utilisation >= SATURATED, worst.hold_mean_s >= LONG_HOLD_S) {
+            (true, true) => format!(
+                "{} was held {} of the time, {hold} at a time: its holders work one after another, and that does not end \
+                 sooner whoever is next. Hold it shorter, or split it.",
+                worst.name,
+                share_of(worst.utilisation)
+            ),
+            (true, false) => format!(
+                "{} was held {} of the time, if only {hold} at a time: its holders work one after another under any kind. \
+                 Take it less often, or split it.",
+                worst.name,
+                share_of(worst.utilisation)
+            ),
+            (false, true) => format!(
+                "{} was held {hold} at a time: beside that it does not matter how it is handed over. Hold it shorter.",
+                worst.name
+            ),
+            (false, false) => format!(
+                "Threads waited {} for {}, and wait as long for the kinds that were tried.",
+                time(worst.lost_s),
+                worst.name
+            ),
+        });
+    }
+    [sentences, elsewhere(findings)].concat()
+}
+
+/// What else the time goes to.
+fn elsewhere(findings: &Findings) -> Vec<String> {
+    let share = |seconds| findings.share(seconds);
+    let notable = |seconds| share(seconds) >= NOTABLE;
+    let mut sentences = Vec::new();
+    let other_locks =
+        [(findings.rwlocks_s, "read-write locks"), (findings.spin_locks_s, "spin locks")];
+    for (seconds, locks) in other_locks.into_iter().filter(|&(seconds, _)| share(seconds) >= WORTH) {
+        sentences.push(format!(
+            "It waited {} for {locks}, {} of the CPUs' time; these stay libc's.",
+            time(seconds),
+            share_of(share(seconds))
+        ));
+    }
+    if findings.computed >= 1.0 - NOTABLE {
+        sentences.push(format!(
+            "It computed for {} of the CPUs' time: a profiler tells more than a lock meter.",
+            share_of(findings.computed)
+        ));
+        return sentences;
+    }
+    sentences.push(format!("The CPUs were idle, or another's, for {} of their time.", share_of(1.0 - findings.computed)));
+    if notable(findings.by_design_s) {
+        sentences.push(format!(
+            "Threads waited {} for conditions, barriers or semaphores: for work, or for each other, not for a lock.",
+            time(findings.by_design_s)
+        ));
+    }
+    match findings.unexplained_s {
+        Some(seconds) if notable(seconds) => sentences.push(format!(
+            "For {} threads were off the CPUs without waiting for any lock of libc's: input and output, sleep, waiting for \
+             another's end, or a lock that is not libc's.",
+            time(seconds)
+        )),
+        Some(_) => (),
+        None => sentences.push("What else its threads waited for cannot be told.".into()),
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::findings::Worst;
+    use super::*;
+
+    /// Ten seconds on two CPUs, half of which it computed.
+    fn findings() -> Findings {
+        Findings {
+            seconds: 10.0,
+            cpus: 2,
+            computed: 0.5,
+            mutexes_s: 0.01,
+            rwlocks_s: 0.0,
+            spin_locks_s: 0.0,
+            by_design_s: 0.0,
+            by_design_mean_s: 0.0,
+            unexplained_s: Some(0.0),
+            attempts: 1000,
+            worst: None,
+            silence: None,
+        }
+    }
+
+    fn pick() -> Pick {
+        let name = "cache_lock".to_owned();
+        Pick { name, origin: None, lost_s: 5.0, lost: 0.25, ceiling: 1.5, starved: false, located: None }
+    }
+
+    fn said(findings: &Findings, picks: &[Pick]) -> String {
+        why(findings, picks).join(" ")
+    }
+
+    #[test]
+    fn a_program_without_contention() {
+        let text = said(&Findings { computed: 0.98, ..findings() }, &[]);
+        assert!(text.contains("asked for 1000 times, and threads waited 10ms for them in all, 0.05 % of the CPUs' time"), "{text}");
+        assert!(text.contains("It computed for 98 %"), "{text}");
+        assert!(!text.contains("idle"), "{text}");
+        assert!(said(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
+    }
+
+    #[test]
+    fn time_that_goes_elsewhere() {
+        let text = said(&Findings { unexplained_s: Some(9.0), computed: 0.05, ..findings() }, &[]);
+        assert!(text.contains("idle, or another's, for 95 %"), "{text}");
+        assert!(text.contains("For 9.00s threads were off the CPUs without waiting for any lock"), "{text}");
+        let text = said(&Findings { by_design_s: 8.0, ..findings() }, &[]);
+        assert!(text.contains("waited 8.00s for conditions"), "{text}");
+        let text = said(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
+        assert!(text.contains("4.00s for read-write locks, 20 %"), "{text}");
+    }
+
+    #[test]
+    fn a_lock_that_is_held_long() {
+        let worst = |utilisation, hold_mean_s| Findings {
+            worst: Some(Worst { name: "cache_lock".into(), lost_s: 5.0, utilisation, hold_mean_s }),
+            ..findings()
+        };
+        let text = said(&worst(0.97, 0.0012), &[pick()]);
+        assert!(text.contains("cache_lock was held 97 % of the time, 1.2ms at a time"), "{text}");
+        assert!(said(&worst(0.97, 1e-6), &[pick()]).contains("Take it less often"));
+        assert!(said(&worst(0.3, 0.01), &[pick()]).contains("beside that it does not matter"));
+        assert!(said(&worst(0.3, 1e-6), &[pick()]).contains("wait as long for the kinds"));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_said_alone() {
+        let silence = "No lock was recorded.".to_owned();
+        assert_eq!(why(&Findings { silence: Some(silence.clone()), ..findings() }, &[]), [silence]);
+    }
+}

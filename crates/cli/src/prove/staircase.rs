@@ -1,0 +1,69 @@
+//! Report 004's staircase: kinds of mutex each of which is the one before and a step more.
+
+use super::contestant::Contestant;
+use super::sitting::Sitting;
+use serde::Serialize;
+use unspin_locks::Kind;
+use unspin_stats::{Analysis, Experiment, Ratio, Role, Summary};
+
+/// The stairs, from strict order to stealing to spinning.
+const STAIRS: [[Kind; 3]; 2] =
+    [[Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive], [Kind::Fair, Kind::Steal, Kind::Adaptive]];
+
+/// A staircase that was measured. No verdict counts its steps.
+#[derive(Clone, Debug, Serialize)]
+pub struct Staircase {
+    /// The control, which the reports call vanilla, and libc's mutex with priority inheritance if it took part.
+    pub beside: Vec<Level>,
+    /// The kinds, from the bottom up.
+    pub steps: Vec<Level>,
+    /// The last step against the first.
+    pub whole: Option<Ratio>,
+}
+
+/// One place on it. Ratios say how many times as good, above 1 is better.
+#[derive(Clone, Debug, Serialize)]
+pub struct Level {
+    /// Whose it is.
+    pub name: String,
+    /// Its figures.
+    pub summary: Option<Summary>,
+    /// Against the step before.
+    pub to_before: Option<Ratio>,
+    /// Against the control.
+    pub to_control: Option<Ratio>,
+}
+
+impl Staircase {
+    /// The first staircase of which at least two steps took part.
+    pub fn of(contestants: &[Contestant], sitting: &Sitting) -> Option<Staircase> {
+        let place = |kind: Kind| contestants.iter().position(|c| c.is_judged() && c.name() == kind.name());
+        let present = |stairs: &[Kind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
+        let steps = STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() > 1)?;
+        let level = |index: usize, before: Option<usize>| Level {
+            name: contestants[index].name().to_owned(),
+            summary: sitting.experiment.samples[index].summary(sitting.experiment.metric.direction),
+            to_before: before.and_then(|before| ratio(sitting, before, index)),
+            to_control: (index > 0).then(|| ratio(sitting, 0, index)).flatten(),
+        };
+        Some(Staircase {
+            beside: [Some(0), place(Kind::Pi)].into_iter().flatten().map(|index| level(index, None)).collect(),
+            steps: (0..steps.len())
+                .map(|n| level(steps[n], n.checked_sub(1).map(|before| steps[before])))
+                .collect(),
+            whole: ratio(sitting, steps[0], steps[steps.len() - 1]),
+        })
+    }
+}
+
+/// The same runs, with one as the control and another as the only candidate. None where runs of theirs failed.
+fn ratio(sitting: &Sitting, before: usize, after: usize) -> Option<Ratio> {
+    let samples = [before, after].map(|index| sitting.experiment.samples[index].clone());
+    if samples.iter().any(|s| s.failures().0 > 0 || s.collapsed_at().is_some()) {
+        return None;
+    }
+    let [mut before, mut after] = samples;
+    (before.candidate.role, after.candidate.role) = (Role::Control, Role::Candidate);
+    let experiment = Experiment { samples: vec![before, after], ..sitting.experiment.clone() };
+    Analysis::of(&experiment, &sitting.analysis.settings).comparisons.pop()?.ratio
+}

@@ -1,0 +1,240 @@
+//! Mutex and condition variable under loom: every interleaving of two or three threads, sleeping for ever when nobody
+//! wakes them. The planted bugs are callers who leave out a step, and whom the model must find.
+
+use super::*;
+use loom::sync::{Mutex, MutexGuard};
+use loom::thread;
+// Not loom's, which panics once more when it is dropped in the panic that reports a deadlock.
+use std::sync::Arc;
+
+/// What the threads share: a mutex that guards a count of things to take, and the condition for which takers wait.
+#[derive(Default)]
+struct Shop {
+    things: Mutex<u32>,
+    condition: Condition,
+}
+
+/// What a taker does wrong.
+#[derive(Clone, Copy, PartialEq)]
+enum Mistake {
+    None,
+    /// Releases the mutex before it stands in the list.
+    LateToTheList,
+    /// Is woken by a broadcast and does not wake the next.
+    BreaksTheChain,
+    /// Is cancelled and keeps the signal that it was given.
+    KeepsTheSignal,
+}
+
+impl Shop {
+    /// Takes one, waiting while there is none.
+    fn take(&self, mistake: Mistake) {
+        let mut things = self.things.lock().unwrap();
+        while *things == 0 {
+            things = self.wait(things, mistake);
+        }
+        *things -= 1;
+    }
+
+    fn wait<'a>(&'a self, things: MutexGuard<'a, u32>, mistake: Mistake) -> MutexGuard<'a, u32> {
+        let node = Node::new(0);
+        // SAFETY: the node leaves, and passes on, below.
+        unsafe {
+            if mistake == Mistake::LateToTheList {
+                drop(things);
+                self.condition.enqueue(&node);
+            } else {
+                self.condition.enqueue(&node);
+                drop(things);
+            }
+            while let Some(state) = node.must_sleep_on() {
+                park::wait(node.word(), state, None);
+            }
+            assert_eq!(self.condition.leave(&node, Leaving::Returns), Left::Signalled);
+            let things = self.things.lock().unwrap();
+            if mistake != Mistake::BreaksTheChain {
+                node.pass_on();
+            }
+            things
+        }
+    }
+
+    /// Waits, and gives up at some moment: with a time that is over, or cancelled.
+    fn give_up(&self, leaving: Leaving, mistake: Mistake) -> Left {
+        let things = self.things.lock().unwrap();
+        if *things > 0 {
+            return Left::Unsignalled;
+        }
+        let node = Node::new(0);
+        // SAFETY: the node leaves, and passes on, below.
+        unsafe {
+            self.condition.enqueue(&node);
+            drop(things);
+            let leaving = if mistake == Mistake::KeepsTheSignal { Leaving::Returns } else { leaving };
+            let left = self.condition.leave(&node, leaving);
+            let things = self.things.lock().unwrap();
+            if mistake != Mistake::BreaksTheChain {
+                node.pass_on();
+            }
+            drop(things);
+            left
+        }
+    }
+
+    fn put(&self, things: u32) {
+        *self.things.lock().unwrap() += things;
+    }
+}
+
+fn shop() -> Arc<Shop> {
+    Arc::new(Shop::default())
+}
+
+fn signal_reaches(mistake: Mistake) {
+    loom::model(move || {
+        let shop = shop();
+        let taker = {
+            let shop = shop.clone();
+            thread::spawn(move || shop.take(mistake))
+        };
+        shop.put(1);
+        shop.condition.signal();
+        taker.join().unwrap();
+        shop.condition.retire();
+    });
+}
+
+#[test]
+fn no_signal_is_lost() {
+    signal_reaches(Mistake::None);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_who_comes_late_to_the_list_loses_the_signal() {
+    signal_reaches(Mistake::LateToTheList);
+}
+
+/// Two takers wait before a broadcast, so that they make a chain.
+fn broadcast_reaches_all(mistake: Mistake) {
+    bounded(3).check(move || {
+        let shop = shop();
+        let takers = [mistake, Mistake::None].map(|mistake| {
+            let shop = shop.clone();
+            thread::spawn(move || shop.take(mistake))
+        });
+        shop.put(2);
+        shop.condition.broadcast();
+        takers.into_iter().for_each(|taker| taker.join().unwrap());
+        shop.condition.retire();
+    });
+}
+
+#[test]
+fn a_broadcast_wakes_all() {
+    broadcast_reaches_all(Mistake::None);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_chain_breaks() {
+    broadcast_reaches_all(Mistake::BreaksTheChain);
+}
+
+/// One taker waits, another gives up at any moment, and there is one thing: whatever the one who gives up was given must
+/// reach the taker. One who returns with a signal takes the thing; the taker then gets another.
+fn who_gives_up_swallows_nothing(leaving: Leaving, wake: fn(&Condition), mistake: Mistake) {
+    bounded(3).check(move || {
+        let shop = shop();
+        let taker = {
+            let shop = shop.clone();
+            thread::spawn(move || shop.take(Mistake::None))
+        };
+        let leaver = {
+            let shop = shop.clone();
+            thread::spawn(move || {
+                let left = shop.give_up(leaving, mistake);
+                if left == Left::Signalled && leaving == Leaving::Returns {
+                    shop.condition.signal();
+                }
+            })
+        };
+        shop.put(1);
+        wake(&shop.condition);
+        leaver.join().unwrap();
+        taker.join().unwrap();
+        shop.condition.retire();
+    });
+}
+
+#[test]
+fn a_timeout_takes_a_signal_or_leaves_it() {
+    who_gives_up_swallows_nothing(Leaving::Returns, Condition::signal, Mistake::None);
+}
+
+#[test]
+fn a_cancelled_thread_hands_its_signal_on() {
+    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::signal, Mistake::None);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_cancelled_thread_keeps_its_signal() {
+    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::signal, Mistake::KeepsTheSignal);
+}
+
+#[test]
+fn who_leaves_a_broadcast_passes_it_on() {
+    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::broadcast, Mistake::None);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_who_leaves_a_broadcast_breaks_it() {
+    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::broadcast, Mistake::BreaksTheChain);
+}
+
+/// Whoever destroys a condition may use its memory for something else.
+#[test]
+fn nobody_touches_a_condition_that_was_retired() {
+    bounded(3).check(|| {
+        let shop = shop();
+        // Written once it was retired: loom sees whoever reads the condition's memory without being ordered before.
+        let memory = Arc::new(loom::cell::UnsafeCell::new(0));
+        let taker = {
+            let (shop, memory) = (shop.clone(), memory.clone());
+            thread::spawn(move || {
+                let node = Node::new(0);
+                let things = shop.things.lock().unwrap();
+                if *things > 0 {
+                    return;
+                }
+                // SAFETY: the node leaves, and passes on, below.
+                unsafe {
+                    shop.condition.enqueue(&node);
+                    drop(things);
+                    while let Some(state) = node.must_sleep_on() {
+                        park::wait(node.word(), state, None);
+                    }
+                    // Before it has left, the condition is there.
+                    memory.with(|at| at.read());
+                    shop.condition.leave(&node, Leaving::Returns);
+                    node.pass_on();
+                }
+            })
+        };
+        shop.put(1);
+        shop.condition.signal();
+        shop.condition.retire();
+        // SAFETY: that nobody reads it now is what is tested.
+        unsafe { memory.with_mut(|at| at.write(1)) };
+        taker.join().unwrap();
+    });
+}
+
+/// More preemptions find nothing new in what two of them cannot show, and take hours with three threads.
+fn bounded(preemptions: usize) -> loom::model::Builder {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder
+}

@@ -1,0 +1,102 @@
+//! One who waits.
+
+use super::list::Links;
+use crate::{host, park};
+use unspin_sync::atomic::{AtomicU32, Ordering};
+
+/// One thread's place among those who wait. It lies on the waiter's stack, and must stay there, unmoved, from
+/// [`enqueue`](super::Condition::enqueue) until the waiter has left: see there.
+#[derive(Debug)]
+pub struct Node {
+    state: AtomicU32,
+    /// Immutable. 0: not real-time; otherwise more is more urgent.
+    priority: u32,
+    /// Immutable. That of the process in which its thread began to wait.
+    generation: u32,
+    pub(super) links: Links,
+}
+
+/// What becomes of a node. The words are those of a futex, on which the waiter sleeps while it waits or is queued.
+///
+/// | state | in the condition's list | who moves it on |
+/// |---|---|---|
+/// | `WAITING` | yes | a signal to `SIGNALLED`, a broadcast to `QUEUED`, its thread to `LEAVING`: whoever is first |
+/// | `LEAVING` | yes, until its thread takes it out | nobody: its thread was not signalled |
+/// | `QUEUED` | no, in the chain of a broadcast | the one before it in the chain, or the broadcast, to `WOKEN` |
+/// | `WOKEN` | no | nobody: its thread passes the chain on |
+/// | `SIGNALLED` | no | nobody: its thread says so to the condition, which may not go before that |
+pub(super) mod state {
+    pub(in crate::condition) const WAITING: u32 = 1;
+    pub(in crate::condition) const LEAVING: u32 = 2;
+    pub(in crate::condition) const QUEUED: u32 = 3;
+    pub(in crate::condition) const WOKEN: u32 = 4;
+    pub(in crate::condition) const SIGNALLED: u32 = 5;
+}
+
+impl Node {
+    /// A place for the calling thread, which waits with this real-time priority, 0 if it has none.
+    pub fn new(priority: u32) -> Node {
+        Node {
+            state: AtomicU32::new(state::WAITING),
+            priority,
+            generation: host::generation(),
+            links: Links::default(),
+        }
+    }
+
+    /// The futex on which to sleep, private to the process: it is woken when [`must_sleep_on`](Self::must_sleep_on)
+    /// changes.
+    pub fn word(&self) -> &AtomicU32 {
+        &self.state
+    }
+
+    /// The value of [`word`](Self::word) on which the thread is to sleep (or to go on sleeping), `None` once it was woken.
+    pub fn must_sleep_on(&self) -> Option<u32> {
+        // Acquire: partner of the Release in `resolve` and `wake`: whoever woke us is done with the node.
+        let state = self.state.load(Ordering::Acquire);
+        matches!(state, state::WAITING | state::QUEUED).then_some(state)
+    }
+
+    /// Whether the thread is in another process than when it began to wait: a handler of a signal interrupted its sleep and
+    /// forked. Nobody there will wake it; it is to return as if it had been woken.
+    pub fn is_stranded(&self) -> bool {
+        self.generation != host::generation()
+    }
+
+    /// Wakes the next of those whom a broadcast has released, if this one was released by one. To be called when the
+    /// mutex was acquired again: so they come one by one, instead of all at once to a mutex that one of them can have.
+    /// Whatever becomes of the thread, this may not be left out.
+    ///
+    /// # Safety
+    /// The node has left, and this is called once.
+    pub unsafe fn pass_on(&self) {
+        // Relaxed: our own thread has read it before, with Acquire.
+        if self.state.load(Ordering::Relaxed) == state::WOKEN {
+            // SAFETY: out of the list, and woken by a broadcast: the next in its chain stays until it is woken, which only
+            // we do.
+            if let Some(next) = unsafe { self.links.next_in_chain() } {
+                next.wake();
+            }
+        }
+    }
+
+    /// Moves a node that waits to another state, unless it was moved by somebody else.
+    pub(super) fn resolve(&self, to: u32) -> Result<(), u32> {
+        // Release: partner of the Acquire in `must_sleep_on`. Acquire: its partner likewise, for a waiter who leaves and
+        // finds itself signalled.
+        let result = self.state.compare_exchange(state::WAITING, to, Ordering::AcqRel, Ordering::Acquire);
+        result.map(drop)
+    }
+
+    /// Wakes the thread of a queued node. The node may be gone when this returns.
+    pub(super) fn wake(&self) {
+        let word = &raw const self.state;
+        // Release: partner of the Acquire in `must_sleep_on`.
+        self.state.store(state::WOKEN, Ordering::Release);
+        park::wake(word, 1);
+    }
+
+    pub(super) fn priority(&self) -> u32 {
+        self.priority
+    }
+}

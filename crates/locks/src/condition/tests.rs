@@ -1,0 +1,278 @@
+use super::*;
+use core::cell::Cell;
+use core::pin::Pin;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use unspin_sync::thread::spawn;
+
+fn waiting(condition: &Condition, priority: u32) -> Pin<Box<Node>> {
+    let node = Box::pin(Node::new(priority));
+    // SAFETY: boxed; each test lets all leave.
+    unsafe { condition.enqueue(&node) };
+    node
+}
+
+fn leave(condition: &Condition, node: &Node, leaving: Leaving) -> Left {
+    // SAFETY: each test lets each node leave once, where it was enqueued.
+    unsafe { condition.leave(node, leaving) }
+}
+
+fn pass_on(node: &Node) {
+    // SAFETY: each test calls it once for each node.
+    unsafe { node.pass_on() }
+}
+
+fn is_woken(node: &Node) -> bool {
+    node.must_sleep_on().is_none()
+}
+
+#[test]
+fn it_fits_into_what_glibc_leaves() {
+    assert_eq!((size_of::<Condition>(), align_of::<Condition>()), (24, 8));
+    // SAFETY: a live value, whose padding was zeroed with it.
+    let bytes = unsafe { core::mem::transmute::<Condition, [u8; 24]>(Condition::NEW) };
+    assert_eq!(bytes, [0; 24]);
+}
+
+#[test]
+fn signals_go_to_those_who_came_first() {
+    let condition = Condition::NEW;
+    condition.signal();
+    let nodes: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
+    assert!(nodes.iter().all(|node| !is_woken(node)), "a signal before is not theirs");
+    for (at, node) in nodes.iter().enumerate() {
+        condition.signal();
+        assert!(nodes.iter().enumerate().all(|(i, node)| is_woken(node) == (i <= at)));
+        assert_eq!(leave(&condition, node, Leaving::Returns), Left::Signalled);
+        pass_on(node);
+    }
+    condition.retire();
+}
+
+#[test]
+fn real_time_threads_come_first_by_priority() {
+    let condition = Condition::NEW;
+    let priorities = [0, 5, 0, 9, 5, 1, 0];
+    let nodes: Vec<_> = priorities.iter().map(|&priority| waiting(&condition, priority)).collect();
+    for expected in [3, 1, 4, 5, 0, 2, 6] {
+        condition.signal();
+        assert!(is_woken(&nodes[expected]), "node {expected}, of priority {}", priorities[expected]);
+        assert_eq!(leave(&condition, &nodes[expected], Leaving::Returns), Left::Signalled);
+    }
+    condition.retire();
+}
+
+#[test]
+fn a_broadcast_wakes_one_by_one_and_the_real_time_threads_at_once() {
+    let condition = Condition::NEW;
+    let nodes: Vec<_> = [0, 0, 7, 0, 3].map(|priority| waiting(&condition, priority)).into();
+    condition.broadcast();
+    let later = waiting(&condition, 0);
+    let woken = |expected: [bool; 5]| assert_eq!(expected, core::array::from_fn(|i| is_woken(&nodes[i])));
+    woken([true, false, true, false, true]);
+    pass_on(&nodes[2]);
+    pass_on(&nodes[4]);
+    woken([true, false, true, false, true]);
+    pass_on(&nodes[0]);
+    woken([true, true, true, false, true]);
+    pass_on(&nodes[1]);
+    woken([true, true, true, true, true]);
+    pass_on(&nodes[3]);
+    assert!(!is_woken(&later), "who came after the broadcast");
+    assert_eq!(leave(&condition, &later, Leaving::Returns), Left::Unsignalled);
+    condition.retire();
+}
+
+#[test]
+fn who_leaves_gets_no_signal_and_who_was_cancelled_hands_it_on() {
+    let condition = Condition::NEW;
+    let nodes: Vec<_> = (0..4).map(|_| waiting(&condition, 0)).collect();
+    assert_eq!(leave(&condition, &nodes[0], Leaving::Returns), Left::Unsignalled);
+    assert_eq!(leave(&condition, &nodes[2], Leaving::Cancelled), Left::Unsignalled);
+    condition.signal();
+    assert!(is_woken(&nodes[1]) && !is_woken(&nodes[3]));
+    assert_eq!(leave(&condition, &nodes[1], Leaving::Cancelled), Left::Signalled);
+    assert!(is_woken(&nodes[3]));
+    assert_eq!(leave(&condition, &nodes[3], Leaving::Returns), Left::Signalled);
+    condition.retire();
+}
+
+#[test]
+fn whoever_is_cancelled_in_the_middle_of_a_broadcast_passes_it_on() {
+    let condition = Arc::new(Condition::NEW);
+    let nodes: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
+    condition.broadcast();
+    let middle = nodes[1].as_ref().get_ref() as *const Node as usize;
+    let cancelled = {
+        let condition = condition.clone();
+        spawn(move || {
+            // SAFETY: the node is in a box that outlives the thread.
+            let node = unsafe { &*(middle as *const Node) };
+            assert_eq!(leave(&condition, node, Leaving::Cancelled), Left::Signalled);
+            pass_on(node);
+        })
+    };
+    assert!(!is_woken(&nodes[2]));
+    pass_on(&nodes[0]);
+    cancelled.join().unwrap();
+    assert!(is_woken(&nodes[2]));
+    condition.retire();
+}
+
+/// A mutex whose guard is kept where closures can reach it.
+fn wait_on<'a, T>(
+    condition: &Condition,
+    mutex: &'a Mutex<T>,
+    guard: std::sync::MutexGuard<'a, T>,
+    until: Option<Until>,
+) -> (std::sync::MutexGuard<'a, T>, Wait) {
+    let guard = Cell::new(Some(guard));
+    let woken = condition.wait(0, until, || drop(guard.take()), || guard.set(Some(mutex.lock().unwrap())));
+    (guard.take().unwrap(), woken)
+}
+
+#[test]
+fn times_run_out() {
+    let (condition, mutex) = (Condition::NEW, Mutex::new(()));
+    for clock in [crate::Clock::Realtime, crate::Clock::Monotonic] {
+        let until = Until { clock, at: clock.now() + Duration::from_millis(5) };
+        let (_guard, woken) = wait_on(&condition, &mutex, mutex.lock().unwrap(), Some(until));
+        assert!(woken == Wait::TimedOut && until.is_over());
+    }
+    condition.retire();
+}
+
+/// A queue of one place between many producers and many consumers, with timeouts that hit now and then, and broadcasts.
+#[test]
+fn nothing_is_lost_with_many_threads() {
+    const EACH: usize = 2_000;
+    let shared = Arc::new((Mutex::new(None::<usize>), Condition::NEW, Condition::NEW, AtomicUsize::new(0)));
+    let producers: Vec<_> = (0..8)
+        .map(|p| {
+            let shared = shared.clone();
+            spawn(move || {
+                let (slot, filled, emptied, _) = &*shared;
+                for i in 0..EACH {
+                    let mut guard = slot.lock().unwrap();
+                    while guard.is_some() {
+                        let until = (i % 7 == 0).then(|| Until::after(Duration::from_micros(20)));
+                        guard = wait_on(emptied, slot, guard, until).0;
+                    }
+                    *guard = Some(p * EACH + i);
+                    if i % 5 == 0 { filled.broadcast() } else { filled.signal() }
+                }
+            })
+        })
+        .collect();
+    let consumers: Vec<_> = (0..8)
+        .map(|_| {
+            let shared = shared.clone();
+            spawn(move || {
+                let (slot, filled, emptied, sum) = &*shared;
+                for i in 0..EACH {
+                    let mut guard = slot.lock().unwrap();
+                    while guard.is_none() {
+                        let until = (i % 3 == 0).then(|| Until::after(Duration::from_micros(20)));
+                        guard = wait_on(filled, slot, guard, until).0;
+                    }
+                    // Relaxed: read after all threads have ended.
+                    sum.fetch_add(guard.take().unwrap(), Ordering::Relaxed);
+                    if i % 5 == 0 { emptied.broadcast() } else { emptied.signal() }
+                }
+            })
+        })
+        .collect();
+    producers.into_iter().chain(consumers).for_each(|thread| thread.join().unwrap());
+    shared.1.retire();
+    shared.2.retire();
+    // Relaxed: as above.
+    assert_eq!(shared.3.load(Ordering::Relaxed), (0..8 * EACH).sum());
+}
+
+#[test]
+fn the_latch_survives_many_who_hold_it_and_are_preempted() {
+    let condition = Arc::new(Condition::NEW);
+    let threads: Vec<_> = (0..64)
+        .map(|_| {
+            let condition = condition.clone();
+            spawn(move || {
+                for i in 0..2_000 {
+                    let node = waiting(&condition, 0);
+                    if i % 2 == 0 {
+                        condition.signal();
+                    }
+                    leave(&condition, &node, Leaving::Returns);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    condition.retire();
+}
+
+/// The child calls only what is safe after a fork of a process with many threads.
+fn is_true_in_a_child(question: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child runs `question` and ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            let code = i32::from(!question());
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(code) }
+        }
+        child => {
+            let mut status = -1;
+            // SAFETY: our child, a live int.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            status == 0
+        }
+    }
+}
+
+/// In a child of a process whose threads waited, and one of which held the latch.
+#[test]
+fn a_child_forgets_its_parents_waiters() {
+    let condition = Condition::NEW;
+    let ghosts: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
+    condition.signal();
+    condition.latch.acquire(host::generation());
+    let in_child = || {
+        // What a child does to the stacks of threads that it has not.
+        ghosts.iter().for_each(|ghost| unsafe {
+            // SAFETY: the child's copy, which it uses no more.
+            (core::ptr::from_ref(&**ghost) as *mut u8).write_bytes(0xAA, size_of::<Node>());
+        });
+        condition.signal();
+        condition.broadcast();
+        condition.retire();
+        let node = waiting(&condition, 0);
+        condition.signal();
+        let right = is_woken(&node);
+        leave(&condition, &node, Leaving::Returns);
+        condition.retire();
+        right
+    };
+    assert!(is_true_in_a_child(in_child));
+    condition.latch.release();
+    assert!(is_woken(&ghosts[0]));
+    for ghost in &ghosts {
+        leave(&condition, ghost, Leaving::Returns);
+    }
+    condition.retire();
+}
+
+/// A thread that is in a child, because it forked while it waited, returns.
+#[test]
+fn a_waiter_that_was_forked_returns() {
+    let condition = Condition::NEW;
+    let node = waiting(&condition, 0);
+    let in_child = || {
+        node.is_stranded() && leave(&condition, &node, Leaving::Returns) == Left::Unsignalled && {
+            condition.retire();
+            true
+        }
+    };
+    assert!(is_true_in_a_child(in_child));
+    assert!(!node.is_stranded());
+    assert_eq!(leave(&condition, &node, Leaving::Returns), Left::Unsignalled);
+}

@@ -1,0 +1,240 @@
+//! Strict FIFO: an owner who finds waiters hands the lock to the first of them, and all of them sleep at once. What report
+//! 004 had before: each hand-off costs a wake-up, during which the lock is idle.
+
+use crate::host;
+use crate::park::{self, Wake};
+use crate::patience::Patience;
+use crate::raw::free;
+use crate::{RawLock, Until, Waited};
+use core::ptr::{NonNull, null_mut};
+use unspin_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Fair {
+    state: AtomicU64,
+    /// The last waiter, in a ring: its `next` is the first. Means something if `QUEUED`. Changed in a [`Section`] only.
+    tail: AtomicPtr<Node>,
+}
+
+/// Somebody holds the lock. Set by whoever acquires, cleared by whoever releases if nobody is queued.
+const LOCKED: u64 = 1;
+/// Somebody is in a [`Section`], and nobody else changes the state.
+const BUSY: u64 = 1 << 1;
+/// The queue is not empty. Then the lock is held.
+const QUEUED: u64 = 1 << 2;
+/// From here on: the generation of the process that was last in a section. Of another one are a `BUSY` that will never be
+/// cleared, and a queue of threads that do not exist here.
+const GENERATION_AT: u32 = 32;
+
+/// A waiter of [`Fair`].
+#[derive(Debug)]
+pub struct Node {
+    granted: AtomicU32,
+    next: AtomicPtr<Node>,
+    previous: AtomicPtr<Node>,
+}
+
+impl Default for Node {
+    fn default() -> Node {
+        Node {
+            granted: AtomicU32::new(0),
+            next: AtomicPtr::new(null_mut()),
+            previous: AtomicPtr::new(null_mut()),
+        }
+    }
+}
+
+// SAFETY: 1. whoever sets LOCKED holds it, and then whoever is granted it by the owner; 2. a free one is all zeroes.
+unsafe impl RawLock for Fair {
+    type Node = Node;
+
+    free!(Fair { state: AtomicU64::new(0), tail: AtomicPtr::new(null_mut()) });
+
+    #[inline(always)]
+    fn try_lock(&self) -> bool {
+        // Relaxed: the exchange orders.
+        let state = self.state.load(Ordering::Relaxed);
+        if state & (LOCKED | BUSY) != 0 {
+            return state & LOCKED == 0 && self.try_in_section();
+        }
+        // Acquire: partner of the Release in `unlock`. Relaxed: a failure tells nothing.
+        self.state.compare_exchange(state, state | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline(always)]
+    fn lock(&self, node: &mut Node) -> Waited {
+        if self.try_lock() {
+            return Waited::No;
+        }
+        self.queue(node, None).expect("without a time there is no timeout")
+    }
+
+    fn lock_until(&self, node: &mut Node, until: Until) -> Option<Waited> {
+        if self.try_lock() { Some(Waited::No) } else { self.queue(node, Some(until)) }
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(&self) {
+        // Relaxed: the exchange orders.
+        let state = self.state.load(Ordering::Relaxed);
+        // Release: partner of the Acquire in `try_lock` and `enter`. Relaxed: `hand_over` looks again.
+        let alone = state & (LOCKED | BUSY | QUEUED) == LOCKED
+            && self
+                .state
+                .compare_exchange(state, state & !LOCKED, Ordering::Release, Ordering::Relaxed)
+                .is_ok();
+        if !alone {
+            self.hand_over();
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        // Relaxed: a glance.
+        self.state.load(Ordering::Relaxed) & LOCKED != 0
+    }
+}
+
+impl Fair {
+    /// Somebody changes the state of a lock that is free, or did so when a fork left him behind.
+    #[cold]
+    fn try_in_section(&self) -> bool {
+        let mut section = self.enter();
+        let was_free = section.state & LOCKED == 0;
+        section.state |= LOCKED;
+        section.leave();
+        was_free
+    }
+
+    #[cold]
+    fn queue(&self, node: &mut Node, until: Option<Until>) -> Option<Waited> {
+        *node = Node::default();
+        let node = NonNull::from_ref(&*node);
+        let mut section = self.enter();
+        if section.state & LOCKED == 0 {
+            section.state |= LOCKED;
+            section.leave();
+            return Some(Waited::Spun);
+        }
+        section.append(node);
+        section.leave();
+        // SAFETY: the node is the caller's.
+        let granted = unsafe { &node.as_ref().granted };
+        // Acquire: partner of the Release in `hand_over`.
+        while granted.load(Ordering::Acquire) == 0 {
+            if park::wait(granted, 0, until) == Wake::TimedOut && self.withdraw(node) {
+                return None;
+            }
+        }
+        Some(Waited::Slept)
+    }
+
+    /// Takes a waiter out of the queue; false if it owns the lock by now.
+    fn withdraw(&self, node: NonNull<Node>) -> bool {
+        let mut section = self.enter();
+        // SAFETY: the node is the caller's. Relaxed: granted in a section, if at all; `queue` looks again.
+        let waits = unsafe { node.as_ref() }.granted.load(Ordering::Relaxed) == 0;
+        if waits {
+            section.remove(node);
+        }
+        section.leave();
+        waits
+    }
+
+    #[cold]
+    fn hand_over(&self) {
+        // Relaxed: whoever releases what it does not hold may come or go unseen.
+        if self.state.load(Ordering::Relaxed) & LOCKED == 0 {
+            return;
+        }
+        let mut section = self.enter();
+        let Some(first) = section.first() else {
+            section.state &= !LOCKED;
+            return section.leave();
+        };
+        section.remove(first);
+        // SAFETY: a queued node lives until it is granted the lock or takes itself out, which takes a section.
+        let granted = unsafe { &first.as_ref().granted };
+        let address = core::ptr::from_ref(granted);
+        // Release: partner of the Acquire in `queue`.
+        granted.store(1, Ordering::Release);
+        section.leave();
+        park::wake(address, 1);
+    }
+
+    fn enter(&self) -> Section<'_> {
+        let here = u64::from(host::generation()) << GENERATION_AT;
+        let mut patience = Patience::default();
+        loop {
+            // Relaxed: the exchange orders.
+            let seen = self.state.load(Ordering::Relaxed);
+            let ours = seen >> GENERATION_AT << GENERATION_AT == here;
+            let state = if ours { seen } else { seen & LOCKED | here };
+            let entered = state & BUSY == 0
+                // Acquire: partner of the Release in `leave` and in `unlock`. Relaxed: a failure is looked at again.
+                && self
+                    .state
+                    .compare_exchange(seen, state | BUSY, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok();
+            if entered {
+                return Section { fair: self, state };
+            }
+            patience.pause();
+        }
+    }
+}
+
+/// The right to change queue and state, for some instructions. Ends with [`Section::leave`].
+struct Section<'a> {
+    fair: &'a Fair,
+    /// What the state will be.
+    state: u64,
+}
+
+impl Section<'_> {
+    fn leave(self) {
+        // Release: partner of the Acquire in `enter`, and in `try_lock`.
+        self.fair.state.store(self.state, Ordering::Release);
+    }
+
+    fn first(&self) -> Option<NonNull<Node>> {
+        if self.state & QUEUED == 0 {
+            return None;
+        }
+        // SAFETY: the queue is not empty, so there is a last node, which waits.
+        // Relaxed: here and below the section orders.
+        let last = unsafe { &*self.fair.tail.load(Ordering::Relaxed) };
+        NonNull::new(last.next.load(Ordering::Relaxed))
+    }
+
+    fn append(&mut self, node: NonNull<Node>) {
+        let first = self.first().unwrap_or(node);
+        let last = if first == node { node.as_ptr() } else { self.fair.tail.load(Ordering::Relaxed) };
+        // SAFETY: `node` is the caller's, and the others are queued.
+        unsafe {
+            node.as_ref().next.store(first.as_ptr(), Ordering::Relaxed);
+            node.as_ref().previous.store(last, Ordering::Relaxed);
+            first.as_ref().previous.store(node.as_ptr(), Ordering::Relaxed);
+            (*last).next.store(node.as_ptr(), Ordering::Relaxed);
+        }
+        self.fair.tail.store(node.as_ptr(), Ordering::Relaxed);
+        self.state |= QUEUED;
+    }
+
+    fn remove(&mut self, node: NonNull<Node>) {
+        // SAFETY: `node` is queued, and so are its neighbours.
+        let (previous, next) = unsafe {
+            let node = node.as_ref();
+            let previous = node.previous.load(Ordering::Relaxed);
+            let next = node.next.load(Ordering::Relaxed);
+            (*previous).next.store(next, Ordering::Relaxed);
+            (*next).previous.store(previous, Ordering::Relaxed);
+            (previous, next)
+        };
+        if next == node.as_ptr() {
+            self.state &= !QUEUED;
+        } else if self.fair.tail.load(Ordering::Relaxed) == node.as_ptr() {
+            self.fair.tail.store(previous, Ordering::Relaxed);
+        }
+    }
+}

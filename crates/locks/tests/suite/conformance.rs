@@ -1,0 +1,169 @@
+//! What a lock answers.
+
+use crate::guarded::Guarded;
+use crate::{Property, check};
+use core::time::Duration;
+use std::sync::mpsc::channel;
+use std::thread;
+use unspin_locks::{Clock, Kind, RawLock, Until, Waited};
+
+struct FitsIntoAMutex;
+
+impl Property for FitsIntoAMutex {
+    fn check<L: RawLock>(_: Kind) {
+        assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8);
+        let lock = L::NEW;
+        // SAFETY: a lock has no padding that would matter: bytes that were never written would fail the comparison.
+        let bytes = unsafe { core::slice::from_raw_parts((&raw const lock).cast::<u8>(), size_of::<L>()) };
+        assert!(bytes.iter().all(|&byte| byte == 0), "{bytes:?}");
+    }
+}
+
+#[test]
+fn sixteen_bytes_and_zeroes_are_free() {
+    check::<FitsIntoAMutex>();
+}
+
+struct Answers;
+
+impl Property for Answers {
+    fn check<L: RawLock>(_: Kind) {
+        let guarded = Guarded::<L>::new();
+        for _ in 0..3 {
+            assert!(!guarded.lock.is_locked());
+            assert_eq!(guarded.lock(), Waited::No);
+            assert!(guarded.lock.is_locked() && !guarded.lock.try_lock());
+            guarded.unlock();
+            assert!(guarded.lock.try_lock());
+            thread::scope(|s| assert!(!s.spawn(|| guarded.lock.try_lock()).join().unwrap()));
+            guarded.unlock();
+        }
+    }
+}
+
+#[test]
+fn a_lock_answers_truly() {
+    check::<Answers>();
+}
+
+struct Times;
+
+impl Property for Times {
+    fn check<L: RawLock>(_: Kind) {
+        let guarded = Guarded::<L>::new();
+        for clock in [Clock::Realtime, Clock::Monotonic] {
+            let past = Until { clock, at: Duration::from_secs(1) };
+            assert_eq!(guarded.lock_until(past), Some(Waited::No), "a free lock, however late it is");
+            assert_eq!(guarded.lock_until(past), None);
+            let soon = Until { clock, at: clock.now() + Duration::from_millis(20) };
+            assert_eq!(guarded.lock_until(soon), None);
+            assert!(soon.is_over(), "it came back too early");
+            guarded.unlock();
+            assert!(!guarded.lock.is_locked());
+        }
+    }
+}
+
+#[test]
+fn times_on_both_clocks() {
+    check::<Times>();
+}
+
+struct TimesOfWaiters;
+
+impl Property for TimesOfWaiters {
+    /// Waiters that give up leave the queue: those before and behind them get the lock.
+    fn check<L: RawLock>(_: Kind) {
+        let guarded = Guarded::<L>::new();
+        guarded.lock();
+        thread::scope(|s| {
+            let waiters: Vec<_> = (0..6)
+                .map(|i| {
+                    thread::sleep(Duration::from_millis(2));
+                    s.spawn(|| {
+                        guarded.lock();
+                        guarded.add();
+                        guarded.unlock();
+                        true
+                    });
+                    let late = Until::after(Duration::from_millis(10 + 7 * (i % 3)));
+                    let guarded = &guarded;
+                    s.spawn(move || guarded.lock_until(late).is_some())
+                })
+                .collect();
+            assert!(waiters.into_iter().all(|waiter| !waiter.join().unwrap()), "it is held");
+            guarded.unlock();
+        });
+        let mut guarded = guarded;
+        assert_eq!(guarded.sum(), 6);
+        assert!(!guarded.lock.is_locked());
+    }
+}
+
+#[test]
+fn whoever_gives_up_is_not_in_the_way() {
+    check::<TimesOfWaiters>();
+}
+
+struct Misuse;
+
+impl Property for Misuse {
+    fn check<L: RawLock>(_: Kind) {
+        let guarded = Guarded::<L>::new();
+        guarded.unlock();
+        guarded.unlock();
+        assert!(!guarded.lock.is_locked());
+        assert_eq!(guarded.lock(), Waited::No);
+        // A stranger releases.
+        thread::scope(|s| s.spawn(|| guarded.unlock()).join().unwrap());
+        assert!(!guarded.lock.is_locked());
+        assert_eq!(guarded.lock(), Waited::No);
+        // A stranger releases while somebody waits, who then has it.
+        thread::scope(|s| {
+            let waiter = s.spawn(|| {
+                guarded.lock();
+                guarded.add();
+            });
+            thread::sleep(Duration::from_millis(10));
+            s.spawn(|| guarded.unlock()).join().unwrap();
+            waiter.join().unwrap();
+        });
+        assert!(guarded.lock.is_locked());
+        guarded.unlock();
+        guarded.unlock();
+        assert!(guarded.lock.try_lock());
+    }
+}
+
+#[test]
+fn misuse_leaves_a_lock_that_works() {
+    check::<Misuse>();
+}
+
+struct HowLong;
+
+impl Property for HowLong {
+    fn check<L: RawLock>(kind: Kind) {
+        let guarded = Guarded::<L>::new();
+        guarded.lock();
+        let (started, is_started) = channel();
+        thread::scope(|s| {
+            let waiter = s.spawn(|| {
+                started.send(()).unwrap();
+                let waited = guarded.lock();
+                guarded.unlock();
+                waited
+            });
+            is_started.recv().unwrap();
+            thread::sleep(Duration::from_millis(50));
+            guarded.unlock();
+            let expected = if kind.is_for_study() { Waited::Spun } else { Waited::Slept };
+            assert_eq!(waiter.join().unwrap(), expected);
+        });
+    }
+}
+
+#[test]
+fn how_it_waited_is_told_truly() {
+    check::<HowLong>();
+}

@@ -1,0 +1,78 @@
+//! Children that inherit locks with waiters that do not exist there.
+
+use crate::guarded::Guarded;
+use crate::{Property, check};
+use core::time::Duration;
+use std::thread;
+use unspin_locks::{Kind, RawLock};
+
+struct Ghosts;
+
+impl Property for Ghosts {
+    fn check<L: RawLock>(kind: Kind) {
+        for round in 0..20 {
+            fork_while_others_wait::<L>(kind, Duration::from_micros(round * 100));
+        }
+    }
+}
+
+/// The forking thread holds the lock, as it does whose child is to use it (pthread_atfork), and others wait for it: some
+/// of them just woken, some about to sleep, some starving.
+fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
+    let mut guarded = Guarded::<L>::new();
+    let waiters = if kind.is_for_study() { 2 } else { 6 };
+    let rounds = if kind.is_for_study() { 20 } else { 300 };
+    thread::scope(|s| {
+        for _ in 0..waiters {
+            s.spawn(|| {
+                for _ in 0..rounds {
+                    guarded.lock();
+                    guarded.add();
+                    guarded.unlock();
+                }
+            });
+        }
+        thread::sleep(pause);
+        guarded.lock();
+        thread::sleep(pause);
+        // SAFETY: the child uses this lock, threads of its own and their memory: glibc makes its allocator usable there.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            use_it_alone_and_with_others(&guarded);
+            // SAFETY: ends the child, which must not return into the tests.
+            unsafe { libc::_exit(0) }
+        }
+        guarded.unlock();
+        let mut status = 0;
+        // SAFETY: our child, a live int.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0, "{kind}: the child found its lock unusable");
+    });
+    assert_eq!(guarded.sum(), waiters * rounds);
+}
+
+fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>) {
+    // A child that hangs is killed, and its parent told.
+    // SAFETY: an alarm is set.
+    unsafe { libc::alarm(20) };
+    // Waits for the lock as the ghosts did, while it is held still.
+    let heir = |rounds: u32| {
+        for _ in 0..rounds {
+            guarded.lock();
+            guarded.add();
+            guarded.unlock();
+        }
+    };
+    thread::scope(|s| {
+        s.spawn(|| heir(20));
+        s.spawn(|| heir(20));
+        thread::sleep(Duration::from_millis(1));
+        guarded.unlock();
+        heir(20);
+    });
+}
+
+#[test]
+fn a_child_is_not_held_up_by_ghosts() {
+    check::<Ghosts>();
+}

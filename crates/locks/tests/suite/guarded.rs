@@ -1,0 +1,47 @@
+//! A lock and what it protects.
+
+use core::cell::UnsafeCell;
+use unspin_locks::{RawLock, Until, Waited};
+
+/// See the module. Twice the same number, so that somebody who is not alone sees or makes a difference.
+pub struct Guarded<L> {
+    pub lock: L,
+    numbers: UnsafeCell<[u64; 2]>,
+}
+
+// SAFETY: the numbers are used under the lock only.
+unsafe impl<L: RawLock> Sync for Guarded<L> {}
+
+impl<L: RawLock> Guarded<L> {
+    pub fn new() -> Guarded<L> {
+        Guarded { lock: L::new(), numbers: UnsafeCell::new([0; 2]) }
+    }
+
+    pub fn lock(&self) -> Waited {
+        self.lock.lock(&mut L::Node::default())
+    }
+
+    pub fn lock_until(&self, until: Until) -> Option<Waited> {
+        self.lock.lock_until(&mut L::Node::default(), until)
+    }
+
+    pub fn unlock(&self) {
+        // SAFETY: each test that calls this holds the lock, or means to misuse it and has no data.
+        unsafe { self.lock.unlock() }
+    }
+
+    /// Adds one, under the lock, and panics if anybody else is there.
+    pub fn add(&self) {
+        // SAFETY: the caller holds the lock; if locks do not exclude, this is where it shows.
+        let numbers = unsafe { &mut *self.numbers.get() };
+        let before = core::hint::black_box(numbers[0]);
+        assert_eq!(before, numbers[1], "somebody else is in here");
+        numbers[0] = before + 1;
+        core::hint::black_box(&mut *numbers);
+        numbers[1] = before + 1;
+    }
+
+    pub fn sum(&mut self) -> u64 {
+        self.numbers.get_mut()[0]
+    }
+}

@@ -1,0 +1,31 @@
+//! What every lock must do: one suite for all kinds. A new lock takes part as soon as `Kind::visit` knows it.
+
+mod conformance;
+mod forks;
+mod guarded;
+mod stress;
+
+use unspin_locks::{Kind, RawLock, Visitor};
+
+/// A property of locks.
+trait Property {
+    /// Panics if a lock does not have it.
+    fn check<L: RawLock>(kind: Kind);
+}
+
+/// Checks all kinds that are ours.
+fn check<P: Property>() {
+    struct One<P>(Kind, core::marker::PhantomData<P>);
+    impl<P: Property> Visitor for One<P> {
+        type Answer = ();
+        fn visit<L: RawLock>(self) {
+            println!("{}", self.0);
+            P::check::<L>(self.0);
+        }
+    }
+    let visited = Kind::ALL
+        .into_iter()
+        .filter(|&kind| kind.visit(One(kind, core::marker::PhantomData::<P>)).is_some())
+        .count();
+    assert!(visited >= 6, "only {visited} kinds were checked");
+}

@@ -1,0 +1,90 @@
+//! Many threads, few CPUs.
+
+use crate::guarded::Guarded;
+use crate::{Property, check};
+use core::time::Duration;
+use std::thread;
+use unspin_locks::{Clock, Kind, RawLock, Until};
+
+/// Threads and rounds of each: those for study get less to do, since each of their hand-offs may wait for a scheduler.
+fn load(kind: Kind) -> (u64, u64) {
+    if kind.is_for_study() { (4, 300) } else { (32, 3_000) }
+}
+
+struct Excludes;
+
+impl Property for Excludes {
+    fn check<L: RawLock>(kind: Kind) {
+        let (threads, rounds) = load(kind);
+        let mut guarded = Guarded::<L>::new();
+        thread::scope(|s| {
+            for _ in 0..threads {
+                s.spawn(|| {
+                    for _ in 0..rounds {
+                        guarded.lock();
+                        guarded.add();
+                        guarded.unlock();
+                    }
+                });
+            }
+        });
+        assert_eq!(guarded.sum(), threads * rounds);
+        assert!(!guarded.lock.is_locked());
+    }
+}
+
+#[test]
+fn many_threads_exclude_each_other() {
+    check::<Excludes>();
+}
+
+struct EveryWay;
+
+impl Property for EveryWay {
+    /// All ways to acquire at once, with times that are often over: whoever is told that it has the lock adds one, and
+    /// nobody is left waiting.
+    fn check<L: RawLock>(kind: Kind) {
+        let (threads, rounds) = load(kind);
+        let mut guarded = Guarded::<L>::new();
+        let acquired: u64 = thread::scope(|s| {
+            let counts: Vec<_> = (0..threads)
+                .map(|number| {
+                    let guarded = &guarded;
+                    s.spawn(move || (0..rounds).filter(|round| once(guarded, number + round)).count() as u64)
+                })
+                .collect();
+            counts.into_iter().map(|count| count.join().unwrap()).sum()
+        });
+        assert!(acquired >= threads * rounds / 4);
+        assert_eq!(guarded.sum(), acquired);
+        assert!(!guarded.lock.is_locked());
+    }
+}
+
+/// One acquisition in one of the ways there are; whether it succeeded.
+fn once<L: RawLock>(guarded: &Guarded<L>, way: u64) -> bool {
+    let soon = |clock: Clock| Until { clock, at: clock.now() + Duration::from_micros(way % 50) };
+    let has_it = match way % 4 {
+        0 => guarded.lock.try_lock(),
+        1 => guarded.lock_until(soon(Clock::Monotonic)).is_some(),
+        2 => guarded.lock_until(soon(Clock::Realtime)).is_some(),
+        _ => {
+            guarded.lock();
+            true
+        }
+    };
+    if has_it {
+        guarded.add();
+        if way % 64 == 3 {
+            // Held across a moment in which others fall asleep.
+            thread::yield_now();
+        }
+        guarded.unlock();
+    }
+    has_it
+}
+
+#[test]
+fn all_ways_at_once() {
+    check::<EveryWay>();
+}

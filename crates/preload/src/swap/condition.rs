@@ -1,0 +1,211 @@
+//! Condition variables, in a process whose mutexes are replaced: libc's would release libc's lock.
+//!
+//! Ours lie at the beginning of the `pthread_cond_t`; what libc's pthread_cond_init(3) leaves there are zeroes, which is one
+//! that nobody waits for. Process-shared ones stay libc's: [`shared`](super::shared).
+//!
+//! A wait is a cancellation point, and nowhere else: its sleep is the one place where the thread lets itself be cancelled
+//! asynchronously, as libc's own sleeps are. Whoever is cancelled there leaves the condition, passes a signal on that it was
+//! given, and has the mutex again when its clean-up handlers run. glibc runs ours from the list of those that were pushed
+//! by the functions of LinuxThreads, whatever language unwinds. No frame in here has anything to drop.
+
+use super::mutex::{self, Answer};
+use super::patience::Patience;
+use super::plan::{self, Conditions, Waits};
+use crate::sandbox;
+use crate::watch::Hook;
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use libc::{ETIMEDOUT, pthread_cond_t, pthread_mutex_t};
+use unspin_locks::{Condition, Leaving, Left, Node, Until, Waited};
+use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
+use unspin_sys::futex::{Wake, private as futex};
+use unspin_sys::{clock, sched};
+
+/// `__wrefs`, at byte 36: bit 0 says that it is shared between processes, bit 1 that times are those of CLOCK_MONOTONIC.
+const FLAGS: usize = 36;
+const SHARED: u32 = 1;
+const MONOTONIC: u32 = 2;
+
+const _: () = assert!(size_of::<Condition>() <= 24 && align_of::<Condition>() <= 8, "below `__g_refs`");
+
+/// Whose a condition is.
+#[derive(Clone, Copy)]
+pub enum Owner<'condition> {
+    /// libc's.
+    Libc,
+    /// libc's, in a process where its waiters may have replaced mutexes.
+    Shared,
+    /// Ours.
+    Ours(&'condition Condition),
+}
+
+/// Whose it is.
+///
+/// # Safety
+/// A live condition variable.
+#[inline]
+pub unsafe fn owner<'condition>(condition: *const pthread_cond_t) -> Owner<'condition> {
+    if plan::conditions() == Conditions::Libc {
+        return Owner::Libc;
+    }
+    // SAFETY: the caller's promise. Zeroes are a `Condition`, atomics all of it, and nobody else uses those bytes.
+    unsafe { if flags(condition) & SHARED != 0 { Owner::Shared } else { Owner::Ours(&*condition.cast()) } }
+}
+
+/// The clock of its times.
+///
+/// # Safety
+/// A live condition variable.
+pub unsafe fn clock(condition: *const pthread_cond_t) -> libc::clockid_t {
+    // SAFETY: the caller's promise.
+    if unsafe { flags(condition) } & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+}
+
+/// # Safety
+/// A live condition variable.
+unsafe fn flags(condition: *const pthread_cond_t) -> u32 {
+    // SAFETY: the caller's promise. Relaxed: written when it was initialised.
+    unsafe { &*condition.byte_add(FLAGS).cast::<AtomicU32>() }.load(Relaxed)
+}
+
+/// What a wait came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// 0, or an error number.
+    pub code: c_int,
+    /// What only whoever does the waiting knows; none of libc's waits.
+    pub seen: Option<Seen>,
+}
+
+impl Outcome {
+    /// Of libc, or of a call that was refused.
+    pub fn bare(code: c_int) -> Outcome {
+        Outcome { code, seen: None }
+    }
+}
+
+/// The parts of a wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// How the condition was waited for.
+    pub condition: Waited,
+    /// When that ended and the mutex was wanted again, in ticks.
+    pub woken: u64,
+    /// How the mutex was waited for; not known if it is libc's.
+    pub mutex: Option<Waited>,
+}
+
+/// A thread that waits, as its clean-up needs it.
+struct Waiter<'wait> {
+    condition: &'wait Condition,
+    node: &'wait Node,
+    mutex: *mut pthread_mutex_t,
+    hook: Hook,
+}
+
+/// pthread_cond_wait(3) and its kin.
+///
+/// # Safety
+/// A live mutex, and a condition that is ours; `hook` is that of the calling function.
+pub unsafe fn wait(
+    condition: &Condition,
+    mutex: *mut pthread_mutex_t,
+    until: Option<Until>,
+    hook: Hook,
+) -> Outcome {
+    let before = cancellation(DEFERRED);
+    let node = Node::new(priority());
+    let waiter = Waiter { condition, node: &node, mutex, hook };
+    let mut buffer = MaybeUninit::<Buffer>::uninit();
+    // SAFETY: 1. the node stays here until it has left and passed on, be it below, be it in `cancelled`; 2. the mutex is the
+    // caller's; 3. the buffer is popped before this function returns.
+    unsafe {
+        condition.enqueue(&node);
+        let code = mutex::unlock_to_wait(mutex, hook);
+        if code != 0 {
+            condition.leave(&node, Leaving::Cancelled);
+            node.pass_on();
+            cancellation(before);
+            return Outcome::bare(code);
+        }
+        _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
+        let waited = sleep(&waiter, until);
+        _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
+        let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
+        let woken = clock::ticks();
+        let Answer { code, waited: mutex } = mutex::lock_after_wait(mutex, hook);
+        node.pass_on();
+        cancellation(before);
+        let code = if code == 0 && is_timeout { ETIMEDOUT } else { code };
+        Outcome { code, seen: Some(Seen { condition: waited, woken, mutex }) }
+    }
+}
+
+/// The thread's real-time priority: by it the kernel, too, would wake those who sleep.
+fn priority() -> u32 {
+    if sandbox::is_closed() { 0 } else { sched::real_time_priority() }
+}
+
+/// Sleeps until the node was moved on or the time has come.
+fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
+    let node = waiter.node;
+    if plan::waits() == Waits::Spin && Patience::of(waiter.condition).spin(|| node.must_sleep_on().is_none())
+    {
+        return Waited::Spun;
+    }
+    while let Some(state) = node.must_sleep_on().filter(|_| !node.is_stranded()) {
+        cancellation(ASYNCHRONOUS);
+        let wake = futex::wait(node.word(), state, until);
+        cancellation(DEFERRED);
+        if wake == Wake::TimedOut {
+            break;
+        }
+    }
+    Waited::Slept
+}
+
+/// What the thread does when it was cancelled in its sleep, before its own clean-up handlers.
+unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
+    // SAFETY: the frame of `wait` is still there, as the stack is unwound from within.
+    unsafe {
+        let waiter = &*waiter.cast::<Waiter<'_>>();
+        waiter.condition.leave(waiter.node, Leaving::Cancelled);
+        mutex::lock_after_wait(waiter.mutex, waiter.hook);
+        waiter.node.pass_on();
+    }
+}
+
+/// Lets the thread be cancelled like this from now on, and answers how it was before.
+pub fn cancellation(how: c_int) -> c_int {
+    let mut before = DEFERRED;
+    // SAFETY: a live int; the two values are those that there are.
+    unsafe { pthread_setcanceltype(how, &mut before) };
+    before
+}
+
+/// PTHREAD_CANCEL_DEFERRED and PTHREAD_CANCEL_ASYNCHRONOUS.
+pub const DEFERRED: c_int = 0;
+const ASYNCHRONOUS: c_int = 1;
+
+/// `struct _pthread_cleanup_buffer` of pthread.h.
+#[repr(C)]
+pub struct Buffer {
+    routine: usize,
+    argument: usize,
+    type_before: c_int,
+    previous: usize,
+}
+
+unsafe extern "C-unwind" {
+    /// pthread_setcanceltype(3).
+    fn pthread_setcanceltype(how: c_int, before: *mut c_int) -> c_int;
+    /// What pthread_cleanup_push(3) was before glibc 2.3.3, and is to programs of that time: a function, where today's is a
+    /// macro.
+    pub fn _pthread_cleanup_push(
+        buffer: *mut Buffer,
+        routine: unsafe extern "C-unwind" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+    /// Its counterpart.
+    pub fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
+}

@@ -1,0 +1,79 @@
+//! What a mutex is to be: the rules of the plan against the address of the mutex and the stack of whoever initialises it, or
+//! uses it first.
+
+use super::modules;
+use super::plan::{self, Place, Plan, Subject};
+use crate::watch::Hook;
+use libc::pthread_mutex_t;
+use unspin_locks::Kind;
+
+/// When it is decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occasion {
+    /// pthread_mutex_init(3).
+    Initialisation,
+    /// The first use of a mutex that no initialisation was seen of.
+    Use,
+}
+
+/// Frames that are looked at, from the hook on.
+const FRAMES: usize = 16;
+
+/// The kind for a mutex; [`Kind::System`] if no rule is about it.
+#[cold]
+pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> Kind {
+    let Some(plan) = plan::get() else { return Kind::System };
+    let mut stack = Stack { hook, frames: [0; FRAMES], known: 0 };
+    if plan.is_particular() {
+        modules::look(plan, mutex as usize, stack.innermost());
+    }
+    let chosen = plan.rules().iter().find(|rule| match rule.subject {
+        Subject::Variable => rule.places(plan).iter().any(|place| holds(plan, place, mutex as usize)),
+        Subject::Initialised => {
+            occasion == Occasion::Initialisation && stack.matches(plan, rule.places(plan))
+        }
+        Subject::Used => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
+    });
+    chosen.map(|rule| rule.kind).or(plan.all).unwrap_or(Kind::System)
+}
+
+/// Whether an address lies in that place, as its module is mapped now.
+fn holds(plan: &Plan, place: &Place, address: usize) -> bool {
+    let bias = modules::bias(plan, place.module);
+    bias.is_some_and(|bias| place.range.contains(&address.wrapping_sub(bias)))
+}
+
+/// The calls that led to a hook, innermost first, found as far as they are asked for.
+struct Stack {
+    hook: Hook,
+    /// Addresses within the calls: one less than where they return to.
+    frames: [usize; FRAMES],
+    known: usize,
+}
+
+impl Stack {
+    fn innermost(&self) -> usize {
+        self.hook.return_address() - 1
+    }
+
+    /// Whether the places are those of the innermost call and of further ones in this order, with any others in between.
+    fn matches(&mut self, plan: &Plan, places: &[Place]) -> bool {
+        let Some((first, rest)) = places.split_first() else { return false };
+        if !holds(plan, first, self.innermost()) {
+            return false;
+        }
+        let mut frames = if rest.is_empty() { [].iter() } else { self.outer().iter() };
+        rest.iter().all(|place| frames.any(|&frame| holds(plan, place, frame)))
+    }
+
+    /// The calls further out.
+    fn outer(&mut self) -> &[usize] {
+        if self.known == 0 {
+            for (slot, address) in self.frames.iter_mut().zip(self.hook.callers()) {
+                *slot = address - 1;
+                self.known += 1;
+            }
+        }
+        &self.frames[..self.known]
+    }
+}

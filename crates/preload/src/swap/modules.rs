@@ -1,0 +1,127 @@
+//! Where the modules that the plan names are mapped.
+//!
+//! Looked up in `/proc/self/maps` when the plan is read, when a mutex or a caller lies in a module that was not there the
+//! last time, and after `dlclose`. (`dl_iterate_phdr` would take a lock of the dynamic linker, which a thread may hold that
+//! waits for us.)
+
+use super::plan::{MODULES, Plan};
+use crate::sandbox;
+use crate::watch::frames;
+use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use unspin_sys::{maps, mem};
+
+/// What to add to a link-time address; [`ABSENT`] while the module is not mapped. Relaxed throughout, in this file: whoever
+/// uses a module's code has been told of it by the dynamic linker, whose locks come in between; a mutex of a module that
+/// comes or goes this very moment is the program's mistake.
+static BIASES: [AtomicUsize; MODULES] = [const { AtomicUsize::new(ABSENT) }; MODULES];
+
+const ABSENT: usize = usize::MAX;
+
+/// Modules that were there when `/proc/self/maps` was last read, by the address where they begin: each is looked for once.
+/// A program with more has the later ones looked for again and again, up to [`LOOKS`] times.
+static SEEN: [AtomicUsize; 512] = [const { AtomicUsize::new(0) }; 512];
+static LOOKS_LEFT: AtomicUsize = AtomicUsize::new(LOOKS);
+const LOOKS: usize = 10_000;
+
+/// What to add to link-time addresses of a module of the plan; none if it is not mapped.
+#[inline]
+pub fn bias(plan: &Plan, module: usize) -> Option<usize> {
+    debug_assert!(module < plan.modules().len());
+    Some(BIASES[module].load(Relaxed)).filter(|&bias| bias != ABSENT)
+}
+
+/// Sees to it that the modules in which a mutex and its user lie are known, if they are among the plan's.
+pub fn look(plan: &Plan, mutex: usize, code: usize) {
+    let is_complete = (0..plan.modules().len()).all(|module| bias(plan, module).is_some());
+    if is_complete || sandbox::is_closed() {
+        return;
+    }
+    for begin in [mutex, code].into_iter().filter_map(frames::module) {
+        if SEEN.iter().any(|seen| seen.load(Relaxed) == begin) || LOOKS_LEFT.load(Relaxed) == 0 {
+            continue;
+        }
+        LOOKS_LEFT.fetch_sub(1, Relaxed);
+        find(plan);
+        if let Some(free) = SEEN.iter().find(|seen| seen.load(Relaxed) == 0) {
+            free.store(begin, Relaxed);
+        }
+    }
+}
+
+/// Code has gone; what comes into its place is another module.
+pub fn forget(plan: &Plan) {
+    SEEN.iter().for_each(|seen| seen.store(0, Relaxed));
+    if !sandbox::is_closed() {
+        find(plan);
+    }
+}
+
+/// Looks for all of them.
+pub fn find(plan: &Plan) {
+    let mut found = [ABSENT; MODULES];
+    let result = maps::lines(|line| {
+        let Some(name) = maps::name(line).filter(|_| maps::offset(line) == Some(0)) else { return };
+        if let Some(at) = plan.modules().iter().position(|&module| module == name)
+            && found[at] == ABSENT
+            && let Some(bias) = maps::range(line).and_then(|range| bias_of(range.start as usize))
+        {
+            found[at] = bias;
+        }
+    });
+    if result.is_ok() {
+        BIASES.iter().zip(found).for_each(|(bias, found)| bias.store(found, Relaxed));
+    }
+}
+
+/// The bias of the module whose file is mapped from its beginning at that address: elf(5).
+fn bias_of(start: usize) -> Option<usize> {
+    const PT_LOAD: u64 = 1;
+    const HEADER: usize = 64;
+    const ENTRY: usize = 56;
+    const PAGE: usize = 4096;
+    let mut header = [0; HEADER];
+    mem::copy_in(start, &mut header).ok()?;
+    if header[..4] != *b"\x7FELF" {
+        return None;
+    }
+    let number = |bytes: &[u8], at: usize, length: usize| {
+        bytes[at..at + length].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
+    };
+    let (first, count) = (number(&header, 32, 8) as usize, number(&header, 56, 2) as usize);
+    for at in (0..count).map(|n| start.wrapping_add(first).wrapping_add(n * ENTRY)) {
+        let mut entry = [0; ENTRY];
+        mem::copy_in(at, &mut entry).ok()?;
+        let (kind, offset) = (number(&entry, 0, 4), number(&entry, 8, 8) as usize);
+        if kind == PT_LOAD && offset / PAGE == 0 {
+            return Some(start.wrapping_sub(number(&entry, 16, 8) as usize / PAGE * PAGE));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bias_is_the_dynamic_linkers() {
+        let here = the_bias_is_the_dynamic_linkers as fn() as usize;
+        let begin = frames::module(here);
+        let mut found = None;
+        maps::lines(|line| {
+            let range = maps::range(line).unwrap();
+            if maps::offset(line) == Some(0) && begin == Some(range.start as usize) {
+                found = bias_of(range.start as usize);
+            }
+        })
+        .unwrap();
+        // SAFETY: an all-zero `Dl_info` is one; the function fills it.
+        let base = unsafe {
+            let mut info: libc::Dl_info = core::mem::zeroed();
+            assert_ne!(libc::dladdr(here as *const _, &mut info), 0);
+            info.dli_fbase as usize
+        };
+        assert_eq!(found, Some(base), "a test program is linked for address 0");
+        assert_eq!(bias_of(&raw const base as usize), None, "no module begins on the stack");
+    }
+}

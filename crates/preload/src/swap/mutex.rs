@@ -1,0 +1,392 @@
+//! What a program does with a mutex, done with the lock that it was replaced by, or by libc.
+//!
+//! The answers are glibc's (nptl/pthread_mutex_lock.c, _trylock.c, _timedlock.c, _unlock.c): who owns a recursive or
+//! errorcheck mutex is compared first, a time is looked at only by those who must wait, and a normal mutex asks nobody
+//! anything.
+
+use super::algorithm::{Algorithm, Fast};
+use super::body::Body;
+use super::decision::{self, Occasion};
+use super::mark::{Mark, Nature, Type};
+use super::plan;
+use crate::pthread::real;
+use crate::watch::Hook;
+use core::ffi::c_int;
+use core::time::Duration;
+use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, pthread_mutex_t, timespec};
+use unspin_locks::{Clock, Kind, RawLock, Until, Waited};
+
+/// How an acquisition went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// 0, or an error number.
+    pub code: c_int,
+    /// How it was waited for, where that is known: libc does not tell.
+    pub waited: Option<Waited>,
+}
+
+impl Answer {
+    /// Of libc.
+    #[inline(always)]
+    fn of_libc(code: c_int) -> Answer {
+        Answer { code, waited: None }
+    }
+
+    fn acquired(waited: Waited) -> Answer {
+        Answer { code: 0, waited: Some(waited) }
+    }
+
+    fn refused(code: c_int) -> Answer {
+        Answer { code, waited: None }
+    }
+}
+
+/// Who does what a program wants done with a mutex.
+#[derive(Clone, Copy)]
+enum Server {
+    Libc,
+    /// libc, who inherits priorities, which the program has not asked for.
+    Inheriting(Type),
+    Lock(&'static Algorithm, Type),
+}
+
+impl Server {
+    /// # Safety
+    /// A live mutex.
+    #[inline]
+    unsafe fn of(body: &Body, mutex: *const pthread_mutex_t, hook: Hook) -> Server {
+        let mark = body.mark();
+        let (kind, of) = match mark.read() {
+            Some(read) => read,
+            // SAFETY: the caller's promise.
+            None => match unsafe { first_use(body, mark, mutex, hook) }.read() {
+                Some(read) => read,
+                None => return Server::Libc,
+            },
+        };
+        match Algorithm::of(kind) {
+            Some(algorithm) => Server::Lock(algorithm, of),
+            None if kind == Kind::Pi => {
+                // Here and not where it is decided: whoever sees the mark sees the mutex inherit.
+                body.make_inheriting();
+                Server::Inheriting(of)
+            }
+            None => Server::Libc,
+        }
+    }
+}
+
+/// The mark of a mutex that has none.
+///
+/// # Safety
+/// A live mutex.
+#[cold]
+unsafe fn first_use(body: &Body, seen: Mark, mutex: *const pthread_mutex_t, hook: Hook) -> Mark {
+    // What is not to be replaced is left as it is: its sixteen bits may be libc's.
+    if body.nature() == Nature::Other || !plan::is_on() {
+        return Mark::NONE;
+    }
+    let kind = decision::decide(mutex, Occasion::Use, hook);
+    body.decide(seen, body.nature().mark(kind))
+}
+
+/// A mutex was initialised by libc: what it is to be is decided.
+///
+/// # Safety
+/// A live mutex that nobody else uses yet.
+pub unsafe fn initialised(mutex: *const pthread_mutex_t, hook: Hook) {
+    if !plan::is_on() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let body = unsafe { Body::of(mutex) };
+    if body.nature() != Nature::Other {
+        let kind = decision::decide(mutex, Occasion::Initialisation, hook);
+        body.decide(body.mark(), body.nature().mark(kind));
+    }
+}
+
+/// A mutex was destroyed: whoever uses it nevertheless asks libc, who refuses.
+///
+/// # Safety
+/// A mutex whose memory is still there.
+pub unsafe fn destroyed(mutex: *const pthread_mutex_t) {
+    // SAFETY: the caller's promise.
+    let body = unsafe { Body::of(mutex) };
+    if body.mark().read().is_some() {
+        body.forget();
+    }
+}
+
+/// Acquires a free mutex of the kind that most are, and says whether it did. For what it does not, see [`lock`].
+///
+/// # Safety
+/// A live mutex.
+#[inline(always)]
+pub unsafe fn lock_at_once(mutex: *const pthread_mutex_t) -> bool {
+    // SAFETY: the caller's promise.
+    let body = unsafe { Body::of(mutex) };
+    let is_locked = body.mark() == Mark::FAST && body.lock::<Fast>().try_lock();
+    if is_locked {
+        body.own();
+    }
+    is_locked
+}
+
+/// Releases a mutex of the kind that most are, and says whether it did.
+///
+/// # Safety
+/// A live mutex, which the thread holds or releases for another.
+#[inline(always)]
+pub unsafe fn unlock_at_once(mutex: *const pthread_mutex_t) -> bool {
+    // SAFETY: the caller's promise.
+    let body = unsafe { Body::of(mutex) };
+    if body.mark() != Mark::FAST {
+        return false;
+    }
+    body.disown();
+    // SAFETY: the caller's promise.
+    unsafe { body.lock::<Fast>().unlock() };
+    true
+}
+
+/// Whether it is a lock of ours.
+///
+/// # Safety
+/// A live mutex.
+pub unsafe fn is_replaced(mutex: *const pthread_mutex_t, hook: Hook) -> bool {
+    // SAFETY: the caller's promise.
+    matches!(unsafe { served(mutex, hook) }.1, Server::Lock(..))
+}
+
+/// pthread_mutex_lock(3).
+///
+/// # Safety
+/// A live mutex.
+pub unsafe fn lock(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
+    // SAFETY: the caller's promise.
+    let (body, server) = unsafe { served(mutex, hook) };
+    match server {
+        // SAFETY: the caller's promise.
+        Server::Libc | Server::Inheriting(_) => Answer::of_libc(unsafe { real::mutex_lock(mutex) }),
+        Server::Lock(algorithm, of) => {
+            owned(body, of).unwrap_or_else(|| enter(body, of, Some((algorithm.lock)(body))))
+        }
+    }
+}
+
+/// pthread_mutex_trylock(3).
+///
+/// # Safety
+/// A live mutex.
+pub unsafe fn trylock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
+    // SAFETY: the caller's promise.
+    let (body, server) = unsafe { served(mutex, hook) };
+    match server {
+        // SAFETY: the caller's promise.
+        Server::Libc | Server::Inheriting(_) => unsafe { real::mutex_trylock(mutex) },
+        // To try what one has is no error of an errorcheck mutex: it is busy.
+        Server::Lock(_, Type::Recursive) if body.is_mine() => deeper(body),
+        Server::Lock(algorithm, of) => {
+            let waited = (algorithm.try_lock)(body).then_some(Waited::No);
+            enter_or(body, of, waited, EBUSY).code
+        }
+    }
+}
+
+/// pthread_mutex_clocklock(3), and pthread_mutex_timedlock(3) with CLOCK_REALTIME.
+///
+/// # Safety
+/// A live mutex and, unless the mutex is free, a live time.
+pub unsafe fn clocklock(
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    until: *const timespec,
+    hook: Hook,
+) -> Answer {
+    // SAFETY: the caller's promise.
+    let (body, server) = unsafe { served(mutex, hook) };
+    let Server::Lock(algorithm, of) = server else {
+        // SAFETY: the caller's promise.
+        return Answer::of_libc(unsafe {
+            match clock {
+                libc::CLOCK_REALTIME => real::mutex_timedlock(mutex, until),
+                clock => real::mutex_clocklock(mutex, clock, until),
+            }
+        });
+    };
+    let Some(clock) = clock_of(clock) else { return Answer::refused(EINVAL) };
+    if let Some(answer) = owned(body, of) {
+        return answer;
+    }
+    if (algorithm.try_lock)(body) {
+        return enter(body, of, Some(Waited::No));
+    }
+    // SAFETY: the caller's promise, as the mutex is not free.
+    match unsafe { time(clock, until) } {
+        Some(until) => enter_or(body, of, (algorithm.lock_until)(body, until), ETIMEDOUT),
+        None => Answer::refused(EINVAL),
+    }
+}
+
+/// pthread_mutex_unlock(3).
+///
+/// # Safety
+/// A live mutex.
+pub unsafe fn unlock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
+    // SAFETY: the caller's promise.
+    let (body, server) = unsafe { served(mutex, hook) };
+    let (algorithm, of) = match server {
+        Server::Lock(algorithm, of) => (algorithm, of),
+        Server::Inheriting(Type::Normal) if body.seize() => return 0,
+        // SAFETY: the caller's promise.
+        Server::Libc | Server::Inheriting(_) => return unsafe { real::mutex_unlock(mutex) },
+    };
+    match leave(body, algorithm, of) {
+        Leave::Refused => EPERM,
+        Leave::Deep => 0,
+        Leave::Free => {
+            body.disown();
+            // SAFETY: the caller's promise; whoever releases another's takes upon himself what follows.
+            unsafe { (algorithm.unlock)(body) };
+            0
+        }
+    }
+}
+
+/// The release at the beginning of a wait for a condition: the thread stays one of the users.
+///
+/// # Safety
+/// A live mutex.
+pub unsafe fn unlock_to_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
+    // SAFETY: the caller's promise.
+    let (body, server) = unsafe { served(mutex, hook) };
+    let Server::Lock(algorithm, of) = server else {
+        // SAFETY: the caller's promise.
+        return unsafe { unlock(mutex, hook) };
+    };
+    match leave(body, algorithm, of) {
+        Leave::Refused => EPERM,
+        // As with libc: the thread waits with the mutex in its hands.
+        Leave::Deep => 0,
+        Leave::Free => {
+            body.disown_for_now();
+            // SAFETY: the caller's promise.
+            unsafe { (algorithm.unlock)(body) };
+            0
+        }
+    }
+}
+
+/// The acquisition at the end of a wait for a condition.
+///
+/// # Safety
+/// A live mutex, that [`unlock_to_wait`] released.
+pub unsafe fn lock_after_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
+    // SAFETY: the caller's promise.
+    let (body, server) = unsafe { served(mutex, hook) };
+    let Server::Lock(algorithm, of) = server else {
+        // SAFETY: the caller's promise.
+        return unsafe { lock(mutex, hook) };
+    };
+    owned(body, of).unwrap_or_else(|| {
+        let waited = (algorithm.lock)(body);
+        body.own_again();
+        if of == Type::Recursive {
+            body.set_depth(1);
+        }
+        Answer::acquired(waited)
+    })
+}
+
+/// # Safety
+/// A live mutex.
+#[inline]
+unsafe fn served<'mutex>(mutex: *const pthread_mutex_t, hook: Hook) -> (&'mutex Body, Server) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let body = Body::of(mutex);
+        (body, Server::of(body, mutex, hook))
+    }
+}
+
+/// The answer to a thread that acquires what it has; none if it has it not, or is not asked.
+fn owned(body: &Body, of: Type) -> Option<Answer> {
+    match of {
+        Type::Normal => None,
+        _ if !body.is_mine() => None,
+        Type::Recursive => Some(Answer::refused(deeper(body))),
+        Type::ErrorCheck => Some(Answer::refused(EDEADLK)),
+    }
+}
+
+/// One more acquisition by the owner.
+fn deeper(body: &Body) -> c_int {
+    match body.depth().checked_add(1) {
+        Some(depth) => {
+            body.set_depth(depth);
+            0
+        }
+        None => EAGAIN,
+    }
+}
+
+fn enter_or(body: &Body, of: Type, waited: Option<Waited>, otherwise: c_int) -> Answer {
+    match waited {
+        Some(_) => enter(body, of, waited),
+        None => Answer::refused(otherwise),
+    }
+}
+
+/// The lock is the thread's.
+fn enter(body: &Body, of: Type, waited: Option<Waited>) -> Answer {
+    body.own();
+    if of == Type::Recursive {
+        body.set_depth(1);
+    }
+    Answer { code: 0, waited }
+}
+
+/// What becomes of a release.
+enum Leave {
+    /// Nothing: the thread has not got it.
+    Refused,
+    /// The thread has acquired it more often.
+    Deep,
+    /// The lock is to be released.
+    Free,
+}
+
+fn leave(body: &Body, algorithm: &Algorithm, of: Type) -> Leave {
+    match of {
+        Type::Normal => Leave::Free,
+        _ if !body.is_mine() => Leave::Refused,
+        Type::ErrorCheck if !(algorithm.is_locked)(body) => Leave::Refused,
+        Type::ErrorCheck => Leave::Free,
+        Type::Recursive => {
+            body.set_depth(body.depth().wrapping_sub(1));
+            if body.depth() == 0 { Leave::Free } else { Leave::Deep }
+        }
+    }
+}
+
+/// A clock that can be waited by.
+pub fn clock_of(clock: clockid_t) -> Option<Clock> {
+    match clock {
+        libc::CLOCK_REALTIME => Some(Clock::Realtime),
+        libc::CLOCK_MONOTONIC => Some(Clock::Monotonic),
+        _ => None,
+    }
+}
+
+/// A point in time; none if it is malformed. What lies before the clock's zero has come.
+///
+/// # Safety
+/// A live time.
+pub unsafe fn time(clock: Clock, until: *const timespec) -> Option<Until> {
+    // SAFETY: the caller's promise.
+    let timespec { tv_sec, tv_nsec } = unsafe { *until };
+    let nanoseconds = u32::try_from(tv_nsec).ok().filter(|&n| n < 1_000_000_000)?;
+    let at = u64::try_from(tv_sec).map_or(Duration::ZERO, |seconds| Duration::new(seconds, nanoseconds));
+    Some(Until { clock, at })
+}

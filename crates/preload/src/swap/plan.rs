@@ -1,0 +1,361 @@
+//! The compiled plan that `UNSPIN_MUTEXES` names, read at the first hook call: mutexes are used before any constructor of
+//! ours, and inside allocators, so nothing is allocated, and nobody is asked but the kernel.
+//!
+//! Whoever comes while another thread reads waits for it: a mutex that one thread left to libc while another replaced it would
+//! be a lock with two owners. That thread makes four system calls and needs nobody.
+
+use super::modules;
+use super::text::{self, Line, Wrong};
+use crate::{environment, errno, notice};
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::ops::Range;
+use unspin_locks::Kind;
+use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sys::process::{self, Identity, Life};
+use unspin_sys::signal::{Mask, set_mask};
+use unspin_sys::{file, sched};
+
+pub use super::text::Subject;
+
+/// Longest plan, in bytes, and the most that it may hold. One lock of a large program takes a few of each.
+const TEXT: usize = 64 << 10;
+const RULES: usize = 256;
+const PLACES: usize = 1024;
+/// Modules that a plan may name.
+pub const MODULES: usize = 64;
+
+/// Nobody has looked.
+const UNKNOWN: u32 = 0;
+/// Nothing is replaced.
+const OFF: u32 = 1;
+/// [`PLAN`] holds a plan.
+const ON: u32 = 2;
+/// With this bit, the rest is the id of the thread that reads.
+const READING: u32 = 1 << 31;
+
+/// UNKNOWN -> READING by whoever comes first; READING -> OFF or ON by the same thread, or -> UNKNOWN by anybody who finds
+/// that this thread did not come along through a fork.
+static PHASE: AtomicU32 = AtomicU32::new(UNKNOWN);
+
+static PLAN: Room<Plan> = Room(UnsafeCell::new(Plan::NOTHING));
+static BYTES: Room<[u8; TEXT]> = Room(UnsafeCell::new([0; TEXT]));
+
+struct Room<T>(UnsafeCell<T>);
+
+// SAFETY: written by the one thread that moved PHASE to READING, read by others only after PHASE says ON.
+unsafe impl<T> Sync for Room<T> {}
+
+/// What replaces which mutex.
+pub struct Plan {
+    /// The kind for all that no rule is about.
+    pub all: Option<Kind>,
+    waits: Waits,
+    conditions: Conditions,
+    rules: Rows<Rule, RULES>,
+    places: Rows<Place, PLACES>,
+    modules: Rows<&'static [u8], MODULES>,
+}
+
+/// How conditions and semaphores are waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waits {
+    /// Asleep.
+    Sleep,
+    /// Spinning while that pays, then asleep.
+    Spin,
+}
+
+/// Whose condition variables are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Conditions {
+    /// libc's: so are all mutexes, and nothing is said of waits.
+    Libc,
+    /// Ours, where they are private.
+    Ours,
+}
+
+/// One rule.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// What becomes of the mutexes that it is about.
+    pub kind: Kind,
+    /// How these are told.
+    pub subject: Subject,
+    first: u16,
+    end: u16,
+}
+
+impl Rule {
+    /// Its places, innermost first.
+    pub fn places(self, plan: &Plan) -> &[Place] {
+        &plan.places.get()[usize::from(self.first)..usize::from(self.end)]
+    }
+}
+
+/// A range of addresses in a module.
+#[derive(Clone)]
+pub struct Place {
+    /// Link-time addresses.
+    pub range: Range<usize>,
+    /// Which module of the plan.
+    pub module: usize,
+}
+
+/// A vector without an allocator.
+struct Rows<T, const N: usize> {
+    rows: [T; N],
+    count: usize,
+}
+
+impl<T, const N: usize> Rows<T, N> {
+    fn get(&self) -> &[T] {
+        &self.rows[..self.count]
+    }
+
+    /// Whether there was room.
+    fn push(&mut self, row: T) -> bool {
+        let Some(slot) = self.rows.get_mut(self.count) else { return false };
+        *slot = row;
+        self.count += 1;
+        true
+    }
+}
+
+impl Plan {
+    const NOTHING: Plan = Plan {
+        all: None,
+        waits: Waits::Sleep,
+        conditions: Conditions::Libc,
+        rules: Rows {
+            rows: [Rule { kind: Kind::System, subject: Subject::Variable, first: 0, end: 0 }; RULES],
+            count: 0,
+        },
+        places: Rows { rows: [const { Place { range: 0..0, module: 0 } }; PLACES], count: 0 },
+        modules: Rows { rows: [b""; MODULES], count: 0 },
+    };
+
+    /// The rules, in the order of the plan.
+    pub fn rules(&self) -> &[Rule] {
+        self.rules.get()
+    }
+
+    /// Paths of the modules that it names.
+    pub fn modules(&self) -> &[&'static [u8]] {
+        self.modules.get()
+    }
+
+    /// Whether it is about particular mutexes.
+    pub fn is_particular(&self) -> bool {
+        self.rules.count > 0
+    }
+
+    /// Takes a line in, and says whether there was room.
+    fn add(&mut self, line: Line<'static>) -> bool {
+        match line {
+            Line::SpinWaits => self.waits = Waits::Spin,
+            Line::All(kind) => self.all = self.all.or(Some(kind)),
+            Line::Some(kind, subject, fields) => {
+                let first = self.places.count;
+                for field in fields.flatten() {
+                    let Some(module) = self.module(field.module) else { return false };
+                    if !self.places.push(Place { range: field.range, module }) {
+                        return false;
+                    }
+                }
+                let (first, end) = (first as u16, self.places.count as u16);
+                return self.rules.push(Rule { kind, subject, first, end });
+            }
+        }
+        true
+    }
+
+    /// The number of a module; none if there is no room.
+    fn module(&mut self, path: &'static [u8]) -> Option<usize> {
+        let known = self.modules.get().iter().position(|module| *module == path);
+        known.or_else(|| self.modules.push(path).then_some(self.modules.count - 1))
+    }
+
+    /// Conditions go with mutexes: libc's releases libc's.
+    fn settle(&mut self) {
+        let replaces = |kind| !matches!(kind, Kind::System | Kind::Pi);
+        let any = self.all.is_some_and(replaces) || self.rules().iter().any(|rule| replaces(rule.kind));
+        if any || self.waits == Waits::Spin {
+            self.conditions = Conditions::Ours;
+        }
+    }
+}
+
+/// Whether there is a plan.
+#[inline]
+pub fn is_on() -> bool {
+    get().is_some()
+}
+
+/// The plan.
+#[inline]
+pub fn get() -> Option<&'static Plan> {
+    // Acquire: pairs with the Release store in `settle`, so that the plan is seen as it was written.
+    match PHASE.load(Ordering::Acquire) {
+        OFF => None,
+        // SAFETY: PHASE is ON: the plan is written, and nobody writes it any more.
+        ON => Some(unsafe { &*PLAN.0.get() }),
+        _ => settle(),
+    }
+}
+
+/// Whose condition variables are.
+#[inline]
+pub fn conditions() -> Conditions {
+    get().map_or(Conditions::Libc, |plan| plan.conditions)
+}
+
+/// How conditions and semaphores are waited for.
+#[inline]
+pub fn waits() -> Waits {
+    get().map_or(Waits::Sleep, |plan| plan.waits)
+}
+
+/// Reads the plan unless that was done.
+#[cold]
+fn settle() -> Option<&'static Plan> {
+    // A handler of this thread that used a mutex half-way through would wait for itself.
+    let mask = set_mask(Mask::ALL);
+    let before = errno::get();
+    let me = READING | process::tid();
+    let phase = loop {
+        // Acquire: as in `get`.
+        match PHASE.compare_exchange(UNKNOWN, me, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                let phase = if read() { ON } else { OFF };
+                // Release: pairs with the Acquire loads in `get` and above; publishes PLAN and BYTES.
+                PHASE.store(phase, Ordering::Release);
+                break phase;
+            }
+            Err(done @ (ON | OFF)) => break done,
+            Err(reader) => wait_for(reader),
+        }
+    };
+    errno::set(before);
+    set_mask(mask);
+    // SAFETY: as in `get`.
+    (phase == ON).then(|| unsafe { &*PLAN.0.get() })
+}
+
+/// Lets the reader run; gives its place free if it is not a thread of this process, which happens in a child that was forked
+/// meanwhile by another thread.
+fn wait_for(reader: u32) {
+    let reader_here = Identity { pid: process::pid(), tid: reader & !READING, ..Identity::default() };
+    if reader_here.life() == Life::Dead {
+        // Relaxed: whoever succeeds begins anew, and trusts nothing that the lost one wrote.
+        let _ = PHASE.compare_exchange(reader, UNKNOWN, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    sched::yield_now();
+}
+
+/// Whether there is a plan now.
+fn read() -> bool {
+    let Some(path) = environment::value_as_c_string("UNSPIN_MUTEXES") else { return false };
+    let shown = core::str::from_utf8(path.to_bytes()).unwrap_or("(not UTF-8)");
+    // SAFETY: PHASE says READING by our hand: nobody else writes, and nobody reads yet.
+    let (plan, room) = unsafe { (&mut *PLAN.0.get(), &mut *BYTES.0.get()) };
+    *plan = Plan::NOTHING;
+    let wrong = match take_in(plan, room, path) {
+        Ok(()) => {
+            plan.settle();
+            modules::find(plan);
+            return true;
+        }
+        Err(Failure::Dropped) => return false,
+        Err(Failure::Unreadable(error)) => {
+            notice::print(format_args!("no mutex is replaced: {shown} cannot be read: {error}"));
+            return false;
+        }
+        Err(Failure::Wrong(wrong)) => wrong,
+    };
+    match wrong {
+        Wrong::Title => notice::print(format_args!(
+            "no mutex is replaced: {shown} is no plan of this version; let `unspin run` write it"
+        )),
+        Wrong::Line(number) => notice::print(format_args!(
+            "no mutex is replaced: line {number} of {shown} is no rule; let `unspin run` write it"
+        )),
+        Wrong::TooLong => notice::print(format_args!(
+            "no mutex is replaced: {shown} holds more than {RULES} rules, {PLACES} places, {MODULES} modules or {TEXT} \
+             bytes; name fewer locks"
+        )),
+    }
+    false
+}
+
+/// Why there is no plan.
+enum Failure {
+    /// Whoever made it is done, and so is its folder.
+    Dropped,
+    Unreadable(unspin_sys::Errno),
+    Wrong(Wrong),
+}
+
+fn take_in(plan: &mut Plan, room: &'static mut [u8; TEXT], path: &CStr) -> Result<(), Failure> {
+    let text: &'static [u8] = match file::read_small(path, room) {
+        Ok(text) if text.len() < TEXT => text,
+        Ok(_) => return Err(Failure::Wrong(Wrong::TooLong)),
+        Err(_) if is_dropped(path) => return Err(Failure::Dropped),
+        Err(error) => return Err(Failure::Unreadable(error)),
+    };
+    text::parse(text, |line| plan.add(line)).map_err(Failure::Wrong)
+}
+
+/// Whether the plan's folder is gone. A process that outlives whoever made it, and starts another, is not to hear of it.
+fn is_dropped(path: &CStr) -> bool {
+    let mut folder = [0; 4096];
+    let length = path.to_bytes().iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let Some(begin) = folder.get_mut(..length) else { return false };
+    begin.copy_from_slice(&path.to_bytes()[..length]);
+    let folder = CStr::from_bytes_until_nul(&folder).unwrap_or(c"");
+    !folder.is_empty() && file::inode(folder).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &'static str) -> Box<Plan> {
+        let mut plan = Box::new(Plan::NOTHING);
+        text::parse(text.as_bytes(), |line| plan.add(line)).unwrap();
+        plan.settle();
+        plan
+    }
+
+    #[test]
+    fn rules_keep_their_places() {
+        let plan =
+            plan("unspin mutexes 1\nfair\tinit\t1-2@/x\t3-4@/y\nsteal\tvariable\t5-6@/x\nsystem\tall\n");
+        let rules: Vec<_> = plan.rules().iter().map(|rule| rule.places(&plan).len()).collect();
+        assert_eq!((rules, plan.modules()), (vec![2, 1], &[&b"/x"[..], b"/y"][..]));
+        assert_eq!(plan.rules()[1].places(&plan)[0].module, 0);
+        assert_eq!((plan.all, plan.conditions), (Some(Kind::System), Conditions::Ours));
+    }
+
+    /// The control is libc through and through.
+    #[test]
+    fn conditions_are_ours_where_a_mutex_is() {
+        for (text, expected) in [
+            ("unspin mutexes 1\nsystem\tall\n", Conditions::Libc),
+            ("unspin mutexes 1\npi\tall\n", Conditions::Libc),
+            ("unspin mutexes 1\nsystem\tall\nspin\twaits\n", Conditions::Ours),
+            ("unspin mutexes 1\nadaptive\tall\n", Conditions::Ours),
+        ] {
+            assert_eq!(plan(text).conditions, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let text: String =
+            (0..RULES as u32 + 1).map(|n| format!("fair\tvariable\t{n:x}-ffff@/x\n")).collect();
+        let text: &'static str = format!("unspin mutexes 1\n{text}").leak();
+        let mut plan = Box::new(Plan::NOTHING);
+        assert_eq!(text::parse(text.as_bytes(), |line| plan.add(line)), Err(Wrong::TooLong));
+    }
+}

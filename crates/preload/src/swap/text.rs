@@ -1,0 +1,180 @@
+//! The text of a compiled plan, line by line. Who writes it is `unspin` itself; what is wrong with it is said nevertheless.
+//!
+//! ```text
+//! unspin mutexes 1
+//! KIND<tab>all
+//! KIND<tab>variable<tab>START-END@MODULE
+//! KIND<tab>init<tab>START-END@MODULE<tab>START-END@MODULE…
+//! KIND<tab>use<tab>START-END@MODULE…
+//! spin<tab>waits
+//! ```
+//!
+//! Addresses are those that the module was linked for, in hexadecimal, the end not included; a module is an absolute path.
+
+use core::ops::Range;
+use unspin_locks::Kind;
+
+/// How a plan of this version begins.
+const TITLE: &[u8] = b"unspin mutexes 1";
+
+/// What one line says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Line<'text> {
+    /// The kind for all mutexes that no other line is about.
+    All(Kind),
+    /// The kind for those that are described.
+    Some(Kind, Subject, Fields<'text>),
+    /// Waits spin first.
+    SpinWaits,
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// A mutex that lies there.
+    Variable,
+    /// One that is initialised from there.
+    Initialised,
+    /// One that is first used from there.
+    Used,
+}
+
+/// A range of addresses in a module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Field<'text> {
+    /// Link-time addresses.
+    pub range: Range<usize>,
+    /// The module's file.
+    pub module: &'text [u8],
+}
+
+/// The ranges of a line; malformed ones end them with none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fields<'text>(&'text [u8]);
+
+impl<'text> Iterator for Fields<'text> {
+    type Item = Option<Field<'text>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (field, rest) = split(self.0, b'\t').unwrap_or((self.0, b""));
+        self.0 = rest;
+        Some(range_in(field))
+    }
+}
+
+fn range_in(field: &[u8]) -> Option<Field<'_>> {
+    let (range, module) = split(field, b'@')?;
+    let (start, end) = split(range, b'-')?;
+    let (start, end) = (hex(start)?, hex(end)?);
+    (start < end && module.first() == Some(&b'/')).then_some(Field { range: start..end, module })
+}
+
+fn hex(digits: &[u8]) -> Option<usize> {
+    // A sign would do for the library's function.
+    let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
+    usize::from_str_radix(core::str::from_utf8(digits).ok().filter(|_| is_hex)?, 16).ok()
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// It does not begin as one of this version.
+    Title,
+    /// This line, from 1 on, says nothing that is known.
+    Line(u32),
+    /// It has more rules, ranges or modules than there is room for.
+    TooLong,
+}
+
+/// Calls `each` with every line; it answers whether there was room.
+pub fn parse<'text>(text: &'text [u8], mut each: impl FnMut(Line<'text>) -> bool) -> Result<(), Wrong> {
+    let mut lines = text.split(|&byte| byte == b'\n');
+    if lines.next() != Some(TITLE) {
+        return Err(Wrong::Title);
+    }
+    for (line, number) in lines.zip(2..).filter(|(line, _)| !line.is_empty()) {
+        if !each(line_in(line).ok_or(Wrong::Line(number))?) {
+            return Err(Wrong::TooLong);
+        }
+    }
+    Ok(())
+}
+
+fn line_in(line: &[u8]) -> Option<Line<'_>> {
+    if line == b"spin\twaits" {
+        return Some(Line::SpinWaits);
+    }
+    let (kind, rest) = split(line, b'\t')?;
+    let kind = core::str::from_utf8(kind).ok()?.parse().ok()?;
+    if rest == b"all" {
+        return Some(Line::All(kind));
+    }
+    let (subject, fields) = split(rest, b'\t')?;
+    let subject = match subject {
+        b"variable" => Subject::Variable,
+        b"init" => Subject::Initialised,
+        b"use" => Subject::Used,
+        _ => return None,
+    };
+    let fields = Fields(fields);
+    let is_well_formed = fields.clone().all(|field| field.is_some()) && fields.clone().next().is_some();
+    is_well_formed.then_some(Line::Some(kind, subject, fields))
+}
+
+fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let position = text.iter().position(|&byte| byte == at)?;
+    Some((&text[..position], &text[position + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_read() {
+        let text = b"unspin mutexes 1\nadaptive\tall\nrt-fair\tvariable\t10-1f@/a b\n\
+            fair\tinit\t1-2@/x\tA-b@/y@z\nsystem\tuse\t1-2@/x\n\nspin\twaits\n";
+        let mut lines = Vec::new();
+        assert_eq!(
+            parse(text, |line| {
+                lines.push(line);
+                true
+            }),
+            Ok(())
+        );
+        assert_eq!(lines[0], Line::All(Kind::Adaptive));
+        assert_eq!(lines[4], Line::SpinWaits);
+        let Line::Some(Kind::Fair, Subject::Initialised, fields) = &lines[2] else { panic!("{lines:?}") };
+        let fields: Vec<_> = fields.clone().flatten().collect();
+        assert_eq!(fields[1], Field { range: 10..11, module: b"/y@z" });
+        assert_eq!((fields.len(), lines.len()), (2, 5));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let parse = |text: &str| parse(text.as_bytes(), |_| true);
+        assert_eq!(parse(""), Err(Wrong::Title));
+        assert_eq!(parse("unspin mutexes 2\nfair\tall\n"), Err(Wrong::Title));
+        for line in [
+            "fare\tall",
+            "fair all",
+            "fair",
+            "fair\tvariable",
+            "fair\tvariable\t",
+            "fair\tvariable\t2-1@/x",
+            "fair\tvariable\t+1-2@/x",
+            "fair\tvariable\t1-2@x",
+            "fair\tvariable\t1-2",
+            "fair\tinit\t1-2@/x\t3",
+            "fair\tsomewhere\t1-2@/x",
+            "spin\twait",
+        ] {
+            let text = format!("unspin mutexes 1\nsteal\tall\n{line}\n");
+            assert_eq!(parse(&text), Err(Wrong::Line(3)), "{line}");
+        }
+        assert_eq!(super::parse(b"unspin mutexes 1\nfair\tall\n", |_| false), Err(Wrong::TooLong));
+    }
+}

@@ -1,0 +1,350 @@
+//! A short tournament, for more candidates than there is time to judge.
+//!
+//! Sequential halving (Z. Karnin, T. Koren, O. Somekh: *Almost optimal exploration in multi-armed bandits*, ICML 2013): the
+//! time is divided into stages of equal length, in each of which all who are still in run as often as there is time for, and
+//! the worse half goes at its end. So most of the time is spent on those that are hard to tell apart.
+//!
+//! It chooses and proves nothing: who is chosen because of some runs looks better in these runs than he is. A verdict takes
+//! runs of its own, see [`Schedule`](crate::Schedule).
+
+use crate::candidate::Candidate;
+use crate::collapse;
+use crate::metric::Direction;
+use crate::pairs::Pairs;
+use crate::random::{Purpose, Random, stream};
+use crate::run::{Outcome, Run};
+use crate::sample::{SampleSet, mean};
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Rounds of the first stage, at least: of one run it cannot be said whether it was an accident.
+const ROUNDS_AT_LEAST: u32 = 2;
+/// Rounds of any stage, at most: short programs are told apart by then, as far as choosing goes.
+const ROUNDS_AT_MOST: u32 = 12;
+
+/// The state of a screening. The caller asks [`Screening::next`] who runs, runs it, and tells [`Screening::record`].
+///
+/// ```
+/// use std::time::Duration;
+/// use unspin_stats::{Candidate, Direction, Outcome, Run, Screening};
+///
+/// let candidates = ["a", "b", "c", "d"].map(Candidate::new).to_vec();
+/// let budget = Duration::from_secs(60);
+/// let mut screening = Screening::new(Candidate::control("system"), candidates, 1, budget, Direction::LowerIsBetter, 42);
+/// let mut clock = Duration::ZERO;
+/// while let Some(turn) = screening.next(clock) {
+///     let took = [1.0, 1.1, 0.9, 0.5, 1.2][turn.index]; // here the program would run
+///     clock += Duration::from_secs_f64(took);
+///     screening.record(Run::new(Duration::from_secs_f64(took), Outcome::measured(took)));
+/// }
+/// let standings = screening.standings();
+/// assert_eq!((standings[0].name.as_str(), standings[0].ratio), ("c", Some(2.0)));
+/// ```
+#[derive(Debug)]
+pub struct Screening {
+    direction: Direction,
+    keep: usize,
+    budget: Duration,
+    order: Random,
+    /// The control at the head.
+    samples: Vec<SampleSet>,
+    /// Who is still in, the control apart.
+    active: Vec<usize>,
+    /// Who has not run yet in this round, the next one last.
+    waiting: Vec<usize>,
+    running: Option<usize>,
+    stage: u32,
+    stages: u32,
+    /// Rounds of this stage that are complete.
+    rounds: u32,
+    over: bool,
+}
+
+/// Who runs next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    /// Which: 0 is the control, n the nth candidate.
+    pub index: usize,
+    /// A run that takes longer has collapsed; none as long as the control has not run.
+    pub limit: Option<Duration>,
+}
+
+/// How far a candidate came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Which: n for the nth candidate, from 1.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// How many times as good as the control, the geometric mean of its rounds; none without one.
+    pub ratio: Option<f64>,
+    /// Rounds that it ran in.
+    pub rounds: u32,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "fate")]
+pub enum Fate {
+    /// It came to the end.
+    Kept,
+    /// Others were better.
+    Dropped,
+    /// A run of it was stopped at this limit.
+    Collapsed {
+        /// The limit, in seconds.
+        limit_s: f64,
+    },
+    /// A run of it failed.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Screening {
+    /// A screening that has not begun, of which at most `keep` are to come to the end after about `budget`.
+    pub fn new(
+        control: Candidate,
+        candidates: Vec<Candidate>,
+        keep: usize,
+        budget: Duration,
+        direction: Direction,
+        seed: u64,
+    ) -> Screening {
+        let active: Vec<usize> = (1..=candidates.len()).collect();
+        let samples = std::iter::once(control).chain(candidates).map(SampleSet::new).collect();
+        let halvings = (active.len() as f64 / keep.max(1) as f64).log2().ceil();
+        Screening {
+            direction,
+            keep: keep.max(1),
+            budget,
+            order: stream(seed, Purpose::Screening),
+            samples,
+            active,
+            // The warm-up: it also tells how long a run takes.
+            waiting: vec![0],
+            running: None,
+            stage: 0,
+            stages: halvings.max(1.0) as u32,
+            rounds: 0,
+            over: false,
+        }
+    }
+
+    /// Who runs next; none once it is over. `elapsed` is the time since it began. The answer stays the same until the run
+    /// has been recorded.
+    pub fn next(&mut self, elapsed: Duration) -> Option<Turn> {
+        if self.over {
+            return None;
+        }
+        if self.running.is_none() {
+            while self.waiting.is_empty() {
+                self.end_round(elapsed);
+                if self.over {
+                    return None;
+                }
+            }
+            self.running = self.waiting.pop();
+        }
+        self.running.map(|index| Turn { index, limit: self.limit() })
+    }
+
+    /// Takes note of how the run that [`Screening::next`] asked for ended.
+    ///
+    /// # Panics
+    /// If it asked for none.
+    pub fn record(&mut self, run: Run) {
+        let index = self.running.take().expect("record() follows next()");
+        let run = match run.outcome {
+            Outcome::Ok { value } => Run { outcome: Outcome::measured(value), ..run },
+            Outcome::Failed { .. } | Outcome::Collapsed { .. } => run,
+        };
+        let failed = run.value().is_none();
+        let samples = &mut self.samples[index];
+        match (index, &samples.warm_up) {
+            (0, None) => samples.warm_up = Some(run),
+            _ => samples.runs.push(run),
+        }
+        match index {
+            0 => self.over |= failed,
+            _ if failed => self.active.retain(|&active| active != index),
+            _ => (),
+        }
+    }
+
+    /// The candidates, the best first, those that failed last.
+    pub fn standings(&self) -> Vec<Standing> {
+        let mut standings: Vec<Standing> = (1..self.samples.len()).map(|index| self.standing(index)).collect();
+        let place = |standing: &Standing| match standing.fate {
+            Fate::Kept => 0,
+            Fate::Dropped => 1,
+            Fate::Collapsed { .. } | Fate::Failed { .. } => 2,
+        };
+        standings.sort_by(|a, b| {
+            let worth = |standing: &Standing| standing.ratio.unwrap_or(0.0);
+            place(a).cmp(&place(b)).then(worth(b).total_cmp(&worth(a)))
+        });
+        standings
+    }
+
+    /// Why the control failed, if it did: then nothing can be compared with it.
+    pub fn control_failure(&self) -> Option<&Outcome> {
+        self.samples[0].all_runs().find(|run| run.value().is_none()).map(|run| &run.outcome)
+    }
+
+    /// All runs so far, the control's first.
+    pub fn samples(&self) -> &[SampleSet] {
+        &self.samples
+    }
+
+    fn standing(&self, index: usize) -> Standing {
+        let samples = &self.samples[index];
+        let logs = self.log_ratios(index);
+        let fate = match (samples.collapsed_at(), samples.failures()) {
+            (Some(limit_s), _) => Fate::Collapsed { limit_s },
+            (None, (_, Some(reason))) => Fate::Failed { reason: reason.to_owned() },
+            _ if self.active.contains(&index) => Fate::Kept,
+            _ => Fate::Dropped,
+        };
+        Standing {
+            index,
+            name: samples.candidate.name.clone(),
+            ratio: (!logs.is_empty()).then(|| mean(&logs).exp()),
+            rounds: logs.len() as u32,
+            fate,
+        }
+    }
+
+    fn log_ratios(&self, index: usize) -> Vec<f64> {
+        Pairs::of(&self.samples[0], &self.samples[index], self.direction).log_ratios()
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        let control = self.samples[0].all_runs().filter(|run| run.value().is_some());
+        collapse::limit(&control.map(|run| Duration::from_secs_f64(run.elapsed_s)).collect::<Vec<_>>())
+    }
+
+    /// Everybody has run: another round, another stage, or the end.
+    fn end_round(&mut self, elapsed: Duration) {
+        if !self.samples[0].runs.is_empty() {
+            self.rounds += 1;
+        }
+        if self.active.is_empty() {
+            self.over = true;
+            return;
+        }
+        let until = self.budget * (self.stage + 1) / self.stages;
+        let enough = if self.stage == 0 { ROUNDS_AT_LEAST } else { 1 };
+        if self.rounds >= enough && (elapsed >= until || self.rounds >= ROUNDS_AT_MOST) {
+            self.end_stage();
+        }
+        if !self.over {
+            self.waiting = self.active.iter().copied().chain([0]).collect();
+            self.waiting.shuffle(&mut self.order);
+        }
+    }
+
+    fn end_stage(&mut self) {
+        let worth = |&index: &usize| mean(&self.log_ratios(index));
+        let mut ranked: Vec<(f64, usize)> =
+            self.active.iter().map(|index| (worth(index), *index)).collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        ranked.truncate(ranked.len().div_ceil(2).max(self.keep));
+        self.active = ranked.into_iter().map(|(_, index)| index).collect();
+        self.active.sort_unstable();
+        (self.stage, self.rounds) = (self.stage + 1, 0);
+        self.over = self.stage >= self.stages || self.active.len() <= self.keep && self.stage > 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screening(names: &[&str], keep: usize, budget_s: f64) -> Screening {
+        let candidates = names.iter().map(|&name| Candidate::new(name)).collect();
+        let budget = Duration::from_secs_f64(budget_s);
+        Screening::new(Candidate::control("system"), candidates, keep, budget, Direction::LowerIsBetter, 7)
+    }
+
+    /// Runs it with the times of `took`, and answers how often each ran and how long it took in all.
+    fn hold(screening: &mut Screening, took: &dyn Fn(usize) -> Option<f64>) -> (Vec<u32>, f64) {
+        let mut runs = vec![0; screening.samples().len()];
+        let mut clock = 0.0;
+        while let Some(turn) = screening.next(Duration::from_secs_f64(clock)) {
+            assert_eq!(screening.next(Duration::from_secs_f64(clock)), Some(turn), "until it is recorded");
+            runs[turn.index] += 1;
+            let limit = turn.limit.map_or(f64::INFINITY, |limit| limit.as_secs_f64());
+            let (elapsed, outcome) = match took(turn.index) {
+                Some(s) if s > limit => (limit, Outcome::Collapsed { limit_s: limit }),
+                Some(s) => (s, Outcome::measured(s)),
+                None => (0.1, Outcome::Failed { reason: "no luck".into() }),
+            };
+            clock += elapsed;
+            screening.record(Run::new(Duration::from_secs_f64(elapsed), outcome));
+            assert!(runs.iter().sum::<u32>() < 10_000, "it ends");
+        }
+        (runs, clock)
+    }
+
+    #[test]
+    fn the_good_stay_and_run_most() {
+        let times = [1.0, 1.2, 0.7, 1.1, 0.6, 1.0, 1.3, 0.95, 1.4];
+        let mut screening = screening(&["a", "b", "c", "d", "e", "f", "g", "h"], 2, 40.0);
+        let (runs, clock) = hold(&mut screening, &|index| Some(times[index]));
+        let standings = screening.standings();
+        let kept: Vec<&str> =
+            standings.iter().filter(|s| s.fate == Fate::Kept).map(|s| s.name.as_str()).collect();
+        assert_eq!(kept, ["d", "b"]);
+        assert!(runs[4] > runs[8], "{runs:?}");
+        assert!(clock < 60.0, "about the budget: {clock}");
+        assert_eq!(standings[0].rounds + 1, runs[0], "the control runs in every round, and once before");
+    }
+
+    #[test]
+    fn who_fails_or_collapses_is_out_at_once() {
+        let mut screening = screening(&["good", "stuck", "broken"], 2, 30.0);
+        let (runs, _) = hold(&mut screening, &|index| [Some(1.0), Some(0.9), Some(1e9), None][index]);
+        assert_eq!((runs[2], runs[3]), (1, 1));
+        let fates: Vec<Fate> = screening.standings().into_iter().map(|s| s.fate).collect();
+        assert_eq!(fates[0], Fate::Kept);
+        assert!(fates.contains(&Fate::Collapsed { limit_s: 20.0 }));
+        assert!(fates.contains(&Fate::Failed { reason: "no luck".into() }));
+        assert_eq!(screening.control_failure(), None);
+    }
+
+    #[test]
+    fn a_control_that_fails_is_the_end() {
+        let mut screening = screening(&["a"], 1, 30.0);
+        let (runs, _) = hold(&mut screening, &|index| (index > 0).then_some(1.0));
+        assert_eq!(runs, [1, 0]);
+        assert!(screening.control_failure().is_some());
+    }
+
+    #[test]
+    fn without_time_there_are_two_rounds_of_all_and_one_of_each_half() {
+        let mut screening = screening(&["a", "b", "c", "d"], 1, 0.0);
+        let (runs, _) = hold(&mut screening, &|index| Some(1.0 + 0.1 * index as f64));
+        assert_eq!(runs, [4, 3, 3, 2, 2]);
+        assert_eq!(screening.standings()[0].name, "a");
+    }
+
+    #[test]
+    fn one_that_needs_no_choosing_is_looked_at_all_the_same() {
+        let mut screening = screening(&["a"], 2, 1.0);
+        let (runs, _) = hold(&mut screening, &|_| Some(1.0));
+        assert!(runs[1] >= 2, "{runs:?}");
+        assert_eq!(screening.standings()[0].fate, Fate::Kept);
+    }
+
+    #[test]
+    fn nobody_left_is_the_end() {
+        let mut screening = screening(&["a", "b"], 1, 1e6);
+        let (runs, _) = hold(&mut screening, &|index| (index == 0).then_some(1.0));
+        assert_eq!((runs[1], runs[2]), (1, 1));
+    }
+}

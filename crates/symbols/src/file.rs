@@ -1,0 +1,321 @@
+//! Questions about a file, whether or not a process has it mapped: where does that which has this name lie?
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use object::read::elf::{ProgramHeader, Sym};
+use object::{LittleEndian, elf};
+
+use crate::binary::Binary;
+use crate::elf::{Elf, Headers};
+use crate::frame::Location;
+use crate::functions;
+use crate::name::demangle;
+use crate::statics::Declaration;
+use crate::symbols::DEBUG_ROOT;
+use crate::table::Named;
+
+/// A program or library. All addresses are those that the file itself uses (`p_vaddr`).
+pub struct File {
+    path: PathBuf,
+    debug_root: PathBuf,
+    binary: Binary,
+}
+
+/// A static variable, or some parts of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Static {
+    /// Its name, as [`Variable`](crate::Variable) has it, without parts.
+    pub name: String,
+    /// Where it is declared.
+    pub location: Option<Location>,
+    /// What other files know it by, if they do: of those that are loaded together the first one's serves all.
+    pub exported: Option<String>,
+    /// Where it, or each of the parts, lies. Never empty.
+    pub ranges: Vec<Range<u64>>,
+}
+
+/// The code of a function with all its copies: clones, split-off parts, and where it was put into others. Functions
+/// of one name and one source file are one: constructors have two, overloads any number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The source file.
+    pub file: Option<String>,
+    /// Where the code lies. Never empty.
+    pub ranges: Vec<Range<u64>>,
+}
+
+impl File {
+    /// Opens a file, with debug files from `/usr/lib/debug`. `None` for what is not a readable ELF file for x86-64.
+    pub fn open(path: &Path) -> Option<File> {
+        File::with_debug_root(path, DEBUG_ROOT)
+    }
+
+    /// The same with debug files from below another folder.
+    pub fn with_debug_root(path: &Path, folder: impl Into<PathBuf>) -> Option<File> {
+        let path = path.canonicalize().ok()?;
+        let binary = Binary::of(Elf::open(&path)?);
+        Some(File { path, debug_root: folder.into(), binary })
+    }
+
+    /// Its path, without symbolic links: what the kernel calls it where it is mapped.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The last part of the path.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// What tells it from other builds: its build id; without one, a checksum of all of it.
+    pub fn identity(&self) -> Option<String> {
+        match self.binary.elf().build_id() {
+            Some(id) => Some(id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            None => self.binary.elf().checksum().map(|checksum| format!("crc32:{checksum:08x}")),
+        }
+    }
+
+    /// The dynamic linker that it asks for; none for a library, and for what is linked statically.
+    pub fn interpreter(&self) -> Option<PathBuf> {
+        self.binary.elf().read(|headers| {
+            let segments = headers.elf_program_headers();
+            let segment = segments.iter().find(|segment| segment.p_type(LittleEndian) == elf::PT_INTERP)?;
+            let path = segment.data(LittleEndian, headers.data()).ok()?;
+            let path = path.strip_suffix(b"\0").unwrap_or(path);
+            Some(PathBuf::from(String::from_utf8_lossy(path).into_owned()))
+        })
+    }
+
+    /// All of its addresses.
+    pub fn extent(&self) -> Range<u64> {
+        self.binary.extent()
+    }
+
+    /// Whether it has debug information, without which it has no lines.
+    pub fn has_lines(&self) -> bool {
+        self.binary.dwarf(&self.debug_root).is_some()
+    }
+
+    /// The symbols that it expects of others.
+    pub fn imports(&self) -> HashSet<String> {
+        self.dynamic(|_, symbol| symbol.st_shndx(LittleEndian) == elf::SHN_UNDEF)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// The static variables of a name, and their parts: `pool`, `pool.lock` in each element of the pool, `pool[3].lock`;
+    /// `pool+0x78` is one byte.
+    pub fn variables(&self, name: &str) -> Vec<Static> {
+        let table = self.binary.table(&self.debug_root);
+        let mut found = Vec::new();
+        for symbol in table.variables() {
+            let own = demangle(symbol.name).short;
+            // Of variables within functions the full name is known only to who looks them up.
+            let may_be = !own.is_empty() && (name.starts_with(&own) || name.contains(&format!("::{own}")));
+            if !may_be {
+                continue;
+            }
+            let declaration = self.declaration(symbol.address);
+            let full = declaration.name_of(symbol.name);
+            if let Some(part) = name.strip_prefix(&full) {
+                self.add(&mut found, symbol, full, declaration.location, self.parts(symbol, part));
+            }
+        }
+        found
+    }
+
+    /// The static variables that are declared in a line of a file, named by its path or the end of that.
+    pub fn declared_at(&self, file: &str, line: u32) -> Vec<Static> {
+        let Some(dwarf) = self.binary.dwarf(&self.debug_root) else { return Vec::new() };
+        let statics = self.binary.statics(&self.debug_root);
+        let mut found = Vec::new();
+        for address in statics.declared(dwarf, line, &|path| is_end_of(file, path)) {
+            let Some(symbol) = self.binary.table(&self.debug_root).variable(address) else { continue };
+            let declaration = self.declaration(address);
+            let name = declaration.name_of(symbol.name);
+            let whole = symbol.address..symbol.address.saturating_add(symbol.size);
+            self.add(&mut found, symbol, name, declaration.location, vec![whole]);
+        }
+        found
+    }
+
+    /// The names of all variables of at least so many bytes, without the functions that they lie in.
+    pub fn variable_names(&self, size_min: u64) -> HashSet<String> {
+        let large = self.binary.table(&self.debug_root).variables().filter(|symbol| symbol.size >= size_min);
+        large.map(|symbol| demangle(symbol.name).short).collect()
+    }
+
+    /// The functions of a name, as [`Frame::short`](crate::Frame) has it, by source file.
+    pub fn functions(&self, name: &str) -> Vec<Code> {
+        let mut found: Vec<Code> = Vec::new();
+        let mut add = |file: Option<String>, ranges: Vec<Range<u64>>| {
+            let known = match found.iter_mut().find(|code| code.file == file) {
+                Some(known) => known,
+                None => {
+                    found.push(Code { file, ranges: Vec::new() });
+                    found.last_mut().expect("it was just put there")
+                }
+            };
+            known.ranges.extend(ranges);
+        };
+        let dwarf = self.binary.dwarf(&self.debug_root);
+        for symbol in self.binary.table(&self.debug_root).functions() {
+            if demangle(symbol.name).short == name {
+                let frames = dwarf.map(|dwarf| dwarf.frames(symbol.address)).unwrap_or_default();
+                let file = frames.into_iter().next_back().and_then(|known| Some(known.location?.file));
+                add(file, vec![symbol.address..symbol.address.saturating_add(symbol.size)]);
+            }
+        }
+        for piece in dwarf.map(|dwarf| functions::named(dwarf, name)).unwrap_or_default() {
+            add(piece.file, piece.code);
+        }
+        for code in &mut found {
+            merge(&mut code.ranges);
+        }
+        found
+    }
+
+    /// The code of all functions that have a symbol and a name that `is_meant`.
+    pub fn functions_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
+        let all = self.binary.table(&self.debug_root).functions();
+        let meant = all.filter(|symbol| is_meant(&demangle(symbol.name).short));
+        let mut ranges: Vec<Range<u64>> =
+            meant.map(|symbol| symbol.address..symbol.address.saturating_add(symbol.size)).collect();
+        merge(&mut ranges);
+        ranges
+    }
+
+    /// The names of all functions that have a symbol.
+    pub fn function_names(&self) -> HashSet<String> {
+        self.binary.table(&self.debug_root).functions().map(|symbol| demangle(symbol.name).short).collect()
+    }
+
+    /// The code of a line, with what was put there from other lines, of each source file whose path is this one or ends
+    /// in it.
+    pub fn code_of_line(&self, file: &str, line: u32) -> Vec<Code> {
+        let Some(dwarf) = self.binary.dwarf(&self.debug_root) else { return Vec::new() };
+        let mut found = dwarf.code_of_line(line, &|path| is_end_of(file, path));
+        for (path, ranges) in functions::called_at(dwarf, line, &|path| is_end_of(file, path)) {
+            found.entry(path).or_default().extend(ranges);
+        }
+        let code = |(path, mut ranges): (String, Vec<Range<u64>>)| {
+            merge(&mut ranges);
+            (!ranges.is_empty()).then_some(Code { file: Some(path), ranges })
+        };
+        found.into_iter().filter_map(code).collect()
+    }
+
+    /// Where each of the functions of a name begins that have a symbol.
+    pub fn function_starts(&self, name: &str) -> Vec<u64> {
+        let all = self.binary.table(&self.debug_root).functions();
+        let mut starts: Vec<u64> =
+            all.filter(|symbol| demangle(symbol.name).short == name).map(|symbol| symbol.address).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    }
+
+    fn declaration(&self, address: u64) -> Declaration {
+        let dwarf = self.binary.dwarf(&self.debug_root);
+        let statics = |dwarf| self.binary.statics(&self.debug_root).declaration(dwarf, address, 0);
+        dwarf.and_then(statics).unwrap_or_default()
+    }
+
+    /// What follows the name of a variable, as pieces of it.
+    fn parts(&self, symbol: Named<'_>, part: &str) -> Vec<Range<u64>> {
+        let end = symbol.address.saturating_add(symbol.size);
+        if part.is_empty() {
+            return vec![symbol.address..end];
+        }
+        if let Some(digits) = part.strip_prefix("+0x") {
+            let offset = u64::from_str_radix(digits, 16).ok().filter(|&offset| offset < symbol.size);
+            return offset
+                .map(|offset| symbol.address + offset..symbol.address + offset + 1)
+                .into_iter()
+                .collect();
+        }
+        let Some(dwarf) = self.binary.dwarf(&self.debug_root) else { return Vec::new() };
+        let parts = self.binary.statics(&self.debug_root).parts(dwarf, symbol.address, part);
+        let placed = |part: Range<u64>| {
+            let at = |offset: u64| symbol.address.checked_add(offset).filter(|&address| address <= end);
+            Some(at(part.start)?..at(part.end)?)
+        };
+        parts.into_iter().filter_map(placed).collect()
+    }
+
+    /// Aliases of one variable are one.
+    fn add(
+        &self,
+        found: &mut Vec<Static>,
+        symbol: Named<'_>,
+        name: String,
+        location: Option<Location>,
+        ranges: Vec<Range<u64>>,
+    ) {
+        if ranges.is_empty() || found.iter().any(|known| known.ranges == ranges) {
+            return;
+        }
+        let exported = self.dynamic(|name, it| {
+            it.st_shndx(LittleEndian) != elf::SHN_UNDEF
+                && it.st_value(LittleEndian) == symbol.address
+                && name == symbol.name
+        });
+        let exported = exported.into_iter().next().map(|(name, _)| name);
+        found.push(Static { name, location, exported, ranges });
+    }
+
+    /// The dynamic symbols that are wanted: names, and addresses.
+    fn dynamic(&self, wanted: impl Fn(&str, &elf::Sym64<LittleEndian>) -> bool) -> Vec<(String, u64)> {
+        let symbols = self.binary.elf().read(|headers: &Headers<'_>| {
+            let table = headers.elf_dynamic_symbol_table();
+            let symbols = table.iter().filter_map(|symbol| {
+                let name = std::str::from_utf8(table.symbol_name(LittleEndian, symbol).ok()?).ok()?;
+                let is_wanted = !name.is_empty() && wanted(name, symbol);
+                is_wanted.then(|| (name.to_owned(), symbol.st_value(LittleEndian)))
+            });
+            Some(symbols.collect())
+        });
+        symbols.unwrap_or_default()
+    }
+}
+
+/// Whether a path is what was written, or ends in it: `queue.c` and `src/queue.c` are ends of `/work/src/queue.c`.
+fn is_end_of(written: &str, path: &str) -> bool {
+    path.strip_suffix(written).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+/// In order, without what others contain, and those that touch joined.
+fn merge(ranges: &mut Vec<Range<u64>>) {
+    ranges.retain(|range| range.start < range.end);
+    ranges.sort_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::new();
+    for range in ranges.drain(..) {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    *ranges = merged;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_the_ends_of_their_paths() {
+        assert!(is_end_of("queue.c", "/src/app/queue.c") && is_end_of("app/queue.c", "/src/app/queue.c"));
+        assert!(is_end_of("/src/app/queue.c", "/src/app/queue.c"));
+        assert!(!is_end_of("ue.c", "/src/app/queue.c"), "half a name");
+    }
+
+    #[test]
+    fn pieces_are_joined() {
+        let mut ranges = vec![5..7, 1..3, 3..4, 9..9, 6..8];
+        merge(&mut ranges);
+        assert_eq!(ranges, [1..4, 5..8]);
+    }
+}

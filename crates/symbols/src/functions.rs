@@ -1,0 +1,83 @@
+//! Where the code of a function lies that DWARF tells of: its own, and the copies that were put into others.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use gimli::constants as dw;
+
+use crate::die::{Debug, Place};
+use crate::dwarf::Dwarf;
+use crate::name::{demangle, is_mangled};
+use crate::scope;
+
+/// The code of one function, or of one copy, and the file that declares it.
+pub(crate) struct Piece {
+    pub file: Option<String>,
+    pub code: Vec<Range<u64>>,
+}
+
+/// The code of every function of that name, demangled and without parameters.
+pub(crate) fn named(dwarf: &Dwarf, name: &str) -> Vec<Piece> {
+    let debug = Debug::new(dwarf);
+    let mut known = HashMap::new();
+    let mut pieces = Vec::new();
+    for function in all(dwarf, &debug) {
+        let origin = debug.with_origins(function).last().map(|entry| entry.place());
+        let Some(origin) = origin else { continue };
+        let is_it = *known.entry(origin).or_insert_with(|| is_called(&debug, origin, name));
+        if is_it && let Some(entry) = debug.entry(function) {
+            let file = debug.location(origin).map(|location| location.file);
+            pieces.push(Piece { file, code: debug.code(&entry) });
+        }
+    }
+    pieces.retain(|piece| !piece.code.is_empty());
+    pieces
+}
+
+/// The code that was put where a line calls a function, with the path of its source file, which `is_meant`.
+pub(crate) fn called_at(
+    dwarf: &Dwarf,
+    line: u32,
+    is_meant: &dyn Fn(&str) -> bool,
+) -> Vec<(String, Vec<Range<u64>>)> {
+    let debug = Debug::new(dwarf);
+    let code = |function: Place| {
+        let entry = debug.entry(function)?;
+        let is_line = entry.number(dw::DW_AT_call_line)? == u64::from(line);
+        let file = is_line.then(|| entry.file(&debug, entry.number(dw::DW_AT_call_file)?))?;
+        let file = file.filter(|file| is_meant(file))?;
+        Some((file, debug.code(&entry)))
+    };
+    all(dwarf, &debug).into_iter().filter_map(code).collect()
+}
+
+/// Whether a function has that name. What it is called within its scope is compared first, for putting full names together
+/// takes long.
+fn is_called(debug: &Debug<'_>, function: Place, name: &str) -> bool {
+    let Some(linkage) = debug.linkage_name(function) else { return false };
+    if is_mangled(&linkage) {
+        return demangle(&linkage).short == name;
+    }
+    name.ends_with(&linkage) && scope::full_name(debug, function).is_some_and(|full| full == name)
+}
+
+/// Functions, and the places where one was put into another.
+fn all(dwarf: &Dwarf, debug: &Debug<'_>) -> Vec<Place> {
+    let mut functions = Vec::new();
+    for &start in dwarf.starts() {
+        // A damaged unit ends where the damage is.
+        let _: Option<()> = debug.unit_once(start).and_then(|unit| {
+            let mut entries = unit.entries_raw(None).ok()?;
+            while !entries.is_empty() {
+                let place = Place { unit: start, entry: entries.next_offset().0 };
+                let Some(abbreviation) = entries.read_abbreviation().ok()? else { continue };
+                if matches!(abbreviation.tag(), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine) {
+                    functions.push(place);
+                }
+                entries.skip_attributes(abbreviation.attributes()).ok()?;
+            }
+            Some(())
+        });
+    }
+    functions
+}

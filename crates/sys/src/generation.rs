@@ -1,0 +1,76 @@
+//! Which process of a line of forks this memory belongs to: a number that a child made by any kind of fork finds changed.
+//!
+//! What a parent has written down about its threads is inherited by a child in which they do not exist. A reader who
+//! compares the number that was written beside it knows better. A process id would do as well, but takes a system call,
+//! and may be the same in a child that begins a pid namespace.
+
+use crate::mem::Mapping;
+use crate::process;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// The page that a fork wipes; its first word is the generation, 0 until somebody asks. Null before the first question,
+/// and where the kernel gives no such page (`MADV_WIPEONFORK`, Linux 4.14).
+static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The last generation that was given out in this line: inherited, unlike the page.
+static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// The generation of the calling process, never 0. Processes that share their memory (vfork) share it.
+#[inline(always)]
+pub fn get() -> u32 {
+    // Acquire: partner of the Release in `begin`: the page is there.
+    let page = PAGE.load(Ordering::Acquire);
+    // SAFETY: null, or the page, which is never unmapped.
+    match unsafe { page.as_ref() } {
+        // Relaxed: a number; nothing else is read through it.
+        Some(generation) if generation.load(Ordering::Relaxed) != 0 => generation.load(Ordering::Relaxed),
+        Some(generation) => next(generation),
+        None => begin(),
+    }
+}
+
+#[cold]
+fn next(generation: &AtomicU32) -> u32 {
+    // Relaxed: each number is given out once.
+    let mine = (LAST.fetch_add(1, Ordering::Relaxed) + 1).max(1);
+    // Relaxed: as in `get`; whoever comes second takes the first one's.
+    generation.compare_exchange(0, mine, Ordering::Relaxed, Ordering::Relaxed).err().unwrap_or(mine)
+}
+
+#[cold]
+fn begin() -> u32 {
+    let Ok(page) = Mapping::wiped_on_fork(size_of::<AtomicU32>()) else { return process::pid() };
+    let at = page.start().cast::<AtomicU32>().as_ptr();
+    // Release: partner of the Acquire in `get`. Relaxed: a failure is looked at there too.
+    if PAGE.compare_exchange(core::ptr::null_mut(), at, Ordering::Release, Ordering::Relaxed).is_ok() {
+        page.leak();
+    }
+    get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_share_it_and_a_child_has_another() {
+        let here = get();
+        assert!(here != 0 && here == get());
+        assert_eq!(std::thread::spawn(get).join().unwrap(), here);
+        // SAFETY: the child calls only what is safe after a fork, and ends.
+        match unsafe { libc::fork() } {
+            0 => {
+                let right = get() != here && get() != 0 && get() == get();
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(i32::from(!right)) }
+            }
+            child => {
+                let mut status = 0;
+                // SAFETY: our child, a live int.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert_eq!(status, 0);
+                assert_eq!(get(), here);
+            }
+        }
+    }
+}

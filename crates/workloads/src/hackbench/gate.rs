@@ -1,0 +1,108 @@
+//! The start: every worker says that it is ready, and waits for the same byte.
+
+use super::Error;
+use crate::libc_io::{Readable, await_readable};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::time::Duration;
+
+/// How long the master waits for somebody to be ready before it looks whether a worker has ended. A worker that
+/// is ready is heard of at once, however long this is.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The workers' side.
+#[derive(Debug)]
+pub struct Gate {
+    ready: PipeWriter,
+    open: PipeReader,
+}
+
+/// The master's side. Once it is dropped, those who wait at the gate give up.
+#[derive(Debug)]
+pub struct Starter {
+    ready: PipeReader,
+    open: PipeWriter,
+}
+
+/// Both sides.
+pub fn pair() -> io::Result<(Starter, Gate)> {
+    let (ready, say_ready) = io::pipe()?;
+    let (see_open, open) = io::pipe()?;
+    Ok((Starter { ready, open }, Gate { ready: say_ready, open: see_open }))
+}
+
+impl Gate {
+    /// Says that the caller is ready, and waits until all are.
+    pub fn pass(&self) -> io::Result<()> {
+        (&self.ready).write_all(b"*")?;
+        match await_readable(&self.open, None)? {
+            Readable::Data => Ok(()),
+            _ => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the start was called off")),
+        }
+    }
+}
+
+impl Starter {
+    /// Waits until so many are ready, or `look` finds that one has ended before it was.
+    pub fn await_ready(
+        &mut self,
+        workers: usize,
+        mut look: impl FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let failed = |e| Error::System("cannot wait for the workers".into(), e);
+        let mut missing = workers;
+        let mut marks = [0; 1024];
+        while missing > 0 {
+            match await_readable(&self.ready, Some(LOOK)).map_err(failed)? {
+                Readable::Data => missing -= self.ready.read(&mut marks).map_err(failed)?,
+                _ => look()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the gate.
+    pub fn go(&mut self) -> io::Result<()> {
+        self.open.write_all(b"*")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    #[test]
+    fn nobody_passes_before_all_are_ready() {
+        let (mut starter, gate) = pair().unwrap();
+        let opened = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..5 {
+                scope.spawn(|| {
+                    gate.pass().unwrap();
+                    assert!(opened.load(SeqCst));
+                });
+            }
+            starter.await_ready(5, || Ok(())).unwrap();
+            opened.store(true, SeqCst);
+            starter.go().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_start_that_is_called_off_releases_all() {
+        let (mut starter, gate) = pair().unwrap();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| gate.pass());
+            starter.await_ready(1, || Ok(())).unwrap();
+            drop(starter);
+            assert_eq!(waiter.join().unwrap().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        });
+    }
+
+    #[test]
+    fn a_worker_that_ends_before_it_is_ready_is_noticed() {
+        let (mut starter, _gate) = pair().unwrap();
+        let error = starter.await_ready(1, || Err(Error::Worker("it ended".into()))).unwrap_err();
+        assert_eq!(error.to_string(), "it ended");
+    }
+}

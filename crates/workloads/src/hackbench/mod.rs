@@ -1,0 +1,155 @@
+//! hackbench: groups of senders that spray messages at receivers.
+//!
+//! Rusty Russell wrote the original to test the scheduler; report 004 measured real-time kernels by it, whose
+//! locks decided how long "hackbench 50" took. Each of `-g` groups has 20 senders and 20 receivers. A sender
+//! passes `-l` messages of `-s` bytes to every receiver of its group; a receiver has got all when it has got as
+//! many from each. Workers announce that they are ready, wait in poll(2) for one byte that nobody reads, and
+//! the time from that byte until the last worker has ended is what is printed. Order, options and output are
+//! those of rt-tests' hackbench.
+//!
+//! Through sockets and pipes the locks are the kernel's. Through queues (`--transport queue`), which the
+//! original does not have, they are pthread's: each group has a mutex, and each of its receivers a queue and two
+//! conditions. docs/hackbench.md tells how that was chosen.
+//!
+//! Whatever happens to it, it leaves no process behind: the workers die with the master.
+
+mod channel;
+mod crew;
+mod gate;
+mod message;
+mod options;
+mod processes;
+mod queue;
+mod threads;
+mod worker;
+
+pub use options::{CAPACITY, Master, Options, Transport, Workers};
+
+use channel::Channels;
+use crew::Crew;
+use gate::Gate;
+use processes::Processes;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use threads::Threads;
+use worker::{Place, Role, Task, Worker};
+
+/// Why a benchmark run gives no time.
+#[derive(Debug)]
+pub enum Error {
+    /// An option is out of range; the text names it, and the limit.
+    Option(String),
+    /// The operating system refused something; the text says what, and what can be done.
+    System(String, std::io::Error),
+    /// A worker ended before it had passed on, or got, all messages, or messages were lost or changed.
+    Worker(String),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::System(what, e) => write!(f, "{what}: {e}"),
+            Error::Option(text) | Error::Worker(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs the benchmark, and answers how long all messages took. With [`Workers::Processes`] the calling process
+/// must have one thread only.
+pub fn run(options: &Options) -> Result<Duration, Error> {
+    match options.workers {
+        Workers::Processes => run_with(options, Processes::default()),
+        Workers::Threads => run_with(options, Threads::default()),
+    }
+}
+
+fn run_with(options: &Options, mut crew: impl Crew) -> Result<Duration, Error> {
+    options.check()?;
+    let (mut starter, gate) = gate::pair().map_err(|e| Error::System("cannot make a pipe".into(), e))?;
+    let gate = Arc::new(gate);
+    for group in 0..options.groups {
+        start_group(options, group, &gate, &mut crew)?;
+    }
+    drop(gate);
+    if options.master == Master::Fifo {
+        crate::libc_io::become_fifo().map_err(|e| {
+            Error::System("-F: cannot become a real-time task (as root, or with ulimit -r 1)".into(), e)
+        })?;
+    }
+    starter.await_ready(options.tasks(), || crew.look())?;
+    let began = Instant::now();
+    starter.go().map_err(|e| Error::System("cannot start the workers".into(), e))?;
+    crew.finish()?;
+    Ok(began.elapsed())
+}
+
+/// Receivers first, each as soon as it has its channel, then the senders, which have all of them.
+fn start_group(options: &Options, group: usize, gate: &Arc<Gate>, crew: &mut impl Crew) -> Result<(), Error> {
+    let mut start = |role, index, task| {
+        let place = Place { role, index, group };
+        crew.start(Worker { place, task, gate: Arc::clone(gate), load: options.load() }).map_err(|e| {
+            let number =
+                group * 2 * options.fds + if role == Role::Sender { options.fds } else { 0 } + index + 1;
+            Error::System(options.no_worker(number), e)
+        })
+    };
+    let refused =
+        |index: usize| move |e| Error::System(options.no_channel(group * options.fds + index + 1), e);
+    let channels = Channels::new(options).map_err(refused(0))?;
+    let mut sinks = Vec::with_capacity(options.fds);
+    for index in 0..options.fds {
+        let (sink, source) = channels.pair(index).map_err(refused(index))?;
+        start(Role::Receiver, index, Task::Receive(source))?;
+        sinks.push(sink);
+    }
+    let sinks = Arc::new(sinks);
+    for index in 0..options.fds {
+        start(Role::Sender, index, Task::Send(Arc::clone(&sinks)))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_pass_all_messages_through_every_transport() {
+        for transport in [
+            Transport::Socket,
+            Transport::Pipe,
+            Transport::Inet,
+            Transport::Queue { capacity: 1 },
+            Transport::Queue { capacity: 16 },
+        ] {
+            let options = Options {
+                groups: 2,
+                fds: 3,
+                loops: 50,
+                datasize: 7,
+                transport,
+                workers: Workers::Threads,
+                ..Options::default()
+            };
+            run(&options).unwrap_or_else(|e| panic!("{transport:?}: {e}"));
+        }
+    }
+
+    #[test]
+    fn messages_larger_than_a_channel_come_through() {
+        for transport in [Transport::Socket, Transport::Pipe] {
+            let options = Options {
+                groups: 1,
+                fds: 2,
+                loops: 3,
+                datasize: 1_000_000,
+                transport,
+                workers: Workers::Threads,
+                ..Options::default()
+            };
+            run(&options).unwrap();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What one sender or receiver does.
+
+use super::channel::{Sink, Source};
+use super::gate::Gate;
+use super::message::{Tally, buffer, mark};
+use std::fmt;
+use std::io::Result;
+use std::sync::Arc;
+
+/// Who in which group a worker is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub role: Role,
+    pub index: usize,
+    pub group: usize,
+}
+
+/// Which half of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    Sender,
+    Receiver,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = match self.role {
+            Role::Sender => "sender",
+            Role::Receiver => "receiver",
+        };
+        write!(f, "{role} {} of group {}", self.index, self.group)
+    }
+}
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Senders of a group.
+    pub senders: usize,
+    /// Messages from each to each receiver.
+    pub loops: u32,
+    /// Bytes of each.
+    pub datasize: usize,
+}
+
+/// A worker before it works.
+#[derive(Debug)]
+pub struct Worker {
+    pub place: Place,
+    pub task: Task,
+    pub gate: Arc<Gate>,
+    pub load: Load,
+}
+
+/// What it works with.
+#[derive(Debug)]
+pub enum Task {
+    /// Messages are put into each of these in turn.
+    Send(Arc<Vec<Sink>>),
+    /// All messages come from this.
+    Receive(Source),
+}
+
+impl Worker {
+    /// Its whole life.
+    pub fn run(self) -> Result<()> {
+        let mut message = buffer(self.load.datasize)?;
+        self.gate.pass()?;
+        match &self.task {
+            Task::Send(sinks) => {
+                message.fill(mark(self.place.index));
+                send(sinks, &message, self.load.loops)
+            }
+            Task::Receive(source) => receive(source, &mut message, self.load),
+        }
+    }
+}
+
+fn send(sinks: &[Sink], message: &[u8], loops: u32) -> Result<()> {
+    for _ in 0..loops {
+        for sink in sinks {
+            sink.send(message)?;
+        }
+    }
+    Ok(())
+}
+
+/// Receives as many messages as will come. What is in them is looked at if they came through a queue; the kernel is
+/// trusted, and may cut large messages that several senders write at a time into pieces.
+fn receive(source: &Source, message: &mut [u8], load: Load) -> Result<()> {
+    let expected = load.senders as u64 * u64::from(load.loops);
+    let Source::Queue(queue) = source else {
+        return (0..expected).try_for_each(|_| source.receive(message));
+    };
+    let mut tally = Tally::new();
+    for _ in 0..expected {
+        queue.receive(message);
+        tally.add(message);
+    }
+    tally.check(load.senders, u64::from(load.loops))?;
+    match queue.left() {
+        0 => Ok(()),
+        left => Err(std::io::Error::other(format!("{left} more messages came than were sent"))),
+    }
+}

@@ -1,0 +1,66 @@
+//! What hackbench asks of libc and Rust's standard library does not offer.
+
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+/// What there is to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Readable {
+    /// At least a byte.
+    Data,
+    /// Nothing, and there never will be: whoever could write has closed its end.
+    End,
+    /// Nothing yet, and the time is up.
+    Nothing,
+}
+
+/// Waits by poll(2) until there is something to be read, without reading it; for ever without `patience`.
+pub fn await_readable(file: &impl AsFd, patience: Option<Duration>) -> Result<Readable> {
+    let mut poll = libc::pollfd { fd: file.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let patience_ms = patience.map_or(-1, |p| p.as_millis().min(i32::MAX as u128) as i32);
+    loop {
+        // SAFETY: `poll` is one live pollfd, as the count says.
+        match unsafe { libc::poll(&mut poll, 1, patience_ms) } {
+            0 => return Ok(Readable::Nothing),
+            1 if poll.revents & libc::POLLIN != 0 => return Ok(Readable::Data),
+            1 => return Ok(Readable::End),
+            _ => {}
+        }
+        let error = Error::last_os_error();
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Makes the calling thread a real-time one, `SCHED_FIFO`, of the lowest priority.
+pub fn become_fifo() -> Result<()> {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: reads the live structure; 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &lowest) } {
+        -1 => Err(Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn data_its_absence_and_its_end_are_told_apart() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let look = || await_readable(&reader, Some(Duration::ZERO)).unwrap();
+        assert_eq!(look(), Readable::Nothing);
+        writer.write_all(b"*").unwrap();
+        assert_eq!(look(), Readable::Data);
+        assert_eq!(look(), Readable::Data, "nothing was read");
+        drop(writer);
+        assert_eq!(look(), Readable::Data, "what was written before the end comes first");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(writer);
+        assert_eq!(await_readable(&reader, None).unwrap(), Readable::End);
+    }
+}

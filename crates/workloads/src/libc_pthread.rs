@@ -1,0 +1,166 @@
+//! A monitor as a C program builds it: a value, a pthread mutex around it, and conditions to wait for, all
+//! called through libc's dynamic symbols, which a preloaded library may define.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::marker::PhantomPinned;
+use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
+use std::ptr::null;
+
+/// A value that one thread at a time can reach. Pinned, as no pthread object may be moved.
+#[derive(Debug)]
+pub struct Monitor<T> {
+    mutex: UnsafeCell<libc::pthread_mutex_t>,
+    conditions: Box<[UnsafeCell<libc::pthread_cond_t>]>,
+    value: UnsafeCell<T>,
+    #[expect(dead_code, reason = "its type alone says that this may not be moved")]
+    pinned: PhantomPinned,
+}
+
+// SAFETY: the mutex and the conditions are made to be used by several threads, and the value is reached with
+// the mutex held only, so it is in the hands of one thread at a time, which is all that `T: Send` promises.
+unsafe impl<T: Send> Sync for Monitor<T> {}
+// SAFETY: no part of it belongs to the thread that made it, as long as the value does not.
+unsafe impl<T: Send> Send for Monitor<T> {}
+
+impl<T> Monitor<T> {
+    /// A monitor with a plain mutex and so many plain conditions: default attributes throughout.
+    pub fn new(value: T, conditions: usize) -> Pin<Box<Monitor<T>>> {
+        let monitor = Box::pin(Monitor {
+            mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
+            conditions: (0..conditions).map(|_| UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER)).collect(),
+            value: UnsafeCell::new(value),
+            pinned: PhantomPinned,
+        });
+        // SAFETY: the mutex lies where it will stay, and nobody else knows of it yet. Initialised by a call although
+        // it is already, because by that call a lock meter knows it; so are the conditions.
+        check("pthread_mutex_init", unsafe { libc::pthread_mutex_init(monitor.mutex.get(), null()) });
+        for condition in &monitor.conditions {
+            // SAFETY: as for the mutex; the box is never replaced.
+            check("pthread_cond_init", unsafe { libc::pthread_cond_init(condition.get(), null()) });
+        }
+        monitor
+    }
+
+    /// Waits for the mutex. It is released when the answer is dropped.
+    pub fn enter(&self) -> Inside<'_, T> {
+        // SAFETY: initialised by `new` and not moved since, because it is pinned.
+        check("pthread_mutex_lock", unsafe { libc::pthread_mutex_lock(self.mutex.get()) });
+        Inside { monitor: self }
+    }
+}
+
+impl<T> Drop for Monitor<T> {
+    fn drop(&mut self) {
+        for condition in &self.conditions {
+            // SAFETY: whoever drops it has it alone, so no thread waits.
+            check("pthread_cond_destroy", unsafe { libc::pthread_cond_destroy(condition.get()) });
+        }
+        // SAFETY: nor does a thread hold it.
+        check("pthread_mutex_destroy", unsafe { libc::pthread_mutex_destroy(self.mutex.get()) });
+    }
+}
+
+/// The mutex is held by the calling thread.
+#[derive(Debug)]
+pub struct Inside<'a, T> {
+    monitor: &'a Monitor<T>,
+}
+
+impl<T> Inside<'_, T> {
+    /// Leaves the monitor until the condition of that number is signalled, or for no reason at all: look again.
+    pub fn wait(&mut self, condition: usize) {
+        let monitor = self.monitor;
+        // SAFETY: both objects were initialised by `new` and not moved since, and this thread holds the mutex, with which alone the condition is
+        // ever waited for. `&mut self` says that no reference to the value outlives the wait.
+        let result =
+            unsafe { libc::pthread_cond_wait(monitor.conditions[condition].get(), monitor.mutex.get()) };
+        check("pthread_cond_wait", result);
+    }
+
+    /// Wakes one that waits for the condition, if there is one.
+    pub fn signal(&self, condition: usize) {
+        // SAFETY: initialised by `new` and not moved since.
+        let result = unsafe { libc::pthread_cond_signal(self.monitor.conditions[condition].get()) };
+        check("pthread_cond_signal", result);
+    }
+}
+
+impl<T> Deref for Inside<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this thread holds the mutex for as long as `self` lives, but for `wait`, which borrows it mutably.
+        unsafe { &*self.monitor.value.get() }
+    }
+}
+
+impl<T> DerefMut for Inside<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as for `deref`, and `&mut self` says that there is no other reference by way of this one.
+        unsafe { &mut *self.monitor.value.get() }
+    }
+}
+
+impl<T> Drop for Inside<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: this thread took the mutex in `enter`.
+        check("pthread_mutex_unlock", unsafe { libc::pthread_mutex_unlock(self.monitor.mutex.get()) });
+    }
+}
+
+/// With plain objects used as they should be, none of these calls has a way to fail: POSIX.
+fn check(call: &str, result: c_int) {
+    assert_eq!(result, 0, "{call}: {}", std::io::Error::from_raw_os_error(result));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn one_at_a_time_is_inside() {
+        let monitor = Monitor::new(0_u64, 0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let mut inside = monitor.enter();
+                        let before = *inside;
+                        std::hint::black_box(&mut inside);
+                        *inside = before + 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*monitor.enter(), 80_000);
+    }
+
+    #[test]
+    fn a_signal_wakes_who_waits_for_that_condition() {
+        let monitor = Monitor::new([false; 2], 2);
+        let wait = |index: usize| {
+            let mut inside = monitor.enter();
+            while !inside[index] {
+                inside.wait(index);
+            }
+        };
+        std::thread::scope(|scope| {
+            let waiters = [scope.spawn(|| wait(0)), scope.spawn(|| wait(1))];
+            let [first, second] = waiters;
+            std::thread::sleep(Duration::from_millis(10));
+            let set = |index: usize| {
+                let mut inside = monitor.enter();
+                inside[index] = true;
+                inside.signal(index);
+            };
+            set(1);
+            second.join().unwrap();
+            assert!(!first.is_finished());
+            set(0);
+            first.join().unwrap();
+        });
+    }
+}
