@@ -1,10 +1,10 @@
 //! The table, at most 100 columns wide, and the document with everything in it.
 
 use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
-use crate::{locks, meter};
 use crate::plan::Wanted;
 use crate::quantity;
 use crate::sitting::{Claims, Sitting};
+use crate::{locks, meter};
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -24,6 +24,7 @@ pub use truth::Truth;
 use clap::{Args, Subcommand, ValueEnum};
 use std::time::Duration;
 use timing::Effort;
+use unspin_workloads::hackbench;
 use unspin_workloads::semopbench::{self, Debug, ProfileReset, Verbosity};
 
 /// What to do.
@@ -241,7 +242,7 @@ pub fn run(task: &Task) -> Result<(), String> {
             let (rate, least) = contend::run(lock, threads, pace, Duration::from_millis(time_ms));
             format!("{rate} {least}")
         }
-        Task::Hackbench { groups } => hackbench(groups)?.to_string(),
+        Task::Hackbench { groups } => queues(groups)?.to_string(),
         Task::Inversion { protocol } => inversion::run(protocol.number())?.to_string(),
         Task::Crowd { threads, locks, share } => {
             crowd::run(threads, locks, share);
@@ -277,4 +278,15 @@ fn ring(groups: usize, semaphores: usize, repetitions: u32) -> Result<f64, Strin
     };
     let report = semopbench::run(&options).map_err(|e| format!("semopbench: {e}"))?;
     Ok(1e6 / report.hand_offs_per_second())
+}
+
+fn queues(groups: usize) -> Result<f64, String> {
+    let options = hackbench::Options {
+        groups,
+        transport: hackbench::Transport::Queue { capacity: hackbench::CAPACITY },
+        workers: hackbench::Workers::Threads,
+        ..hackbench::Options::default()
+    };
+    let time = hackbench::run(&options).map_err(|e| format!("hackbench: {e}"))?;
+    Ok(time.as_secs_f64())
 }

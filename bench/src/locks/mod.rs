@@ -7,4 +7,5 @@ pub use plan::rows;
 /// What stands above it.
 pub const HEADING: &str = "the locks: median of all repetitions";
 /// What its words mean.
-pub const LEGEND: &str = "glibc: its mutex, without the preload; control: the same through the preload's hooks.";
+pub const LEGEND: &str =
+    "glibc: its mutex, without the preload; control: the same through the preload's hooks.";

@@ -156,11 +156,7 @@ fn staircase(extent: &Extent) -> [Row; 2] {
             "rt-adaptive takes as long as vanilla",
             time(RT_ADAPTIVE) / time(World::Bare),
             Bound::AtMost(1.25),
-            vec![
-                Note::new("vanilla", time(World::Bare), " s"),
-                kind(Kind::System),
-                kind(Kind::Adaptive),
-            ],
+            vec![Note::new("vanilla", time(World::Bare), " s"), kind(Kind::System), kind(Kind::Adaptive)],
         ),
     ]
 }

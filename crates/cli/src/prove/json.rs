@@ -52,7 +52,11 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
     let candidates = report.contestants.iter().zip(&report.cpu).map(|(contestant, &cpu)| Participant {
         name: contestant.name(),
         engine: contestant.setup.as_ref().map(|setup| setup.engine.name()),
-        mutexes: contestant.setup.as_ref().and_then(|setup| setup.mutexes.as_ref()).map(|m| m.compiled.to_string()),
+        mutexes: contestant
+            .setup
+            .as_ref()
+            .and_then(|setup| setup.mutexes.as_ref())
+            .map(|m| m.compiled.to_string()),
         cpu,
     });
     let document = Document {

@@ -47,7 +47,11 @@ impl Staircase {
             to_control: (index > 0).then(|| ratio(sitting, 0, index)).flatten(),
         };
         Some(Staircase {
-            beside: [Some(0), place(Kind::Pi)].into_iter().flatten().map(|index| level(index, None)).collect(),
+            beside: [Some(0), place(Kind::Pi)]
+                .into_iter()
+                .flatten()
+                .map(|index| level(index, None))
+                .collect(),
             steps: (0..steps.len())
                 .map(|n| level(steps[n], n.checked_sub(1).map(|before| steps[before])))
                 .collect(),

@@ -81,9 +81,9 @@ pub fn search(runner: &Runner<'_>, options: &options::Prove) -> Result<Found, Er
         true => None,
         false => Some(screen::screen(runner, &control, &entrants, budget, options.time_limit)?),
     };
-    let chosen = screening.as_ref().map_or(Vec::new(), |screened| {
-        screened.best(finalists(options.time_budget - budget, run))
-    });
+    let chosen = screening
+        .as_ref()
+        .map_or(Vec::new(), |screened| screened.best(finalists(options.time_budget - budget, run)));
     let judged = candidates::finalists(&chosen, &entrants, &picks, screening.as_ref(), runner.program)?;
     let before = Metered::new(control.name(), metering);
     let asked = Asked { control, judged };
@@ -110,5 +110,7 @@ fn finalists(budget: Duration, run: Duration) -> usize {
 /// Why nothing can be found out about a program that fails.
 fn unmetered(runner: &Runner<'_>, reason: &str) -> String {
     let program = runner.program.path.display();
-    format!("{program} cannot be metered, so nothing is known of its locks: {reason}; name candidates with --mutex")
+    format!(
+        "{program} cannot be metered, so nothing is known of its locks: {reason}; name candidates with --mutex"
+    )
 }

@@ -62,7 +62,8 @@ impl Screened {
     /// The best that ran at all, `most` at most: those that were better than the control; for want of such the one that came
     /// closest, so that something can be said of it.
     pub fn best(&self, most: usize) -> Vec<&Standing> {
-        let ran = self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
+        let ran =
+            self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
         let better = |standing: &&Standing| standing.ratio.is_some_and(|ratio| ratio > 1.0);
         let best: Vec<&Standing> = ran.clone().filter(better).take(most).collect();
         if best.is_empty() { ran.take(1).collect() } else { best }

@@ -73,8 +73,7 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     let share = |seconds| findings.share(seconds);
     let notable = |seconds| share(seconds) >= NOTABLE;
     let mut sentences = Vec::new();
-    let other_locks =
-        [(findings.rwlocks_s, "read-write locks"), (findings.spin_locks_s, "spin locks")];
+    let other_locks = [(findings.rwlocks_s, "read-write locks"), (findings.spin_locks_s, "spin locks")];
     for (seconds, locks) in other_locks.into_iter().filter(|&(seconds, _)| share(seconds) >= WORTH) {
         sentences.push(format!(
             "It waited {} for {locks}, {} of the CPUs' time; these stay libc's.",
@@ -89,7 +88,10 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
         ));
         return sentences;
     }
-    sentences.push(format!("The CPUs were idle, or another's, for {} of their time.", share_of(1.0 - findings.computed)));
+    sentences.push(format!(
+        "The CPUs were idle, or another's, for {} of their time.",
+        share_of(1.0 - findings.computed)
+    ));
     if notable(findings.by_design_s) {
         sentences.push(format!(
             "Threads waited {} for conditions, barriers or semaphores: for work, or for each other, not for a lock.",
@@ -143,7 +145,12 @@ mod tests {
     #[test]
     fn a_program_without_contention() {
         let text = said(&Findings { computed: 0.98, ..findings() }, &[]);
-        assert!(text.contains("asked for 1000 times, and threads waited 10ms for them in all, 0.05 % of the CPUs' time"), "{text}");
+        assert!(
+            text.contains(
+                "asked for 1000 times, and threads waited 10ms for them in all, 0.05 % of the CPUs' time"
+            ),
+            "{text}"
+        );
         assert!(text.contains("It computed for 98 %"), "{text}");
         assert!(!text.contains("idle"), "{text}");
         assert!(said(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
