@@ -53,6 +53,7 @@ tests --package unspin-meter --package unspin-rcu --package unspin-sysv --lib
 tests --package unspin-meter --test recording
 tests --package unspin-rcu --test processes oracle
 tests --package unspin-sysv --test smoke
+tests --package unspin-workloads --lib
 if ours "$PWD/crates/"; then
     fail "data races in this workspace"
 fi

@@ -17,9 +17,12 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// The command line is refused before anything is run, by clap, whose first line names the culprit.
 #[test]
 fn bad_command_lines() {
-    let cases: [(&[&str], &str); 22] = [
+    let cases: [(&[&str], &str); 31] = [
         (&["frobnicate"], "'frobnicate'"),
         (&["run", "ls"], "--sysv"),
+        (&["run", "--mutex", "futex", "ls"], "there is no kind \"futex\": system, pi, "),
+        (&["run", "--mutex", "steal@", "ls"], "name a lock behind the @"),
+        (&["run", "--mutex", "steal", "--arena", "x", "ls"], "--sysv <ENGINE>"),
         (&["run", "--sysv", "rcu"], "<COMMAND>"),
         (&["run", "--sysv", "fast", "ls"], "'fast' for '--sysv <ENGINE>'"),
         (&["run", "--frob", "--sysv", "rcu", "ls"], "'--frob'"),
@@ -40,6 +43,12 @@ fn bad_command_lines() {
         (&["report"], "<FILE>"),
         (&["semopbench", "-g", "x"], "'x' for '-g <GROUPS>'"),
         (&["semopbench", "--frob"], "'--frob'"),
+        (&["hackbench", "many"], "'many' for '[GROUPS]'"),
+        (&["hackbench", "5", "-g", "5"], "'[GROUPS]' cannot be used with '--groups <GROUPS>'"),
+        (&["hackbench", "5", "process"], "'process'"),
+        (&["hackbench", "-p", "-i"], "'--pipe' cannot be used with '--inet'"),
+        (&["hackbench", "-p", "--transport", "queue"], "'--pipe' cannot be used with '--transport"),
+        (&["hackbench", "--transport", "carrier-pigeon"], "'carrier-pigeon' for '--transport <TRANSPORT>'"),
     ];
     for (arguments, culprit) in cases {
         let (code, text) = refusal(arguments);
@@ -75,6 +84,15 @@ fn what_clap_cannot_know() {
         ),
         (&["meter", "-o", "/", "ls"], "unspin: --output /: Is a directory (os error 21)\n"),
         (&["semopbench", "-g", "0"], "unspin: semopbench: -g, -s and -n must be at least 1\n"),
+        (&["hackbench", "0"], "unspin: hackbench: -g must be at least 1\n"),
+        (
+            &["hackbench", "-P", "--transport", "queue"],
+            "unspin: hackbench: queues are for threads: -T instead of -P, or another --transport\n",
+        ),
+        (
+            &["hackbench", "--capacity", "3"],
+            "unspin: hackbench: --capacity is the queues': add --transport queue\n",
+        ),
     ];
     for (arguments, text) in expected {
         assert_eq!(refusal(arguments), (2, text.to_owned()), "{arguments:?}");

@@ -5,7 +5,7 @@ mod common;
 use common::compiled;
 
 #[test]
-fn commands_of_the_meter() {
+fn commands() {
     let folder = tempfile::tempdir().unwrap();
     for source in ["static_locks.c", "nothing.c"] {
         if compiled(source, folder.path()).is_none() {

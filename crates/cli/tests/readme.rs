@@ -1,4 +1,4 @@
-//! The console examples of the README do what it says, and its links lead somewhere.
+//! The console examples of the README and of hackbench's page do what they say, and its links lead somewhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ fn examples_of_the_readme() {
     std::env::set_current_dir(folder.path()).unwrap();
     let cases = trycmd::TestCases::new();
     cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).case(root().join("README.md"));
+    cases.case(root().join("docs/hackbench.md"));
     cases.run();
     assert!(Path::new("my.arena").exists(), "the examples were not run");
 }

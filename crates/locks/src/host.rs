@@ -2,9 +2,13 @@
 //! what the model says it is.
 
 #[cfg(any(loom, shuttle))]
-pub(crate) use model::{cpu, generation, ticks};
+pub(crate) use model::{ROUNDS, cpu, generation, prepare, ticks};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use unspin_sys::{clock::ticks, cpu::get as cpu, generation::get as generation};
+pub(crate) use unspin_sys::{clock::ticks, cpu::get as cpu, cpu::prepare, generation::get as generation};
+
+/// Rounds of looking before a thread gives up its CPU: some microseconds, more than any of our sections takes.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) const ROUNDS: u32 = 100;
 
 #[cfg(any(loom, shuttle))]
 pub(crate) mod model {
@@ -17,6 +21,9 @@ pub(crate) mod model {
         static ref NOW: AtomicU64 = AtomicU64::new(0);
     }
 
+    /// Nobody is ever taken from his CPU.
+    pub(crate) const ROUNDS: u32 = u32::MAX;
+
     pub(crate) fn ticks() -> u64 {
         // Relaxed: a model's threads take turns.
         let step = STEP.load(Ordering::Relaxed);
@@ -26,6 +33,8 @@ pub(crate) mod model {
     pub(crate) fn cpu() -> u32 {
         0
     }
+
+    pub(crate) fn prepare() {}
 
     pub(crate) fn generation() -> u32 {
         1

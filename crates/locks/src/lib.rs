@@ -41,3 +41,10 @@ pub use steal::{Adaptive, Steal, Stealing};
 pub use ticket::Ticket;
 pub use ttas::Ttas;
 pub use unspin_sys::futex::{Clock, Until};
+
+/// Finds out what the locks ask of the C library, which is otherwise done when a thread waits for the first time. To be
+/// called at the start where that may be within the dynamic linker or an allocator: in a library that is loaded first.
+pub fn prepare() {
+    host::prepare();
+    host::generation();
+}

@@ -1,12 +1,10 @@
 //! Waiting for something that another thread will have done in a moment, unless it is not on a CPU.
 
+use crate::host;
 use crate::park;
 use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
 use unspin_sync::hint;
-
-/// Rounds of looking before it gives up the CPU: some microseconds, more than any of our sections takes.
-const ROUNDS: u32 = 100;
 
 /// See the module. It spins, and then sleeps for a moment each time: yielding would not do, because a real-time thread
 /// yields to its equals only, and the other may be a lesser one on the same CPU.
@@ -18,7 +16,7 @@ pub(crate) struct Patience {
 impl Patience {
     /// Lets some time pass.
     pub fn pause(&mut self) {
-        if self.rounds < ROUNDS || cfg!(any(loom, shuttle)) {
+        if self.rounds < host::ROUNDS {
             self.rounds += 1;
             hint::spin_loop();
         } else {

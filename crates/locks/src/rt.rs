@@ -34,7 +34,7 @@
 
 mod caller;
 mod deadline;
-#[cfg(all(test, any(loom, shuttle)))]
+#[cfg(all(test, loom))]
 mod models;
 mod order;
 mod pi;
@@ -43,7 +43,7 @@ mod tests;
 
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::waiting::{Next, Park, SpinThenPark, Waiting};
+use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited, host};
 use core::marker::PhantomData;
 use deadline::Deadline;
@@ -75,7 +75,8 @@ pub struct Inheriting<O> {
     /// The CPU plus one on which the owner acquired, 0 if that is unknown. The owner's; a hint to others.
     cpu: AtomicU8,
     /// 1: somebody spins. Set by spinners whenever it is 0; cleared by who releases and leaves sleepers to a spinner, and by
-    /// each spinner when it stops. Set by a thread that a fork left behind: one wake-up is left out.
+    /// each spinner when it stops. Set by a thread that a fork left behind: one wake-up is left out. Written by exchanges:
+    /// loom takes plain stores that race for less ordered than the language does.
     spinner: AtomicU8,
     /// 1: somebody has slept on the gate. Never cleared.
     slept: AtomicU8,
@@ -187,6 +188,7 @@ impl<O: Order> Inheriting<O> {
 
     #[cold]
     fn wait(&self, until: Option<Until>) -> Option<Waited> {
+        host::prepare();
         let mut visit = Visit {
             duty: 0,
             spins: false,
@@ -194,7 +196,7 @@ impl<O: Order> Inheriting<O> {
             arrived: host::ticks(),
             deadline: Deadline::new(until),
         };
-        // Relaxed: advice.
+        // Relaxed, as all of the memo: advice.
         let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed));
         let spins = O::STEALS && !caller::was_urgent();
         loop {
@@ -203,10 +205,10 @@ impl<O: Order> Inheriting<O> {
             if word & OWNER == 0 {
                 if self.take(word, visit.duty) {
                     self.stop_spinning(&mut visit);
-                    // Relaxed: advice.
-                    self.memo.store(waiting.end(), Ordering::Relaxed);
+                    self.memo.store(waiting.end(Ended::Acquired), Ordering::Relaxed);
                     return Some(visit.waited);
                 }
+                waiting.lose();
                 continue;
             }
             // With threads in the kernel's queue the lock will not become free, but be handed on.
@@ -219,6 +221,7 @@ impl<O: Order> Inheriting<O> {
                 continue;
             }
             self.stop_spinning(&mut visit);
+            self.memo.store(waiting.end(Ended::Asleep), Ordering::Relaxed);
             let outcome = if self.belongs_into_the_queue(&visit) {
                 self.queue(&mut visit)
             } else {
@@ -227,7 +230,7 @@ impl<O: Order> Inheriting<O> {
             match outcome {
                 Outcome::Acquired => return Some(visit.waited),
                 Outcome::TimedOut => return self.leave(&visit),
-                Outcome::Look => waiting.wake(),
+                Outcome::Look => waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed)),
             }
         }
     }
@@ -236,7 +239,7 @@ impl<O: Order> Inheriting<O> {
     fn announce(&self, visit: &mut Visit) {
         // Relaxed: whoever reads it in vain leaves the duty to the word, where the spinner finds it.
         if self.spinner.load(Ordering::Relaxed) == 0 {
-            self.spinner.store(1, Ordering::Relaxed);
+            self.spinner.swap(1, Ordering::Relaxed);
             visit.spins = true;
         }
     }
@@ -245,7 +248,7 @@ impl<O: Order> Inheriting<O> {
     fn stop_spinning(&self, visit: &mut Visit) {
         if visit.spins {
             // Relaxed: published by the next exchange of the word by this thread.
-            self.spinner.store(0, Ordering::Relaxed);
+            self.spinner.swap(0, Ordering::Relaxed);
             visit.spins = false;
         }
     }
@@ -428,7 +431,7 @@ impl<O: Order> Inheriting<O> {
         let spins = self.spinner.load(Ordering::Relaxed) != 0;
         if spins {
             // Relaxed: a spinner that is still there sets it again.
-            self.spinner.store(0, Ordering::Relaxed);
+            self.spinner.swap(0, Ordering::Relaxed);
         }
         spins
     }

@@ -13,10 +13,10 @@
 use crate::host;
 use crate::park::{self, Wake};
 use crate::raw::free;
-use crate::waiting::{Next, Park, SpinThenPark, Waiting};
+use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
-use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 /// Stealing, asleep: see the module.
 pub type Steal = Stealing<Park>;
@@ -34,8 +34,10 @@ pub struct Stealing<W> {
     generation: AtomicU32,
     /// What waiters have learnt: see [`Waiting`].
     memo: AtomicU32,
-    /// When a sleeper was last woken though a spinner had the duty, in [`STAMP`]s of ticks.
-    stamp: AtomicU32,
+    /// When the lock was last claimed, in [`STAMP`]s of ticks.
+    granted: AtomicU16,
+    /// When a sleeper was last woken though a spinner had the duty.
+    woken: AtomicU16,
     waiting: PhantomData<W>,
 }
 
@@ -75,7 +77,8 @@ unsafe impl<W: Waiting> RawLock for Stealing<W> {
         word: AtomicU32::new(0),
         generation: AtomicU32::new(0),
         memo: AtomicU32::new(0),
-        stamp: AtomicU32::new(0),
+        granted: AtomicU16::new(0),
+        woken: AtomicU16::new(0),
         waiting: PhantomData,
     });
 
@@ -142,9 +145,9 @@ impl Visit {
         (word | PARKED) & !SPINNER
     }
 
-    /// The word once this waiter has left.
+    /// The word once this waiter has left. It was asleep, so it has no duty.
     fn left(&self, word: u32) -> u32 {
-        (word | self.duty()) & if self.starves { !STARVING } else { !0 }
+        word & if self.starves { !STARVING } else { !0 }
     }
 
     fn duty(&self) -> u32 {
@@ -202,6 +205,7 @@ impl<W: Waiting> Stealing<W> {
         if self.try_again() {
             return Some(Waited::No);
         }
+        host::prepare();
         let arrived = host::ticks();
         let mut visit = Visit::default();
         // Relaxed: advice.
@@ -212,22 +216,25 @@ impl<W: Waiting> Stealing<W> {
             if self.may_take(&visit, word) {
                 if self.exchange(word, visit.owned(word)) {
                     // Relaxed: advice.
-                    self.memo.store(waiting.end(), Ordering::Relaxed);
+                    self.memo.store(waiting.end(Ended::Acquired), Ordering::Relaxed);
                     return Some(visit.waited());
                 }
+                waiting.lose();
                 continue;
             }
             if !self.claims(&mut visit, word, arrived) {
                 continue;
             }
-            if waiting.pause(word >> CPU_AT) == Next::Look {
-                self.announce(&mut visit, word);
+            self.announce(&mut visit, word);
+            if word & GRANTED == 0 && waiting.pause(word >> CPU_AT) == Next::Look {
                 continue;
             }
             let asleep = visit.asleep(word);
             if asleep != word && !self.exchange(word, asleep) {
                 continue;
             }
+            // Relaxed: advice.
+            self.memo.store(waiting.end(Ended::Asleep), Ordering::Relaxed);
             visit.has_duty = false;
             visit.has_slept = true;
             let sort = if visit.starves { ORDINARY | STARVED } else { ORDINARY };
@@ -236,14 +243,16 @@ impl<W: Waiting> Stealing<W> {
                 Wake::Interrupted => {}
                 Wake::Woken => visit.has_duty = true,
             }
-            waiting.wake();
+            // Relaxed: advice.
+            waiting = W::begin(self.memo.load(Ordering::Relaxed));
         }
     }
 
     /// Puts in the claim of a waiter that has waited long; false: look again.
     fn claims(&self, visit: &mut Visit, word: u32, arrived: u64) -> bool {
         if !visit.starves {
-            visit.starves = visit.has_slept && host::ticks().wrapping_sub(arrived) > LONG;
+            visit.starves =
+                visit.has_slept && host::ticks().wrapping_sub(arrived) > LONG && is_due(&self.granted);
             if !visit.starves {
                 return true;
             }
@@ -299,7 +308,7 @@ impl<W: Waiting> Stealing<W> {
                 }
                 continue;
             }
-            let left_to_spinner = word & SPINNER != 0 && !self.is_time_to_wake();
+            let left_to_spinner = word & SPINNER != 0 && !is_due(&self.woken);
             if self.let_go(word, 0) {
                 if word & PARKED != 0 && !left_to_spinner {
                     park::wake(&raw const self.word, 1);
@@ -313,15 +322,16 @@ impl<W: Waiting> Stealing<W> {
         // Release: partner of the Acquire in `exchange`. Relaxed: a failure is looked at again.
         self.word.compare_exchange(word, new, Ordering::Release, Ordering::Relaxed).is_ok()
     }
+}
 
-    /// Whether sleepers have been left to spinners for [`LONG`].
-    fn is_time_to_wake(&self) -> bool {
-        let now = (host::ticks() >> STAMP) as u32;
-        // Relaxed: the owner's, and a hint.
-        let is_time = now.wrapping_sub(self.stamp.load(Ordering::Relaxed)) > (LONG >> STAMP) as u32;
-        if is_time {
-            self.stamp.store(now, Ordering::Relaxed);
-        }
-        is_time
+/// Whether the last time was [`LONG`] ago; then now is the last time.
+fn is_due(stamp: &AtomicU16) -> bool {
+    let now = (host::ticks() >> STAMP) as u16;
+    // Relaxed: a hint.
+    let is_due = now.wrapping_sub(stamp.load(Ordering::Relaxed)) > (LONG >> STAMP) as u16;
+    if is_due {
+        // Relaxed: as above.
+        stamp.store(now, Ordering::Relaxed);
     }
+    is_due
 }

@@ -55,6 +55,11 @@ impl<'a> Comparison<'a> {
     }
 }
 
+/// Labels are to be told apart, so they have more room than a lock's name has beside its numbers.
+fn layout() -> Layout {
+    Layout { width: 160, ..Layout::default() }
+}
+
 impl fmt::Display for Comparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(HEADER)?;
@@ -64,7 +69,7 @@ impl fmt::Display for Comparison<'_> {
                 match report.lock(name) {
                     Some(lock) => {
                         let line = Line::of_lock(&lock.row, labelled(label, lock));
-                        writeln!(f, "{}", line.print(report.level, &Layout::default()))?;
+                        writeln!(f, "{}", line.print(report.level, &layout()))?;
                     }
                     None => writeln!(f, "{:>6}{:94}{label}", "-", "")?,
                 }

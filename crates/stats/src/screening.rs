@@ -178,8 +178,7 @@ impl Screening {
 
     /// The candidates, the best first, those that failed last.
     pub fn standings(&self) -> Vec<Standing> {
-        let mut standings: Vec<Standing> =
-            (1..self.samples.len()).map(|index| self.standing(index)).collect();
+        let mut standings: Vec<Standing> = (1..self.samples.len()).map(|index| self.standing(index)).collect();
         let place = |standing: &Standing| match standing.fate {
             Fate::Kept => 0,
             Fate::Dropped => 1,
@@ -251,7 +250,8 @@ impl Screening {
 
     fn end_stage(&mut self) {
         let worth = |&index: &usize| mean(&self.log_ratios(index));
-        let mut ranked: Vec<(f64, usize)> = self.active.iter().map(|index| (worth(index), *index)).collect();
+        let mut ranked: Vec<(f64, usize)> =
+            self.active.iter().map(|index| (worth(index), *index)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.truncate(ranked.len().div_ceil(2).max(self.keep));
         self.active = ranked.into_iter().map(|(_, index)| index).collect();

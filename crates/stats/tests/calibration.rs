@@ -14,8 +14,8 @@ use unspin_stats::permutation::sign_flip;
 use unspin_stats::random::{Purpose, Random, stream};
 use unspin_stats::spread::brown_forsythe;
 use unspin_stats::{
-    Analysis, Candidate, Direction, Metric, Outcome, Plan, Ratio, Run, Schedule, Settings, SpreadVerdict,
-    Step, Verdict,
+    Analysis, Candidate, Direction, Metric, Outcome, Plan, Ratio, Run, Schedule, Screening, Settings,
+    SpreadVerdict, Step, Verdict,
 };
 
 const LOWER: Direction = Direction::LowerIsBetter;
@@ -308,4 +308,77 @@ fn a_stated_minimum_detectable_effect_can_be_detected() {
     let power = (0..1_000).filter(finds).count() as f64 / 1_000.0;
     println!("a factor of {effect:.3} is found in {:.1} % of 1000 sittings", 100.0 * power);
     assert!((0.74..0.88).contains(&power), "{power}");
+}
+
+// ---- a screening, and a verdict on those that it chose ----------------------------------------------------
+
+/// The p value of the best of eight that are all the same as the control. It is chosen in a screening of some rounds, and
+/// judged by `rounds` of them or of its own.
+fn p_of_the_chosen(seed: u64, judged_by: JudgedBy) -> f64 {
+    const ROUNDS: usize = 8;
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let candidates = names.iter().map(|&name| Candidate::new(name)).collect();
+    let mut machine = Machine::new(SHARED_MACHINE, seed);
+    let mut screening =
+        Screening::new(Candidate::control("control"), candidates, 1, Duration::from_secs(150), LOWER, seed);
+    let mut clock = 0.0;
+    while let Some(turn) = screening.next(Duration::from_secs_f64(clock)) {
+        if turn.index == 0 {
+            machine.next_round();
+        }
+        let value = machine.run(1.0);
+        clock += value;
+        screening.record(Run::new(Duration::from_secs_f64(value), Outcome::measured(value)));
+    }
+    let chosen = screening.standings()[0].index;
+    let pairs: Vec<(f64, f64)> = match judged_by {
+        JudgedBy::TheScreening => {
+            let [control, chosen] = [0, chosen].map(|index| screening.samples()[index].values());
+            control.into_iter().zip(chosen).collect()
+        }
+        JudgedBy::RunsOfItsOwn => machine.pairs(ROUNDS, 1.0, 1.0),
+    };
+    let differences: Vec<f64> = pairs.iter().map(|(control, candidate)| (control / candidate).ln()).collect();
+    sign_flip(&differences, 999, &mut stream(seed, Purpose::SignFlip)).unwrap().p
+}
+
+#[derive(Clone, Copy)]
+enum JudgedBy {
+    RunsOfItsOwn,
+    TheScreening,
+}
+
+#[test]
+fn the_chosen_is_judged_by_runs_of_its_own() {
+    assert_calibrated(1_000, |seed| p_of_the_chosen(seed, JudgedBy::RunsOfItsOwn));
+}
+
+#[test]
+#[should_panic(expected = "p exceeds its level")]
+fn whoever_is_judged_by_what_chose_him_is_found_out() {
+    assert_calibrated(1_000, |seed| p_of_the_chosen(seed, JudgedBy::TheScreening));
+}
+
+#[test]
+fn the_best_is_chosen_mostly() {
+    let chosen = |seed: &u64| {
+        let means = [1.0, 1.0, 0.95, 1.05, 0.7, 1.0, 1.1];
+        let candidates = ["a", "b", "c", "d", "e", "f"].map(Candidate::new).to_vec();
+        let budget = Duration::from_secs(80);
+        let mut screening =
+            Screening::new(Candidate::control("control"), candidates, 2, budget, LOWER, *seed);
+        let (mut machine, mut clock) = (Machine::new(SHARED_MACHINE, *seed), 0.0);
+        while let Some(turn) = screening.next(Duration::from_secs_f64(clock)) {
+            if turn.index == 0 {
+                machine.next_round();
+            }
+            let value = machine.run(means[turn.index]);
+            clock += value;
+            screening.record(Run::new(Duration::from_secs_f64(value), Outcome::measured(value)));
+        }
+        screening.standings().iter().take(2).any(|standing| standing.name == "d")
+    };
+    let share = (0..300).filter(chosen).count() as f64 / 300.0;
+    println!("one that is 1.4 times as fast is among the last two in {:.0} % of 300 screenings", 100.0 * share);
+    assert!(share >= 0.9, "{share}");
 }

@@ -62,6 +62,11 @@ impl Binary {
         &self.elf
     }
 
+    /// The parts that hold code.
+    pub fn code(&self) -> Vec<Segment> {
+        self.segments.iter().copied().filter(|segment| segment.executable).collect()
+    }
+
     /// From the first address that is loaded to the last.
     pub fn extent(&self) -> Range<u64> {
         let start = self.segments.iter().map(|segment| segment.address).min().unwrap_or(0);

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{LittleEndian, Object, ObjectSection, elf};
+use object::{LittleEndian, Object, ObjectSection, ReadRef, elf};
 
 /// The headers of a file, as `object` shows them, for the time of one reading.
 pub(crate) type Headers<'data> = ElfFile64<'data, LittleEndian, &'data ReadCache<Reading<'data>>>;
@@ -137,6 +137,14 @@ impl Elf {
     /// The address of a section, without its contents.
     pub fn section_address(&self, name: &str) -> Option<u64> {
         self.read(|headers| Some(headers.section_by_name(name)?.address()))
+    }
+
+    /// What the file holds of a segment.
+    pub fn bytes(&self, segment: &Segment) -> Option<Vec<u8>> {
+        self.read(|headers| {
+            let bytes = headers.data().read_bytes_at(segment.offset, segment.file_size).ok()?;
+            Some(bytes.to_vec())
+        })
     }
 
     /// All of the file: for a checksum over it.

@@ -8,6 +8,7 @@ use object::read::elf::{ProgramHeader, Sym};
 use object::{LittleEndian, elf};
 
 use crate::binary::Binary;
+use crate::calls;
 use crate::elf::{Elf, Headers};
 use crate::frame::Location;
 use crate::functions;
@@ -136,8 +137,7 @@ impl File {
             let Some(symbol) = self.binary.table(&self.debug_root).variable(address) else { continue };
             let declaration = self.declaration(address);
             let name = declaration.name_of(symbol.name);
-            let whole = symbol.address..symbol.address.saturating_add(symbol.size);
-            self.add(&mut found, symbol, name, declaration.location, vec![whole]);
+            self.add(&mut found, symbol, name, declaration.location, Vec::from([whole(symbol)]));
         }
         found
     }
@@ -166,7 +166,7 @@ impl File {
             if demangle(symbol.name).short == name {
                 let frames = dwarf.map(|dwarf| dwarf.frames(symbol.address)).unwrap_or_default();
                 let file = frames.into_iter().next_back().and_then(|known| Some(known.location?.file));
-                add(file, vec![symbol.address..symbol.address.saturating_add(symbol.size)]);
+                add(file, Vec::from([whole(symbol)]));
             }
         }
         for piece in dwarf.map(|dwarf| functions::named(dwarf, name)).unwrap_or_default() {
@@ -182,10 +182,15 @@ impl File {
     pub fn functions_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
         let all = self.binary.table(&self.debug_root).functions();
         let meant = all.filter(|symbol| is_meant(&demangle(symbol.name).short));
-        let mut ranges: Vec<Range<u64>> =
-            meant.map(|symbol| symbol.address..symbol.address.saturating_add(symbol.size)).collect();
+        let mut ranges: Vec<Range<u64>> = meant.map(whole).collect();
         merge(&mut ranges);
         ranges
+    }
+
+    /// Where other files' functions are called whose names are meant: of each call the last byte. Calls through pointers, and
+    /// jumps at a function's end, are none.
+    pub fn calls(&self, is_meant: impl Fn(&str) -> bool) -> Vec<u64> {
+        calls::find(self.binary.elf(), &self.binary.code(), &is_meant)
     }
 
     /// The names of all functions that have a symbol.
@@ -228,7 +233,7 @@ impl File {
     fn parts(&self, symbol: Named<'_>, part: &str) -> Vec<Range<u64>> {
         let end = symbol.address.saturating_add(symbol.size);
         if part.is_empty() {
-            return vec![symbol.address..end];
+            return Vec::from([whole(symbol)]);
         }
         if let Some(digits) = part.strip_prefix("+0x") {
             let offset = u64::from_str_radix(digits, 16).ok().filter(|&offset| offset < symbol.size);
@@ -280,6 +285,11 @@ impl File {
         });
         symbols.unwrap_or_default()
     }
+}
+
+/// Where something lies that has a name.
+fn whole(symbol: Named<'_>) -> Range<u64> {
+    symbol.address..symbol.address.saturating_add(symbol.size)
 }
 
 /// Whether a path is what was written, or ends in it: `queue.c` and `src/queue.c` are ends of `/work/src/queue.c`.

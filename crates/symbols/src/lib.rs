@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod binary;
+mod calls;
 mod debug;
 mod die;
 mod dwarf;

@@ -31,14 +31,18 @@ pub fn get() -> u32 {
     cpu.wrapping_add(1)
 }
 
-/// Looks for the place, once; until then the CPU is unknown. Asks the dynamic linker, so it is not for a moment at which
-/// the caller holds what the linker may wait for.
+/// Looks for the place, once; until then the CPU is unknown. Asks the dynamic linker, which may allocate: whoever cannot
+/// have that later calls this at the start.
 pub fn prepare() {
     static LOOKED: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
     // Relaxed: only the question who came first matters.
-    if LOOKED.swap(true, Ordering::Relaxed) {
-        return;
+    if !LOOKED.load(Ordering::Relaxed) && !LOOKED.swap(true, Ordering::Relaxed) {
+        look();
     }
+}
+
+#[cold]
+fn look() {
     // SAFETY: the names are C strings, and where glibc has the symbols they are a `ptrdiff_t` and an `unsigned int` that
     // do not change once the program runs.
     let (offset, size) = unsafe {

@@ -10,7 +10,7 @@ mod through;
 mod words;
 
 pub use lookup::{Home, Lookup};
-pub use words::{is_library_of_system, is_of_system, is_wrapper};
+pub use words::{is_library_of_system, is_of_system};
 
 use history::{History, Site};
 use shared::Shared;

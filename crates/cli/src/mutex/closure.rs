@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use unspin_symbols::File;
 
-/// A program and the libraries that it is linked with, and that are preloaded to it, each an open file.
+/// A program and the libraries that it is linked with, and that are preloaded to it, each an open file. Without libc, which
+/// locks for itself by other means, and defines what the others call.
 pub struct Closure {
     /// The program first; of a script its interpreter. Empty if that cannot be read.
     pub files: Vec<File>,
@@ -20,7 +21,8 @@ impl Closure {
         let path = reach::interpreter(&program.path);
         let Some(file) = File::open(&path) else { return Closure { files: Vec::new() } };
         let libraries = file.interpreter().map(|linker| listed(&linker, &path)).unwrap_or_default();
-        let libraries = libraries.iter().filter_map(|library| File::open(library));
+        let libraries =
+            libraries.iter().filter_map(|library| File::open(library)).filter(|file| !is_libc(file));
         Closure { files: [file].into_iter().chain(libraries).collect() }
     }
 
@@ -34,6 +36,10 @@ impl Closure {
             libraries => format!("{program} and its {libraries} libraries"),
         }
     }
+}
+
+fn is_libc(file: &File) -> bool {
+    ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| file.name().starts_with(name))
 }
 
 fn listed(linker: &Path, program: &Path) -> Vec<PathBuf> {
@@ -71,12 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn we_consist_of_ourselves_and_libc() {
+    fn we_consist_of_ourselves_and_what_we_are_linked_with() {
         let path = std::env::current_exe().unwrap();
         let program =
             Program { name: path.clone().into_os_string(), path: path.clone(), arguments: Vec::new() };
         let closure = Closure::of(&program);
         assert_eq!(closure.files[0].path(), path.canonicalize().unwrap());
-        assert!(closure.files.iter().any(|file| file.name().starts_with("libc.so")));
+        assert!(closure.files.iter().any(|file| file.name().starts_with("libgcc_s")));
+        assert!(!closure.files.iter().any(is_libc));
     }
 }

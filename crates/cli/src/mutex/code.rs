@@ -3,7 +3,7 @@
 use super::lock_name::{At, FIRST_USED, Line, Origin};
 use super::place::{Address, By, Place, Span};
 use super::resolve::Found;
-use crate::meter::names::{is_library_of_system, is_of_system, is_wrapper};
+use crate::meter::names::{is_library_of_system, is_of_system};
 use std::collections::BTreeMap;
 use unspin_symbols::File;
 
@@ -18,18 +18,17 @@ pub fn at_line(line: Line<'_>, files: &[File]) -> Option<Found> {
         let label = |path: &&String| format!("{path}:{}", line.line);
         return Some(Found::Several(paths.iter().map(label).collect()));
     }
-    let mut places = Vec::new();
-    for span in code.spans() {
-        places.push(Place { by: By::Init, spans: vec![span.clone()] });
-        places.push(Place { by: By::Use, spans: vec![span.clone()] });
-        // Through wrappers, wherever they lie.
-        let wrappers = files.iter().filter(|file| !is_library_of_system(&file.name()));
-        places.extend(wrappers.map(|file| Place {
-            by: By::Init,
-            spans: vec![Span::new(file.path(), file.extent()), span.clone()],
-        }));
+    let calls = [By::Init, By::Use].map(|by| Calls::of(by, files));
+    let direct = |calls: &Calls| code.spans().flat_map(|span| calls.within(span)).collect::<Vec<Place>>();
+    let mut places: Vec<Place> = calls.iter().flat_map(direct).collect();
+    if places.is_empty() {
+        // Through wrappers, wherever they lie. That a mutex is first used somewhere below a line says little of it.
+        let [init, used] = &calls;
+        let below =
+            |span: &Span| init.anywhere_below(span).into_iter().chain(used.through_system(&[span.clone()]));
+        places.extend(code.spans().flat_map(below));
     }
-    (!places.is_empty()).then_some(Found::Places(places))
+    code.found(places, "its code calls nothing that initialises a mutex, or uses one")
 }
 
 /// What is initialised in a function, or in one for another (`outer ▸ inner`); or used first in it.
@@ -49,53 +48,111 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File]) -> Option<
     if let Some(at) = origin.and_then(|origin| origin.at) {
         code = code.narrowed(outer, at, files);
     }
-    let paths = code.paths();
-    if paths.len() > 1 {
+    if code.paths().len() > 1 {
         return Some(Found::Several(code.labels(outer)));
     }
-    let inner = inner.map(|inner| Code::of_function(inner, files));
+    let chains: Vec<Vec<Span>> = match inner.map(|inner| Code::of_function(inner, files)) {
+        None => code.spans().map(|span| vec![span.clone()]).collect(),
+        Some(inner) => {
+            inner.spans().flat_map(|inner| code.spans().map(move |outer| chain(inner, outer))).collect()
+        }
+    };
+    let calls = Calls::of(by, files);
     let mut places = Vec::new();
-    for span in code.spans() {
-        match &inner {
-            None => places.push(Place { by, spans: vec![span.clone()] }),
-            Some(inner) => places.extend(inner.spans().map(|inner| joined(by, inner, span))),
+    for spans in chains {
+        places.extend(calls.through_system(&spans));
+        if !calls.within(&spans[0]).is_empty() {
+            places.push(Place { by, spans });
         }
     }
-    let direct = places.clone();
-    let system = of_system(files);
-    for place in direct {
-        // The machinery stands between, where it was not put into the program.
-        let through = |first: &Span| Place {
-            by,
-            spans: [first.clone()].into_iter().chain(place.spans.iter().cloned()).collect(),
-        };
-        places.extend(system.iter().map(through));
-    }
-    (!places.is_empty()).then_some(Found::Places(places))
+    let verb = if by == By::Init { "initialises" } else { "locks" };
+    code.found(
+        places,
+        &format!("it calls nothing of libc that {verb} a mutex: name what does, or what does it for another"),
+    )
 }
 
 /// A call within the inner function, on behalf of the outer one: of one that was put into the outer one there is no call.
-fn joined(by: By, inner: &Span, outer: &Span) -> Place {
+fn chain(inner: &Span, outer: &Span) -> Vec<Span> {
     let start = inner.range.start.max(outer.range.start);
     let end = inner.range.end.min(outer.range.end);
-    let spans = match inner.module == outer.module && start < end {
+    match inner.module == outer.module && start < end {
         true => vec![Span::new(&inner.module, start..end)],
         false => vec![inner.clone(), outer.clone()],
-    };
-    Place { by, spans }
+    }
 }
 
-/// Functions of the language's library that lock for others, or make locks.
-fn of_system(files: &[File]) -> Vec<Span> {
-    let functions = |file: &File| match is_library_of_system(&file.name()) {
-        true => vec![Span::new(file.path(), file.extent())],
-        false => {
-            let ranges = file.functions_where(|name| is_of_system(name) && is_wrapper(name));
-            ranges.into_iter().map(|range| Span::new(file.path(), range)).collect()
+/// Where libc's functions are called that initialise a mutex, or use it.
+struct Calls {
+    by: By,
+    /// Each call of the program's own.
+    calls: Vec<Span>,
+    /// The files in which they are.
+    files: Vec<Span>,
+    /// Functions of the language's library that call for others.
+    system: Vec<Span>,
+}
+
+impl Calls {
+    fn of(by: By, files: &[File]) -> Calls {
+        let mut found = Calls { by, calls: Vec::new(), files: Vec::new(), system: Vec::new() };
+        for file in files {
+            let calls = file.calls(|name| is_call(by, name));
+            let all = Span::new(file.path(), file.extent());
+            if calls.is_empty() {
+                continue;
+            }
+            if is_library_of_system(&file.name()) {
+                found.system.push(all);
+                continue;
+            }
+            let functions = file.functions_where(is_mutex_of_system).into_iter();
+            let calling = functions.filter(|range| calls.iter().any(|call| range.contains(call)));
+            found.system.extend(calling.map(|range| Span::new(file.path(), range)));
+            found.calls.extend(calls.iter().map(|&call| Span::new(file.path(), call..call + 1)));
+            found.files.push(all);
         }
+        found
+    }
+
+    /// The calls in a piece of code.
+    fn within(&self, span: &Span) -> Vec<Place> {
+        let inside = |call: &&Span| call.module == span.module && span.range.contains(&call.range.start);
+        let place = |call: &Span| Place { by: self.by, spans: vec![call.clone()] };
+        self.calls.iter().filter(inside).map(place).collect()
+    }
+
+    /// What the machinery does for these calls, where it was not put into the program.
+    fn through_system(&self, calls: &[Span]) -> Vec<Place> {
+        self.system.iter().map(|first| self.through(first, calls)).collect()
+    }
+
+    /// Whatever is called from a piece of code.
+    fn anywhere_below(&self, span: &Span) -> Vec<Place> {
+        self.files.iter().map(|file| self.through(file, std::slice::from_ref(span))).collect()
+    }
+
+    fn through(&self, first: &Span, rest: &[Span]) -> Place {
+        Place { by: self.by, spans: [first.clone()].into_iter().chain(rest.iter().cloned()).collect() }
+    }
+}
+
+/// Whether libc's function of that name initialises a mutex, or takes it.
+fn is_call(by: By, function: &str) -> bool {
+    let Some(verb) = ["pthread_mutex_", "mtx_"].iter().find_map(|object| function.strip_prefix(object))
+    else {
+        return false;
     };
-    let is_libc = |file: &&File| file.name().starts_with("libc.so") || file.name().starts_with("ld-");
-    files.iter().filter(|file| !is_libc(file)).flat_map(functions).collect()
+    match by {
+        By::Init => verb == "init",
+        By::Use => ["lock", "trylock", "timedlock", "clocklock"].contains(&verb),
+        By::Variable => false,
+    }
+}
+
+/// `std::mutex::lock`, `__gthread_mutex_lock`; not `std::lock_guard<std::mutex>::lock_guard`, which calls these.
+fn is_mutex_of_system(function: &str) -> bool {
+    is_of_system(function) && function.split('<').next().is_some_and(|name| name.contains("mutex"))
 }
 
 /// Pieces of code, by the path of their source file: none where that is not known.
@@ -125,6 +182,15 @@ impl Code {
 
     fn spans(&self) -> impl Iterator<Item = &Span> {
         self.pieces.iter().map(|(_, span)| span)
+    }
+
+    /// These places; if there are none, why what the code does cannot be meant.
+    fn found(&self, places: Vec<Place>, why: &str) -> Option<Found> {
+        match (self.pieces.is_empty(), places.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some(Found::Unfit(why.to_owned())),
+            (false, false) => Some(Found::Places(places)),
+        }
     }
 
     /// The sources; a module stands for what has none.
@@ -174,5 +240,20 @@ impl Code {
             }
         }
         Code { pieces }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_a_function_and_libc() {
+        for function in ["std::mutex::lock", "__gthread_recursive_mutex_lock", "boost::mutex::mutex"] {
+            assert!(is_mutex_of_system(function), "{function}");
+        }
+        for function in ["std::lock_guard<std::mutex>::lock_guard", "port::Mutex::Lock", "mutex_lock"] {
+            assert!(!is_mutex_of_system(function), "{function}");
+        }
     }
 }

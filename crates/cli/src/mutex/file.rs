@@ -211,3 +211,99 @@ fn build(module: &Path) -> Result<String, Error> {
         Error::Environment(format!("{}: cannot be read any more, so no plan can name it", module.display()))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Workshop, program};
+    use super::*;
+    use crate::mutex::{By, Kind, Span};
+
+    fn read(workshop: &Workshop, text: &str) -> Result<PlanFile, String> {
+        let path = workshop.file("plan.toml");
+        fs::write(&path, text).unwrap();
+        let shown = |e: Error| e.to_string().replace(&*path.to_string_lossy(), "PLAN");
+        PlanFile::read(&path).map_err(shown)
+    }
+
+    fn plan(workshop: &Workshop, text: &str) -> Result<Plan, String> {
+        let path = workshop.file("plan.toml").display().to_string();
+        let ourselves = std::env::current_exe().unwrap();
+        let plan = read(workshop, text)?.plan_for(&program(&ourselves));
+        plan.map_err(|e| {
+            e.to_string().replace(&path, "PLAN").replace(&*ourselves.to_string_lossy(), "PROGRAM")
+        })
+    }
+
+    #[test]
+    fn a_human_writes_little() {
+        let workshop = Workshop::new();
+        let text = "spin-waits = true\n[[mutex]]\nlock = 'cache_lock'\nkind = 'adaptive'\n[[mutex]]\nkind = 'fair'\n";
+        let plan = plan(&workshop, text).unwrap();
+        let name = LockName::new("cache_lock").unwrap();
+        let entries = [
+            Entry { kind: Kind::Adaptive, which: Which::Named { name, module: None } },
+            Entry { kind: Kind::Fair, which: Which::All },
+        ];
+        assert_eq!((plan.entries.as_slice(), plan.waits), (&entries[..], Waits::SpinningFirst));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let workshop = Workshop::new();
+        let kinds = "system, pi, ttas, ticket, mcs, fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive";
+        let cases = [
+            ("[[mutex]]\nlock = 'a'\n", "line 1: missing field `kind`"),
+            ("\n[[mutex]\n", "line 2: "),
+            ("spin-waits = 3\n", "line 1: invalid type: integer `3`, expected a boolean"),
+            ("[[mutex]]\nkind = 'fair'\nlok = 'a'\n", "line 3: unknown field `lok`, expected one of "),
+            ("[[mutex]]\nkind = 'far'\n", &format!("there is no kind \"far\" (meant: fair?): {kinds}")),
+            (
+                "[[mutex]]\nkind = 'fair'\nlock = ''\n",
+                "a lock has no name: leave `lock` out to mean every mutex",
+            ),
+            ("[[mutex]]\nkind = 'fair'\nmodule = '/x'\n", "the fair without a lock is for every mutex"),
+            ("[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init']]\n", "a: [\"init\"] is no place"),
+            (
+                "[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init', '1-2@/x']]\n",
+                "a: `modules` does not say which build of the file [\"init\", \"1-2@/x\"] is about",
+            ),
+            (
+                "program = '/bin/other'\n",
+                "is a plan for /bin/other, not for PROGRAM (its line `program` says so)",
+            ),
+            (
+                "[modules]\n'/no/such' = 'ab'\n",
+                "/no/such has changed since the plan was made (build ab, gone): make the plan anew by `unspin prove`, or",
+            ),
+        ];
+        for (text, expected) in cases {
+            let error = plan(&workshop, text).unwrap_err();
+            assert!(error.starts_with(&format!("--mutex-plan PLAN: {expected}")), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        let missing = PlanFile::read(&workshop.file("missing")).unwrap_err().to_string();
+        assert!(missing.ends_with("missing: No such file or directory (os error 2)"), "{missing}");
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let workshop = Workshop::new();
+        let ourselves = program(&std::env::current_exe().unwrap());
+        let module = ourselves.path.canonicalize().unwrap();
+        let place = Place { by: By::Init, spans: vec![Span::new(&module, 1..2), Span::new(&module, 8..16)] };
+        let (name, origin) = ("queue_new".to_owned(), Some("mutex initialised at queue.c:18".to_owned()));
+        let mut plan = Plan::all(Kind::Fair);
+        plan.add(Kind::Steal, Located { name, origin, places: vec![place.clone()] });
+        let file = PlanFile::new(&plan, &ourselves, "1.42 times as fast,\n\nproven").unwrap();
+        file.write(&workshop.file("plan.toml")).unwrap();
+        let text = fs::read_to_string(workshop.file("plan.toml")).unwrap();
+        let head: Vec<&str> = text.lines().take(4).collect();
+        assert!(head[0].starts_with("# What stands in for which mutexes: a plan of unspin "), "{text}");
+        assert_eq!(head[1..], ["# 1.42 times as fast,", "#", "# proven"], "{text}");
+        let again = PlanFile::read(&workshop.file("plan.toml")).unwrap().plan_for(&ourselves).unwrap();
+        let label = "queue_new, mutex initialised at queue.c:18".to_owned();
+        let located = Located { name: label, origin: None, places: vec![place] };
+        assert_eq!(again.entries[0].which, Which::All);
+        assert_eq!(again.entries[1], Entry { kind: Kind::Steal, which: Which::Located(located) });
+    }
+}

@@ -102,3 +102,179 @@ fn called(by: By, calls: &[Home]) -> Place {
     let span = |home: &Home| Span::new(&home.module, home.address - 1..home.address);
     Place { by, spans: calls.iter().map(span).collect() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::lock_name::LockName;
+    use super::super::plan::Plan;
+    use super::super::resolve::Resolver;
+    use super::super::testing::{Workshop, planned, program, recorded};
+    use super::*;
+
+    /// The rows of a recording by name.
+    fn located(path: &Path, arguments: &[&str]) -> BTreeMap<String, Located> {
+        let all = Located::all(&recorded(path, arguments), &Lookup::new());
+        all.into_iter().map(|located| (located.name.clone(), located)).collect()
+    }
+
+    fn by(located: &Located) -> Vec<(By, usize)> {
+        located.places.iter().map(|place| (place.by, place.spans.len())).collect()
+    }
+
+    /// Whether the one place is a case of the other.
+    fn is_within(exact: &Place, general: &Place) -> bool {
+        let inside = |exact: &Span, general: &Span| {
+            exact.module == general.module
+                && exact.range.start >= general.range.start
+                && exact.range.end <= general.range.end
+        };
+        let (Some(first), Some(general_first)) = (exact.spans.first(), general.spans.first()) else {
+            return false;
+        };
+        if exact.by != general.by || !inside(first, general_first) {
+            return false;
+        }
+        let mut frames = exact.spans[1..].iter();
+        general.spans[1..].iter().all(|general| frames.any(|exact| inside(exact, general)))
+    }
+
+    /// What the recording knows exactly, the program's files tell by the name that the recording prints.
+    fn agrees(path: &Path, located: &BTreeMap<String, Located>) {
+        let program = program(path);
+        let resolver = Resolver::new(&program);
+        for located in located.values() {
+            for name in [located.label(), located.name.clone()] {
+                let places = resolver.places(&LockName::new(&name).unwrap(), None).unwrap();
+                let known = |exact: &Place| match exact.by {
+                    By::Variable => exact.spans.iter().all(|span| places[0].spans.contains(span)),
+                    _ => places.iter().any(|general| is_within(exact, general)),
+                };
+                assert!(located.places.iter().all(known), "{name}: {:?} in {places:?}", located.places);
+            }
+        }
+    }
+
+    #[test]
+    fn static_variables() {
+        let workshop = Workshop::new();
+        for flags in [&["-g", "-O1"][..], &["-O2"], &["-g", "-O0", "-no-pie"]] {
+            let Some(path) = workshop.compile("static_locks.c", flags, "program") else { return };
+            let located = located(&path, &[]);
+            assert_eq!(located.keys().collect::<Vec<_>>(), ["buckets", "cache_lock"], "rwlocks are none");
+            let span = &located["buckets"].places[0].spans[0];
+            assert_eq!(
+                (span.range.end - span.range.start, by(&located["buckets"])),
+                (160, vec![(By::Variable, 1)])
+            );
+            agrees(&path, &located);
+        }
+    }
+
+    #[test]
+    fn locks_on_the_heap() {
+        let workshop = Workshop::new();
+        // A function that ends by a jump to libc's is in no chain of calls.
+        let calls = "-fno-optimize-sibling-calls";
+        for flags in [&["-g", "-O1"][..], &["-g", "-O0"], &["-O2", calls], &["-g", "-O3", "-fno-plt", calls]]
+        {
+            let Some(path) = workshop.compile("heap_locks.c", flags, "program") else { return };
+            let located = located(&path, &[]);
+            let names = ["log_open", "mutex first used in wild_use", "queue_new"];
+            assert_eq!(located.keys().collect::<Vec<_>>(), names, "{flags:?}");
+            let expected = [(By::Init, 1), (By::Use, 1), (By::Init, 1)].map(|one| vec![one]);
+            assert_eq!(names.map(|name| by(&located[name])), expected, "{flags:?}");
+            agrees(&path, &located);
+        }
+    }
+
+    #[test]
+    fn behind_wrappers_the_chain_is_known() {
+        let workshop = Workshop::new();
+        for flags in [&["-g", "-O1"][..], &["-O2", "-fno-optimize-sibling-calls"]] {
+            let Some(path) = workshop.compile("wrapped_locks.cc", flags, "program") else { return };
+            let located = located(&path, &[]);
+            let names = ["Index::Index ▸ port::Mutex::Mutex", "Journal::Journal ▸ port::Mutex::Mutex"];
+            assert_eq!(located.keys().collect::<Vec<_>>(), names, "{flags:?}");
+            for name in names {
+                assert_eq!(by(&located[name]), [(By::Init, 2)], "{flags:?}");
+            }
+            assert_ne!(located[names[0]].places, located[names[1]].places);
+            agrees(&path, &located);
+        }
+    }
+
+    #[test]
+    fn a_plugin_is_known_though_no_file_names_it() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("loads_plugin.c", &["-g"], "program") else { return };
+        let plugin = workshop.compile("plugin.c", &["-g", "-shared", "-fPIC"], "plugin.so").unwrap();
+        let located = located(&path, &[plugin.to_str().unwrap()]);
+        assert_eq!(located.keys().collect::<Vec<_>>(), ["plugin_lock", "plugin_new"]);
+        assert!(located.values().flat_map(|one| &one.places).all(|place| place.spans[0].module == plugin));
+        let program = program(&path);
+        let resolver = Resolver::new(&program);
+        let name = LockName::new("plugin_lock").unwrap();
+        assert!(resolver.places(&name, None).unwrap_err().to_string().contains("there is no such variable"));
+        assert_eq!(resolver.places(&name, Some(&plugin)).unwrap(), located["plugin_lock"].places);
+    }
+
+    #[test]
+    fn what_is_stripped_is_known_by_its_calls() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("heap_locks.c", &["-O1", "-s"], "program") else { return };
+        let located = located(&path, &[]);
+        assert_eq!(located.len(), 3, "{located:?}");
+        assert!(located.keys().all(|name| name.contains("program+0x")), "{located:?}");
+        let mut all: Vec<_> = located.values().flat_map(by).collect();
+        all.sort();
+        assert_eq!(all, [(By::Init, 1), (By::Init, 1), (By::Use, 1)]);
+    }
+
+    /// One after the other, each lock alone gets another kind than the rest, in another run.
+    fn are_recognised(path: &Path, arguments: &[&str], workshop: &Workshop) -> Vec<String> {
+        let located = located(path, arguments);
+        let program = program(path);
+        let mut alone = Vec::new();
+        for lock in located.values() {
+            let mut plan = Plan::all(unspin_locks::Kind::Steal);
+            plan.add(unspin_locks::Kind::Fair, lock.clone());
+            let said = planned(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
+            let fair = said.lines().filter_map(|line| line.strip_suffix(" fair"));
+            alone.push(fair.collect::<Vec<_>>().join(" "));
+            assert!(said.lines().all(|line| line.ends_with(" fair") || line.ends_with(" steal")), "{said}");
+        }
+        alone
+    }
+
+    #[test]
+    fn a_lock_that_was_recorded_is_recognised_in_another_run() {
+        let workshop = Workshop::new();
+        let shards = ["shards[1].ends[0].guard shards[1].ends[1].guard", "shards[0].lock shards[2].lock"];
+        let others =
+            ["Cache::table_lock", "Index", "Journal", "buckets[0] buckets[3]", "cache_lock", "wild_use"];
+        let rest = ["plain", "ring_open", "queue_new", "work::guard"];
+        let mut expected = [&shards[..], &others, &rest].concat();
+        expected.sort_unstable();
+        for flags in [&["-g", "-O1"][..], &["-g", "-O0"], &["-g", "-O2", "-no-pie"]] {
+            let Some(path) = workshop.compile("named_mutexes.cc", flags, "program") else { return };
+            let mut alone = are_recognised(&path, &[], &workshop);
+            alone.sort_unstable();
+            assert_eq!(alone, expected, "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn so_is_one_of_a_plugin_and_one_of_a_stripped_program() {
+        let workshop = Workshop::new();
+        let Some(path) = workshop.compile("loads_plugin.c", &["-s"], "program") else { return };
+        let plugin = workshop.compile("plugin.c", &["-O1", "-s", "-shared", "-fPIC"], "plugin.so").unwrap();
+        let mut alone = are_recognised(&path, &[plugin.to_str().unwrap()], &workshop);
+        alone.sort_unstable();
+        assert_eq!(alone, ["plugin_lock", "plugin_new"]);
+        let Some(path) = workshop.compile("named_mutexes.cc", &["-O1", "-s"], "program") else { return };
+        let alone = are_recognised(&path, &[], &workshop);
+        for lock in ["queue_new", "ring_open", "wild_use"] {
+            assert!(alone.iter().any(|one| one == lock), "{lock} {alone:?}");
+        }
+    }
+}

@@ -19,6 +19,8 @@ mod nearest;
 mod place;
 mod plan;
 mod resolve;
+#[cfg(test)]
+mod testing;
 mod variable;
 
 pub use choice::Choice;

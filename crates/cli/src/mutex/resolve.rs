@@ -53,7 +53,7 @@ impl<'p> Resolver<'p> {
     pub fn check_reach(&self) -> Result<(), Error> {
         let files = &self.closure().files;
         // What cannot be read cannot be judged.
-        if files.is_empty() || files.iter().filter(|file| !is_libc(file)).any(may_lock) {
+        if files.is_empty() || files.iter().any(may_lock) {
             return Ok(());
         }
         Err(Error::CannotRun(format!(
@@ -95,11 +95,6 @@ fn find(name: &LockName, files: &[File]) -> Option<Found> {
     }
 }
 
-/// Libc locks for itself by other means, and defines what others call.
-fn is_libc(file: &File) -> bool {
-    ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| file.name().starts_with(name))
-}
-
 /// What calls a mutex function; or loads or starts something else, which may do so.
 fn may_lock(file: &File) -> bool {
     const OTHERS: [&str; 9] =
@@ -118,13 +113,18 @@ fn several(name: &LockName, labels: &[String]) -> String {
 }
 
 impl Scope<'_> {
+    fn program(&self) -> String {
+        self.files.first().map_or(self.name.clone(), |file| file.path().display().to_string())
+    }
+
     /// What was looked for in vain, and what may have been meant.
     fn nothing(&self, name: &LockName) -> String {
         let ask = "`unspin meter` prints the names of a program's locks";
         match name.meaning() {
-            Meaning::Line(line) if !self.files.iter().any(File::has_lines) => format!(
+            Meaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
                 "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
-                self.name, line.file
+                self.program(),
+                line.file
             ),
             Meaning::Line(_) => {
                 format!("{name}: no code or variable of {} is from that line; {ask}", self.name)
@@ -149,5 +149,125 @@ impl Scope<'_> {
                 format!("{name}: there is no such variable or function in {}{meant}; {ask}", self.name)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::By;
+    use super::super::testing::{Workshop, program};
+    use super::*;
+
+    fn places(program: &Program, name: &str) -> Result<Vec<Place>, String> {
+        let resolver = Resolver::new(program);
+        resolver.places(&LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
+    }
+
+    /// The program, and the library that it is linked with.
+    fn two_files(workshop: &Workshop, flags: &[&str]) -> Option<(Program, std::path::PathBuf)> {
+        let library = [&["-shared", "-fPIC", "-DOTHER"], flags].concat();
+        let library = workshop.compile("same_names.c", &library, "libother.so")?;
+        let linked = ["-Wl,-rpath,$ORIGIN", library.to_str().unwrap()];
+        let path = workshop.compile("same_names.c", &[flags, &linked].concat(), "linked")?;
+        Some((program(&path), library))
+    }
+
+    #[test]
+    fn of_several_locks_one_must_be_chosen() {
+        let workshop = Workshop::new();
+        let Some((program, library)) = two_files(&workshop, &["-O1"]) else { return };
+        let expected = "lock is the name of 2 locks: say which, by all of 'lock, static, libother.so' or 'lock, static, linked'";
+        assert_eq!(places(&program, "lock"), Err(expected.into()));
+        let one = places(&program, "lock, static, libother.so").unwrap();
+        assert_eq!(
+            one[0].spans.iter().map(|span| span.module.as_path()).collect::<Vec<_>>(),
+            [library.as_path()]
+        );
+    }
+
+    /// The dynamic linker makes one of what both define under one name.
+    #[test]
+    fn what_is_exported_twice_is_one_lock() {
+        let workshop = Workshop::new();
+        let Some((program, library)) = two_files(&workshop, &["-g", "-rdynamic"]) else { return };
+        let found = places(&program, "shared_lock").unwrap();
+        let modules: Vec<_> = found[0].spans.iter().map(|span| span.module.as_path()).collect();
+        assert_eq!(modules, [program.path.as_path(), &library]);
+    }
+
+    #[test]
+    fn lines_lead_to_variables_and_to_code() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("heap_locks.c", &["-g", "-O1"]) else { return };
+        let found = places(&program, "heap_locks.c:18").unwrap();
+        assert!(found.iter().any(|place| place.by == By::Init && place.spans.len() == 1), "{found:?}");
+        let nothing = places(&program, "heap_locks.c:3").unwrap_err();
+        assert!(nothing.starts_with("heap_locks.c:3: no code or variable of "), "{nothing}");
+        let Some(program) = workshop.program("static_locks.c", &["-g", "-O1"]) else { return };
+        let found = places(&program, "static_locks.c:4").unwrap();
+        assert_eq!(found, places(&program, "cache_lock").unwrap());
+        assert_eq!((found[0].by, found.len()), (By::Variable, 1));
+    }
+
+    #[test]
+    fn without_debug_information_no_line_is_known() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("static_locks.c", &["-O1"]) else { return };
+        let error = places(&program, "static_locks.c:4").unwrap_err();
+        assert!(
+            error.contains("has no debug information, so that no line of static_locks.c is known"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        let workshop = Workshop::new();
+        let Some((program, _)) = two_files(&workshop, &["-g"]) else { return };
+        let path = program.path.display();
+        let ask = "`unspin meter` prints the names of a program's locks";
+        let error = places(&program, "shraed_lock").unwrap_err();
+        let expected =
+            format!("shraed_lock: there is no such variable or function in {path} and its library");
+        assert_eq!(error, format!("{expected} (meant: shared_lock?); {ask}"));
+    }
+
+    #[test]
+    fn a_variable_too_small_for_a_mutex_is_none() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"]) else {
+            return;
+        };
+        let error = places(&program, "counter").unwrap_err();
+        assert!(error.starts_with("counter: the variable (counter, static, same_names.c:"), "{error}");
+        assert!(error.contains(" has 8 bytes, too few for a mutex; "), "{error}");
+    }
+
+    #[test]
+    fn the_chain_of_a_wrapper() {
+        let workshop = Workshop::new();
+        let Some(program) = workshop.program("wrapped_locks.cc", &["-g", "-O1"]) else { return };
+        let found = places(&program, "Journal::Journal ▸ port::Mutex::Mutex").unwrap();
+        let own = |place: &&Place| place.spans.iter().all(|span| span.module == program.path);
+        let own: Vec<&Place> = found.iter().filter(own).collect();
+        assert_eq!((own.len(), own[0].by, own[0].spans.len()), (1, By::Init, 2), "{found:?}");
+        assert!(
+            places(&program, "Index::Index ▸ port::Mutex::Lock").is_ok(),
+            "nobody knows that it makes none"
+        );
+        assert!(places(&program, "Index::Index ▸ nobody").is_err());
+    }
+
+    #[test]
+    fn a_program_without_mutexes_is_refused() {
+        let workshop = Workshop::new();
+        let source = workshop.file("plain.c");
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let Some(plain) = workshop.program(source.to_str().unwrap(), &[]) else { return };
+        let error = Resolver::new(&plain).check_reach().unwrap_err();
+        assert!(matches!(error, Error::CannotRun(_)), "{error}");
+        assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
+        let shell = program(Path::new("/bin/sh"));
+        assert!(Resolver::new(&shell).check_reach().is_ok(), "a shell starts others");
     }
 }

@@ -11,7 +11,7 @@ Exit code:
 /// Pass messages in groups of senders and receivers, and print how long it took
 ///
 /// Each sender passes its messages to every receiver of its group. The options are those of rt-tests' hackbench, the
-/// lines printed too; `hackbench 50` has 50 groups, as in the original of 2001. Through sockets and pipes the kernel's
+/// lines printed too; `hackbench 50` has 50 groups, as in the original. Through sockets and pipes the kernel's
 /// locks decide; through queues, which threads share, those of pthread do. It is an ordinary program that calls libc:
 /// its locks are replaced only under `unspin run` or `unspin prove`.
 #[derive(Args, Debug)]

@@ -112,9 +112,7 @@ fn split(text: &str) -> Vec<&str> {
 
 fn judged(text: &str) -> Result<Choice, String> {
     match text.parse::<Choice>()? {
-        Choice { kind: Kind::System, .. } => {
-            Err("system is the control, which takes part in any case: name another kind".into())
-        }
+        Choice { kind: Kind::System, .. } => Err("system is the control, which takes part in any case: name another kind".into()),
         choice => Ok(choice),
     }
 }

@@ -40,12 +40,12 @@ impl Asked {
                 _ => return Ok(None),
             }
         }
-        let mut plans: Vec<(String, Plan)> =
-            choices.iter().map(|choice| (name(choice), plan_of(choice))).collect();
+        let mut plans: Vec<(String, Plan)> = choices.iter().map(|choice| (name(choice), plan_of(choice))).collect();
         for file in &options.mutex_plan {
             plans.push((file.display().to_string(), PlanFile::read(file)?.plan_for(program)?));
         }
-        let control = if plans.is_empty() { Contestant::kernel() } else { Contestant::system(program)? };
+        let control =
+            if plans.is_empty() { Contestant::kernel() } else { Contestant::system(program)? };
         let mut judged = engines_beside(&control, &engines);
         for (name, plan) in plans {
             judged.push(Contestant::judged(&name, Setup::of(Mutexes::new(plan, program)?)));
@@ -81,8 +81,9 @@ impl Asked {
 /// Engines to be compared with a control: what it does with mutexes, they do.
 pub fn engines_beside(control: &Contestant, engines: &[Engine]) -> Vec<Contestant> {
     let mutexes = control.setup.as_ref().and_then(|setup| setup.mutexes.clone());
-    let judged =
-        |&engine: &Engine| Contestant::judged(engine.name(), Setup { engine, mutexes: mutexes.clone() });
+    let judged = |&engine: &Engine| {
+        Contestant::judged(engine.name(), Setup { engine, mutexes: mutexes.clone() })
+    };
     engines.iter().map(judged).collect()
 }
 
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn kinds_for_study_are_warned_of() {
-        let warnings = asked(&["--mutex", "ttas,adaptive,ttas@x,mcs", "sh"]).unwrap().warnings();
+        let warnings = asked(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap().warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[0].starts_with("mcs is for study"), "{warnings:?}");
     }

@@ -34,7 +34,7 @@ struct Document<'a> {
     rcu_against_global: Option<&'a Comparison>,
     staircase: Option<&'a Staircase>,
     search: Option<&'a Search>,
-    plan: Option<&'a str>,
+    plan: Option<String>,
     locks: &'a Locks,
     runs: &'a [Entry],
 }
@@ -52,11 +52,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
     let candidates = report.contestants.iter().zip(&report.cpu).map(|(contestant, &cpu)| Participant {
         name: contestant.name(),
         engine: contestant.setup.as_ref().map(|setup| setup.engine.name()),
-        mutexes: contestant
-            .setup
-            .as_ref()
-            .and_then(|setup| setup.mutexes.as_ref())
-            .map(|m| m.compiled.to_string()),
+        mutexes: contestant.setup.as_ref().and_then(|setup| setup.mutexes.as_ref()).map(|m| m.compiled.to_string()),
         cpu,
     });
     let document = Document {
@@ -76,7 +72,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         rcu_against_global: report.reports_figure.as_ref(),
         staircase: report.staircase.as_ref(),
         search: report.search.as_ref(),
-        plan: report.recommended.as_ref().map(|recommended| &*recommended.text),
+        plan: report.recommended.as_ref().map(|recommended| recommended.file.text()),
         locks: &report.locks,
         runs: &report.sitting.entries,
     };

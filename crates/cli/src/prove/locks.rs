@@ -53,9 +53,7 @@ impl Locks {
     ) -> Result<(), Error> {
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
         match meter(runner, setup, patience) {
-            Ok(metering) if !metering.has_mutexes() => {
-                Err(Error::Unjudged(without_mutexes(runner, &metering)))
-            }
+            Ok(metering) if !metering.has_mutexes() => Err(Error::Unjudged(without_mutexes(runner, &metering))),
             Ok(metering) => {
                 self.metered.push(Metered::new(control.name(), metering));
                 Ok(())

@@ -38,8 +38,11 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, patience: Duration) -> Result<M
     // The last one's, which nobody needs any more.
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
-    let mut looks =
-        Looks { recording: &recording, threads: Threads::new(), witness: Witness::new(&runner.program.path) };
+    let mut looks = Looks {
+        recording: &recording,
+        threads: Threads::new(),
+        witness: Witness::new(&runner.program.path),
+    };
     recording.start();
     let trial = runner
         .run(Some(setup), Limit::Patience(patience), Some(&path), &mut looks)

@@ -85,11 +85,11 @@ fn judge_asked(runner: &Runner<'_>, asked: &Asked, options: &options::Prove) -> 
 /// Finds candidates, and judges them.
 fn judge_found(runner: &Runner<'_>, options: &options::Prove) -> Result<Report, Error> {
     let began = Instant::now();
-    let Found { search, asked, before } = search::search(runner, options)?;
+    let Found { search, asked, locks } = search::search(runner, options)?;
     let contestants = asked.contestants();
     let left = options.time_budget.saturating_sub(began.elapsed());
     let plan = plan(options, &contestants, runner.figure, left)?;
-    judge(runner, contestants, plan, Locks::before(before), Some(search), options)
+    judge(runner, contestants, plan, locks, search, options)
 }
 
 fn judge(
@@ -113,7 +113,7 @@ fn judge(
 /// Writes the plan that won; without one says so, and leaves the file as it is.
 fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
     match &report.recommended {
-        Some(recommended) => outfile::write(file, recommended.text.as_bytes()),
+        Some(recommended) => recommended.file.write(file),
         None => {
             eprintln!("unspin: --plan {}: no plan is written, because none won", file.display());
             Ok(())

@@ -11,8 +11,8 @@ use unspin_stats::Verdict;
 pub struct Recommended {
     /// The candidate's name.
     pub name: String,
-    /// The plan as a file for `unspin run --mutex-plan`.
-    pub text: String,
+    /// The plan for `unspin run --mutex-plan`.
+    pub file: PlanFile,
 }
 
 impl Recommended {
@@ -25,7 +25,7 @@ impl Recommended {
         });
         let Some((_, comparison, plan)) = proven.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
         let comment = format!("Of `unspin prove {}`:\n{}", report.command.join(" "), comparison.sentence);
-        let text = PlanFile::new(plan, program, &comment)?.text();
-        Ok(Some(Recommended { name: comparison.name.clone(), text }))
+        let file = PlanFile::new(plan, program, &comment)?;
+        Ok(Some(Recommended { name: comparison.name.clone(), file }))
     }
 }

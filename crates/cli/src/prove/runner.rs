@@ -212,7 +212,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until the program has ended, its time is up, or ^C: then it is ended, with its process group.
-    fn wait(&self, pid: u32, started: Instant, limit: Limit, watch: &mut dyn Watch) -> Result<Waited, Error> {
+    fn wait(
+        &self,
+        pid: u32,
+        started: Instant,
+        limit: Limit,
+        watch: &mut dyn Watch,
+    ) -> Result<Waited, Error> {
         let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
         let limit = limit.after();
         loop {

@@ -35,11 +35,11 @@ pub struct Level {
 }
 
 impl Staircase {
-    /// The first staircase of which at least two steps took part.
+    /// The first staircase all of whose steps took part.
     pub fn of(contestants: &[Contestant], sitting: &Sitting) -> Option<Staircase> {
         let place = |kind: Kind| contestants.iter().position(|c| c.is_judged() && c.name() == kind.name());
         let present = |stairs: &[Kind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
-        let steps = STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() > 1)?;
+        let steps = STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() == STAIRS[0].len())?;
         let level = |index: usize, before: Option<usize>| Level {
             name: contestants[index].name().to_owned(),
             summary: sitting.experiment.samples[index].summary(sitting.experiment.metric.direction),
@@ -47,11 +47,7 @@ impl Staircase {
             to_control: (index > 0).then(|| ratio(sitting, 0, index)).flatten(),
         };
         Some(Staircase {
-            beside: [Some(0), place(Kind::Pi)]
-                .into_iter()
-                .flatten()
-                .map(|index| level(index, None))
-                .collect(),
+            beside: [Some(0), place(Kind::Pi)].into_iter().flatten().map(|index| level(index, None)).collect(),
             steps: (0..steps.len())
                 .map(|n| level(steps[n], n.checked_sub(1).map(|before| steps[before])))
                 .collect(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub fn unspin(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unspin"));
     command.args(arguments).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
+    for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
         command.env_remove(name);
     }
     command
@@ -123,8 +123,10 @@ pub fn compiled_with(source: &str, options: &[&str], folder: &Path) -> Option<Pa
     let compiler = if language == "cc" { "c++" } else { "cc" };
     let program = folder.join(name);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
-    let flags = ["-g", "-O1", "-pthread", "-o"];
-    match Command::new(compiler).args(options).args(flags).args([&program, &file]).status() {
+    let mut command = Command::new(compiler);
+    // Of contradictory options compilers take the last.
+    command.args(["-g", "-O1", "-pthread"]).args(options).arg("-o").args([&program, &file]);
+    match command.status() {
         Ok(status) => assert!(status.success(), "{compiler} does not compile {source}"),
         Err(error) => {
             skip(source, &format!("{compiler} cannot be started ({error}): install gcc and g++"));

@@ -44,6 +44,47 @@ impl Contender for Glibc {
     }
 }
 
+/// glibc's mutex with PTHREAD_PRIO_INHERIT: what the kinds that inherit priority are to be compared with.
+pub struct GlibcPi;
+
+struct Inheriting(Box<UnsafeCell<libc::pthread_mutex_t>>);
+
+// SAFETY: a mutex is made to be used by several threads.
+unsafe impl Sync for Inheriting {}
+
+impl Mutex for Inheriting {
+    fn new() -> Inheriting {
+        let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        // SAFETY: live attributes, initialised before they are used, and a live mutex, which is not moved after this.
+        unsafe {
+            let mut attributes = core::mem::zeroed();
+            libc::pthread_mutexattr_init(&mut attributes);
+            libc::pthread_mutexattr_setprotocol(&mut attributes, libc::PTHREAD_PRIO_INHERIT);
+            assert_eq!(libc::pthread_mutex_init(mutex.get(), &attributes), 0);
+        }
+        Inheriting(mutex)
+    }
+
+    #[inline(always)]
+    fn with(&self, body: impl FnOnce()) {
+        // SAFETY: a live, initialised mutex.
+        unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        body();
+        // SAFETY: as above, and held by this thread.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+    }
+}
+
+impl Contender for GlibcPi {
+    fn name(&self) -> &'static str {
+        "pi"
+    }
+
+    fn run(&self, work: &Work, point: Point, time: Duration) -> Run {
+        run_threads::<Inheriting>(work, point, time)
+    }
+}
+
 /// parking_lot's mutex.
 pub struct ParkingLot;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p unspin-locks --example timing -- [--threads 1,2,4,16,64] [--hold 0,100,...] [--think 0,...]
-//!     [--locks adaptive,parking_lot,std,...] [--place spread|free] [--rounds 5] [--ms 100]
+//!     [--locks adaptive,parking_lot,std,...] [--against glibc] [--place spread|free] [--rounds 5] [--ms 100]
 //! ```
 //!
 //! Hold and think times are in nanoseconds of work, not of clock: what a preemption adds is not part of them. Each round
@@ -25,7 +25,7 @@ fn main() {
         }
     };
     let work = Work::calibrate();
-    println!("{:>7} {:>8} {:>8}  {:>12}", "threads", "hold ns", "think ns", "glibc pair");
+    println!("{:>7} {:>8} {:>8}  {:>12}", "threads", "hold ns", "think ns", "reference");
     for point in options.points() {
         let measured = measure(&options, &work, point);
         print(&options, point, &measured);

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::contender::{Contender, Glibc, ParkingLot, Std, by_kind};
+use crate::contender::{Contender, Glibc, GlibcPi, ParkingLot, Std, by_kind};
 use crate::workload::{Place, Point};
 use core::str::FromStr;
 use core::time::Duration;
@@ -10,6 +10,7 @@ pub struct Options {
     hold_ns: Vec<u64>,
     think_ns: Vec<u64>,
     locks: Vec<String>,
+    against: String,
     place: Place,
     pub rounds: usize,
     pub time: Duration,
@@ -22,6 +23,7 @@ impl Options {
             hold_ns: vec![0, 100, 1_000, 10_000, 100_000],
             think_ns: vec![0, 100, 1_000, 10_000],
             locks: list("adaptive,parking_lot,std")?,
+            against: "glibc".to_owned(),
             place: Place::Spread,
             rounds: 5,
             time: Duration::from_millis(100),
@@ -33,19 +35,22 @@ impl Options {
                 "--hold" => options.hold_ns = list(&value)?,
                 "--think" => options.think_ns = list(&value)?,
                 "--locks" => options.locks = list(&value)?,
+                "--against" => options.against = value,
                 "--place" => options.place = place(&value)?,
                 "--rounds" => options.rounds = number(&value)?,
                 "--ms" => options.time = Duration::from_millis(number(&value)?),
                 _ => {
                     return Err(format!(
-                        "{option} is no option; there are --threads, --hold, --think, --locks, --place, --rounds and --ms"
+                        "{option} is no option; there are --threads, --hold, --think, --locks, --against, --place, --rounds and --ms"
                     ));
                 }
             }
         }
-        if let Some(unknown) = options.locks.iter().find(|name| contender(name).is_none()) {
+        if let Some(unknown) =
+            options.locks.iter().chain([&options.against]).find(|name| contender(name).is_none())
+        {
             return Err(format!(
-                "{unknown} is no lock; there are parking_lot, std, and the kinds of `unspin run --mutex`"
+                "{unknown} is no lock; there are glibc, parking_lot, std, and the kinds of `unspin run --mutex`"
             ));
         }
         if options.rounds == 0 || options.time.is_zero() || options.threads.contains(&0) {
@@ -71,9 +76,7 @@ impl Options {
 
     /// The reference, then those that were asked for.
     pub fn contenders(&self) -> Vec<Box<dyn Contender>> {
-        let mut all: Vec<Box<dyn Contender>> = vec![Box::new(Glibc)];
-        all.extend(self.locks.iter().filter_map(|name| contender(name)));
-        all
+        [&self.against].into_iter().chain(&self.locks).filter_map(|name| contender(name)).collect()
     }
 }
 
@@ -82,6 +85,7 @@ fn contender(name: &str) -> Option<Box<dyn Contender>> {
         "parking_lot" => Some(Box::new(ParkingLot)),
         "std" => Some(Box::new(Std)),
         "glibc" => Some(Box::new(Glibc)),
+        "pi" => Some(Box::new(GlibcPi)),
         _ => by_kind(name.parse().ok()?),
     }
 }

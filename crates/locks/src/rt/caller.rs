@@ -4,10 +4,12 @@
 #[path = "caller/model.rs"]
 mod system;
 
-#[cfg(any(loom, shuttle))]
-pub(super) use system::be_real_time;
+#[cfg(not(any(loom, shuttle)))]
+use system::real_time_priority;
 pub(super) use system::tid;
-use system::{note, notes, real_time_priority};
+#[cfg(any(loom, shuttle))]
+pub(super) use system::{be_real_time, real_time_priority};
+use system::{note, notes};
 
 /// In a thread's notes: it was a real-time thread when it was last asked.
 const REAL_TIME: usize = 1;

@@ -5,6 +5,7 @@ use super::layout::{self, Kind};
 use super::real;
 use crate::next::forward;
 use crate::swap::mutex::{self as swapped, Answer};
+use crate::swap::server;
 use crate::watch::{Hook, Object, Thread};
 use core::cell::Cell;
 use core::convert::identity;
@@ -112,7 +113,7 @@ unsafe extern "C-unwind" fn init(
 /// A live mutex that nobody uses yet.
 pub unsafe fn made(mutex: *mut pthread_mutex_t, hook: Hook) {
     // SAFETY: the caller's promise.
-    unsafe { swapped::initialised(mutex, hook) };
+    unsafe { server::initialised(mutex, hook) };
     initialised(mutex, hook);
 }
 
@@ -126,7 +127,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_
     let code = unsafe { real::mutex_destroy(mutex) };
     if code == 0 {
         // SAFETY: as above; its memory is still the caller's.
-        unsafe { swapped::destroyed(mutex) };
+        unsafe { server::destroyed(mutex) };
     }
     code
 }
@@ -144,8 +145,14 @@ pub unsafe extern "C-unwind" fn __pthread_mutex_destroy(mutex: *mut pthread_mute
 unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
     unsafe {
-        if Thread::current().is_none() && swapped::lock_at_once(mutex) {
-            return 0;
+        if Thread::current().is_none() {
+            if swapped::lock_at_once(mutex) {
+                return 0;
+            }
+            if swapped::is_libcs(mutex) {
+                return real::mutex_lock(mutex);
+            }
+            return swapped::lock(mutex, Hook::new(sp, bp)).code;
         }
         any_lock(mutex, sp, bp)
     }
@@ -265,8 +272,14 @@ pub fn is_supported(clock: clockid_t) -> bool {
 unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` gives the registers.
     unsafe {
-        if Thread::current().is_none() && swapped::unlock_at_once(mutex) {
-            return 0;
+        if Thread::current().is_none() {
+            if swapped::unlock_at_once(mutex) {
+                return 0;
+            }
+            if swapped::is_libcs(mutex) {
+                return real::mutex_unlock(mutex);
+            }
+            return swapped::unlock(mutex, Hook::new(sp, bp));
         }
         any_unlock(mutex, sp, bp)
     }

@@ -1,7 +1,9 @@
 //! The locks of `unspin-locks` as a table: what can be done with each, by the address of the mutex that holds it.
 
 use super::body::Body;
-use unspin_locks::{Adaptive, Fair, Kind, Mcs, RawLock, Steal, Ticket, Ttas, Until, Waited};
+use unspin_locks::{
+    Adaptive, Fair, Kind, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas, Until, Waited,
+};
 
 /// What can be done with a lock of one kind.
 ///
@@ -18,12 +20,14 @@ pub struct Algorithm {
     pub unlock: unsafe fn(&Body),
     /// [`RawLock::is_locked`].
     pub is_locked: fn(&Body) -> bool,
+    /// Which lock it is.
+    #[cfg(test)]
+    name: fn() -> &'static str,
 }
 
 impl Algorithm {
     /// That of a kind; none for those that are libc's own.
-    #[inline]
-    pub fn of(kind: Kind) -> Option<&'static Algorithm> {
+    pub const fn of(kind: Kind) -> Option<&'static Algorithm> {
         BY_KIND[kind as usize].as_ref()
     }
 
@@ -34,6 +38,8 @@ impl Algorithm {
             lock_until: |body, until| body.lock::<L>().lock_until(&mut L::Node::default(), until),
             unlock: unlock::<L>,
             is_locked: |body| body.lock::<L>().is_locked(),
+            #[cfg(test)]
+            name: core::any::type_name::<L>,
         })
     }
 }
@@ -58,20 +64,31 @@ static BY_KIND: [Option<Algorithm>; Kind::ALL.len()] = [
     Algorithm::new::<Fair>(),
     Algorithm::new::<Steal>(),
     Algorithm::new::<Fast>(),
-    None,
-    None,
-    None,
+    Algorithm::new::<RtFair>(),
+    Algorithm::new::<RtSteal>(),
+    Algorithm::new::<RtAdaptive>(),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unspin_locks::Visitor;
+
+    /// Tells which lock the crate has under a name.
+    struct Named;
+
+    impl Visitor for Named {
+        type Answer = &'static str;
+
+        fn visit<L: RawLock>(self) -> &'static str {
+            core::any::type_name::<L>()
+        }
+    }
 
     #[test]
     fn each_kind_has_its_own() {
         for kind in Kind::ALL {
-            let is_libcs = matches!(kind, Kind::System | Kind::Pi);
-            assert_eq!(Algorithm::of(kind).is_none(), is_libcs, "{kind}");
+            assert_eq!(Algorithm::of(kind).map(|algorithm| (algorithm.name)()), kind.visit(Named), "{kind}");
         }
     }
 }

@@ -57,10 +57,16 @@ impl Body {
         self.kind.load(Relaxed)
     }
 
+    /// Whether it is one with PTHREAD_PRIO_INHERIT.
+    pub fn inherits(&self) -> bool {
+        self.kind() & super::mark::INHERITS != 0
+    }
+
     /// Makes it one with PTHREAD_PRIO_INHERIT, if it is not yet.
     #[inline]
     pub fn make_inheriting(&self) {
-        if self.kind() & super::mark::INHERITS == 0 {
+        if !self.inherits() {
+            // Relaxed: whoever sees the mutex's mark does the same.
             self.kind.fetch_or(super::mark::INHERITS, Relaxed);
         }
     }
@@ -127,14 +133,15 @@ impl Body {
         self.depth.store(depth, Relaxed);
     }
 
-    /// Releases libc's own lock with priority inheritance for a thread that is not its owner, as long as nobody waits for it in
-    /// the kernel, who would refuse. A mutex without inheritance is released by anybody: by another thread, or by a child
-    /// made by fork, where the owner has another id.
+    /// Releases libc's own lock with priority inheritance for a thread that is not its owner, unless somebody waits for it in
+    /// the kernel, who would refuse. A mutex without inheritance is released by anybody: by another thread, by a child made
+    /// by fork, where the owner has another id, or when nobody has it.
     pub fn seize(&self) -> bool {
         /// FUTEX_TID_MASK.
         const OWNER: u32 = 0x3FFF_FFFF;
+        // Relaxed: the exchange orders.
         let word = self.lock.load(Relaxed);
-        if word == 0 || word != word & OWNER || word == thread() {
+        if word != word & OWNER || word == thread() {
             return false;
         }
         self.disown();
@@ -149,7 +156,7 @@ impl Body {
 
 /// The id of the calling thread.
 #[inline(always)]
-fn thread() -> u32 {
+pub fn thread() -> u32 {
     match tid::known() {
         0 => learn(),
         known => known,

@@ -30,6 +30,11 @@ pub enum Type {
     ErrorCheck,
 }
 
+impl Type {
+    /// All of them.
+    pub const ALL: [Type; 3] = [Type::Normal, Type::Recursive, Type::ErrorCheck];
+}
+
 const MAGIC: u16 = 0xB5 << 8;
 
 impl Mark {
@@ -55,23 +60,23 @@ impl Mark {
         self.0
     }
 
-    /// By what it is replaced, and its type; none if nothing was decided.
-    pub fn read(self) -> Option<(Kind, Type)> {
-        if self.0 & 0xFFC0 != MAGIC {
-            return None;
-        }
-        let of = match self.0 >> 4 & 3 {
-            0 => Type::Normal,
-            1 => Type::Recursive,
-            2 => Type::ErrorCheck,
-            _ => return None,
-        };
-        Kind::ALL.get(usize::from(self.0 & 15)).map(|&kind| (kind, of))
+    /// Whether it is a mark: something was decided.
+    #[inline(always)]
+    pub const fn is_one(self) -> bool {
+        self.0 & !(Mark::VALUES as u16 - 1) == MAGIC
+    }
+
+    /// Marks by [`Mark::index`].
+    pub const VALUES: usize = 64;
+
+    /// What tells marks apart.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize % Mark::VALUES
     }
 }
 
-const _: () =
-    assert!(Kind::ALL.len() <= 16 && Kind::ALL[Kind::Adaptive as usize] as usize == Kind::Adaptive as usize);
+const _: () = assert!(Kind::ALL.len() <= 16 && Type::ALL.len() <= 4);
 
 /// What `__kind` says of a mutex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,21 +130,21 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn marks_are_read_as_they_were_written() {
-        for kind in Kind::ALL {
-            for of in [Type::Normal, Type::Recursive, Type::ErrorCheck] {
-                assert_eq!(Mark::from_bits(Mark::new(kind, of).bits()).read(), Some((kind, of)));
-            }
-        }
+    fn marks_are_told_apart() {
+        let marks = Kind::ALL.iter().flat_map(|&kind| Type::ALL.map(|of| Mark::new(kind, of)));
+        let indices: BTreeSet<usize> = marks.clone().map(Mark::index).collect();
+        assert!(marks.clone().all(Mark::is_one));
+        assert_eq!(indices.len(), marks.count());
     }
 
     /// glibc counts down from small numbers there.
     #[test]
     fn what_libc_may_leave_is_no_mark() {
-        for left in (0..=64).chain(0xFFC0..=0xFFFF).chain([MAGIC | 0x30, MAGIC | 0x40, MAGIC | 0x0F]) {
-            assert_eq!(Mark::from_bits(left).read(), None, "{left:#x}");
+        for left in (0..=64).chain(0xFFC0..=0xFFFF).chain([MAGIC | 0x40, MAGIC | 0x80]) {
+            assert!(!Mark::from_bits(left).is_one(), "{left:#x}");
         }
     }
 

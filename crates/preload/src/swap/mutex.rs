@@ -6,15 +6,15 @@
 
 use super::algorithm::{Algorithm, Fast};
 use super::body::Body;
-use super::decision::{self, Occasion};
-use super::mark::{Mark, Nature, Type};
+use super::mark::{Mark, Type};
 use super::plan;
+use super::server::Server;
 use crate::pthread::real;
 use crate::watch::Hook;
 use core::ffi::c_int;
 use core::time::Duration;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, pthread_mutex_t, timespec};
-use unspin_locks::{Clock, Kind, RawLock, Until, Waited};
+use unspin_locks::{Clock, RawLock, Until, Waited};
 
 /// How an acquisition went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,83 +38,6 @@ impl Answer {
 
     fn refused(code: c_int) -> Answer {
         Answer { code, waited: None }
-    }
-}
-
-/// Who does what a program wants done with a mutex.
-#[derive(Clone, Copy)]
-enum Server {
-    Libc,
-    /// libc, who inherits priorities, which the program has not asked for.
-    Inheriting(Type),
-    Lock(&'static Algorithm, Type),
-}
-
-impl Server {
-    /// # Safety
-    /// A live mutex.
-    #[inline]
-    unsafe fn of(body: &Body, mutex: *const pthread_mutex_t, hook: Hook) -> Server {
-        let mark = body.mark();
-        let (kind, of) = match mark.read() {
-            Some(read) => read,
-            // SAFETY: the caller's promise.
-            None => match unsafe { first_use(body, mark, mutex, hook) }.read() {
-                Some(read) => read,
-                None => return Server::Libc,
-            },
-        };
-        match Algorithm::of(kind) {
-            Some(algorithm) => Server::Lock(algorithm, of),
-            None if kind == Kind::Pi => {
-                // Here and not where it is decided: whoever sees the mark sees the mutex inherit.
-                body.make_inheriting();
-                Server::Inheriting(of)
-            }
-            None => Server::Libc,
-        }
-    }
-}
-
-/// The mark of a mutex that has none.
-///
-/// # Safety
-/// A live mutex.
-#[cold]
-unsafe fn first_use(body: &Body, seen: Mark, mutex: *const pthread_mutex_t, hook: Hook) -> Mark {
-    // What is not to be replaced is left as it is: its sixteen bits may be libc's.
-    if body.nature() == Nature::Other || !plan::is_on() {
-        return Mark::NONE;
-    }
-    let kind = decision::decide(mutex, Occasion::Use, hook);
-    body.decide(seen, body.nature().mark(kind))
-}
-
-/// A mutex was initialised by libc: what it is to be is decided.
-///
-/// # Safety
-/// A live mutex that nobody else uses yet.
-pub unsafe fn initialised(mutex: *const pthread_mutex_t, hook: Hook) {
-    if !plan::is_on() {
-        return;
-    }
-    // SAFETY: the caller's promise.
-    let body = unsafe { Body::of(mutex) };
-    if body.nature() != Nature::Other {
-        let kind = decision::decide(mutex, Occasion::Initialisation, hook);
-        body.decide(body.mark(), body.nature().mark(kind));
-    }
-}
-
-/// A mutex was destroyed: whoever uses it nevertheless asks libc, who refuses.
-///
-/// # Safety
-/// A mutex whose memory is still there.
-pub unsafe fn destroyed(mutex: *const pthread_mutex_t) {
-    // SAFETY: the caller's promise.
-    let body = unsafe { Body::of(mutex) };
-    if body.mark().read().is_some() {
-        body.forget();
     }
 }
 
@@ -150,6 +73,16 @@ pub unsafe fn unlock_at_once(mutex: *const pthread_mutex_t) -> bool {
     true
 }
 
+/// Whether it is settled that libc serves it, as far as can be told at once.
+///
+/// # Safety
+/// A live mutex.
+#[inline(always)]
+pub unsafe fn is_libcs(mutex: *const pthread_mutex_t) -> bool {
+    // SAFETY: the caller's promise.
+    plan::is_off() || unsafe { Body::of(mutex) }.mark() == Mark::LIBC
+}
+
 /// Whether it is a lock of ours.
 ///
 /// # Safety
@@ -183,9 +116,11 @@ pub unsafe fn trylock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
     // SAFETY: the caller's promise.
     let (body, server) = unsafe { served(mutex, hook) };
     match server {
+        // To try what one has is no error of an errorcheck mutex, but for one that inherits.
+        Server::Inheriting(Type::ErrorCheck) if body.is_mine() => EBUSY,
+        Server::Lock(_, Type::ErrorCheck) if body.inherits() && body.is_mine() => EDEADLK,
         // SAFETY: the caller's promise.
         Server::Libc | Server::Inheriting(_) => unsafe { real::mutex_trylock(mutex) },
-        // To try what one has is no error of an errorcheck mutex: it is busy.
         Server::Lock(_, Type::Recursive) if body.is_mine() => deeper(body),
         Server::Lock(algorithm, of) => {
             let waited = (algorithm.try_lock)(body).then_some(Waited::No);
@@ -206,14 +141,12 @@ pub unsafe fn clocklock(
 ) -> Answer {
     // SAFETY: the caller's promise.
     let (body, server) = unsafe { served(mutex, hook) };
-    let Server::Lock(algorithm, of) = server else {
+    let (algorithm, of) = match server {
+        Server::Lock(algorithm, of) => (algorithm, of),
         // SAFETY: the caller's promise.
-        return Answer::of_libc(unsafe {
-            match clock {
-                libc::CLOCK_REALTIME => real::mutex_timedlock(mutex, until),
-                clock => real::mutex_clocklock(mutex, clock, until),
-            }
-        });
+        Server::Libc => return Answer::of_libc(unsafe { libc_clocklock(mutex, clock, until) }),
+        // SAFETY: as above.
+        Server::Inheriting(_) => return Answer::of_libc(unsafe { inherit_until(mutex, clock, until) }),
     };
     let Some(clock) = clock_of(clock) else { return Answer::refused(EINVAL) };
     if let Some(answer) = owned(body, of) {
@@ -226,6 +159,34 @@ pub unsafe fn clocklock(
     match unsafe { time(clock, until) } {
         Some(until) => enter_or(body, of, (algorithm.lock_until)(body, until), ETIMEDOUT),
         None => Answer::refused(EINVAL),
+    }
+}
+
+/// # Safety
+/// As for [`clocklock`].
+unsafe fn libc_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match clock {
+            libc::CLOCK_REALTIME => real::mutex_timedlock(mutex, until),
+            clock => real::mutex_clocklock(mutex, clock, until),
+        }
+    }
+}
+
+/// The same for a mutex that inherits without its program's knowledge. A time before the clock's zero is malformed to the
+/// kernel's queue, and over to all others.
+///
+/// # Safety
+/// As for [`clocklock`].
+unsafe fn inherit_until(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int {
+    // SAFETY: the caller's promise; the time is looked at only where the mutex is not free.
+    unsafe {
+        if real::mutex_trylock(mutex) == 0 {
+            return 0;
+        }
+        let zero = timespec { tv_sec: 0, tv_nsec: (*until).tv_nsec };
+        libc_clocklock(mutex, clock, if (*until).tv_sec < 0 { &zero } else { until })
     }
 }
 

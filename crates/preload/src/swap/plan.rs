@@ -186,6 +186,13 @@ impl Plan {
     }
 }
 
+/// Whether it is settled that there is none.
+#[inline(always)]
+pub fn is_off() -> bool {
+    // Relaxed: nothing is read on the strength of it.
+    PHASE.load(Ordering::Relaxed) == OFF
+}
+
 /// Whether there is a plan.
 #[inline]
 pub fn is_on() -> bool {

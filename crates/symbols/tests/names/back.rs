@@ -140,3 +140,28 @@ fn without_symbols_nothing_is_found() {
     assert_eq!(file.identity(), before, "the build id is the same");
     assert!(File::open(std::path::Path::new("/etc/passwd")).is_none());
 }
+
+/// The calls of a function of libc lie right before where they return to.
+#[test]
+fn calls_of_other_files() {
+    let ways = [
+        &[][..],
+        &["-no-pie"],
+        &["-fno-plt"],
+        &["-fcf-protection=full"],
+        &["-Wl,-z,now"],
+        &["-O2", "-Wl,-z,lazy"],
+    ];
+    for way in ways {
+        let flags = [way, &["-g"]].concat();
+        let Some(program) = Build::new("plain.c").flags(&flags).run("calls") else { return };
+        let file = File::open(&program.path).unwrap();
+        let calls = file.calls(|name| name == "malloc");
+        assert_eq!(calls.len(), 1, "{way:?}");
+        let main = file.functions("main").remove(0);
+        assert!(main.ranges.iter().any(|range| range.contains(&calls[0])), "{way:?}");
+        let line = file.code_of_line("plain.c", line_of("plain.c", "heap")).remove(0);
+        assert!(line.ranges.iter().any(|range| range.contains(&calls[0])), "{way:?} {line:x?} {calls:x?}");
+        assert_eq!(file.calls(|name| name == "free"), [], "{way:?}");
+    }
+}

@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
     tell("field", &field[16000].lock);
     tell("either", &either.locks[1]);
     tell("own_lock", &own_lock);
-    tell("heap", malloc(64));
+    tell("heap", malloc(64)); /* line: heap */
     tell("main", (void *)(uintptr_t)main);
     int result = deep(argc + 3); /* line: main */
     tell_maps();

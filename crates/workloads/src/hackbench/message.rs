@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_an_error() {
-        assert_eq!(buffer(usize::MAX / 2).unwrap_err().kind(), ErrorKind::OutOfMemory);
+        assert_eq!(buffer(usize::MAX).unwrap_err().kind(), ErrorKind::OutOfMemory);
         assert_eq!(buffer(3).unwrap(), [0; 3]);
     }
 }

@@ -48,6 +48,7 @@ fn not_full(receiver: usize) -> usize {
 
 impl Queues {
     /// Empty queues for so many receivers, each with room for `capacity` messages of `message` bytes.
+    #[inline(never)] // A lock meter names the locks by this function.
     pub fn new(receivers: usize, capacity: usize, message: usize) -> Result<Queues> {
         let ring = |_| Ok(Ring { bytes: buffer(capacity * message)?, message, capacity, first: 0, count: 0 });
         let rings = (0..receivers).map(ring).collect::<Result<Vec<Ring>>>()?;

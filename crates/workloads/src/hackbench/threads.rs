@@ -60,3 +60,59 @@ impl Crew for Threads {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::channel::{Channels, Sink};
+    use super::super::gate::{self, Starter};
+    use super::super::worker::{Load, Place, Role, Task};
+    use super::*;
+    use std::sync::Arc;
+
+    const LOAD: Load = Load { senders: 1, loops: 1, datasize: 4 };
+
+    /// Receivers of one message each, ready and waiting; and the ends of their channels.
+    fn receivers(count: usize) -> (Threads, Starter, Vec<Sink>) {
+        let (mut starter, gate) = gate::pair().unwrap();
+        let gate = Arc::new(gate);
+        let mut threads = Threads::default();
+        let mut sinks = Vec::new();
+        for index in 0..count {
+            let (sink, source) = Channels::Pipe.pair(index).unwrap();
+            let place = Place { role: Role::Receiver, index, group: 7 };
+            let worker = Worker { place, task: Task::Receive(source), gate: Arc::clone(&gate), load: LOAD };
+            threads.start(worker).unwrap();
+            sinks.push(sink);
+        }
+        starter.await_ready(count, || threads.look()).unwrap();
+        (threads, starter, sinks)
+    }
+
+    #[test]
+    fn all_are_waited_for() {
+        let (threads, mut starter, sinks) = receivers(3);
+        starter.go().unwrap();
+        for sink in sinks.iter().rev() {
+            sink.send(b"text").unwrap();
+        }
+        threads.finish().unwrap();
+    }
+
+    #[test]
+    fn the_first_error_ends_the_wait_for_the_others() {
+        let (threads, mut starter, mut sinks) = receivers(3);
+        starter.go().unwrap();
+        sinks.remove(1); // The others wait for ever: what they wait for is never sent.
+        let error = threads.finish().unwrap_err().to_string();
+        assert_eq!(error, "receiver 1 of group 7: failed to fill whole buffer");
+    }
+
+    #[test]
+    fn nobody_stays_behind_when_the_start_is_called_off() {
+        let (threads, starter, _sinks) = receivers(3);
+        drop(starter);
+        for handle in threads.handles {
+            handle.join().unwrap();
+        }
+    }
+}

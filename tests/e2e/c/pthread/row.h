@@ -173,11 +173,11 @@ SHARED_HELPER void row_elsewhere(const char *row, int (*call)(void *), void *arg
     row_job(row, &job);
 }
 
-/* Waits until the thread sleeps in the kernel. */
+/* Waits until the thread sleeps in the kernel, or has spun for so long that it will not. */
 SHARED_HELPER void await_asleep_tid(const pid_t *tid)
 {
     for (;;) {
-        char path[64], text[256] = "";
+        char path[64], text[512] = "";
         pid_t now = __atomic_load_n(tid, __ATOMIC_SEQ_CST);
         if (now != 0) {
             snprintf(path, sizeof path, "/proc/self/task/%d/stat", now);
@@ -185,8 +185,13 @@ SHARED_HELPER void await_asleep_tid(const pid_t *tid)
             ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
             if (fd >= 0)
                 close(fd);
+            /* The name ends with a parenthesis; the state follows, and eleven words later the time on a CPU, in ticks of
+             * a hundredth of a second. */
             const char *state = n > 0 ? strrchr(text, ')') : NULL;
+            unsigned long user = 0;
             if (state != NULL && state[1] == ' ' && state[2] == 'S')
+                return;
+            if (state != NULL && sscanf(state + 3, "%*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu", &user) == 1 && user > 2)
                 return;
         }
         pause_ms(1);

@@ -1,19 +1,14 @@
 //! What is tried.
 
-use super::super::contestant::Contestant;
-use super::super::setup::{Mutexes, Setup};
 use super::findings::Findings;
 use super::picks::Pick;
-use super::screen::Screened;
-use crate::error::Error;
 use crate::mutex::{Entry, Plan, Waits, Which};
-use crate::program::Program;
 use unspin_locks::Kind;
 use unspin_stats::screening::Standing;
 
 /// The kinds that are tried on everything: those that nobody starves under. None for study, and none that pays for
 /// priorities that nobody asked for.
-const KINDS: [Kind; 2] = [Kind::Adaptive, Kind::Steal];
+pub const KINDS: [Kind; 2] = [Kind::Adaptive, Kind::Steal];
 /// Waits for conditions and semaphores that are shorter than this may be worth spinning through: some times what it costs
 /// to sleep and be woken (some 5 µs to 50 µs).
 const SHORT_WAIT_S: f64 = 200e-6;
@@ -40,7 +35,8 @@ pub fn candidates(picks: &[Pick], findings: &Findings) -> Vec<Named> {
     plans
 }
 
-fn everywhere(kind: Kind) -> Named {
+/// One kind for all.
+pub fn everywhere(kind: Kind) -> Named {
     (kind.name().to_owned(), Plan::all(kind))
 }
 
@@ -50,26 +46,8 @@ fn only(kind: Kind, pick: &Pick) -> Option<Named> {
     Some((format!("{kind}@{}", pick.name), Plan { entries: vec![entry], waits: Waits::default() }))
 }
 
-/// Those that are to be judged: the chosen; and the best kind for each lock together, if several locks have one.
-pub fn finalists(
-    chosen: &[&Standing],
-    entrants: &[Contestant],
-    picks: &[Pick],
-    screened: Option<&Screened>,
-    program: &Program,
-) -> Result<Vec<Contestant>, Error> {
-    let mut finalists: Vec<Contestant> =
-        chosen.iter().map(|standing| entrants[standing.index - 1].clone()).collect();
-    if let Some(screened) = screened
-        && let Some((name, plan)) = together(picks, &screened.standings)
-    {
-        finalists.push(Contestant::judged(&name, Setup::of(Mutexes::new(plan, program)?)));
-    }
-    Ok(finalists)
-}
-
-/// The best kind for each lock, where it was better than the control.
-fn together(picks: &[Pick], standings: &[Standing]) -> Option<Named> {
+/// The best kind for each lock, where it was better than the control; none unless several locks have one.
+pub fn together(picks: &[Pick], standings: &[Standing]) -> Option<Named> {
     let best = |pick: &Pick| {
         let tried = KINDS.into_iter().filter_map(|kind| {
             let (name, plan) = only(kind, pick)?;

@@ -6,7 +6,7 @@ use super::super::setup::Setup;
 use super::super::watch::Nobody;
 use crate::engine::Engine;
 use crate::error::Error;
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSymbol, ReadCache};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -34,18 +34,20 @@ fn could_call(metering: &Metering) -> bool {
     images.is_empty() || files.iter().any(|file| calls_semop(file))
 }
 
-/// The files in lines of `/proc/PID/maps`: address, mode, offset, device, inode, path.
+/// The files in lines of `/proc/PID/maps` that hold code: address, mode, offset, device, inode, path.
 fn files(maps: &[u8]) -> impl Iterator<Item = PathBuf> {
     maps.split(|&byte| byte == b'\n').filter_map(|line| {
+        let mode = line.split(|&byte| byte == b' ').nth(1)?;
         let path = line.iter().position(|&byte| byte == b'/')?;
-        Some(PathBuf::from(OsStr::from_bytes(&line[path..])))
+        mode.contains(&b'x').then(|| PathBuf::from(OsStr::from_bytes(&line[path..])))
     })
 }
 
 /// Whether a file has one of the functions among those that it wants from others. The preload library has them itself.
 fn calls_semop(file: &PathBuf) -> bool {
-    let Ok(bytes) = std::fs::read(file) else { return false };
-    let Ok(elf) = object::File::parse(&*bytes) else { return false };
+    let Ok(opened) = std::fs::File::open(file) else { return false };
+    let bytes = ReadCache::new(opened);
+    let Ok(elf) = object::File::parse(&bytes) else { return false };
     elf.dynamic_symbols()
         .filter(|symbol| symbol.is_undefined())
         .any(|symbol| matches!(symbol.name(), Ok("semop" | "semtimedop")))
@@ -56,15 +58,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_the_last_column() {
-        let maps =
-            b"7f00-7f01 r-xp 00000000 08:01 17 /usr/lib/a b.so\n7f02-7f03 rw-p 00000000 00:00 0 [heap]\n";
+    fn files_with_code_are_found() {
+        let maps = b"7f00-7f01 r-xp 00000000 08:01 17 /usr/lib/a b.so\n7f02-7f03 rw-p 00000000 00:00 0 [heap]\n\
+                     7f04-7f05 rw-s 00000000 00:01 9 /dev/shm/recording\n7f06-7f07 r-xp 00000000 00:00 0 [vdso]\n";
         assert_eq!(files(maps).collect::<Vec<_>>(), [PathBuf::from("/usr/lib/a b.so")]);
     }
 
     #[test]
     fn callers_import_what_they_call() {
-        assert!(!calls_semop(&PathBuf::from("/proc/self/mem")));
+        assert!(!calls_semop(&PathBuf::from("/etc/passwd")));
         // The workloads are in this very program.
         assert!(calls_semop(&std::env::current_exe().unwrap()));
     }

@@ -20,11 +20,12 @@ pub use why::why;
 
 use super::asked::{Asked, engines_beside};
 use super::contestant::Contestant;
-use super::locks::Metered;
-use super::metering::meter;
+use super::locks::{Locks, Metered};
+use super::metering::{Metering, meter};
 use super::runner::Runner;
 use super::setup::{Mutexes, Setup};
 use crate::error::Error;
+use crate::mutex::Plan;
 use crate::options;
 use serde::Serialize;
 use std::time::Duration;
@@ -49,45 +50,75 @@ pub struct Search {
 /// A search that is over.
 #[derive(Debug)]
 pub struct Found {
-    /// How it went.
-    pub search: Search,
+    /// How it went; none if the program could not be metered.
+    pub search: Option<Search>,
     /// Those that are to be judged; there may be none.
     pub asked: Asked,
     /// The locks as they were before.
-    pub before: Metered,
+    pub locks: Locks,
 }
 
 /// Searches.
 pub fn search(runner: &Runner<'_>, options: &options::Prove) -> Result<Found, Error> {
     let control = Contestant::system(runner.program)?;
-    let setup = control.setup.clone().expect("the control goes through the interposition");
-    let metering = match meter(runner, &setup, options.time_limit) {
-        Ok(metering) => metering,
-        Err(reason) => return Err(Error::Unjudged(unmetered(runner, &reason))),
-    };
+    let setup = control.setup.as_ref().expect("the control goes through the interposition");
+    match meter(runner, setup, options.time_limit) {
+        Ok(metering) => search_in(runner, control, metering, options),
+        Err(reason) => unmetered(runner, control, &reason),
+    }
+}
+
+/// With what was metered.
+fn search_in(
+    runner: &Runner<'_>,
+    control: Contestant,
+    metering: Metering,
+    options: &options::Prove,
+) -> Result<Found, Error> {
     let findings = Findings::of(&metering);
     let picks = picks::picks(&metering);
     let run = Duration::from_secs_f64(metering.trial.elapsed_s);
-    let engines = engines::used(runner, &metering, options.time_limit)?;
-    let plans = candidates::candidates(&picks, &findings);
-    let mut entrants: Vec<Contestant> = Vec::new();
-    for (name, plan) in plans {
-        entrants.push(Contestant::judged(&name, Setup::of(Mutexes::new(plan, runner.program)?)));
-    }
-    entrants.extend(engines_beside(&control, &engines));
+    let mut entrants = contestants(candidates::candidates(&picks, &findings), runner)?;
+    entrants.extend(engines_beside(&control, &engines::used(runner, &metering, options.time_limit)?));
     let budget = options.time_budget.mul_f64(SCREENING);
     entrants.truncate(affordable(budget, run));
     let screening = match entrants.is_empty() {
         true => None,
         false => Some(screen::screen(runner, &control, &entrants, budget, options.time_limit)?),
     };
-    let chosen = screening
-        .as_ref()
-        .map_or(Vec::new(), |screened| screened.best(finalists(options.time_budget - budget, run)));
-    let judged = candidates::finalists(&chosen, &entrants, &picks, screening.as_ref(), runner.program)?;
-    let before = Metered::new(control.name(), metering);
-    let asked = Asked { control, judged };
-    Ok(Found { search: Search { findings, picks, screening }, asked, before })
+    let judged = match &screening {
+        Some(screened) => {
+            let most = finalists(options.time_budget.saturating_sub(budget), run);
+            let mut judged = screened.best(most, &entrants);
+            judged.extend(contestants(candidates::together(&picks, &screened.standings), runner)?);
+            judged
+        }
+        None => Vec::new(),
+    };
+    let locks = Locks::before(Metered::new(control.name(), metering));
+    let search = Some(Search { findings, picks, screening });
+    Ok(Found { search, asked: Asked { control, judged }, locks })
+}
+
+fn contestants(
+    plans: impl IntoIterator<Item = (String, Plan)>,
+    runner: &Runner<'_>,
+) -> Result<Vec<Contestant>, Error> {
+    let contestant = |(name, plan): (String, Plan)| {
+        Ok(Contestant::judged(&name, Setup::of(Mutexes::new(plan, runner.program)?)))
+    };
+    plans.into_iter().map(contestant).collect()
+}
+
+/// Of a program that cannot be metered nothing is known, so everything is tried on all of it at once. If it fails by itself,
+/// the sitting shows how.
+fn unmetered(runner: &Runner<'_>, control: Contestant, reason: &str) -> Result<Found, Error> {
+    let missing = vec![format!("No lock table of {}: {reason}.", control.name())];
+    let judged = match runner.interrupt.came() {
+        true => Vec::new(),
+        false => contestants(candidates::KINDS.map(candidates::everywhere), runner)?,
+    };
+    Ok(Found { search: None, asked: Asked { control, judged }, locks: Locks { missing, ..Locks::default() } })
 }
 
 /// Candidates that there is time for, in the order of their promise: the screening has two rounds at least, and the control
@@ -105,12 +136,4 @@ fn finalists(budget: Duration, run: Duration) -> usize {
         rounds * (3 + finalists) as f64 * run.as_secs_f64()
     };
     if needed(FINALISTS) <= budget.as_secs_f64() { FINALISTS } else { 1 }
-}
-
-/// Why nothing can be found out about a program that fails.
-fn unmetered(runner: &Runner<'_>, reason: &str) -> String {
-    let program = runner.program.path.display();
-    format!(
-        "{program} cannot be metered, so nothing is known of its locks: {reason}; name candidates with --mutex"
-    )
 }

@@ -59,14 +59,16 @@ pub fn screen(
 }
 
 impl Screened {
-    /// The best that ran at all, `most` at most: those that were better than the control; for want of such the one that came
-    /// closest, so that something can be said of it.
-    pub fn best(&self, most: usize) -> Vec<&Standing> {
-        let ran =
-            self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
+    /// The best of the entrants that ran at all, `most` at most: those that were better than the control; for want of such
+    /// the one that came closest, so that something can be said of it.
+    pub fn best(&self, most: usize, entrants: &[Contestant]) -> Vec<Contestant> {
+        let ran = self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
         let better = |standing: &&Standing| standing.ratio.is_some_and(|ratio| ratio > 1.0);
-        let best: Vec<&Standing> = ran.clone().filter(better).take(most).collect();
-        if best.is_empty() { ran.take(1).collect() } else { best }
+        let mut best: Vec<&Standing> = ran.clone().filter(better).take(most).collect();
+        if best.is_empty() {
+            best.extend(ran.take(1));
+        }
+        best.into_iter().map(|standing| entrants[standing.index - 1].clone()).collect()
     }
 
     /// What there is to conclude if nobody was left to be judged.

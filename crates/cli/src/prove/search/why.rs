@@ -9,15 +9,25 @@ use unspin_meter::figures::time;
 const NOTABLE: f64 = 0.1;
 /// A lock that is held for this share of the time passes from one holder to the next with hardly a gap.
 const SATURATED: f64 = 0.8;
+/// Looks better by more than this, and is not proven: more runs may tell.
+const NEARLY: f64 = 1.02;
 /// Held for so long at a time, what it costs to hand a lock over (some 5 µs to 50 µs) does not matter.
 const LONG_HOLD_S: f64 = 200e-6;
 
-/// What is known of it.
-pub fn why(findings: &Findings, picks: &[Pick]) -> Vec<String> {
+/// What is known of it. `seemed` is how much better the best of the judged looked, as a factor: more than 1, if it could not
+/// be told from the noise.
+pub fn why(findings: &Findings, picks: &[Pick], seemed: Option<f64>) -> Vec<String> {
     if let Some(silence) = &findings.silence {
         return vec![silence.clone()];
     }
-    if picks.is_empty() { no_contention(findings) } else { contention(findings) }
+    match seemed {
+        _ if picks.is_empty() => no_contention(findings),
+        Some(factor) if factor > NEARLY => vec![format!(
+            "In these runs the best was {factor:.2} times as good, which may be noise: give it more time (--time-budget), \
+             on a machine with nothing else to do."
+        )],
+        _ => contention(findings),
+    }
 }
 
 /// No mutex that time is lost on: where it goes instead.
@@ -73,7 +83,8 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     let share = |seconds| findings.share(seconds);
     let notable = |seconds| share(seconds) >= NOTABLE;
     let mut sentences = Vec::new();
-    let other_locks = [(findings.rwlocks_s, "read-write locks"), (findings.spin_locks_s, "spin locks")];
+    let other_locks =
+        [(findings.rwlocks_s, "read-write locks"), (findings.spin_locks_s, "spin locks")];
     for (seconds, locks) in other_locks.into_iter().filter(|&(seconds, _)| share(seconds) >= WORTH) {
         sentences.push(format!(
             "It waited {} for {locks}, {} of the CPUs' time; these stay libc's.",
@@ -88,10 +99,7 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
         ));
         return sentences;
     }
-    sentences.push(format!(
-        "The CPUs were idle, or another's, for {} of their time.",
-        share_of(1.0 - findings.computed)
-    ));
+    sentences.push(format!("The CPUs were idle, or another's, for {} of their time.", share_of(1.0 - findings.computed)));
     if notable(findings.by_design_s) {
         sentences.push(format!(
             "Threads waited {} for conditions, barriers or semaphores: for work, or for each other, not for a lock.",
@@ -139,18 +147,13 @@ mod tests {
     }
 
     fn said(findings: &Findings, picks: &[Pick]) -> String {
-        why(findings, picks).join(" ")
+        why(findings, picks, Some(0.9)).join(" ")
     }
 
     #[test]
     fn a_program_without_contention() {
         let text = said(&Findings { computed: 0.98, ..findings() }, &[]);
-        assert!(
-            text.contains(
-                "asked for 1000 times, and threads waited 10ms for them in all, 0.05 % of the CPUs' time"
-            ),
-            "{text}"
-        );
+        assert!(text.contains("asked for 1000 times, and threads waited 10ms for them in all, 0.05 % of the CPUs' time"), "{text}");
         assert!(text.contains("It computed for 98 %"), "{text}");
         assert!(!text.contains("idle"), "{text}");
         assert!(said(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
@@ -181,8 +184,14 @@ mod tests {
     }
 
     #[test]
+    fn what_only_seemed_better_takes_more_runs() {
+        let text = why(&findings(), &[pick()], Some(1.2)).join(" ");
+        assert!(text.contains("1.20 times as good, which may be noise: give it more time"), "{text}");
+    }
+
+    #[test]
     fn what_cannot_be_seen_is_said_alone() {
         let silence = "No lock was recorded.".to_owned();
-        assert_eq!(why(&Findings { silence: Some(silence.clone()), ..findings() }, &[]), [silence]);
+        assert_eq!(why(&Findings { silence: Some(silence.clone()), ..findings() }, &[], None), [silence]);
     }
 }

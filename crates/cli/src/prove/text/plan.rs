@@ -15,7 +15,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
             writeln!(f, "No plan: nothing that was tried is proven better")?;
-            for sentence in why(&search.findings, &search.picks) {
+            for sentence in why(&search.findings, &search.picks, seemed(report)) {
                 write!(f, "{}", paragraph(&sentence, 2))?;
             }
             writeln!(f)
@@ -24,9 +24,16 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
+/// How many times as good as the control the best of the judged was, proven or not.
+fn seemed(report: &Report) -> Option<f64> {
+    let judged = report.contestants.iter().filter(|contestant| contestant.is_judged());
+    let ratios = judged.filter_map(|contestant| Some(report.comparison(contestant)?.ratio?.value));
+    ratios.max_by(f64::total_cmp)
+}
+
 fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {
     writeln!(f, "The plan that won, {}", recommended.name)?;
-    for line in recommended.text.lines() {
+    for line in recommended.file.text().lines() {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(

@@ -39,10 +39,9 @@ fn what(search: &Search) -> String {
 
 fn describe(pick: &Pick) -> String {
     let origin = pick.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
-    let starved =
-        if pick.starved { "; some waited so much longer than others that they starved" } else { "" };
+    let starved = if pick.starved { "; some waited so much longer than others that they starved" } else { "" };
     format!(
-        "{}{origin}: {}, {}; without it the program were at most {:.2} times as fast{starved}",
+        "{}{origin}: {}, {}; without it the program would be at most {:.2} times as fast{starved}",
         pick.name,
         time(pick.lost_s),
         share_of(pick.lost),

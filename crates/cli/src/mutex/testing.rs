@@ -1,0 +1,88 @@
+//! Programs to look locks up in, and to record.
+
+use super::compiled::Compiled;
+use crate::engine::Engine;
+use crate::environment::Environment;
+use crate::library;
+use crate::meter::session::Session;
+use crate::options::{Command, Options};
+use crate::program::Program;
+use clap::Parser;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process;
+use tempfile::TempDir;
+use unspin_meter::Snapshot;
+
+/// A folder for programs that are compiled from `tests/c`.
+pub struct Workshop {
+    folder: TempDir,
+}
+
+impl Workshop {
+    pub fn new() -> Workshop {
+        Workshop { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Compiles a source to a file of that name. None, and a line that says so, without a compiler.
+    pub fn compile(&self, source: &str, flags: &[&str], name: &str) -> Option<PathBuf> {
+        let compiler = if source.ends_with(".cc") { "c++" } else { "cc" };
+        let path = self.file(name);
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
+        let mut command = process::Command::new(compiler);
+        match command.arg(from).args(["-pthread", "-o"]).arg(&path).args(flags).status() {
+            Ok(status) => assert!(status.success(), "{compiler} does not compile {source} with {flags:?}"),
+            Err(error) => {
+                skip(source, &format!("{compiler} cannot be started ({error}): install gcc and g++"));
+                return None;
+            }
+        }
+        Some(path)
+    }
+
+    /// The same as a program to look names up in.
+    pub fn program(&self, source: &str, flags: &[&str]) -> Option<Program> {
+        self.compile(source, flags, "program").map(|path| program(&path))
+    }
+}
+
+/// Says in the test's output, past its capturing, why a test does nothing here.
+pub fn skip(test: &str, reason: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
+}
+
+/// A program without arguments.
+pub fn program(path: &Path) -> Program {
+    Program { path: path.to_path_buf(), name: path.as_os_str().to_owned(), arguments: Vec::new() }
+}
+
+/// What a program prints with its mutexes replaced by a plan, which is put into a file first.
+pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) -> String {
+    plan.write(file).unwrap();
+    let library = library::unpack().unwrap();
+    let mut command = process::Command::new(path);
+    let (engine, arena, recording) = (Engine::Kernel, None, None);
+    Environment { library: &library, engine, arena, recording, mutexes: Some(file) }.apply(&mut command);
+    let output = command.args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What is recorded of a program with these arguments.
+pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
+    let words = ["unspin", "meter", "--", path.to_str().unwrap()];
+    let Command::Meter(options) = Options::parse_from(words.iter().chain(arguments)).command else {
+        unreachable!("it begins with meter")
+    };
+    let session = Session::new(&options.recorded).unwrap();
+    let mut command = session.command();
+    command.stdout(process::Stdio::null());
+    let mut running = session.start_apart(command).unwrap();
+    running.wait_to_the_end().unwrap();
+    running.snapshot()
+}

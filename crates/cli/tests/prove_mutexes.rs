@@ -1,0 +1,192 @@
+//! `unspin prove` of kinds of mutex: with a program whose figures depend on the plan that it finds, and with some whose
+//! figures are their own.
+
+mod common;
+
+use common::{compiled, finish, unspin};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// The programs, compiled once; none without a compiler.
+fn program(source: &str) -> Option<PathBuf> {
+    static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
+    let compile = || {
+        let folder = tempfile::tempdir().unwrap();
+        ["planned.c", "narrow.c", "elsewhere.c", "nothing.c"]
+            .iter()
+            .all(|source| compiled(source, folder.path()).is_some())
+            .then_some(folder)
+    };
+    Some(FOLDER.get_or_init(compile).as_ref()?.path().join(source))
+}
+
+/// `prove --metric tps --higher-is-better` of the planned program.
+fn prove(options: &[&str], speeds: &[&str]) -> Option<(String, String, Option<i32>)> {
+    let program = program("planned")?;
+    let metric = ["prove", "--metric", "tps", "--higher-is-better"];
+    Some(finish(&mut unspin(&[&metric[..], options, &["--", program.to_str().unwrap()], speeds].concat())))
+}
+
+/// `prove` of another program, by its time.
+fn prove_time(options: &[&str], source: &str, arguments: &[&str]) -> Option<(String, String, Option<i32>)> {
+    let program = program(source)?;
+    let command = [&["prove"], options, &["--", program.to_str().unwrap()], arguments].concat();
+    Some(finish(&mut unspin(&command)))
+}
+
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn kinds_are_judged_against_the_system_s() {
+    let options = ["--runs", "8", "--mutex", "adaptive,steal"];
+    let Some((out, err, code)) = prove(&options, &["system=100", "adaptive=200", "steal=50"]) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+    let text = flat(&out);
+    assert!(text.contains("adaptive's tps is 2 times system's (95 % interval 2–2"), "{out}");
+    assert!(text.contains("steal's tps is 0.5000 times system's"), "{out}");
+    assert!(text.contains("the control, system; above 1 is better"), "{out}");
+    assert!(text.contains("The plan that won, adaptive"), "{out}");
+    assert!(out.contains("kind = \"adaptive\""), "{out}");
+    assert!(!out.contains("kernel measured") && !out.contains("engine"), "{out}");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn a_plan_that_won_can_be_proved_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let plan = plan.to_str().unwrap();
+    let speeds = ["system=100", "adaptive=200"];
+    let Some((out, err, code)) = prove(&["--runs", "7", "--mutex", "adaptive", "--plan", plan], &speeds) else {
+        return;
+    };
+    assert_eq!(code, Some(0), "{out}{err}");
+    let Some((out, err, code)) = prove(&["--runs", "7", "--mutex-plan", plan], &speeds) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(flat(&out).contains("plan.toml's tps is 2 times system's"), "{out}");
+}
+
+#[test]
+fn no_plan_is_written_that_did_not_win() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let options = ["--runs", "5", "--mutex", "adaptive", "--plan", plan.to_str().unwrap()];
+    let Some((out, err, code)) = prove(&options, &["system=100"]) else { return };
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(err.contains("no plan is written, because none won"), "{err}");
+    assert_eq!(fs::read_to_string(plan).unwrap(), "");
+}
+
+#[test]
+fn the_staircase_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let options = ["--runs", "8", "--mutex", "pi,rt-fair,rt-steal,rt-adaptive", "--json", file.to_str().unwrap()];
+    let speeds = ["system=100", "pi=10", "rt-fair=20", "rt-steal=40", "rt-adaptive=80"];
+    let Some((out, err, code)) = prove(&options, &speeds) else { return };
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(flat(&out).contains("From rt-fair to rt-adaptive in all: 4.00 times"), "{out}");
+    let result = json(&file);
+    let stairs = &result["staircase"];
+    let names = |list: &Value| {
+        list.as_array().unwrap().iter().map(|l| l["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&stairs["beside"]), ["system", "pi"]);
+    assert_eq!(names(&stairs["steps"]), ["rt-fair", "rt-steal", "rt-adaptive"]);
+    assert_eq!(stairs["steps"][1]["to_before"]["value"], 2.0);
+    assert_eq!(stairs["steps"][2]["to_control"]["value"], 0.8);
+    assert_eq!(result["candidates"][4]["mutexes"], "unspin mutexes 1\nrt-fair\tall\n");
+}
+
+#[test]
+fn a_kind_for_study_is_warned_of_and_stopped_when_it_collapses() {
+    let Some((out, err, code)) = prove(&["--runs", "5", "--mutex", "ticket"], &["system=100", "ticket=hang"])
+    else {
+        return;
+    };
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(err.contains("ticket is for study"), "{err}");
+    assert!(flat(&out).contains("ticket collapsed: stopped after"), "{out}");
+}
+
+#[test]
+fn a_program_without_mutexes_is_refused() {
+    let Some((out, err, code)) = prove_time(&["--mutex", "adaptive"], "elsewhere", &["sleep"]) else { return };
+    assert_eq!(code, Some(3), "it has one: {out}{err}");
+    let Some(_) = program("nothing") else { return };
+    let script = format!("{}; true", program("nothing").unwrap().display());
+    let (out, err, code) = finish(&mut unspin(&["prove", "--mutex", "adaptive", "--", "sh", "-c", &script]));
+    assert_eq!(code, Some(4), "{out}{err}");
+    assert!(err.contains("there is no mutex to judge kinds by"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
+
+#[test]
+fn the_best_kind_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, file) = (folder.path().join("plan.toml"), folder.path().join("result.json"));
+    let options =
+        ["--time-budget", "10s", "--plan", plan.to_str().unwrap(), "--json", file.to_str().unwrap()];
+    let speeds = ["system=100", "adaptive=200", "steal=hang"];
+    let Some((out, err, code)) = prove(&options, &speeds) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+    let text = flat(&out);
+    assert!(text.contains("narrow, static, planned.c:11: "), "{out}");
+    assert!(text.contains("steal: collapsed, stopped after 5.0 s"), "{out}");
+    assert!(text.contains("'s tps is 2 times system's"), "{out}");
+    assert!(out.contains("kind = \"adaptive\""), "{out}");
+    assert!(fs::read_to_string(plan).unwrap().contains("kind = \"adaptive\""));
+    let result = json(&file);
+    assert_eq!(result["conclusion"], "faster");
+    assert_eq!(result["search"]["picks"][0]["name"], "narrow");
+    let standings = result["search"]["screening"]["standings"].as_array().unwrap();
+    assert!(standings.iter().any(|s| s["name"] == "steal" && s["fate"]["fate"] == "collapsed"), "{result}");
+    assert!(result["plan"].as_str().unwrap().contains("adaptive"));
+}
+
+#[test]
+fn where_nothing_wins_it_is_said_why() {
+    let Some((out, err, code)) = prove(&["--time-budget", "6s"], &["system=100"]) else { return };
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(flat(&out).contains("No plan: nothing that was tried is proven better"), "{out}");
+    assert!(flat(&out).contains("narrow was held"), "{out}");
+}
+
+#[test]
+fn a_program_without_contention_is_not_measured_on() {
+    for (how, said) in [
+        ("sleep", "threads were off the CPUs without waiting for any lock"),
+        ("condition", "for conditions, barriers or semaphores"),
+        ("compute", "Its mutexes cost it nothing"),
+    ] {
+        let Some((out, err, code)) = prove_time(&[], "elsewhere", &[how]) else { return };
+        assert_eq!(code, Some(3), "{out}{err}");
+        assert!(flat(&out).contains(said), "{how}: {out}");
+        assert!(!out.contains("Verdict"), "{out}");
+    }
+}
+
+#[test]
+fn a_program_without_locks_is_told_apart() {
+    let script = format!("{}; true", match program("nothing") { Some(path) => path.display().to_string(), None => return });
+    let (out, err, code) = finish(&mut unspin(&["prove", "--", "sh", "-c", &script]));
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(flat(&out).contains("No lock was recorded"), "{out}");
+}
+
+#[test]
+fn a_program_that_fails_is_shown() {
+    let (out, err, code) = finish(&mut unspin(&["prove", "--", "sh", "-c", "echo no luck >&2; exit 7"]));
+    assert_eq!(code, Some(4), "{out}{err}");
+    assert!(flat(&out).contains("First failure of system: it ended with exit code 7."), "{out}");
+    assert!(out.contains("  | no luck\n"), "{out}");
+}

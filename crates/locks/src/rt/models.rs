@@ -1,0 +1,230 @@
+//! The locks under loom, with a kernel that hands on as the real one does: every interleaving of two or three threads with a
+//! bounded number of preemptions. Whoever is not woken sleeps for ever, as nobody naps. The planted bugs are threads that
+//! leave out a step.
+
+use super::*;
+use loom::cell::UnsafeCell;
+use loom::model::Builder;
+use loom::thread;
+// Not loom's, which panics once more when it is dropped in the panic that reports a deadlock.
+use std::sync::Arc;
+
+struct Guarded<O> {
+    lock: Inheriting<O>,
+    count: UnsafeCell<u32>,
+}
+
+impl<O: Order> Guarded<O> {
+    fn new() -> Arc<Guarded<O>> {
+        Arc::new(Guarded { lock: RawLock::new(), count: UnsafeCell::new(0) })
+    }
+
+    /// Loom sees whoever is not alone here.
+    fn add(&self) {
+        // SAFETY: that the caller is alone is what is tested.
+        self.count.with_mut(|count| unsafe { *count += 1 });
+    }
+
+    fn once(&self) {
+        self.lock.lock(&mut ());
+        self.add();
+        // SAFETY: acquired above.
+        unsafe { self.lock.unlock() };
+    }
+
+    /// Adds one if it gets the lock before a time that may be over at any moment.
+    fn once_in_time(&self) -> bool {
+        let soon = Until { clock: crate::Clock::Monotonic, at: core::time::Duration::ZERO };
+        let has_it = self.lock.lock_until(&mut (), soon).is_some();
+        if has_it {
+            self.add();
+            // SAFETY: acquired above.
+            unsafe { self.lock.unlock() };
+        }
+        has_it
+    }
+
+    fn sum(&self) -> u32 {
+        // SAFETY: the other threads have ended.
+        self.count.with(|count| unsafe { *count })
+    }
+}
+
+/// What a thread of a model does.
+type Part<O> = fn(&Guarded<O>);
+
+fn urgently<O: Order>(guarded: &Guarded<O>) {
+    caller::be_real_time(1);
+    guarded.once();
+}
+
+/// Lets the parts run against each other, the last on the model's first thread, and demands that the lock was acquired
+/// that often and is free.
+fn play<O: Order, const N: usize>(preemptions: usize, parts: [Part<O>; N], expected: u32) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        let guarded = Guarded::<O>::new();
+        let (last, others) = parts.split_last().expect("at least one");
+        let others: Vec<_> = others
+            .iter()
+            .map(|&part| {
+                let guarded = guarded.clone();
+                thread::spawn(move || part(&guarded))
+            })
+            .collect();
+        last(&guarded);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(guarded.sum(), expected);
+        assert!(!guarded.lock.is_locked());
+    });
+}
+
+fn twice<O: Order>(guarded: &Guarded<O>) {
+    guarded.once();
+    guarded.once();
+}
+
+#[test]
+fn two_that_steal() {
+    play::<Lateral<Park>, 2>(4, [twice, twice], 4);
+}
+
+#[test]
+fn two_that_spin() {
+    play::<Lateral<SpinThenPark>, 2>(4, [twice, twice], 4);
+}
+
+#[test]
+fn two_in_the_queue() {
+    play::<Strict, 2>(4, [twice, twice], 4);
+}
+
+#[test]
+fn three_that_steal() {
+    play::<Lateral<Park>, 3>(3, [Guarded::once, Guarded::once, Guarded::once], 3);
+}
+
+#[test]
+fn three_that_spin() {
+    play::<Lateral<SpinThenPark>, 3>(2, [Guarded::once, Guarded::once, Guarded::once], 3);
+}
+
+#[test]
+fn a_real_time_thread_among_others() {
+    play::<Lateral<Park>, 3>(3, [Guarded::once, urgently, Guarded::once], 3);
+}
+
+#[test]
+fn real_time_threads_and_one_that_spins() {
+    play::<Lateral<SpinThenPark>, 3>(2, [urgently, Guarded::once, urgently], 3);
+}
+
+/// Whoever gives up was perhaps the one that was woken, or the one that was relied on to wake others.
+#[test]
+fn who_gives_up_leaves_nobody_asleep() {
+    play::<Lateral<Park>, 3>(2, [in_time_or_later, Guarded::once, Guarded::once], 3);
+}
+
+#[test]
+fn a_spinner_that_gives_up_leaves_nobody_asleep() {
+    play::<Lateral<SpinThenPark>, 3>(2, [in_time_or_later, Guarded::once, Guarded::once], 3);
+}
+
+fn in_time_or_later<O: Order>(guarded: &Guarded<O>) {
+    if !guarded.once_in_time() {
+        guarded.once();
+    }
+}
+
+/// A thread that has gone to the kernel's queue and given up leaves `WAITERS` behind.
+#[test]
+fn who_leaves_the_queue_leaves_nobody_asleep() {
+    fn gives_up<O: Order>(guarded: &Guarded<O>) {
+        caller::be_real_time(1);
+        if !guarded.once_in_time() {
+            guarded.once();
+        }
+    }
+    play::<Lateral<Park>, 2>(4, [gives_up, twice], 3);
+}
+
+/// Releases a lock that another thread has acquired, and waits for it.
+#[test]
+fn a_strangers_release_wakes_a_sleeper() {
+    fn waits<O: Order>(guarded: &Guarded<O>) {
+        guarded.lock.lock(&mut ());
+        guarded.lock.lock(&mut ());
+        guarded.add();
+        // SAFETY: acquired above.
+        unsafe { guarded.lock.unlock() };
+    }
+    fn releases<O: Order>(guarded: &Guarded<O>) {
+        while !guarded.lock.is_locked() {
+            thread::yield_now();
+        }
+        // SAFETY: the other has no data yet.
+        unsafe { guarded.lock.unlock() };
+    }
+    play::<Lateral<Park>, 2>(3, [waits, releases], 1);
+    play::<Strict, 2>(3, [waits, releases], 1);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_an_owner_from_the_kernel_forgets_the_sleepers() {
+    fn forgets<O: Order>(guarded: &Guarded<O>) {
+        caller::be_real_time(1);
+        pi::lock(&guarded.lock.word, None).expect("it is another's or free");
+        guarded.lock.own();
+        guarded.add();
+        // SAFETY: acquired above.
+        unsafe { guarded.lock.unlock() };
+    }
+    play::<Lateral<Park>, 3>(3, [Guarded::once, forgets, Guarded::once], 3);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_release_that_does_not_move_the_gate() {
+    fn releases_wrongly<O: Order>(guarded: &Guarded<O>) {
+        guarded.lock.lock(&mut ());
+        guarded.add();
+        caller::released();
+        let me = caller::tid();
+        if !guarded.lock.let_go(me, 0) {
+            assert!(guarded.lock.let_go(me | WAKE, 0));
+            park::wake(&raw const guarded.lock.gate, 1);
+        }
+    }
+    play::<Lateral<Park>, 2>(3, [Guarded::once, releases_wrongly], 2);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_spinner_that_sleeps() {
+    fn sleeps_as_a_spinner<O: Order>(guarded: &Guarded<O>) {
+        // Relaxed: a planted bug.
+        guarded.lock.spinner.store(1, Ordering::Relaxed);
+        guarded.once();
+    }
+    play::<Lateral<Park>, 2>(3, [sleeps_as_a_spinner, Guarded::once], 2);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_who_is_woken_and_gives_up_says_nothing() {
+    fn gives_up_silently<O: Order>(guarded: &Guarded<O>) {
+        let mut visit =
+            Visit { duty: 0, spins: false, waited: Waited::Spun, arrived: 0, deadline: Deadline::new(None) };
+        // Is woken, and goes.
+        while !guarded.lock.take(0, 0) {
+            if matches!(guarded.lock.sleep(&mut visit), Outcome::Look) && visit.duty != 0 {
+                return;
+            }
+        }
+        // SAFETY: acquired above.
+        unsafe { guarded.lock.unlock() };
+    }
+    play::<Lateral<Park>, 3>(3, [gives_up_silently, Guarded::once, Guarded::once], 2);
+}

@@ -1,0 +1,115 @@
+//! Where a file calls functions of others, by the shapes that linkers and compilers give such calls on x86-64:
+//!
+//! ```text
+//! e8 rel32                call STUB       with a stub of the procedure linkage table:  [endbr64] [bnd] ff 25 rel32   jmp [SLOT]
+//! [67] ff 15 rel32        call [SLOT]     (-fno-plt, Rust)
+//! ```
+//!
+//! Code is not disassembled: four bytes that happen to lead to a slot are rarer than one in a billion.
+
+use std::collections::HashSet;
+
+use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, elf};
+
+use crate::elf::{Elf, Segment};
+
+/// The last byte of each call of a function that `is_meant`, ascending.
+pub(crate) fn find(elf: &Elf, code: &[Segment], is_meant: &dyn Fn(&str) -> bool) -> Vec<u64> {
+    let slots = slots(elf, is_meant);
+    if slots.is_empty() {
+        return Vec::new();
+    }
+    let pieces: Vec<(u64, Vec<u8>)> =
+        code.iter().filter_map(|segment| Some((segment.address, elf.bytes(segment)?))).collect();
+    let stubs: HashSet<u64> =
+        pieces.iter().flat_map(|(address, bytes)| stubs(*address, bytes, &slots)).collect();
+    let mut calls = Vec::new();
+    for (address, bytes) in &pieces {
+        for at in 0..bytes.len() {
+            let call = match bytes[at..] {
+                [0xe8, ..] => leads(*address, bytes, at + 1).filter(|to| stubs.contains(to)).map(|_| at + 4),
+                [0xff, 0x15, ..] => {
+                    leads(*address, bytes, at + 2).filter(|to| slots.contains(to)).map(|_| at + 5)
+                }
+                _ => None,
+            };
+            calls.extend(call.map(|last| address + last as u64));
+        }
+    }
+    calls.sort_unstable();
+    calls
+}
+
+/// The words that the dynamic linker fills with the addresses of these functions.
+fn slots(elf: &Elf, is_meant: &dyn Fn(&str) -> bool) -> HashSet<u64> {
+    let slots = elf.read(|headers| {
+        let symbols = headers.dynamic_symbol_table()?;
+        let slots = headers.dynamic_relocations()?.filter_map(|(slot, relocation)| {
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
+            let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+            let name = symbols.symbol_by_index(index).ok()?.name().ok()?;
+            let is_slot = [elf::R_X86_64_JUMP_SLOT, elf::R_X86_64_GLOB_DAT].contains(&r_type);
+            (is_slot && is_meant(name)).then_some(slot)
+        });
+        Some(slots.collect())
+    });
+    slots.unwrap_or_default()
+}
+
+/// Where the stubs begin that jump to what is in a slot. One that begins with a mark can be called with or without.
+fn stubs(address: u64, bytes: &[u8], slots: &HashSet<u64>) -> Vec<u64> {
+    const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    const BND: u8 = 0xf2;
+    let mut stubs = Vec::new();
+    for at in 0..bytes.len() {
+        let is_jump = bytes[at..].starts_with(&[0xff, 0x25]);
+        if !is_jump || !leads(address, bytes, at + 2).is_some_and(|to| slots.contains(&to)) {
+            continue;
+        }
+        let mut before = &bytes[..at];
+        stubs.push(address + before.len() as u64);
+        if let Some(rest) = before.strip_suffix(&[BND]) {
+            before = rest;
+            stubs.push(address + before.len() as u64);
+        }
+        if let Some(rest) = before.strip_suffix(&ENDBR64) {
+            stubs.push(address + rest.len() as u64);
+        }
+    }
+    stubs
+}
+
+/// Where four bytes lead that count from their end.
+fn leads(address: u64, bytes: &[u8], at: usize) -> Option<u64> {
+    let distance = i32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?);
+    address.checked_add(at as u64 + 4)?.checked_add_signed(i64::from(distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stubs_of_every_shape() {
+        let jump = |at: u64| {
+            let distance = (0x1000 - (at + 6)) as u32;
+            [&[0xff, 0x25][..], &distance.to_le_bytes()].concat()
+        };
+        let mut bytes = vec![0x90; 8];
+        bytes.extend(jump(0x408));
+        bytes.extend([0xf3, 0x0f, 0x1e, 0xfa, 0xf2]);
+        bytes.extend(jump(0x413));
+        let slots = HashSet::from([0x1000]);
+        // 0x400 is where the bytes lie; the slot lies behind them.
+        assert_eq!(stubs(0x400, &bytes, &slots), [0x408, 0x413, 0x412, 0x40e]);
+        assert_eq!(stubs(0x401, &bytes, &slots), []);
+    }
+
+    #[test]
+    fn what_is_cut_short_leads_nowhere() {
+        assert_eq!(leads(0x400, &[1, 0, 0, 0], 0), Some(0x405));
+        assert_eq!(leads(0x400, &[1, 0, 0, 0], 1), None);
+        assert_eq!(leads(0, &[0xff; 4], 0), Some(3));
+        assert_eq!(leads(u64::MAX, &[0; 8], 0), None);
+    }
+}
