@@ -59,7 +59,7 @@ pub fn run(lock: Contended, threads: usize, pace: Pace, time: Duration) -> (f64,
             })
         }
         Contended::Adaptive => {
-            let mutex = lock_api::Mutex::<unspin_locks::Adaptive, ()>::new(());
+            let mutex = unspin_locks::api::Mutex::<unspin_locks::Adaptive, ()>::new(());
             crowd(threads, pace, time, |hold| {
                 let _guard = mutex.lock();
                 hold();

@@ -115,7 +115,8 @@ fn from_rust(threads: usize, extent: &Extent) -> Row {
 
 /// Throughput of a priority-inheriting lock that no real-time thread wants.
 fn inheriting(threads: usize, times: f64, extent: &Extent) -> Row {
-    let rate = |world| contend(world, Contended::Inherit, threads, (SHORT_NS, SHORT_NS), extent);
+    let at = |world, think| contend(world, Contended::Inherit, threads, (SHORT_NS, think), extent);
+    let rate = |world| at(world, 0);
     let kind = |kind: Kind| Note::new(kind.name(), rate(World::Mutex(kind)), "");
     Row {
         name: format!("locks: rt-adaptive, {threads} threads, throughput over glibc's PRIO_INHERIT"),
@@ -127,6 +128,11 @@ fn inheriting(threads: usize, times: f64, extent: &Extent) -> Row {
             Note::new("glibc", rate(World::Bare), ""),
             kind(Kind::RtFair),
             kind(Kind::RtSteal),
+            Note::new(
+                "the ratio with time to think",
+                at(RT_ADAPTIVE, SHORT_NS) / at(World::Bare, SHORT_NS),
+                "",
+            ),
         ],
         missing: None,
     }
