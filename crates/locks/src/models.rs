@@ -142,7 +142,7 @@ impl Waiting for Glance {
 /// The clock stands still: nobody has ever waited long.
 const STILL: u64 = 0;
 /// Everybody who has slept has waited long.
-const RUSH: u64 = 1 << 22;
+const RUSH: u64 = 1 << 24;
 
 macro_rules! every_lock {
     ($($name:ident: $lock:ty, $step:expr;)*) => {$(

@@ -3,8 +3,9 @@
 use crate::host;
 use unspin_sync::atomic::{AtomicU16, Ordering};
 
-/// Ticks that are long for a waiter: a millisecond or two, on machines of 1 to 5 GHz.
-pub(crate) const LONG: u64 = 1 << 21;
+/// Ticks that are long for a waiter: 2 to 8 milliseconds, on machines of 1 to 4 GHz. Each hand-off costs a wake-up during which
+/// the lock is idle, so not more often.
+pub(crate) const LONG: u64 = 1 << 23;
 /// The unit of a stamp, as a shift of ticks. A stamp wraps: now and then something is due too soon, or a little late.
 const UNIT: u32 = 16;
 

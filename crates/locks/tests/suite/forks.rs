@@ -10,7 +10,8 @@ struct Ghosts;
 
 impl Property for Ghosts {
     fn check<L: RawLock>(kind: Kind) {
-        for round in 0..20 {
+        // Those for study take a scheduler's time for each hand-off.
+        for round in 0..if kind.is_for_study() { 3 } else { 20 } {
             fork_while_others_wait::<L>(kind, Duration::from_micros(round * 100));
         }
     }
@@ -21,7 +22,7 @@ impl Property for Ghosts {
 fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
     let mut guarded = Guarded::<L>::new();
     let waiters = if kind.is_for_study() { 2 } else { 6 };
-    let rounds = if kind.is_for_study() { 20 } else { 300 };
+    let rounds = if kind.is_for_study() { 5 } else { 300 };
     thread::scope(|s| {
         for _ in 0..waiters {
             s.spawn(|| {
@@ -38,7 +39,7 @@ fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
         // SAFETY: the child uses this lock, threads of its own and their memory: glibc makes its allocator usable there.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            use_it_alone_and_with_others(&guarded);
+            use_it_alone_and_with_others(&guarded, if kind.is_for_study() { 3 } else { 20 });
             // SAFETY: ends the child, which must not return into the tests.
             unsafe { libc::_exit(0) }
         }
@@ -51,12 +52,12 @@ fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
     assert_eq!(guarded.sum(), waiters * rounds);
 }
 
-fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>) {
+fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>, rounds: u32) {
     // A child that hangs is killed, and its parent told.
     // SAFETY: an alarm is set.
-    unsafe { libc::alarm(20) };
+    unsafe { libc::alarm(600) };
     // Waits for the lock as the ghosts did, while it is held still.
-    let heir = |rounds: u32| {
+    let heir = || {
         for _ in 0..rounds {
             guarded.lock();
             guarded.add();
@@ -64,11 +65,11 @@ fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>) {
         }
     };
     thread::scope(|s| {
-        s.spawn(|| heir(20));
-        s.spawn(|| heir(20));
+        s.spawn(|| heir());
+        s.spawn(|| heir());
         thread::sleep(Duration::from_millis(1));
         guarded.unlock();
-        heir(20);
+        heir();
     });
 }
 
