@@ -22,8 +22,9 @@ pub fn run(protocol: i32) -> Result<f64, String> {
     let mutex = &Mutex::new(protocol);
     let (held, is_held) = mpsc::channel();
     let (waited, waits) = mpsc::channel();
-    let [own, hog, want] = [(); 3].map(|()| mpsc::channel::<()>());
     std::thread::scope(|scope| {
+        // In here, so that the threads' channels end before they are waited for.
+        let [own, hog, want] = [(); 3].map(|()| mpsc::channel::<()>());
         scope.spawn(move || {
             bind_to(cpu)?;
             for () in own.1 {

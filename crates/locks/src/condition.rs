@@ -4,7 +4,8 @@
 //! out exactly one that waited before it: nobody who comes later can consume it, none is lost, and nobody is woken in vain.
 //! A broadcast takes out all; it wakes the real-time threads and the first of the others, each of which wakes the next
 //! when it has acquired the mutex again ([`Node::pass_on`]). So a broadcast sends no herd to a mutex that one can have. (A
-//! program that waits with several mutexes makes a mistake; those that want another than the first are woken at once.)
+//! program that waits with several mutexes makes a mistake; those that want another than the first are woken at once. Who cannot
+//! have the mutex soon had better pass on before: each would wait anew while others steal it, and the last for all of them.)
 //!
 //! A wait is made of steps, so that a caller can do things between them, as sleeping where a thread may be cancelled.
 //! [`Condition::wait`] is their sum:

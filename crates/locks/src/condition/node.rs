@@ -73,6 +73,14 @@ impl Node {
         self.generation != host::generation()
     }
 
+    /// Whether there is a next one to wake for [`pass_on`](Self::pass_on).
+    pub fn is_followed(&self) -> bool {
+        // Relaxed: as in `pass_on`.
+        let in_chain = self.state.load(Ordering::Relaxed) == state::WOKEN;
+        // SAFETY: as in `pass_on`, which was not called yet.
+        in_chain && unsafe { self.links.next_in_chain() }.is_some()
+    }
+
     /// Wakes the next of those whom a broadcast has released, if this one was released by one. To be called when the
     /// mutex was acquired again: so they come one by one, instead of all at once to a mutex that one of them can have.
     /// Whatever becomes of the thread, this may not be left out.

@@ -135,8 +135,8 @@ pub unsafe fn wait(
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
-        let Answer { code, waited: mutex } = mutex::lock_after_wait(mutex, hook);
-        node.pass_on();
+        let others = node.is_followed().then_some(|| node.pass_on());
+        let Answer { code, waited: mutex } = mutex::lock_after_wait(mutex, hook, others);
         cancellation(before);
         let code = if code == 0 && is_timeout { ETIMEDOUT } else { code };
         Outcome { code, seen: Some(Seen { condition: waited, woken, mutex }) }
@@ -172,8 +172,8 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
         let waiter = &*waiter.cast::<Waiter<'_>>();
         cancellation(DEFERRED);
         waiter.condition.leave(waiter.node, Leaving::Cancelled);
-        mutex::lock_after_wait(waiter.mutex, waiter.hook);
-        waiter.node.pass_on();
+        let others = waiter.node.is_followed().then_some(|| waiter.node.pass_on());
+        mutex::lock_after_wait(waiter.mutex, waiter.hook, others);
         cancellation(waiter.cancellation);
     }
 }

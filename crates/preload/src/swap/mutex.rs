@@ -240,26 +240,58 @@ pub unsafe fn unlock_to_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
     }
 }
 
-/// The acquisition at the end of a wait for a condition.
+/// The acquisition at the end of a wait for a condition. Where others are to be woken once this thread has the mutex, `others`
+/// does that; and before, if that takes long, as it does where everybody else is faster: who comes last would wait for as long
+/// as all before him together.
 ///
 /// # Safety
 /// A live mutex, that [`unlock_to_wait`] released.
-pub unsafe fn lock_after_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
+pub unsafe fn lock_after_wait(
+    mutex: *mut pthread_mutex_t,
+    hook: Hook,
+    others: Option<impl FnOnce()>,
+) -> Answer {
     // SAFETY: the caller's promise.
     let (body, server) = unsafe { served(mutex, hook) };
     let Server::Lock(algorithm, of) = server else {
+        if let Some(wake) = others {
+            wake()
+        }
         // SAFETY: the caller's promise.
         return unsafe { lock(mutex, hook) };
     };
-    owned(body, of).unwrap_or_else(|| {
-        let waited = (algorithm.lock)(body);
-        body.own_again();
-        if of == Type::Recursive {
-            body.set_depth(1);
+    if let Some(answer) = owned(body, of) {
+        if let Some(wake) = others {
+            wake()
         }
-        Answer::acquired(waited)
-    })
+        return answer;
+    }
+    let in_time = match &others {
+        Some(_) if !(algorithm.try_lock)(body) => (algorithm.lock_until)(body, Until::after(SOON)),
+        Some(_) => Some(Waited::No),
+        None => Some((algorithm.lock)(body)),
+    };
+    let (waited, others) = match in_time {
+        Some(waited) => (waited, others),
+        None => {
+            if let Some(wake) = others {
+                wake()
+            }
+            ((algorithm.lock)(body), None)
+        }
+    };
+    body.own_again();
+    if of == Type::Recursive {
+        body.set_depth(1);
+    }
+    if let Some(wake) = others {
+        wake()
+    }
+    Answer::acquired(waited)
 }
+
+/// Longer than most mutexes are held. The kernel makes some fifty microseconds more of it.
+const SOON: Duration = Duration::from_micros(30);
 
 /// # Safety
 /// A live mutex.

@@ -82,7 +82,7 @@ unsafe extern "C-unwind" fn woken(waiter: *mut c_void) {
     unsafe {
         let waiter = &*waiter.cast::<Waiter>();
         real::mutex_unlock(waiter.stand_in);
-        mutex::lock_after_wait(waiter.mutex, waiter.hook);
+        mutex::lock_after_wait(waiter.mutex, waiter.hook, None::<fn()>);
     }
 }
 
