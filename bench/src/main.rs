@@ -13,11 +13,13 @@ mod conditions;
 mod figure;
 mod inner;
 mod instructions;
+mod locks;
 mod measurement;
 mod meter;
 mod options;
 mod plan;
 mod program;
+mod quantity;
 mod recorded;
 mod sitting;
 mod start;
@@ -49,24 +51,30 @@ fn measure(options: &Options) -> Result<(), String> {
     let tools = Tools::prepare(options.mutrace.as_deref())?;
     let extent = options.extent();
     let (mut plan, mut meter) = (plan::rows(&tools, &extent), meter::rows(&tools, &extent));
+    let mut locks = locks::rows(&extent);
     if let Some(text) = &options.only {
         plan.retain(|row| row.name.contains(text));
         meter.retain(|row| row.name.contains(text));
-        if plan.is_empty() && meter.is_empty() {
+        locks.retain(|row| row.name.contains(text));
+        if plan.is_empty() && meter.is_empty() && locks.is_empty() {
             return Err(format!("--only {text}: no row has such a name"));
         }
     }
     let measurements = plan.iter().flat_map(plan::Row::measurements);
-    let measurements: Vec<_> = measurements.chain(meter.iter().flat_map(meter::Row::measurements)).collect();
+    let quantities = meter.iter().chain(&locks).flat_map(quantity::Row::measurements);
+    let measurements: Vec<_> = measurements.chain(quantities).collect();
     let sitting = sitting::run(&measurements, &tools, &extent)?;
-    let figures = figure::evaluate(&plan, &sitting);
-    let meter = meter::evaluate(&meter, &sitting);
+    let document = table::Document {
+        sitting: &sitting,
+        figures: &figure::evaluate(&plan, &sitting),
+        meter: &quantity::evaluate(&meter, &sitting),
+        locks: &quantity::evaluate(&locks, &sitting),
+    };
     if let Some(path) = &options.json {
-        let document = table::Document { sitting: &sitting, figures: &figures, meter: &meter };
         let text = serde_json::to_string_pretty(&document);
         let text = text.map_err(|e| e.to_string())?;
         std::fs::write(path, text + "\n").map_err(|e| format!("--json {}: {e}", path.display()))?;
     }
-    print!("{}", table::text(&sitting, &figures, &meter));
+    print!("{}", table::text(&document));
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::inner::Task;
 use crate::program::Program;
+use unspin_locks::Kind;
 use unspin_meter::Level;
 
 /// How a program is started.
@@ -25,6 +26,8 @@ pub enum World {
     Full,
     /// Under mutrace.
     Mutrace,
+    /// Under `unspin run --mutex KIND`.
+    Mutex(Kind),
 }
 
 impl World {
@@ -46,6 +49,7 @@ impl World {
             World::Sampled => "sampled",
             World::Full => "full",
             World::Mutrace => "mutrace",
+            World::Mutex(kind) => kind.name(),
         }
     }
 
@@ -55,9 +59,21 @@ impl World {
             World::Kernel => Some("kernel"),
             World::Global => Some("global"),
             World::Rcu => Some("rcu"),
-            World::Bare | World::Through | World::Counts | World::Sampled | World::Full | World::Mutrace => {
-                None
-            }
+            World::Bare
+            | World::Through
+            | World::Counts
+            | World::Sampled
+            | World::Full
+            | World::Mutrace
+            | World::Mutex(_) => None,
+        }
+    }
+
+    /// What `unspin run` is to do with the program's mutexes, if it is to run at all.
+    pub fn mutex(self) -> Option<Kind> {
+        match self {
+            World::Mutex(kind) => Some(kind),
+            _ => None,
         }
     }
 
@@ -67,9 +83,13 @@ impl World {
             World::Counts => Some(Level::Counts),
             World::Sampled => Some(Level::SAMPLED),
             World::Full => Some(Level::Full),
-            World::Bare | World::Kernel | World::Global | World::Rcu | World::Through | World::Mutrace => {
-                None
-            }
+            World::Bare
+            | World::Kernel
+            | World::Global
+            | World::Rcu
+            | World::Through
+            | World::Mutrace
+            | World::Mutex(_) => None,
         }
     }
 }
@@ -99,8 +119,9 @@ impl Measurement {
         }
     }
 
-    /// Whether one run says it all: what is counted is the same each time.
+    /// Whether it is run once: what is counted is the same each time, or it takes long.
     pub fn is_once(&self) -> bool {
         matches!(self, Measurement::Checked(_, Task::Crowd { .. }))
+            || matches!(self, Measurement::Inner(_, Task::Contend { time_ms: 1_000.., .. }))
     }
 }

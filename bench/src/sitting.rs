@@ -136,7 +136,11 @@ fn measure(measurement: &Measurement, tools: &Tools) -> Result<(Vec<f64>, f64), 
         (Measurement::Checked(_, task), Some(recorded), Some(seconds)) => {
             check::figures(task, &text, recorded, seconds)
         }
-        _ => text.trim().parse().map(|figure| vec![figure]).map_err(|_| format!("printed {text:?}")),
+        _ => text
+            .split_whitespace()
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map_err(|_| format!("printed {text:?}")),
     };
     Ok((figures.map_err(named)?, cpu_s))
 }

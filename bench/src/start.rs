@@ -47,17 +47,23 @@ pub fn inside(
     words: Vec<OsString>,
     recording: Option<&Path>,
 ) -> Result<Command, String> {
-    let mut command = match world.engine() {
-        None => Command::new(&words[0]),
-        Some(engine) => {
+    let mut command = match (world.engine(), world.mutex()) {
+        (None, None) => Command::new(&words[0]),
+        (engine, mutex) => {
             let mut command = Command::new(&tools.unspin);
-            command.args(["run", "--sysv", engine, "--arena"]).arg(tools.arena(engine));
+            command.arg("run");
+            if let Some(engine) = engine {
+                command.args(["--sysv", engine, "--arena"]).arg(tools.arena(engine));
+            }
+            if let Some(kind) = mutex {
+                command.args(["--mutex", kind.name()]);
+            }
             command.arg("--").arg(&words[0]);
             command
         }
     };
     command.args(&words[1..]);
-    for variable in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD"] {
+    for variable in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
         command.env_remove(variable);
     }
     if let Some(library) = library(world, tools)? {
@@ -74,7 +80,7 @@ fn library(world: World, tools: &Tools) -> Result<Option<&Path>, String> {
     match world {
         World::Through | World::Counts | World::Sampled | World::Full => Ok(Some(&tools.preload)),
         World::Mutrace => tools.mutrace.as_deref().map(Some).map_err(String::clone),
-        World::Bare | World::Kernel | World::Global | World::Rcu => Ok(None),
+        World::Bare | World::Kernel | World::Global | World::Rcu | World::Mutex(_) => Ok(None),
     }
 }
 
@@ -103,6 +109,20 @@ fn arguments(task: &Task) -> Vec<String> {
         Task::Crowd { threads, locks, share } => {
             words(&[&"crowd", &value_name(*share), &"--threads", threads, &"--locks", locks])
         }
+        Task::Contend { lock, threads, hold_ns, think_ns, time_ms } => words(&[
+            &"contend",
+            &value_name(*lock),
+            &"--threads",
+            threads,
+            &"--hold-ns",
+            hold_ns,
+            &"--think-ns",
+            think_ns,
+            &"--time-ms",
+            time_ms,
+        ]),
+        Task::Hackbench { groups } => words(&[&"hackbench", &"-g", groups]),
+        Task::Inversion { protocol } => words(&[&"inversion", &value_name(*protocol)]),
         Task::Preloaded => words(&[&"preloaded"]),
     }
 }
@@ -114,7 +134,7 @@ fn value_name(value: impl ValueEnum) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inner::{Call, Company, EffortOptions, LockKind, Section, Share};
+    use crate::inner::{Call, Company, Contended, EffortOptions, LockKind, Protocol, Section, Share};
     use crate::options::{self, Options};
     use clap::Parser;
 
@@ -131,6 +151,9 @@ mod tests {
             Task::Known { threads: 2, rounds: 3 },
             Task::Holds { lock: LockKind::Spin, time_ms: 8 },
             Task::Crowd { threads: 4, locks: 5, share: Share::All },
+            Task::Contend { lock: Contended::Std, threads: 2, hold_ns: 3, think_ns: 4, time_ms: 5 },
+            Task::Hackbench { groups: 6 },
+            Task::Inversion { protocol: Protocol::Inherit },
             Task::Preloaded,
         ];
         for task in tasks {

@@ -1,9 +1,10 @@
 //! The table, at most 100 columns wide, and the document with everything in it.
 
 use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
-use crate::meter;
 use crate::plan::Wanted;
+use crate::quantity;
 use crate::sitting::{Claims, Sitting};
+use crate::{locks, meter};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -15,20 +16,25 @@ pub struct Document<'a> {
     /// Rows, with all runs.
     pub figures: &'a [Figure],
     /// The meter's rows.
-    pub meter: &'a [meter::Figure],
+    pub meter: &'a [quantity::Figure],
+    /// The locks' rows.
+    pub locks: &'a [quantity::Figure],
 }
 
 /// Columns of the widest line.
 pub const WIDTH: usize = 100;
 
 /// The table.
-pub fn text(sitting: &Sitting, figures: &[Figure], meter: &[meter::Figure]) -> String {
-    let mut text = header(sitting);
-    if !figures.is_empty() {
-        text += &engines(figures);
+pub fn text(document: &Document<'_>) -> String {
+    let mut text = header(document.sitting);
+    if !document.figures.is_empty() {
+        text += &engines(document.figures);
     }
-    if !meter.is_empty() {
-        text += &meter::table::text(meter);
+    if !document.meter.is_empty() {
+        text += &quantity::table::text(meter::HEADING, meter::LEGEND, document.meter);
+    }
+    if !document.locks.is_empty() {
+        text += &quantity::table::text(locks::HEADING, locks::LEGEND, document.locks);
     }
     text
 }

@@ -4,8 +4,10 @@
 //! watches, or nobody does.
 
 mod calls;
+mod contend;
 pub mod crowd;
 mod holds;
+pub mod inversion;
 mod known;
 mod lock;
 pub mod own_sets;
@@ -14,12 +16,15 @@ mod section;
 mod timing;
 mod truth;
 
+pub use contend::Contended;
 pub use crowd::Share;
 pub use lock::LockKind;
 pub use truth::Truth;
 
 use clap::{Args, Subcommand, ValueEnum};
+use std::time::Duration;
 use timing::Effort;
+use unspin_workloads::hackbench;
 use unspin_workloads::semopbench::{self, Debug, ProfileReset, Verbosity};
 
 /// What to do.
@@ -97,6 +102,36 @@ pub enum Task {
         #[arg(long)]
         time_ms: u64,
     },
+    /// Threads that take one lock again and again; prints millions of acquisitions a second, and the smallest share
+    Contend {
+        /// Whose
+        #[arg(value_enum)]
+        lock: Contended,
+        /// How many
+        #[arg(long)]
+        threads: usize,
+        /// How long each holds it
+        #[arg(long)]
+        hold_ns: u64,
+        /// How long each does something else
+        #[arg(long)]
+        think_ns: u64,
+        /// For how long
+        #[arg(long)]
+        time_ms: u64,
+    },
+    /// hackbench over queues that mutexes guard; prints seconds
+    Hackbench {
+        /// Groups
+        #[arg(short)]
+        groups: usize,
+    },
+    /// A real-time thread that wants a mutex whose owner is kept from running; prints its longest wait in milliseconds
+    Inversion {
+        /// The mutex's protocol
+        #[arg(value_enum)]
+        protocol: Protocol,
+    },
     /// Many threads that use many mutexes
     Crowd {
         /// Threads
@@ -111,6 +146,15 @@ pub enum Task {
     },
     /// Prints the libraries that were loaded before this program's own
     Preloaded,
+}
+
+/// What a mutex does about its waiters' priorities.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Nothing
+    Plain,
+    /// PTHREAD_PRIO_INHERIT
+    Inherit,
 }
 
 /// Whether a process has one thread or two.
@@ -193,6 +237,13 @@ pub fn run(task: &Task) -> Result<(), String> {
         Task::Ticks { effort } => pair::ticks(&Effort::from(effort)).to_string(),
         Task::Known { threads, rounds } => json(&known::run(threads, rounds))?,
         Task::Holds { lock, time_ms } => json(&holds::run(lock, time_ms)?)?,
+        Task::Contend { lock, threads, hold_ns, think_ns, time_ms } => {
+            let pace = contend::Pace { hold_ns, think_ns };
+            let (rate, least) = contend::run(lock, threads, pace, Duration::from_millis(time_ms));
+            format!("{rate} {least}")
+        }
+        Task::Hackbench { groups } => queues(groups)?.to_string(),
+        Task::Inversion { protocol } => inversion::run(protocol.number())?.to_string(),
         Task::Crowd { threads, locks, share } => {
             crowd::run(threads, locks, share);
             json(&[])?
@@ -201,6 +252,15 @@ pub fn run(task: &Task) -> Result<(), String> {
     };
     println!("{figure}");
     Ok(())
+}
+
+impl Protocol {
+    fn number(self) -> i32 {
+        match self {
+            Protocol::Plain => libc::PTHREAD_PRIO_NONE,
+            Protocol::Inherit => libc::PTHREAD_PRIO_INHERIT,
+        }
+    }
 }
 
 fn json(truths: &[Truth]) -> Result<String, String> {
@@ -218,4 +278,15 @@ fn ring(groups: usize, semaphores: usize, repetitions: u32) -> Result<f64, Strin
     };
     let report = semopbench::run(&options).map_err(|e| format!("semopbench: {e}"))?;
     Ok(1e6 / report.hand_offs_per_second())
+}
+
+fn queues(groups: usize) -> Result<f64, String> {
+    let options = hackbench::Options {
+        groups,
+        transport: hackbench::Transport::Queue { capacity: hackbench::CAPACITY },
+        workers: hackbench::Workers::Threads,
+        ..hackbench::Options::default()
+    };
+    let time = hackbench::run(&options).map_err(|e| format!("hackbench: {e}"))?;
+    Ok(time.as_secs_f64())
 }

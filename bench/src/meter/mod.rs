@@ -1,10 +1,12 @@
 //! The meter's part of the table: what metering costs, and whether what it says is true.
 
 pub mod check;
-mod figure;
 mod plan;
-mod quantity;
-pub mod table;
 
-pub use figure::{Figure, evaluate};
-pub use plan::{Row, rows};
+pub use plan::rows;
+
+/// What stands above it.
+pub const HEADING: &str = "the meter: median of all repetitions";
+/// What its words mean.
+pub const LEGEND: &str =
+    "bare: without the preload; control: with the preload, nothing recorded; added: more than bare.";

@@ -1,66 +1,13 @@
 //! The rows: what is measured, and how much is wanted.
 
 use super::check::{self, Column};
-use super::quantity::Quantity;
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Company, EffortOptions, LockKind, Share, Task};
 use crate::measurement::{Measurement, World};
 use crate::program::{Program, Which};
+use crate::quantity::{Bound, Note, Quantity, Row};
 use crate::sitting::Extent;
 use crate::tools::Tools;
-use serde::Serialize;
-
-/// What the figure is to be.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// No more than this.
-    AtMost(f64),
-    /// No less than this.
-    AtLeast(f64),
-}
-
-/// One figure.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// What is measured.
-    pub name: String,
-    /// Its unit.
-    pub unit: &'static str,
-    /// The figure.
-    pub quantity: Quantity,
-    /// What it is to be.
-    pub bound: Option<Bound>,
-    /// What else is shown.
-    pub notes: Vec<Note>,
-    /// Why it cannot be measured here.
-    pub missing: Option<String>,
-}
-
-/// Another figure, beneath the row's.
-#[derive(Clone, Debug)]
-pub struct Note {
-    /// What it is.
-    pub name: &'static str,
-    /// The figure.
-    pub quantity: Quantity,
-    /// Its unit, with a space before it.
-    pub unit: &'static str,
-}
-
-impl Note {
-    fn new(name: &'static str, quantity: Quantity, unit: &'static str) -> Note {
-        Note { name, quantity, unit }
-    }
-}
-
-impl Row {
-    /// Everything that the row shows.
-    pub fn measurements(&self) -> impl Iterator<Item = &Measurement> {
-        let notes = self.notes.iter().flat_map(|note| note.quantity.measurements());
-        self.quantity.measurements().into_iter().chain(notes).filter(|_| self.missing.is_none())
-    }
-}
 
 /// All rows.
 pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {

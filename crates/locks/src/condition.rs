@@ -3,7 +3,8 @@
 //! Those who wait stand in a list, real-time threads by priority before all others, who stand by arrival. A signal takes
 //! out exactly one that waited before it: nobody who comes later can consume it, none is lost, and nobody is woken in vain.
 //! A broadcast takes out all; it wakes the real-time threads and the first of the others, each of which wakes the next
-//! when it has acquired the mutex again ([`Node::pass_on`]). So a broadcast sends no herd to a mutex that one can have.
+//! when it has acquired the mutex again ([`Node::pass_on`]). So a broadcast sends no herd to a mutex that one can have. (A
+//! program that waits with several mutexes makes a mistake; those that want another than the first are woken at once.)
 //!
 //! A wait is made of steps, so that a caller can do things between them, as sleeping where a thread may be cancelled.
 //! [`Condition::wait`] is their sum:
@@ -256,15 +257,17 @@ impl Condition {
 
     #[cold]
     fn release_all(&self) {
-        let (mut urgent, mut others) = (Chain::default(), Chain::default());
+        let (mut at_once, mut in_line) = (Chain::default(), Chain::default());
+        let mut mutex = None;
         self.enter();
         // SAFETY: the latch is held; all nodes in the list are alive, and one that is queued stays until it is woken.
         unsafe {
             self.list.each(|node, place| {
                 if node.resolve(state::QUEUED).is_ok() {
                     self.list.remove(place);
-                    let chain = if node.priority() > 0 { &mut urgent } else { &mut others };
-                    chain.add(node);
+                    let waits_its_turn =
+                        node.priority() == 0 && *mutex.get_or_insert(node.mutex()) == node.mutex();
+                    if waits_its_turn { in_line.add(node) } else { at_once.add(node) }
                 }
                 Seen::More
             });
@@ -272,8 +275,8 @@ impl Condition {
         self.latch.release();
         // SAFETY: queued by us, so that nobody else wakes them.
         unsafe {
-            urgent.wake_all();
-            others.wake_first();
+            at_once.wake_all();
+            in_line.wake_first();
         }
     }
 }

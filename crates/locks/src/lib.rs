@@ -32,6 +32,7 @@ mod park;
 mod patience;
 mod raw;
 mod rt;
+mod stamp;
 mod steal;
 mod ticket;
 mod ttas;

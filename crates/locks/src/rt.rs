@@ -22,7 +22,7 @@
 //! touched: its memory may be gone.
 //!
 //! **What is bounded instead of proven**: a queue of the kernel's that empties itself, because times are over, while its owner
-//! hands the lock on, takes a `WAKE` along. Sleepers look again after some milliseconds anyway, to see whether they starve.
+//! hands the lock on, takes a `WAKE` along. Sleepers look again after a nap anyway (`deadline`).
 //!
 //! **Misuse.** A stranger's release is one, unless threads are in the kernel's queue, which only the owner can pass the lock
 //! on to. Then the lock is marked as `REVOKED`; the queue's sleepers come back now and then, see that, and leave the queue; the
@@ -43,13 +43,14 @@ mod tests;
 
 use crate::park::{self, Wake};
 use crate::raw::free;
+use crate::stamp::{LONG, is_due};
 use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited, host};
 use core::marker::PhantomData;
 use deadline::Deadline;
 use order::{Lateral, Order, Strict};
 use pi::{OWNER, WAITERS};
-use unspin_sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use unspin_sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 use unspin_sys::Errno;
 
 /// Strict order by priority, for all: see the module.
@@ -71,7 +72,9 @@ pub struct Inheriting<O> {
     /// On what those sleep who are not in the kernel's queue: `REVOKED`, and a number that is moved on before they are woken.
     gate: AtomicU32,
     /// What waiters have learnt: see [`Waiting`].
-    memo: AtomicU32,
+    memo: AtomicU16,
+    /// When one that had waited long last went into the kernel's queue: see [`stamp`](crate::stamp).
+    seated: AtomicU16,
     /// The CPU plus one on which the owner acquired, 0 if that is unknown. The owner's; a hint to others.
     cpu: AtomicU8,
     /// 1: somebody spins. Set by spinners whenever it is 0; cleared by who releases and leaves sleepers to a spinner, and by
@@ -92,8 +95,6 @@ const WAKE: u32 = 1 << 30;
 const REVOKED: u32 = 1;
 /// In the gate: one wake-up.
 const STEP: u32 = 2;
-/// Ticks after which a waiter has waited long: some milliseconds at most, on machines of 1 to 5 GHz.
-const LONG: u64 = 1 << 23;
 /// How often an owner tries again to have the kernel pass the lock on, which it refuses if the word changes meanwhile.
 const TRIES: u32 = 100;
 
@@ -105,7 +106,8 @@ unsafe impl<O: Order> RawLock for Inheriting<O> {
     free!(Inheriting {
         word: AtomicU32::new(0),
         gate: AtomicU32::new(0),
-        memo: AtomicU32::new(0),
+        memo: AtomicU16::new(0),
+        seated: AtomicU16::new(0),
         cpu: AtomicU8::new(0),
         spinner: AtomicU8::new(0),
         slept: AtomicU8::new(0),
@@ -197,7 +199,7 @@ impl<O: Order> Inheriting<O> {
             deadline: Deadline::new(until),
         };
         // Relaxed, as all of the memo: advice.
-        let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed));
+        let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed).into());
         let spins = O::STEALS && !caller::was_urgent();
         loop {
             // Relaxed: the exchange orders.
@@ -205,7 +207,7 @@ impl<O: Order> Inheriting<O> {
             if word & OWNER == 0 {
                 if self.take(word, visit.duty) {
                     self.stop_spinning(&mut visit);
-                    self.memo.store(waiting.end(Ended::Acquired), Ordering::Relaxed);
+                    self.memo.store(memo(waiting.end(Ended::Acquired)), Ordering::Relaxed);
                     return Some(visit.waited);
                 }
                 waiting.lose();
@@ -221,7 +223,7 @@ impl<O: Order> Inheriting<O> {
                 continue;
             }
             self.stop_spinning(&mut visit);
-            self.memo.store(waiting.end(Ended::Asleep), Ordering::Relaxed);
+            self.memo.store(memo(waiting.end(Ended::Asleep)), Ordering::Relaxed);
             let outcome = if self.belongs_into_the_queue(&visit) {
                 self.queue(&mut visit)
             } else {
@@ -230,7 +232,7 @@ impl<O: Order> Inheriting<O> {
             match outcome {
                 Outcome::Acquired => return Some(visit.waited),
                 Outcome::TimedOut => return self.leave(&visit),
-                Outcome::Look => waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed)),
+                Outcome::Look => waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed).into()),
             }
         }
     }
@@ -266,6 +268,8 @@ impl<O: Order> Inheriting<O> {
         visit.waited == Waited::Slept
             && seat != here
             && host::ticks().wrapping_sub(visit.arrived) > LONG
+            // Of many that have waited long one now and then: each time the lock is handed on, it is idle for a while.
+            && is_due(&self.seated)
             && self.seat.compare_exchange(seat, here, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -451,4 +455,9 @@ enum Outcome {
     Acquired,
     TimedOut,
     Look,
+}
+
+/// Cut to the room that there is. Advice is no more than that.
+fn memo(advice: u32) -> u16 {
+    u16::try_from(advice).unwrap_or(u16::MAX)
 }

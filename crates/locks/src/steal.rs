@@ -13,6 +13,7 @@
 use crate::host;
 use crate::park::{self, Wake};
 use crate::raw::free;
+use crate::stamp::{LONG, is_due};
 use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
 use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
@@ -34,7 +35,7 @@ pub struct Stealing<W> {
     generation: AtomicU32,
     /// What waiters have learnt: see [`Waiting`].
     memo: AtomicU32,
-    /// When the lock was last claimed, in [`STAMP`]s of ticks.
+    /// When the lock was last claimed: see [`stamp`](crate::stamp).
     granted: AtomicU16,
     /// When a sleeper was last woken though a spinner had the duty.
     woken: AtomicU16,
@@ -58,12 +59,6 @@ const GRANTED: u32 = 1 << 4;
 /// From here on: the owner's CPU plus one, 0 if that is unknown.
 const CPU_AT: u32 = 8;
 const CPU: u32 = u32::MAX << CPU_AT;
-
-/// Ticks after which a waiter is starving, and after which a sleeper is woken though somebody spins: 2 to 8 milliseconds, on
-/// machines of 1 to 4 GHz. Each hand-off costs a wake-up during which the lock is idle, so not more often.
-const LONG: u64 = 1 << 23;
-/// The unit of `stamp`, as a shift.
-const STAMP: u32 = 16;
 
 /// Sorts of sleepers: all of them are woken by [`park::wake`].
 const ORDINARY: u32 = 1;
@@ -322,16 +317,4 @@ impl<W: Waiting> Stealing<W> {
         // Release: partner of the Acquire in `exchange`. Relaxed: a failure is looked at again.
         self.word.compare_exchange(word, new, Ordering::Release, Ordering::Relaxed).is_ok()
     }
-}
-
-/// Whether the last time was [`LONG`] ago; then now is the last time.
-fn is_due(stamp: &AtomicU16) -> bool {
-    let now = (host::ticks() >> STAMP) as u16;
-    // Relaxed: a hint.
-    let is_due = now.wrapping_sub(stamp.load(Ordering::Relaxed)) > (LONG >> STAMP) as u16;
-    if is_due {
-        // Relaxed: as above.
-        stamp.store(now, Ordering::Relaxed);
-    }
-    is_due
 }

@@ -161,14 +161,16 @@ fn inverse(ratio: Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
 }
 
-/// Decimals that show a digit of the interval's half width, and never round an end that excludes 1 to 1.
+/// Decimals that show a digit of the interval's half width, and never round an end that excludes 1 to 1, nor one to 0; an
+/// end below 10 has two digits.
 fn digits(ratio: Ratio) -> usize {
     const MOST: usize = 4;
     let half = 0.5 * (ratio.upper - ratio.lower);
     let shown = |digits: usize, x: f64| format!("{x:.digits$}").parse::<f64>().unwrap_or(x);
     let fine = |digits: usize| {
         let excludes = [ratio.lower, ratio.upper].iter().all(|&end| shown(digits, end) != 1.0);
-        half >= f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes)
+        let legible = ratio.lower >= 10.0 || digits > 0 && shown(digits, ratio.lower) > 0.0;
+        half >= f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes) && legible
     };
     // An interval without width has nothing to round to; whole numbers do if they are exact.
     if half < 1e-9 && ratio.value == ratio.value.round() {
@@ -217,6 +219,10 @@ mod tests {
         // Proven, so the lower end must not read "1.0".
         assert_eq!(digits(1.3, 1.04, 1.6), 2);
         assert_eq!(digits(1.0, 0.9, 1.1), 1);
+        // Neither "1 times as fast, 1–4" nor "2 times as long, 0–3".
+        assert_eq!(digits(1.10, 0.64, 4.39), 1);
+        assert_eq!(digits(1.66, 0.41, 2.94), 1);
+        assert_eq!(digits(0.5, 0.03, 2.9), 2);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Programs that others wrote, each of which checks itself, bare and metered.
+//! Programs that others wrote, each of which checks itself: bare, metered, and with their mutexes replaced.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,22 +7,40 @@ use unspin_e2e::{
     Memcache, Outcome, Recorder, Run, Running, World, assert_same, find_tool, is_the_same_metered, scratch,
     skip,
 };
+use unspin_locks::Kind;
 use unspin_meter::Level;
 
-/// Runs a tool bare and metered, and demands of both that they succeed and pass `check`. None without the tool.
-fn both_succeed(tool: &str, package: &str, args: &[&str], check: impl Fn(&Outcome)) -> Option<[Outcome; 2]> {
+/// How a program runs: first bare, then metered, then with other mutexes, and with both. `recorders` must be two.
+fn ways(run: impl Fn(World) -> Run, [first, second]: &[Recorder; 2]) -> [Run; 5] {
+    let replaced = |kind| run(World::Kernel).mutexes(&format!("{kind}\tall"));
+    [
+        run(World::Bare),
+        run(World::Kernel).record(first),
+        replaced(Kind::Adaptive),
+        replaced(Kind::RtSteal),
+        replaced(Kind::RtAdaptive).record(second),
+    ]
+}
+
+fn recorders() -> [Recorder; 2] {
+    [Recorder::create(Level::Full), Recorder::create(Level::Full)]
+}
+
+/// Runs a tool in every way, and demands of each that it succeeds and passes `check`. None without the tool.
+fn all_succeed(tool: &str, package: &str, args: &[&str], check: impl Fn(&Outcome)) -> Option<Vec<Outcome>> {
     let Some(program) = find_tool(tool) else {
         skip(tool, &format!("there is no {tool}; install {package}"));
         return None;
     };
-    let directory = scratch();
-    let recorder = Recorder::create(Level::Full);
-    let run = |world| Run::new(&program, world).args(args).current_dir(directory.path());
-    let outcomes = [run(World::Bare).output(), run(World::Kernel).record(&recorder).output()];
-    for outcome in &outcomes {
+    let recorders = recorders();
+    let mut outcomes = Vec::new();
+    for way in ways(|world| Run::new(&program, world).args(args), &recorders) {
+        let directory = scratch();
+        let outcome = way.current_dir(directory.path()).output();
         assert!(outcome.status.success(), "{tool}: {outcome}");
         assert!(!outcome.stderr.contains("unspin"), "{tool}: {outcome}");
-        check(outcome);
+        check(&outcome);
+        outcomes.push(outcome);
     }
     Some(outcomes)
 }
@@ -44,11 +62,11 @@ fn times_are_masked_and_counts_are_not() {
 #[test]
 fn kyoto_cabinet() {
     let args = ["wicked", "-th", "4", "-it", "2", "4000"];
-    both_succeed("kccachetest", "kyotocabinet-utils", &args, |outcome| {
+    all_succeed("kccachetest", "kyotocabinet-utils", &args, |outcome| {
         assert!(outcome.stdout.ends_with("ok\n\n"), "{outcome}");
     });
     let args = ["tran", "-th", "4", "-it", "2", "2000"];
-    both_succeed("kccachetest", "kyotocabinet-utils", &args, |outcome| {
+    all_succeed("kccachetest", "kyotocabinet-utils", &args, |outcome| {
         assert!(outcome.stdout.ends_with("ok\n\n"), "{outcome}");
     });
 }
@@ -69,8 +87,10 @@ fn rocksdb() {
         line.and_then(|line| Some(line.split_once('(')?.1.to_owned()))
     };
     let check = |outcome: &Outcome| assert!(found(outcome).is_some(), "{outcome}");
-    if let Some([bare, metered]) = both_succeed("db_bench", "rocksdb-tools", &args, check) {
-        assert_eq!(found(&bare), found(&metered));
+    for outcome in
+        all_succeed("db_bench", "rocksdb-tools", &args, check).iter().flatten().collect::<Vec<_>>().windows(2)
+    {
+        assert_eq!(found(outcome[0]), found(outcome[1]));
     }
 }
 
@@ -88,11 +108,13 @@ fn sysbench() {
             "run",
         ],
     ] {
-        let Some([bare, metered]) = both_succeed("sysbench", "sysbench", args, |_| {}) else { return };
-        let [bare, metered] =
-            [bare, metered].map(|outcome| Outcome { stdout: without_times(&outcome.stdout), ..outcome });
-        assert!(bare.stdout.contains("total number of events:"), "{bare}");
-        assert_same("sysbench", "metered", &bare, &metered);
+        let Some(outcomes) = all_succeed("sysbench", "sysbench", args, |_| {}) else { return };
+        let masked = |outcome: Outcome| Outcome { stdout: without_times(&outcome.stdout), ..outcome };
+        let outcomes: Vec<Outcome> = outcomes.into_iter().map(masked).collect();
+        assert!(outcomes[0].stdout.contains("total number of events:"), "{}", outcomes[0]);
+        for outcome in &outcomes {
+            assert_same("sysbench", "metered or replaced", &outcomes[0], outcome);
+        }
     }
 }
 
@@ -108,9 +130,10 @@ fn python_tests_its_threads() {
     // The test left out fails where something that is installed imports threading at the start.
     let args = ["-m", "test", "-i", "test_import_from_another_thread", "test_threading"];
     let run = |world| Run::new(&python, world).args(args).current_dir(directory.path());
-    // They mostly sleep, so both run at once.
-    let (bare, metered) = (run(World::Bare).start(), run(World::Kernel).record(&recorder).start());
-    for outcome in [bare, metered].map(Running::output) {
+    // They mostly sleep, so all run at once.
+    let replaced = || run(World::Kernel).mutexes("adaptive\tall");
+    let ways = [run(World::Bare), run(World::Kernel).record(&recorder), replaced()];
+    for outcome in ways.map(Run::start).map(Running::output) {
         assert!(outcome.status.success(), "{outcome}");
         assert!(outcome.stdout.contains("SUCCESS") && !outcome.stdout.contains("unspin"), "{outcome}");
     }
@@ -134,6 +157,9 @@ fn java() {
     let run = |world| Run::new(&java, world).args(["-cp", ".", "Threads"]).current_dir(directory.path());
     let bare = is_the_same_metered("java", run);
     assert!(bare.status.success() && bare.stdout.ends_with("done\n"), "{bare}");
+    for way in ways(run, &recorders()) {
+        assert_same("java", "with other mutexes", &bare, &way.output());
+    }
 }
 
 /// Four clients set, get and verify, on keys of their own and on one counter that is everybody's.
@@ -142,9 +168,7 @@ fn memcached() {
     let Some(program) = find_tool("memcached") else {
         return skip("memcached", "there is no memcached; install it");
     };
-    let recorder = Recorder::create(Level::Full);
-    let run = |world| Run::new(&program, world);
-    for run in [run(World::Bare), run(World::Kernel).record(&recorder)] {
+    for run in ways(|world| Run::new(&program, world), &recorders()) {
         let directory = scratch();
         let port = directory.path().join("port");
         let args = ["-u", "root", "-l", "127.0.0.1", "-p", "-1", "-t", "4", "-m", "64"];

@@ -13,6 +13,8 @@ use unspin_symbols::File;
 pub struct Closure {
     /// The program first; of a script its interpreter. Empty if that cannot be read.
     pub files: Vec<File>,
+    /// Whether these are all: none is missing, and each can be read.
+    pub is_complete: bool,
     /// The libraries of its language, which lock on its behalf and have no locks that anybody looks for.
     pub runtime: Vec<File>,
 }
@@ -22,13 +24,19 @@ impl Closure {
     /// theirs (`--list`, as ldd(1)).
     pub fn of(program: &Program) -> Closure {
         let path = reach::interpreter(&program.path);
-        let Some(file) = File::open(&path) else { return Closure { files: Vec::new(), runtime: Vec::new() } };
-        let libraries = file.interpreter().map(|linker| listed(&linker, &path)).unwrap_or_default();
-        let libraries =
-            libraries.iter().filter_map(|library| File::open(library)).filter(|file| !is_libc(file));
-        let (runtime, libraries): (Vec<File>, Vec<File>) =
-            libraries.partition(|file| is_library_of_system(&file.name()));
-        Closure { files: [file].into_iter().chain(libraries).collect(), runtime }
+        let Some(file) = File::open(&path) else {
+            return Closure { files: Vec::new(), is_complete: false, runtime: Vec::new() };
+        };
+        // A program without a dynamic linker has no libraries.
+        let listed = file.interpreter().map_or(Some(Vec::new()), |linker| listed(&linker, file.path()));
+        let paths = listed.as_deref().unwrap_or_default();
+        let libraries: Vec<File> = paths.iter().filter_map(|library| File::open(library)).collect();
+        let is_complete = listed.is_some() && libraries.len() == paths.len();
+        let (runtime, libraries): (Vec<File>, Vec<File>) = libraries
+            .into_iter()
+            .filter(|file| !is_libc(file))
+            .partition(|file| is_library_of_system(&file.name()));
+        Closure { files: [file].into_iter().chain(libraries).collect(), is_complete, runtime }
     }
 
     /// `/usr/bin/x and its 3 libraries`
@@ -47,12 +55,13 @@ fn is_libc(file: &File) -> bool {
     ["libc.so", "libc-", "libpthread", "ld-linux"].iter().any(|name| file.name().starts_with(name))
 }
 
-fn listed(linker: &Path, program: &Path) -> Vec<PathBuf> {
+/// None if one is missing. The program by its own path: `$ORIGIN` is where that is, not a link to it.
+fn listed(linker: &Path, program: &Path) -> Option<Vec<PathBuf>> {
     let mut command = Command::new(linker);
     environment::clear(&mut command);
-    let listed = command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let text = listed.map(|listed| listed.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&text).lines().filter_map(path_in).collect()
+    command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());
+    let listed = command.output().ok().filter(|listed| listed.status.success())?;
+    Some(String::from_utf8_lossy(&listed.stdout).lines().filter_map(path_in).collect())
 }
 
 /// `libq.so => /usr/lib/libq.so (0x7f58bfd49000)`, `/lib64/ld-linux-x86-64.so.2 (0x7f58bfe00000)`, each behind a tab.

@@ -66,11 +66,24 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
             places.push(Place { by, spans });
         }
     }
-    let verb = if by == By::Init { "initialises" } else { "locks" };
-    code.found(
-        places,
-        &format!("it calls nothing of libc that {verb} a mutex: name what does, or what does it for another"),
-    )
+    let locks = || {
+        let calls = Calls::of(By::Use, files, runtime);
+        code.spans().any(|span| !calls.within(span).is_empty())
+    };
+    let why = match by {
+        By::Init if places.is_empty() && locks() => format!(
+            "it initialises no mutex; those that are first used there are '{FIRST_USED}{name}', others have the name of \
+             their variable, or of what initialises them"
+        ),
+        By::Init | By::Variable => {
+            "it calls nothing of libc that initialises a mutex: name what does, or what does it for another"
+                .into()
+        }
+        By::Use => {
+            "it calls nothing of libc that locks a mutex: name what does, or what does it for another".into()
+        }
+    };
+    code.found(places, &why)
 }
 
 /// A call within the inner function, on behalf of the outer one: of one that was put into the outer one there is no call.
@@ -166,7 +179,19 @@ impl Code {
     }
 
     fn of_function(name: &str, files: &[File]) -> Code {
-        Code::new(files, |module| module.functions(name))
+        let found = Code::new(files, |module| module.functions(name));
+        if found.pieces.is_empty() { Code::of_call(name, files) } else { found }
+    }
+
+    /// `libq.so+0x1135`: how the meter names a call in a function without a name, by its return address.
+    fn of_call(name: &str, files: &[File]) -> Code {
+        let address = |(module, digits)| Some((module, Address::from_str_radix(digits, 16).ok()?));
+        let Some((module, end)) = name.rsplit_once("+0x").and_then(address) else {
+            return Code { pieces: Vec::new() };
+        };
+        let named = files.iter().filter(|file| file.name() == module && file.extent().contains(&end));
+        let call = |file: &File| (None, Span::new(file.path(), end.saturating_sub(1)..end));
+        Code { pieces: named.map(call).collect() }
     }
 
     fn new(files: &[File], of: impl Fn(&File) -> Vec<unspin_symbols::Code>) -> Code {

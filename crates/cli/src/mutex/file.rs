@@ -23,6 +23,7 @@ use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
 
@@ -98,7 +99,13 @@ impl PlanFile {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<PlanFile, Error> {
         let wrong = |why: String| Error::Usage(format!("--mutex-plan {}: {why}", path.display()));
-        let text = fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        let text = fs::read_to_string(path).map_err(|e| {
+            wrong(match e.kind() {
+                ErrorKind::NotFound => "there is no such file (`unspin prove --plan FILE` writes one)".into(),
+                ErrorKind::InvalidData => "is no plan, as it is not text".into(),
+                _ => e.to_string(),
+            })
+        })?;
         let document = toml::from_str(&text).map_err(|e| {
             let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
@@ -145,8 +152,27 @@ impl PlanFile {
         }
         let entries = self.document.mutex.iter().map(|row| row.entry(&self.document).map_err(&wrong));
         let entries = entries.collect::<Result<Vec<Entry>, Error>>()?;
+        if let Some(named) = self.named_twice() {
+            return Err(wrong(format!("has two kinds for {named}: leave one out")));
+        }
         let waits = if self.document.spin_waits { Waits::SpinningFirst } else { Waits::Asleep };
-        Ok(Plan { entries, waits })
+        let plan = Plan { entries, waits };
+        match plan.is_empty() {
+            true => Err(wrong("replaces nothing: it has neither a [[mutex]] nor spin-waits".into())),
+            false => Ok(plan),
+        }
+    }
+}
+
+impl PlanFile {
+    /// What two rows are about, of those that are looked up: which one is meant nobody knows.
+    fn named_twice(&self) -> Option<&str> {
+        let rows: Vec<&Row> = self.document.mutex.iter().filter(|row| row.places.is_empty()).collect();
+        let about = |row: &Row| (row.lock.clone(), row.module.clone());
+        let second =
+            |&(index, row): &(usize, &&Row)| rows[..index].iter().any(|other| about(other) == about(row));
+        let (_, row) = rows.iter().enumerate().find(second)?;
+        Some(row.lock.as_deref().unwrap_or("every mutex"))
     }
 }
 
@@ -257,6 +283,15 @@ mod tests {
                 "[[mutex]]\nkind = 'fair'\nlock = ''\n",
                 "a lock has no name: leave `lock` out to mean every mutex",
             ),
+            ("", "replaces nothing: it has neither a [[mutex]] nor spin-waits"),
+            (
+                "[[mutex]]\nkind = 'fair'\nlock = 'a'\n[[mutex]]\nkind = 'steal'\nlock = 'a'\n",
+                "has two kinds for a: leave one out",
+            ),
+            (
+                "[[mutex]]\nkind = 'fair'\n[[mutex]]\nkind = 'pi'\n",
+                "has two kinds for every mutex: leave one out",
+            ),
             ("[[mutex]]\nkind = 'fair'\nmodule = '/x'\n", "the fair without a lock is for every mutex"),
             ("[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init']]\n", "a: [\"init\"] is no place"),
             (
@@ -278,7 +313,13 @@ mod tests {
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         let missing = PlanFile::read(&workshop.file("missing")).unwrap_err().to_string();
-        assert!(missing.ends_with("missing: No such file or directory (os error 2)"), "{missing}");
+        assert!(
+            missing.ends_with("missing: there is no such file (`unspin prove --plan FILE` writes one)"),
+            "{missing}"
+        );
+        fs::write(workshop.file("binary"), [0x80]).unwrap();
+        let binary = PlanFile::read(&workshop.file("binary")).unwrap_err().to_string();
+        assert!(binary.ends_with("binary: is no plan, as it is not text"), "{binary}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use unspin_symbols::Location;
 /// | `cache_lock`, `pool.lock`, `pool[3].lock`, `work::lock` | a static variable, or a part of one; else as the next |
 /// | `queue_new`, `DBImpl::DBImpl ▸ port::Mutex::Mutex` | what is initialised in that function, or in the second for the first |
 /// | `mutex first used in poll` | what nobody initialises, and is first used there |
+/// | `libq.so+0x1135` in place of a function | the call that returns there, in a file without names |
 /// | `queue.c:57` | what is declared, initialised, or for want of that first used in that line |
 /// | each of the first three, a comma, and the rest of the line that the meter prints | that one |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -67,7 +68,7 @@ pub const FIRST_USED: &str = "mutex first used in ";
 impl LockName {
     /// A name; none if there is nothing in it.
     pub fn new(text: &str) -> Option<LockName> {
-        let text = text.trim();
+        let text = without_count(text.trim());
         (!text.is_empty()).then(|| LockName { text: text.to_owned() })
     }
 
@@ -132,6 +133,15 @@ impl<'n> Origin<'n> {
     }
 }
 
+/// `(4) pool.lock`, as the meter prints a row of several, without their number: the name means all of them.
+fn without_count(text: &str) -> &str {
+    let behind = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
+    match behind {
+        Some((count, name)) if count.parse::<u64>().is_ok() => name,
+        _ => text,
+    }
+}
+
 /// `+0x30, app`
 fn offset(text: &str) -> Option<At<'_>> {
     let (digits, module) = text.strip_prefix("+0x")?.split_once(", ")?;
@@ -171,6 +181,11 @@ mod tests {
                 named("mutex first used in poll", By::Use, Some(line("poll.c", 9))),
             ),
             ("f, g", Meaning::Named { name: "f, g", origin: None }),
+            ("(4) pool.lock, static, pool.c:7", named("pool.lock", By::Variable, Some(line("pool.c", 7)))),
+            (
+                "(anonymous namespace)::lock",
+                Meaning::Named { name: "(anonymous namespace)::lock", origin: None },
+            ),
         ];
         for (text, meaning) in cases {
             assert_eq!(LockName::new(text).unwrap().meaning(), meaning, "{text}");

@@ -8,6 +8,7 @@ use super::place::Place;
 use super::variable;
 use crate::error::Error;
 use crate::program::Program;
+use crate::reach;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::Path;
@@ -52,9 +53,9 @@ impl<'p> Resolver<'p> {
     /// Refuses a program in which there is nothing to replace: that calls no mutex function of libc, and can neither load
     /// nor start anything that does.
     pub fn check_reach(&self) -> Result<(), Error> {
-        let Closure { files, runtime } = self.closure();
+        let Closure { files, is_complete, runtime } = self.closure();
         // What cannot be read cannot be judged.
-        if files.is_empty() || files.iter().chain(runtime).any(may_lock) {
+        if !is_complete || files.iter().chain(runtime).any(may_lock) {
             return Ok(());
         }
         Err(Error::CannotRun(format!(
@@ -82,14 +83,21 @@ impl<'p> Resolver<'p> {
                 }
             }
             None => {
-                let Closure { files, runtime } = self.closure();
+                let Closure { files, runtime, .. } = self.closure();
                 Scope { files, runtime, name: self.closure().describe() }
             }
         };
+        let script = module.is_none() && reach::interpreter(&self.program.path) != self.program.path;
         match find(name, scope.files, scope.runtime) {
             Some(Found::Places(places)) => Ok(places),
             Some(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
             Some(Found::Several(labels)) => Err(Error::Usage(several(name, &labels))),
+            None if script => Err(Error::Usage(format!(
+                "{name}: there is no such lock in {}, which runs the script {}; of a program that the script starts, name the \
+                 program instead of the script, or its file as the `module` in a plan",
+                scope.name,
+                self.program.path.display()
+            ))),
             None => Err(Error::Usage(scope.nothing(name))),
         }
     }
@@ -268,6 +276,53 @@ mod tests {
         assert!(places(&program, "Index::Index").is_err(), "it calls what does");
         assert!(places(&program, "port::Mutex::Mutex").is_ok());
         assert!(places(&program, "Index::Index ▸ nobody").is_err());
+    }
+
+    /// So the meter names what is in a file without names, and so it is found again.
+    #[test]
+    fn a_call_in_a_stripped_file() {
+        let workshop = Workshop::new();
+        let Some(whole) = workshop.program("heap_locks.c", &["-O1"]) else { return };
+        let call = File::open(&whole.path).unwrap().calls(|name| name == "pthread_mutex_init")[0];
+        let name = whole.path.file_name().unwrap().to_string_lossy().into_owned();
+        let named = format!("{name}+{:#x}, mutex initialised there", call + 1);
+        let Some(stripped) = workshop.program("heap_locks.c", &["-O1", "-s"]) else { return };
+        let found = places(&stripped, &named).unwrap();
+        assert!(found[0].by == By::Init && found[0].spans[0].range == (call..call + 1), "{found:?}");
+        let error = places(&stripped, &format!("{name}+{:#x}", call + 2)).unwrap_err();
+        assert!(error.contains("it calls nothing of libc that initialises a mutex"), "{error}");
+        assert!(places(&stripped, "other+0x1135").unwrap_err().contains("there is no such variable"));
+    }
+
+    #[test]
+    fn a_script_is_told_from_what_it_starts() {
+        let workshop = Workshop::new();
+        let script = workshop.file("script");
+        std::fs::write(&script, "#!/bin/sh\nexec ./server\n").unwrap();
+        let error = places(&program(&script), "cache_lock").unwrap_err();
+        assert!(error.starts_with("cache_lock: there is no such lock in /"), "{error}");
+        assert!(error.contains(&format!(", which runs the script {}; ", script.display())), "{error}");
+        assert!(error.contains("name the program instead of the script"), "{error}");
+    }
+
+    /// As the JDK's: a link to a launcher that finds its library beside itself.
+    #[test]
+    fn libraries_beside_the_program_are_found_through_a_link_to_it() {
+        let workshop = Workshop::new();
+        let (library, source) = (workshop.file("beside.c"), workshop.file("launcher.c"));
+        let locks = "#include <pthread.h>\nint beside(pthread_mutex_t *m) { return pthread_mutex_lock(m); }";
+        std::fs::write(&library, locks).unwrap();
+        std::fs::write(&source, "int beside(void *); int main(void) { return beside(0); }").unwrap();
+        let library = library.to_str().unwrap();
+        let Some(library) = workshop.compile(library, &["-shared", "-fPIC"], "libbeside.so") else { return };
+        let flags = [library.to_str().unwrap(), "-Wl,-rpath,$ORIGIN"];
+        let Some(launcher) = workshop.compile(source.to_str().unwrap(), &flags, "launcher") else { return };
+        let elsewhere = Workshop::new();
+        std::os::unix::fs::symlink(launcher, elsewhere.file("link")).unwrap();
+        let launcher = program(&elsewhere.file("link"));
+        assert!(Resolver::new(&launcher).check_reach().is_ok(), "the library locks");
+        std::fs::remove_file(library).unwrap();
+        assert!(Resolver::new(&launcher).check_reach().is_ok(), "who knows what is missing?");
     }
 
     #[test]

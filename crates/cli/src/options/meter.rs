@@ -81,7 +81,7 @@ pub struct Recorded {
     #[command(flatten)]
     pub mutexes: Mutexes,
 
-    /// The program and its arguments; or the name of a workload: semopbench, hackbench
+    /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

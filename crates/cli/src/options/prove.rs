@@ -13,11 +13,11 @@ const PROVE_EXIT_CODES: &str = "\
 Exit code:
     0  at least one candidate is proven faster (better) than the control
     1  none is proven faster, and at least one is proven slower or collapsed
-    2  the command line is wrong
+    2  the command line is wrong, or a plan that it names, or a lock of that name is not to be found
     3  no difference is proven; or no lock costs enough time to look for one
     4  the control failed, or every candidate did, or the program has no use for what was to be judged
   125  unspin itself failed
-  126  the program cannot be executed, or the preload library cannot reach it
+  126  the program cannot be executed, the preload library cannot reach it, or it has no mutex that could be replaced
   127  there is no such program
   130  interrupted; what was measured until then has been reported";
 
@@ -34,7 +34,9 @@ Exit code:
 #[derive(Args, Debug)]
 #[command(after_help = PROVE_EXIT_CODES)]
 pub struct Prove {
-    /// The kinds of mutex to judge: KIND for all mutexes, KIND@LOCK for one, named as `unspin meter` names it
+    /// The kinds of mutex to judge, with commas between: KIND for all mutexes, KIND@LOCK for one, named as `unspin meter`
+    /// names it. Kinds: pi (libc's with priority inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive; for
+    /// study: ttas, ticket, mcs
     #[arg(long, value_name = "KINDS")]
     pub mutex: Vec<Choices>,
 
@@ -76,7 +78,7 @@ pub struct Prove {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// The program and its arguments; or the name of a workload: semopbench, hackbench
+    /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

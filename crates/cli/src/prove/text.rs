@@ -6,7 +6,7 @@ mod search;
 mod staircase;
 
 use super::contestant::Contestant;
-use super::format::{Scale, count, p_value, paragraph};
+use super::format::{Scale, count, p_value, paragraph, significant};
 use super::report::Report;
 use super::runner::Trial;
 use std::collections::BTreeSet;
@@ -27,11 +27,16 @@ impl fmt::Display for Text<'_> {
         if !self.0.has_judged() {
             return plan::write(f, self.0);
         }
-        self.noise(f)?;
-        self.table(f)?;
+        // Tables of nothing would hide why nothing was measured.
+        if self.0.sitting.rounds > 0 {
+            self.noise(f)?;
+            self.table(f)?;
+        }
         self.verdict(f)?;
-        staircase::write(f, self.0)?;
-        self.cpus(f)?;
+        if self.0.sitting.rounds > 0 {
+            staircase::write(f, self.0)?;
+            self.cpus(f)?;
+        }
         locks::write(f, self.0)?;
         plan::write(f, self.0)?;
         self.failures(f)?;
@@ -83,10 +88,13 @@ impl Text<'_> {
             return writeln!(f, "Noise floor: unknown, the control has not run often enough.\n");
         };
         write!(f, "{}", paragraph(sentence, 0))?;
-        let effect = 100.0 * (floor.minimum_detectable_effect - 1.0);
+        let effect = match floor.minimum_detectable_effect {
+            factor if factor >= 2.0 => format!("a factor of {}", significant(factor)),
+            factor => format!("{:.1} %", 100.0 * (factor - 1.0)),
+        };
         writeln!(
             f,
-            "Minimum detectable effect of {} rounds at this noise: {effect:.1} % (power {:.0} %).\n",
+            "Minimum detectable effect of {} rounds at this noise: {effect} (power {:.0} %).\n",
             floor.rounds,
             100.0 * analysis.settings.power
         )

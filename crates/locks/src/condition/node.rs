@@ -13,6 +13,8 @@ pub struct Node {
     priority: u32,
     /// Immutable. That of the process in which its thread began to wait.
     generation: u32,
+    /// Immutable. See [`for_mutex`](Self::for_mutex).
+    mutex: usize,
     pub(super) links: Links,
 }
 
@@ -40,8 +42,16 @@ impl Node {
             state: AtomicU32::new(state::WAITING),
             priority,
             generation: host::generation(),
+            mutex: 0,
             links: Links::default(),
         }
+    }
+
+    /// The same for a thread that will have this mutex back, whose address tells it from others. Threads that wait for one
+    /// condition ought to have one mutex; those that do not are woken one beside the other, as neither has what the other
+    /// wants.
+    pub fn for_mutex<T>(self, mutex: *const T) -> Node {
+        Node { mutex: mutex.addr(), ..self }
     }
 
     /// The futex on which to sleep, private to the process: it is woken when [`must_sleep_on`](Self::must_sleep_on)
@@ -94,6 +104,10 @@ impl Node {
         // Release: partner of the Acquire in `must_sleep_on`.
         self.state.store(state::WOKEN, Ordering::Release);
         park::wake(word, 1);
+    }
+
+    pub(super) fn mutex(&self) -> usize {
+        self.mutex
     }
 
     pub(super) fn priority(&self) -> u32 {

@@ -35,6 +35,24 @@ fn it_fits_into_what_glibc_leaves() {
     assert_eq!(bytes, [0; 24]);
 }
 
+/// One who has to wait for its mutex keeps nobody from another.
+#[test]
+fn a_broadcast_wakes_those_beside_each_other_who_want_different_mutexes() {
+    let condition = Condition::NEW;
+    let mutexes = [0, 1, 0].map(|n| core::ptr::without_provenance::<u64>(8 + n));
+    let nodes = mutexes.map(|mutex| Box::pin(Node::new(0).for_mutex(mutex)));
+    for node in &nodes {
+        // SAFETY: boxed; all leave below.
+        unsafe { condition.enqueue(node) };
+    }
+    condition.broadcast();
+    assert_eq!(nodes.each_ref().map(|node| is_woken(node)), [true, true, false]);
+    for node in &nodes {
+        assert_eq!(leave(&condition, node, Leaving::Returns), Left::Signalled);
+        pass_on(node);
+    }
+}
+
 #[test]
 fn signals_go_to_those_who_came_first() {
     let condition = Condition::NEW;

@@ -9,10 +9,10 @@ pub(super) struct Deadline {
     nap: Duration,
 }
 
-/// Long compared with waking up, so that naps cost nothing; short for one that starves, or whose lock was revoked.
-const FIRST_NAP: Duration = Duration::from_millis(5);
-/// Naps become longer, so that thousands of sleepers do not keep a CPU busy.
-const LAST_NAP: Duration = Duration::from_millis(80);
+/// Who wakes from a nap has lost its place in the kernel's queue, and thousands that nap keep a CPU busy. So naps are long, and
+/// become longer: they are for those whose lock was revoked, which is a mistake of the program's.
+const FIRST_NAP: Duration = Duration::from_millis(50);
+const LAST_NAP: Duration = Duration::from_millis(400);
 
 impl Deadline {
     pub(super) fn new(until: Option<Until>) -> Deadline {

@@ -7,7 +7,7 @@ use crate::pthread::real;
 use libc::pthread_mutex_t;
 use unspin_locks::RawLock;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
-use unspin_sys::tid;
+use unspin_sys::{futex::pi, tid};
 
 /// The words of a mutex.
 ///
@@ -137,20 +137,37 @@ impl Body {
     /// the kernel, who would refuse. A mutex without inheritance is released by anybody: by another thread, by a child made
     /// by fork, where the owner has another id, or when nobody has it.
     pub fn seize(&self) -> bool {
-        /// FUTEX_TID_MASK.
-        const OWNER: u32 = 0x3FFF_FFFF;
         // Relaxed: the exchange orders.
         let word = self.lock.load(Relaxed);
-        if word != word & OWNER || word == thread() {
+        let owner = word & pi::OWNER;
+        if owner == thread() || word & !pi::OWNER != 0 && !self.is_left_by_fork(word) {
             return false;
         }
         self.disown();
         // Release: partner of the Acquire in libc's functions.
-        let is_free = self.lock.compare_exchange(word, 0, Release, Relaxed).is_ok();
+        let is_free = self.lock.compare_exchange(owner, 0, Release, Relaxed).is_ok();
         if !is_free {
             self.users.store(self.users.load(Relaxed).wrapping_add(1), Relaxed);
         }
         is_free
+    }
+
+    /// Whether the word says of libc's own lock that threads wait in the kernel, and none does: those it means did not come
+    /// along through a fork. Then it says so no more. Whoever enters the kernel's queue says so while `has_waiters` cannot look:
+    /// either he is seen, or he comes after us and says so again.
+    #[cold]
+    fn is_left_by_fork(&self, word: u32) -> bool {
+        let owner = word & pi::OWNER;
+        if word != owner | pi::WAITERS || pi::has_waiters(&self.lock) {
+            return false;
+        }
+        // Relaxed, here and below: the lock is held, and stays so.
+        let is_cleared = self.lock.compare_exchange(word, owner, Relaxed, Relaxed).is_ok();
+        if is_cleared && pi::has_waiters(&self.lock) {
+            self.lock.fetch_or(pi::WAITERS, Relaxed);
+            return false;
+        }
+        is_cleared
     }
 }
 

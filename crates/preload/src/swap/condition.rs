@@ -116,7 +116,7 @@ pub unsafe fn wait(
 ) -> Outcome {
     let before = cancellation(DEFERRED);
     // By it the kernel, too, would wake those who sleep.
-    let node = Node::new(sched::real_time_priority());
+    let node = Node::new(sched::real_time_priority()).for_mutex(mutex);
     let waiter = Waiter { condition, node: &node, mutex, hook, cancellation: before };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays here until it has left and passed on, be it below, be it in `cancelled`; 2. the mutex is the
@@ -146,9 +146,12 @@ pub unsafe fn wait(
 /// Sleeps until the node was moved on or the time has come.
 fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     let node = waiter.node;
-    if plan::waits() == Waits::Spin && Patience::of(waiter.condition).spin(|| node.must_sleep_on().is_none())
-    {
-        return Waited::Spun;
+    if plan::waits() == Waits::Spin {
+        // Who never has to sleep would never be cancelled.
+        pthread_testcancel();
+        if Patience::of(waiter.condition).spin(|| node.must_sleep_on().is_none()) {
+            return Waited::Spun;
+        }
     }
     while let Some(state) = node.must_sleep_on().filter(|_| !node.is_stranded()) {
         cancellation(ASYNCHRONOUS);
@@ -197,6 +200,8 @@ pub struct Buffer {
 }
 
 unsafe extern "C-unwind" {
+    /// pthread_testcancel(3).
+    safe fn pthread_testcancel();
     /// pthread_setcanceltype(3).
     fn pthread_setcanceltype(how: c_int, before: *mut c_int) -> c_int;
     /// What pthread_cleanup_push(3) was before glibc 2.3.3, and is to programs of that time: a function, where today's is a

@@ -6,7 +6,7 @@
 
 use super::algorithm::{Algorithm, Fast};
 use super::body::Body;
-use super::mark::{Mark, Type};
+use super::mark::{Mark, Nature, Type};
 use super::plan;
 use super::server::Server;
 use crate::pthread::real;
@@ -80,7 +80,8 @@ pub unsafe fn unlock_at_once(mutex: *const pthread_mutex_t) -> bool {
 #[inline(always)]
 pub unsafe fn is_libcs(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
-    plan::is_off() || unsafe { Body::of(mutex) }.mark() == Mark::LIBC
+    let body = unsafe { Body::of(mutex) };
+    plan::is_off() || body.mark() == Mark::LIBC || body.nature() == Nature::Other
 }
 
 /// Whether it is a lock of ours.

@@ -181,6 +181,10 @@ mod tests {
         sp: usize,
         bp: usize,
         address: usize,
+        /// Where the caller of that goes on, where that is written, and how many more there are.
+        outer: usize,
+        at: usize,
+        further: usize,
     }
 
     unspin_sys::entry! {
@@ -189,8 +193,13 @@ mod tests {
     }
 
     unsafe extern "C-unwind" fn told(out: *mut Told, sp: usize, bp: usize) -> i32 {
-        // SAFETY: the test's own variable; at its entry the stack pointer points to the return address.
-        unsafe { *out = Told { sp, bp, address: *(sp as *const usize) } };
+        // SAFETY: at its entry the stack pointer points to the return address.
+        let address = unsafe { *(sp as *const usize) };
+        let outer = super::caller(Frame { address, at: sp, bp: Some(bp) });
+        let further = core::iter::successors(outer, |&frame| super::caller(frame)).count();
+        let (outer, at) = outer.map_or((0, 0), |frame| (frame.address, frame.at));
+        // SAFETY: the test's own variable.
+        unsafe { *out = Told { sp, bp, address, outer, at, further } };
         0
     }
 
@@ -217,15 +226,11 @@ mod tests {
             End::AboveStackPointer(n) => out.sp + size_of::<usize>() + n,
             End::AboveFrameBase(n) => out.bp + n,
         };
-        // SAFETY: right below the end of the frame lies its return address.
-        let outer = unsafe { *((end - size_of::<usize>()) as *const usize) };
-        assert!(super::end(outer).is_some());
-        assert_ne!(outer, out.address);
-        let mut frame = Frame { address: out.address, at: out.sp, bp: Some(out.bp) };
-        frame = super::caller(frame).unwrap();
-        assert_eq!((frame.address, frame.at), (outer, end - size_of::<usize>()));
-        let further = core::iter::successors(Some(frame), |&frame| super::caller(frame)).count();
-        assert!(further > 5, "a test runs {further} calls deep");
+        // Right below the end of the frame lies its return address.
+        assert_eq!(out.at, end - size_of::<usize>());
+        assert!(super::end(out.outer).is_some());
+        assert_ne!(out.outer, out.address);
+        assert!(out.further > 5, "a test runs {} calls deep", out.further);
         assert_eq!(super::end(0x1000), None);
     }
 }

@@ -13,6 +13,9 @@ pub const KINDS: [Kind; 2] = [Kind::Adaptive, Kind::Steal];
 /// to sleep and be woken (some 5 µs to 50 µs).
 const SHORT_WAIT_S: f64 = 200e-6;
 
+/// The share of wall time × CPUs that such waits must take to be worth it: most of a wait is for what is waited for.
+const MANY_WAITS: f64 = 0.1;
+
 /// A plan and its name.
 type Named = (String, Plan);
 
@@ -27,10 +30,10 @@ pub fn candidates(picks: &[Pick], findings: &Findings) -> Vec<Named> {
         if picks.iter().any(|pick| pick.starved) {
             plans.push(everywhere(Kind::Fair));
         }
-        if findings.by_design_s > findings.mutexes_s && findings.by_design_mean_s < SHORT_WAIT_S {
-            let plan = Plan { waits: Waits::SpinningFirst, ..Plan::all(Kind::Adaptive) };
-            plans.push((format!("{} + spinning waits", Kind::Adaptive), plan));
-        }
+    }
+    if findings.share(findings.by_design_s) >= MANY_WAITS && findings.by_design_mean_s < SHORT_WAIT_S {
+        let plan = Plan { waits: Waits::SpinningFirst, ..Plan::all(Kind::Adaptive) };
+        plans.push((format!("{} + spinning waits", Kind::Adaptive), plan));
     }
     plans
 }
@@ -64,4 +67,75 @@ pub fn together(picks: &[Pick], standings: &[Standing]) -> Option<Named> {
     let name = parts.iter().map(|(_, name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
     let entries = parts.into_iter().flat_map(|(.., plan)| plan.entries).collect();
     Some((name, Plan { entries, waits: Waits::default() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutex::Located;
+    use unspin_stats::screening::Fate;
+
+    /// Ten seconds on two CPUs.
+    fn findings(by_design_s: f64, by_design_mean_s: f64) -> Findings {
+        Findings {
+            seconds: 10.0,
+            cpus: 2,
+            computed: 0.5,
+            mutexes_s: 1.0,
+            rwlocks_s: 0.0,
+            spin_locks_s: 0.0,
+            by_design_s,
+            by_design_mean_s,
+            unexplained_s: None,
+            attempts: 1000,
+            worst: None,
+            silence: None,
+        }
+    }
+
+    fn pick(name: &str, starved: bool) -> Pick {
+        let located = Located { name: name.into(), origin: None, places: Vec::new() };
+        Pick {
+            name: name.into(),
+            origin: None,
+            lost_s: 1.0,
+            lost: 0.05,
+            ceiling: 1.1,
+            starved,
+            located: Some(located),
+        }
+    }
+
+    fn names(plans: &[Named]) -> Vec<&str> {
+        plans.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_tried_depends_on_what_was_found() {
+        let quiet = findings(0.0, 0.0);
+        assert!(candidates(&[], &quiet).is_empty());
+        let all = candidates(&[pick("a", false), pick("b", true)], &quiet);
+        assert_eq!(
+            names(&all),
+            ["adaptive", "steal", "adaptive@a", "adaptive@b", "steal@a", "steal@b", "fair"]
+        );
+        assert_eq!(names(&candidates(&[], &findings(5.0, 20e-6))), ["adaptive + spinning waits"]);
+        assert!(candidates(&[], &findings(5.0, 0.5)).is_empty(), "a long wait is nothing to spin through");
+    }
+
+    #[test]
+    fn the_best_for_each_lock_are_judged_together() {
+        let standing = |name: &str, ratio| Standing {
+            index: 1,
+            name: name.into(),
+            ratio: Some(ratio),
+            rounds: 4,
+            fate: Fate::Kept,
+        };
+        let picks = [pick("a", false), pick("b", false)];
+        let standings = [standing("adaptive@a", 1.2), standing("steal@a", 1.3), standing("adaptive@b", 1.1)];
+        let (name, plan) = together(&picks, &standings).unwrap();
+        assert_eq!((name.as_str(), plan.entries.len()), ("steal@a + adaptive@b", 2));
+        assert_eq!(together(&picks, &standings[..2]), None, "one alone has been tried");
+    }
 }

@@ -31,7 +31,7 @@ fn could_call(metering: &Metering) -> bool {
     let images = &metering.snapshot.images;
     let files: BTreeSet<PathBuf> =
         images.iter().flat_map(|image| &image.modules).flat_map(|maps| files(maps)).collect();
-    images.is_empty() || files.iter().any(|file| calls_semop(file))
+    images.is_empty() || files.iter().any(calls_semop)
 }
 
 /// The files in lines of `/proc/PID/maps` that hold code: address, mode, offset, device, inode, path.

@@ -27,7 +27,12 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 fn what(search: &Search) -> String {
     let findings = &search.findings;
     if search.picks.is_empty() {
-        return "No mutex costs enough time to look for a better one.".into();
+        return match &search.screening {
+            None => "No mutex costs enough time to look for a better one.".into(),
+            Some(_) => {
+                "No mutex costs enough time to look for a better one; what else could help was tried.".into()
+            }
+        };
     }
     format!(
         "Threads waited {} for mutexes, {} of the CPUs' time. Picked, as more is lost on each than {} of that:",

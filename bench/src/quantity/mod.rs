@@ -1,5 +1,13 @@
 //! What a row shows: a figure, or what is reckoned of figures of one repetition.
 
+mod figure;
+mod row;
+pub mod table;
+
+pub use figure::{Figure, evaluate};
+pub use row::{Bound, Note, Row};
+
+use crate::figure::median;
 use crate::measurement::Measurement;
 use crate::sitting::Sitting;
 use std::ops::{Div, Sub};
@@ -16,6 +24,18 @@ pub enum Quantity {
     Ratio(Box<Quantity>, Box<Quantity>),
     /// By how many percent the first is more than the second.
     PercentMore(Box<Quantity>, Box<Quantity>),
+    /// Of several, that with the highest median, or the lowest. Not the extreme of each repetition, which noise alone
+    /// would push outwards.
+    Extreme(Extreme, Vec<Quantity>),
+}
+
+/// Which of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extreme {
+    /// The one with the highest median.
+    Highest,
+    /// The one with the lowest.
+    Lowest,
 }
 
 impl Quantity {
@@ -31,6 +51,7 @@ impl Quantity {
             Quantity::Difference(a, b) | Quantity::Ratio(a, b) | Quantity::PercentMore(a, b) => {
                 [a.measurements(), b.measurements()].concat()
             }
+            Quantity::Extreme(_, all) => all.iter().flat_map(Quantity::measurements).collect(),
         }
     }
 
@@ -44,6 +65,15 @@ impl Quantity {
             Quantity::Difference(a, b) => both(a, b, |a, b| a - b),
             Quantity::Ratio(a, b) => both(a, b, |a, b| a / b),
             Quantity::PercentMore(a, b) => both(a, b, |a, b| 100.0 * (a / b - 1.0)),
+            Quantity::Extreme(which, all) => {
+                let all = all.iter().map(|quantity| quantity.values(sitting));
+                let by_median = |a: &Vec<f64>, b: &Vec<f64>| median(a).total_cmp(&median(b));
+                let found = match which {
+                    Extreme::Highest => all.max_by(by_median),
+                    Extreme::Lowest => all.min_by(by_median),
+                };
+                found.unwrap_or_default()
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the runs say about a row.
 
-use super::plan::{Bound, Note, Row};
+use super::row::{Bound, Note, Row};
 use crate::figure::{Reached, median};
 use crate::sitting::{Claims, Sitting};
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub struct Measured {
 #[derive(Clone, Debug, Serialize)]
 pub struct Remark {
     /// What it is.
-    pub name: &'static str,
+    pub name: String,
     /// The figure.
     pub median: f64,
     /// Its unit, with a space before it.
@@ -73,7 +73,7 @@ fn measured(row: &Row, sitting: &Sitting) -> Measured {
     let once = values.len() == 1;
     let ends = interval.or(once.then(|| (values[0], values[0])));
     let remark = |note: &Note| Remark {
-        name: note.name,
+        name: note.name.clone(),
         median: median(&note.quantity.values(sitting)),
         unit: note.unit,
     };

@@ -1,17 +1,16 @@
-//! The meter's rows as text.
+//! Rows as text.
 
 use super::figure::{Figure, Measured, Outcome};
-use super::plan::Bound;
+use super::row::Bound;
 use crate::table::{WIDTH, number, verdict};
 use std::fmt::Write;
 
 /// The rows, under a heading of their own.
-pub fn text(figures: &[Figure]) -> String {
-    let mut text = String::from(
-        "\nbare: without the preload; control: with the preload, nothing recorded; added: more than bare. The\n\
-             interval holds the median in 95 of 100 such tables; ?: and what is wanted, too.\n",
+pub fn text(heading: &str, legend: &str, figures: &[Figure]) -> String {
+    let mut text = format!(
+        "\n{legend}\nThe interval holds the median in 95 of 100 such tables; ?: and what is wanted, too.\n",
     );
-    let _ = writeln!(text, "{:<64}{:>9}{:>16}  wanted", "the meter: median of all repetitions", "", "95 %");
+    let _ = writeln!(text, "{heading:<64}{:>9}{:>16}  wanted", "", "95 %");
     let _ = writeln!(text, "{}", "-".repeat(WIDTH));
     for figure in figures {
         let name = match figure.unit {

@@ -1,0 +1,142 @@
+//! Threads that take one lock again and again: how often, and how evenly.
+
+use super::calls::expect;
+use clap::ValueEnum;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use unspin_sys::clock;
+
+/// Whose lock.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Contended {
+    /// A pthread_mutex_t as PTHREAD_MUTEX_INITIALIZER makes it
+    Plain,
+    /// A pthread_mutex_t with PTHREAD_PRIO_INHERIT
+    Inherit,
+    /// parking_lot's Mutex
+    ParkingLot,
+    /// std's Mutex
+    Std,
+    /// unspin-locks' adaptive, through lock_api
+    Adaptive,
+}
+
+/// What each thread does in between.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Time in which the lock is held, on the CPU.
+    pub hold_ns: u64,
+    /// Time in which it is not.
+    pub think_ns: u64,
+}
+
+/// Millions of acquisitions per second, and the share of the thread that got fewest, in shares of an even distribution.
+pub fn run(lock: Contended, threads: usize, pace: Pace, time: Duration) -> (f64, f64) {
+    match lock {
+        Contended::Plain => {
+            let mutex = Mutex::new(libc::PTHREAD_PRIO_NONE);
+            crowd(threads, pace, time, |hold| mutex.with(hold))
+        }
+        Contended::Inherit => {
+            let mutex = Mutex::new(libc::PTHREAD_PRIO_INHERIT);
+            crowd(threads, pace, time, |hold| mutex.with(hold))
+        }
+        Contended::ParkingLot => {
+            let mutex = parking_lot::Mutex::new(());
+            crowd(threads, pace, time, |hold| {
+                let _guard = mutex.lock();
+                hold();
+            })
+        }
+        Contended::Std => {
+            let mutex = std::sync::Mutex::new(());
+            crowd(threads, pace, time, |hold| {
+                let _guard = mutex.lock();
+                hold();
+            })
+        }
+        Contended::Adaptive => {
+            let mutex = unspin_locks::api::Mutex::<unspin_locks::Adaptive, ()>::new(());
+            crowd(threads, pace, time, |hold| {
+                let _guard = mutex.lock();
+                hold();
+            })
+        }
+    }
+}
+
+/// A mutex of the C library.
+pub struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
+
+// SAFETY: that threads may share it is what the object is for; it is used through the C library only.
+unsafe impl Sync for Mutex {}
+
+impl Mutex {
+    /// One with this protocol.
+    pub fn new(protocol: i32) -> Mutex {
+        let mutex = Mutex(Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)));
+        let mut attributes = MaybeUninit::uninit();
+        // SAFETY: memory for attributes, which are initialised first; and for a mutex, at the place where it stays.
+        unsafe {
+            expect(libc::pthread_mutexattr_init(attributes.as_mut_ptr()), 0);
+            expect(libc::pthread_mutexattr_setprotocol(attributes.as_mut_ptr(), protocol), 0);
+            expect(libc::pthread_mutex_init(mutex.0.get(), attributes.as_ptr()), 0);
+        }
+        mutex
+    }
+
+    /// Holds it during `hold`.
+    #[inline(always)]
+    pub fn with(&self, hold: impl FnOnce()) {
+        // SAFETY: a live mutex.
+        expect(unsafe { libc::pthread_mutex_lock(self.0.get()) }, 0);
+        hold();
+        // SAFETY: as above; this thread holds it.
+        expect(unsafe { libc::pthread_mutex_unlock(self.0.get()) }, 0);
+    }
+}
+
+#[inline(always)]
+fn crowd(threads: usize, pace: Pace, time: Duration, with: impl Fn(&dyn Fn()) + Sync) -> (f64, f64) {
+    let (ready, stop) = (&Barrier::new(threads + 1), &AtomicBool::new(false));
+    let per_ns = clock::ticks_per_second() as f64 / 1e9;
+    let ticks = |ns: u64| (ns as f64 * per_ns) as u64;
+    let (hold, think, with) = (ticks(pace.hold_ns), ticks(pace.think_ns), &with);
+    std::thread::scope(|scope| {
+        let one = || {
+            ready.wait();
+            let mut count = 0u64;
+            // Relaxed: a sign that it is over, whenever it is seen.
+            while !stop.load(Relaxed) {
+                with(&|| pass(hold));
+                count += 1;
+                pass(think);
+            }
+            count
+        };
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        ready.wait();
+        let started = Instant::now();
+        std::thread::sleep(time);
+        // Relaxed: as above.
+        stop.store(true, Relaxed);
+        let elapsed = started.elapsed();
+        let counts: Vec<u64> = workers.into_iter().map(|w| w.join().expect("it only counts")).collect();
+        let (sum, least) = (counts.iter().sum::<u64>(), counts.iter().min().copied().unwrap_or_default());
+        (sum as f64 / elapsed.as_micros() as f64, least as f64 * threads as f64 / sum as f64)
+    })
+}
+
+/// Lets time pass, on the CPU. None: not even the time of a clock.
+#[inline(always)]
+fn pass(ticks: u64) {
+    if ticks > 0 {
+        let begin = clock::ticks();
+        while clock::ticks() - begin < ticks {
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The locks' part of the table: what replaces a mutex, against what it replaces and against its peers.
+
+mod plan;
+
+pub use plan::rows;
+
+/// What stands above it.
+pub const HEADING: &str = "the locks: median of all repetitions";
+/// What its words mean.
+pub const LEGEND: &str =
+    "glibc: its mutex, without the preload; control: the same through the preload's hooks.";

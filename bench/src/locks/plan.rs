@@ -1,0 +1,221 @@
+//! The rows: what is measured, and how much is wanted.
+
+use crate::inner::{Company, Contended, EffortOptions, Protocol, Task, inversion};
+use crate::measurement::{Measurement, World};
+use crate::quantity::{Bound, Extreme, Note, Quantity, Row};
+use crate::sitting::Extent;
+use unspin_locks::Kind;
+
+/// A hold, and a time to think, of a few cache misses: short against any wait.
+const SHORT_NS: u64 = 100;
+/// Lengths of hold and of think time at which a lock may do no harm.
+const LENGTHS_NS: [u64; 4] = [0, 1_000, 10_000, 100_000];
+
+const CONTROL: World = World::Mutex(Kind::System);
+const ADAPTIVE: World = World::Mutex(Kind::Adaptive);
+const RT_ADAPTIVE: World = World::Mutex(Kind::RtAdaptive);
+
+/// All rows.
+pub fn rows(extent: &Extent) -> Vec<Row> {
+    let mut rows = vec![uncontended(extent)];
+    rows.extend([2, 4, 16, 64].map(|threads| short(threads, extent)));
+    rows.push(nowhere_worse(extent));
+    rows.extend([1, 2, 4, 16, 64].map(|threads| from_rust(threads, extent)));
+    rows.extend([(4, 5.0), (16, 40.0)].map(|(threads, times)| inheriting(threads, times, extent)));
+    rows.extend(staircase(extent));
+    rows.push(inversion());
+    rows.push(share(extent));
+    rows
+}
+
+/// What a pair of calls costs more than glibc's.
+fn uncontended(extent: &Extent) -> Row {
+    let effort = EffortOptions::milliseconds(extent.loop_ms);
+    let pair = |world, company| figure(world, Task::Pair { company, effort });
+    let many = |world| pair(world, Company::Sleeper);
+    let alone = |world| pair(world, Company::Nobody);
+    Row {
+        name: "locks: adaptive, uncontended mutex lock+unlock, added".into(),
+        unit: "ns",
+        quantity: many(ADAPTIVE) - many(World::Bare),
+        bound: Some(Bound::AtMost(2.0)),
+        notes: vec![
+            Note::new("in all", many(ADAPTIVE), ""),
+            Note::new("glibc", many(World::Bare), ""),
+            Note::new("control", many(CONTROL), ""),
+            Note::new("rt-adaptive", many(RT_ADAPTIVE), ""),
+            Note::new("added in a process of one thread", alone(ADAPTIVE) - alone(World::Bare), ""),
+        ],
+        missing: None,
+    }
+}
+
+/// Throughput with many threads and short holds.
+fn short(threads: usize, extent: &Extent) -> Row {
+    let rate = |world| contend(world, Contended::Plain, threads, (SHORT_NS, SHORT_NS), extent);
+    let kind = |kind: Kind| Note::new(kind.name(), rate(World::Mutex(kind)), "");
+    Row {
+        name: format!("locks: adaptive, {threads} threads, short hold, throughput over glibc's"),
+        unit: "times",
+        quantity: rate(ADAPTIVE) / rate(World::Bare),
+        bound: Some(Bound::AtLeast(1.5)),
+        notes: vec![
+            Note::new("millions a second: adaptive", rate(ADAPTIVE), ""),
+            Note::new("glibc", rate(World::Bare), ""),
+            Note::new("control", rate(CONTROL), ""),
+            kind(Kind::Steal),
+            kind(Kind::Fair),
+        ],
+        missing: None,
+    }
+}
+
+/// The worst of many points.
+fn nowhere_worse(extent: &Extent) -> Row {
+    let mut points = Vec::new();
+    for threads in [2, 4, 16] {
+        for hold in LENGTHS_NS {
+            for think in LENGTHS_NS {
+                let rate = |world| contend(world, Contended::Plain, threads, (hold, think), extent);
+                let name = format!("{threads}/{}/{}", hold / 1000, think / 1000);
+                points.push((name, rate(ADAPTIVE) / rate(World::Bare)));
+            }
+        }
+    }
+    let all = points.iter().map(|(_, quantity)| quantity.clone()).collect();
+    Row {
+        name: "locks: adaptive, throughput over glibc's at the worst of threads/hold/think (us)".into(),
+        unit: "times",
+        quantity: Quantity::Extreme(Extreme::Lowest, all),
+        bound: Some(Bound::AtLeast(0.95)),
+        notes: points.into_iter().map(|(name, quantity)| Note::new(name, quantity, "")).collect(),
+        missing: None,
+    }
+}
+
+/// Throughput from Rust against the better one of its peers.
+fn from_rust(threads: usize, extent: &Extent) -> Row {
+    let rate = |lock| contend(World::Bare, lock, threads, (SHORT_NS, SHORT_NS), extent);
+    let peers = vec![rate(Contended::ParkingLot), rate(Contended::Std)];
+    Row {
+        name: format!(
+            "locks: adaptive in Rust, {threads} threads, throughput over parking_lot's or std's (the better)"
+        ),
+        unit: "times",
+        quantity: rate(Contended::Adaptive) / Quantity::Extreme(Extreme::Highest, peers),
+        bound: Some(Bound::AtLeast(1.0)),
+        notes: vec![
+            Note::new("millions a second: adaptive", rate(Contended::Adaptive), ""),
+            Note::new("parking_lot", rate(Contended::ParkingLot), ""),
+            Note::new("std", rate(Contended::Std), ""),
+        ],
+        missing: None,
+    }
+}
+
+/// Throughput of a priority-inheriting lock that no real-time thread wants.
+fn inheriting(threads: usize, times: f64, extent: &Extent) -> Row {
+    let at = |world, think| contend(world, Contended::Inherit, threads, (SHORT_NS, think), extent);
+    let rate = |world| at(world, 0);
+    let kind = |kind: Kind| Note::new(kind.name(), rate(World::Mutex(kind)), "");
+    Row {
+        name: format!("locks: rt-adaptive, {threads} threads, throughput over glibc's PRIO_INHERIT"),
+        unit: "times",
+        quantity: rate(RT_ADAPTIVE) / rate(World::Bare),
+        bound: Some(Bound::AtLeast(times)),
+        notes: vec![
+            Note::new("millions a second: rt-adaptive", rate(RT_ADAPTIVE), ""),
+            Note::new("glibc", rate(World::Bare), ""),
+            kind(Kind::RtFair),
+            kind(Kind::RtSteal),
+            Note::new(
+                "the ratio with time to think",
+                at(RT_ADAPTIVE, SHORT_NS) / at(World::Bare, SHORT_NS),
+                "",
+            ),
+        ],
+        missing: None,
+    }
+}
+
+/// Report 004's staircase.
+fn staircase(extent: &Extent) -> [Row; 2] {
+    let task = Task::Hackbench { groups: 50 / extent.shorter as usize };
+    let time = |world| figure(world, task.clone());
+    let kind = |kind: Kind| Note::new(kind.name(), time(World::Mutex(kind)), " s");
+    let row = |name: &str, quantity, bound, notes| Row {
+        name: format!("locks: hackbench {} --transport queue, {name}", 50 / extent.shorter),
+        unit: "times",
+        quantity,
+        bound: Some(bound),
+        notes,
+        missing: None,
+    };
+    [
+        row(
+            "rt-fair takes as long as rt-adaptive",
+            time(World::Mutex(Kind::RtFair)) / time(RT_ADAPTIVE),
+            Bound::AtLeast(3.5),
+            vec![kind(Kind::RtFair), kind(Kind::RtSteal), kind(Kind::RtAdaptive), kind(Kind::Pi)],
+        ),
+        row(
+            "rt-adaptive takes as long as vanilla",
+            time(RT_ADAPTIVE) / time(World::Bare),
+            Bound::AtMost(1.25),
+            vec![Note::new("vanilla", time(World::Bare), " s"), kind(Kind::System), kind(Kind::Adaptive)],
+        ),
+    ]
+}
+
+/// A real-time thread's longest wait.
+fn inversion() -> Row {
+    let wait = |world, protocol| figure(world, Task::Inversion { protocol });
+    Row {
+        name: "locks: rt-adaptive, longest wait of an RT thread, over glibc's PRIO_INHERIT".into(),
+        unit: "times",
+        quantity: wait(RT_ADAPTIVE, Protocol::Inherit) / wait(World::Bare, Protocol::Inherit),
+        bound: Some(Bound::AtMost(1.0)),
+        notes: vec![
+            Note::new("rt-adaptive", wait(RT_ADAPTIVE, Protocol::Inherit), " ms"),
+            Note::new("glibc", wait(World::Bare, Protocol::Inherit), " ms"),
+            Note::new("without inheritance", wait(World::Bare, Protocol::Plain), " ms"),
+            Note::new("rt-adaptive for a plain mutex", wait(RT_ADAPTIVE, Protocol::Plain), " ms"),
+        ],
+        missing: inversion::missing(),
+    }
+}
+
+/// How even a long run is.
+fn share(extent: &Extent) -> Row {
+    let task = |threads| Task::Contend {
+        lock: Contended::Plain,
+        threads,
+        hold_ns: SHORT_NS,
+        think_ns: SHORT_NS,
+        time_ms: 100 * extent.loop_ms,
+    };
+    let least = |world| Quantity::Figure(Measurement::Inner(world, task(16)), 1);
+    Row {
+        name: "locks: adaptive, 16 threads, the slowest one's share of a fair share".into(),
+        unit: "",
+        quantity: least(ADAPTIVE),
+        bound: Some(Bound::AtLeast(0.5)),
+        notes: vec![Note::new("glibc", least(World::Bare), ""), Note::new("control", least(CONTROL), "")],
+        missing: None,
+    }
+}
+
+fn figure(world: World, task: Task) -> Quantity {
+    Quantity::Figure(Measurement::Inner(world, task), 0)
+}
+
+/// Millions of acquisitions a second.
+fn contend(
+    world: World,
+    lock: Contended,
+    threads: usize,
+    (hold_ns, think_ns): (u64, u64),
+    extent: &Extent,
+) -> Quantity {
+    figure(world, Task::Contend { lock, threads, hold_ns, think_ns, time_ms: extent.loop_ms })
+}
