@@ -32,6 +32,8 @@ mod park;
 mod patience;
 mod raw;
 mod rt;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod stamp;
 mod steal;
 mod ticket;

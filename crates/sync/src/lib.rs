@@ -3,9 +3,11 @@
 //! Every lock-free protocol in this workspace names its atomics, fences, cells and threads through this
 //! crate and through nothing else. Compiled as usual the names are those of `core` and `std`; compiled with
 //! `RUSTFLAGS="--cfg loom"` they are loom's, and the same source is explored under every interleaving and
-//! every reordering that the C11 memory model permits.
+//! every reordering that the C11 memory model permits. With `--cfg shuttle` they are [shuttle]'s, which tries random
+//! schedules of more threads and knows no reordering.
 //!
 //! [loom]: https://docs.rs/loom
+//! [shuttle]: https://docs.rs/shuttle
 //!
 //! ```
 //! use unspin_sync::atomic::{AtomicU32, Ordering};

@@ -87,14 +87,12 @@ impl Property for TimesOfWaiters {
                         true
                     });
                     let late = Until::after(Duration::from_millis(10 + 7 * (i % 3)));
-                    let guarded = &guarded;
                     s.spawn(move || guarded.lock_until(late).is_some())
                 })
                 .collect();
             assert!(waiters.into_iter().all(|waiter| !waiter.join().unwrap()), "it is held");
             guarded.unlock();
         });
-        let mut guarded = guarded;
         assert_eq!(guarded.sum(), 6);
         assert!(!guarded.lock.is_locked());
     }

@@ -20,7 +20,7 @@ impl Property for Ghosts {
 /// The forking thread holds the lock, as it does whose child is to use it (pthread_atfork), and others wait for it: some
 /// of them just woken, some about to sleep, some starving.
 fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
-    let mut guarded = Guarded::<L>::new();
+    let guarded = Guarded::<L>::new();
     let waiters = if kind.is_for_study() { 2 } else { 6 };
     let rounds = if kind.is_for_study() { 5 } else { 300 };
     thread::scope(|s| {
@@ -39,7 +39,7 @@ fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
         // SAFETY: the child uses this lock, threads of its own and their memory: glibc makes its allocator usable there.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            use_it_alone_and_with_others(&guarded, if kind.is_for_study() { 3 } else { 20 });
+            use_it_alone_and_with_others(guarded, if kind.is_for_study() { 3 } else { 20 });
             // SAFETY: ends the child, which must not return into the tests.
             unsafe { libc::_exit(0) }
         }
@@ -65,8 +65,8 @@ fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>, rounds: u32) {
         }
     };
     thread::scope(|s| {
-        s.spawn(|| heir());
-        s.spawn(|| heir());
+        s.spawn(heir);
+        s.spawn(heir);
         thread::sleep(Duration::from_millis(1));
         guarded.unlock();
         heir();

@@ -16,7 +16,7 @@ struct Excludes;
 impl Property for Excludes {
     fn check<L: RawLock>(kind: Kind) {
         let (threads, rounds) = load(kind);
-        let mut guarded = Guarded::<L>::new();
+        let guarded = Guarded::<L>::new();
         thread::scope(|s| {
             for _ in 0..threads {
                 s.spawn(|| {
@@ -45,11 +45,10 @@ impl Property for EveryWay {
     /// nobody is left waiting.
     fn check<L: RawLock>(kind: Kind) {
         let (threads, rounds) = load(kind);
-        let mut guarded = Guarded::<L>::new();
+        let guarded = Guarded::<L>::new();
         let acquired: u64 = thread::scope(|s| {
             let counts: Vec<_> = (0..threads)
                 .map(|number| {
-                    let guarded = &guarded;
                     s.spawn(move || (0..rounds).filter(|round| once(guarded, number + round)).count() as u64)
                 })
                 .collect();

@@ -51,7 +51,12 @@ fn lock_by(operation: i32, word: &AtomicU32, time: usize) -> Result<(), Errno> {
         // SAFETY: `word` is a live aligned word, which may be written through a shared reference; `time` is 0 or the address
         // of a live timespec.
         match unsafe { raw::call(libc::SYS_futex, [word.as_ptr() as usize, operation, 0, time]) } {
-            Ok(_) => return Ok(()),
+            Ok(_) => {
+                // Acquire: partner of the Release in `unlock`. The kernel orders the two already, but no checker sees what
+                // the kernel does.
+                word.load(Ordering::Acquire);
+                return Ok(());
+            }
             Err(Errno::EINTR) => {}
             Err(error) => return Err(error),
         }
@@ -62,6 +67,8 @@ fn lock_by(operation: i32, word: &AtomicU32, time: usize) -> Result<(), Errno> {
 /// the caller's; `EINVAL`: as for [`lock`].
 pub fn unlock(word: &AtomicU32) -> Result<(), Errno> {
     let operation = (libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG) as usize;
+    // Release: partner of the Acquire in `lock_by`, and of whoever takes the word without a call; see there.
+    word.fetch_or(0, Ordering::Release);
     loop {
         // SAFETY: `word` is a live aligned word, which may be written through a shared reference.
         match unsafe { raw::call(libc::SYS_futex, [word.as_ptr() as usize, operation]) } {

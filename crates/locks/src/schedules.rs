@@ -1,0 +1,121 @@
+//! More threads than the models have, in random schedules of shuttle: nobody sleeps for ever. (It knows no reordering; that
+//! is what the models are for.)
+
+use crate::host::model::STEP;
+use crate::park::model::FORGETS;
+use crate::waiting::{Ended, Next, Waiting};
+use crate::{Kind, RawLock, Stealing, Until, Visitor};
+use core::time::Duration;
+use unspin_sync::machine::{AtomicU64, Ordering::Relaxed};
+use unspin_sync::sync::Arc;
+use unspin_sync::{hint, thread};
+
+const SCHEDULES: usize = 20_000;
+const THREADS: u64 = 5;
+const ROUNDS: u64 = 3;
+
+/// The ways to acquire in turn; whether it succeeded.
+fn acquire<L: RawLock>(lock: &L, way: u64) -> bool {
+    let node = &mut L::Node::default();
+    match way % 4 {
+        0 => lock.try_lock(),
+        1 => lock.lock_until(node, Until::after(Duration::ZERO)).is_some(),
+        _ => {
+            lock.lock(node);
+            true
+        }
+    }
+}
+
+/// All threads at once, in all ways. `step` is by how much each look at the clock moves it.
+fn crowd<L: RawLock>(step: u64) {
+    STEP.store(step, Relaxed);
+    let lock = Arc::new((L::new(), AtomicU64::new(0)));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|number| {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                for round in 0..ROUNDS {
+                    if acquire(&lock.0, number + round) {
+                        // Relaxed: threads take turns here, and the lock orders elsewhere.
+                        assert_eq!(lock.1.fetch_add(1, Relaxed), 0, "two owners");
+                        thread::yield_now();
+                        lock.1.fetch_sub(1, Relaxed);
+                        // SAFETY: acquired above.
+                        unsafe { lock.0.unlock() };
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert!(!lock.0.is_locked(), "somebody holds it for ever");
+}
+
+/// Looks some times, and then sleeps.
+#[derive(Debug)]
+struct Glances(u32);
+
+impl Waiting for Glances {
+    fn begin(_: u32) -> Glances {
+        Glances(0)
+    }
+
+    fn pause(&mut self, _: u32) -> Next {
+        self.0 += 1;
+        if self.0 > 3 {
+            return Next::Sleep;
+        }
+        hint::spin_loop();
+        Next::Look
+    }
+
+    fn lose(&mut self) {}
+
+    fn end(&self, _: Ended) -> u32 {
+        0
+    }
+}
+
+struct Crowd;
+
+impl Visitor for Crowd {
+    type Answer = ();
+
+    fn visit<L: RawLock>(self) {
+        shuttle::check_random(|| crowd::<L>(0), SCHEDULES);
+        shuttle::check_pct(|| crowd::<L>(0), SCHEDULES, 3);
+    }
+}
+
+/// Those whose policy is a clock's are looked at below.
+const SLEEPING: [Kind; 2] = [Kind::Fair, Kind::Steal];
+
+#[test]
+fn nobody_sleeps_for_ever() {
+    for kind in SLEEPING {
+        assert!(kind.visit(Crowd).is_some());
+    }
+}
+
+#[test]
+fn nobody_sleeps_for_ever_beside_spinners() {
+    Crowd.visit::<Stealing<Glances>>();
+}
+
+#[test]
+fn nobody_sleeps_for_ever_where_all_are_starving() {
+    const RUSH: u64 = 1 << 24;
+    shuttle::check_random(|| crowd::<Stealing<Glances>>(RUSH), SCHEDULES);
+}
+
+/// A planted bug: a kernel that wakes nobody.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_wake_up_is_lost() {
+    let forgetful = || {
+        FORGETS.store(true, Relaxed);
+        crowd::<crate::Steal>(0);
+    };
+    shuttle::check_random(forgetful, SCHEDULES);
+}
