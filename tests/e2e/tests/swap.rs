@@ -168,7 +168,7 @@ fn waits_that_spin_first() {
 #[test]
 fn the_meter_is_told_how_was_waited() {
     let Some(program) = build("pthread/counts") else { return };
-    for (kind, spins, sleeps) in [(Kind::Ttas, true, false), (Kind::Fair, false, true)] {
+    for kind in [Kind::Ttas, Kind::Fair] {
         let recorder = Recorder::create(Level::Full);
         let run = Run::new(program.path(), World::Kernel).mutexes(&format!("{kind}\tall"));
         let outcome = run.record(&recorder).output();
@@ -180,7 +180,9 @@ fn the_meter_is_told_how_was_waited() {
                 slept += record.counts.slept;
             }
         }
-        assert!((spun == 0 || spins) && (slept == 0 || sleeps), "{kind}: {spun} spun, {slept} slept");
+        // Who comes to the FIFO queue when the lock becomes free has spun, for some instructions, and got it.
+        let is_right = if kind == Kind::Ttas { slept == 0 } else { spun <= slept };
+        assert!(is_right, "{kind}: {spun} spun, {slept} slept");
     }
 }
 

@@ -112,48 +112,48 @@ fn twice<O: Order>(guarded: &Guarded<O>) {
 
 #[test]
 fn two_that_steal() {
-    play::<Lateral<Park>, 2>(4, [twice, twice], 4);
+    play::<Lateral<Park>, 2>(3, [twice, twice], 4);
 }
 
 #[test]
 fn two_that_spin() {
-    play::<Lateral<LookOnce>, 2>(4, [twice, twice], 4);
+    play::<Lateral<LookOnce>, 2>(3, [twice, twice], 4);
 }
 
 #[test]
 fn two_in_the_queue() {
-    play::<Strict, 2>(4, [twice, twice], 4);
+    play::<Strict, 2>(3, [twice, twice], 4);
 }
 
 #[test]
 fn three_that_steal() {
-    play::<Lateral<Park>, 3>(3, [Guarded::once, Guarded::once, Guarded::once], 3);
+    play::<Lateral<Park>, 3>(2, [Guarded::once, Guarded::once, Guarded::once], 3);
 }
 
 #[test]
 fn three_that_spin() {
-    play::<Lateral<LookOnce>, 3>(2, [Guarded::once, Guarded::once, Guarded::once], 3);
+    play::<Lateral<LookOnce>, 3>(1, [Guarded::once, Guarded::once, Guarded::once], 3);
 }
 
 #[test]
 fn a_real_time_thread_among_others() {
-    play::<Lateral<Park>, 3>(3, [Guarded::once, urgently, Guarded::once], 3);
+    play::<Lateral<Park>, 3>(2, [Guarded::once, urgently, Guarded::once], 3);
 }
 
 #[test]
 fn real_time_threads_and_one_that_spins() {
-    play::<Lateral<LookOnce>, 3>(2, [urgently, Guarded::once, urgently], 3);
+    play::<Lateral<LookOnce>, 3>(1, [urgently, Guarded::once, urgently], 3);
 }
 
 /// Whoever gives up was perhaps the one that was woken, or the one that was relied on to wake others.
 #[test]
 fn who_gives_up_leaves_nobody_asleep() {
-    play::<Lateral<Park>, 3>(2, [in_time_or_later, Guarded::once, Guarded::once], 3);
+    play::<Lateral<Park>, 3>(1, [in_time_or_later, Guarded::once, Guarded::once], 3);
 }
 
 #[test]
 fn a_spinner_that_gives_up_leaves_nobody_asleep() {
-    play::<Lateral<LookOnce>, 3>(2, [in_time_or_later, Guarded::once, Guarded::once], 3);
+    play::<Lateral<LookOnce>, 3>(1, [in_time_or_later, Guarded::once, Guarded::once], 3);
 }
 
 fn in_time_or_later<O: Order>(guarded: &Guarded<O>) {
