@@ -44,18 +44,18 @@ may_depend() {
 }
 
 # Files of sysv that lie in shared memory, hand out references into it, or take the addresses of a C program.
-sysv_raw='^crates/sysv/src/(arena|thread|known|retire|heap|engine)\.rs:|^crates/sysv/src/arena/'
-sysv_raw+='|^crates/sysv/src/ipc/(keys|table)\.rs:|^crates/sysv/src/sem/(semop|semctl)\.rs:'
+sysv_raw='^crates/sysv/src/(arena|thread|known|retire|heap|engine|catalogue|process)\.rs:|^crates/sysv/src/arena/'
+sysv_raw+='|^crates/sysv/src/ipc/(keys|table)\.rs:|^crates/sysv/src/sem/(semop|semctl)\.rs:|^crates/sysv/src/(msg|shm|typed)/'
 
 check() {
     forbid "atomics and threads are named through unspin-sync" '(core|std)::(sync::atomic|thread)\b' \
         < <(source_of crates/{locks,rcu,sysv,meter,preload}/src)
-    forbid "libc is named in sys (and for C types in preload) only" '\blibc::|use libc\b' \
-        < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload)/src/|^crates/workloads/src/libc_[a-z]+\.rs:')
+    forbid "libc is named in sys (and for C types in preload and c) only" '\blibc::|use libc\b' \
+        < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:')
     forbid "system calls are made in sys only" '\b(asm|global_asm|naked_asm)!|libc::syscall\(' \
         < <(source_of crates/*/src | grep -v '^crates/sys/src/')
-    forbid "unsafe stays in sync, sys, locks, rcu, preload and sysv's shared-memory layer" '\bunsafe\b[^_]' \
-        < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw")
+    forbid "unsafe stays in sync, sys, locks, rcu, preload, c and sysv's shared-memory layer" '\bunsafe\b[^_]' \
+        < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw")
     forbid "crates that need no unsafe forbid it" . \
         < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
@@ -76,6 +76,7 @@ check() {
     may_depend workloads
     may_depend sysv rcu meter
     may_depend preload locks meter sysv
+    may_depend c sysv
     may_depend cli locks stats meter symbols workloads sysv
     [ "$violations" -eq 0 ] || fail "$violations rules are broken"
     echo "facade: all rules hold"

@@ -1,9 +1,12 @@
-//! The user's cache folder: files that programs read long after we are gone. What a file holds decides what it is called, so
+//! The cache folder: files that programs read long after we are gone. What a file holds decides what it is called, so
 //! that nobody's is ever changed.
+//!
+//! A user's is his own. Root's is the machine's, and open for reading: what root starts may become somebody else (su(1), a
+//! server that gives up root) and execute programs, into which the dynamic linker loads the library as that user.
 
 use crate::error::Error;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -52,7 +55,7 @@ pub fn sweep(kept: &Path, prefix: &str, unused: Duration) {
     if old.is_empty() {
         return;
     }
-    let environments = environments();
+    let Some(environments) = environments() else { return };
     for path in old.iter().filter(|path| !is_named(path, &environments)) {
         // Another unspin may be at the same.
         let _ = fs::remove_file(path);
@@ -64,10 +67,35 @@ fn is_old(path: &Path, unused: Duration) -> bool {
     touched.and_then(|touched| touched.elapsed().ok()).is_some_and(|age| age >= unused)
 }
 
-/// Of all processes that we may look at, as they were when these began.
-fn environments() -> Vec<Vec<u8>> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter_map(|process| fs::read(process.path().join("environ")).ok()).collect()
+/// Of all processes that we may look at, as they were when these began. None if one does not get to begin.
+fn environments() -> Option<Vec<Vec<u8>>> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
+    let readable = processes.filter(|process| File::open(process.join("environ")).is_ok());
+    readable.map(|process| environment(&process)).collect()
+}
+
+/// Of one process. In the midst of `exec` it has none, for some microseconds on a CPU of its own: that is waited for.
+fn environment(process: &Path) -> Option<Vec<u8>> {
+    for _ in 0..1000 {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        if !environment.is_empty() || has_none(process) {
+            return Some(environment);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
+/// Whether a process has begun with an empty environment, or has none to begin with, as a thread of the kernel, or no
+/// longer. Of `/proc/PID/stat` (proc(5)), `exec` sets `env_start` and `env_end`, fields 50 and 51, before `startcode`,
+/// field 26: while this is 0 they say nothing.
+fn has_none(process: &Path) -> bool {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    let after_name = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3);
+    let is_empty = field(26).is_some_and(|&code| code != "0") && field(50) == field(51);
+    is_empty || fs::read_link(process.join("exe")).is_err()
 }
 
 fn is_named(path: &Path, environments: &[Vec<u8>]) -> bool {
@@ -76,20 +104,51 @@ fn is_named(path: &Path, environments: &[Vec<u8>]) -> bool {
     environments.iter().any(|environment| environment.split(|&byte| byte == 0).any(names))
 }
 
-/// Where to try, in order: the XDG Base Directory Specification's places, then a private folder in /tmp.
-fn cache_folders(variable: impl Fn(&str) -> Option<PathBuf>, uid: u32) -> Vec<PathBuf> {
-    let xdg = variable("XDG_CACHE_HOME").filter(|p| p.is_absolute());
-    let home = variable("HOME").filter(|p| p.is_absolute()).map(|home| home.join(".cache"));
-    let cache = xdg.or(home).map(|cache| cache.join("unspin"));
-    cache.into_iter().chain([PathBuf::from(format!("/tmp/unspin-{uid}"))]).collect()
+/// A place for the cache.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Folder {
+    path: PathBuf,
+    readers: Readers,
 }
 
-fn keep_in(folder: &Path, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, String> {
+/// For whom a folder is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Readers {
+    /// Its owner.
+    Owner,
+    /// Everybody. Nobody but root may be able to put another folder into its place.
+    All,
+}
+
+/// Root's: "application cache data" of the Filesystem Hierarchy Standard. (`/run` is often mounted noexec, and no library
+/// can be loaded from there.)
+const MACHINES: &str = "/var/cache/unspin";
+
+/// Where to try, in order: the XDG Base Directory Specification's places, for root the machine's before the home, which
+/// sudo(8) may have left to be another's; then a private folder in /tmp.
+fn cache_folders(variable: impl Fn(&str) -> Option<PathBuf>, uid: u32) -> Vec<Folder> {
+    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+    let own = |path: PathBuf| Folder { path, readers: Readers::Owner };
+    let tmp = own(PathBuf::from(format!("/tmp/unspin-{uid}")));
+    if let Some(xdg) = absolute("XDG_CACHE_HOME") {
+        return vec![own(xdg.join("unspin")), tmp];
+    }
+    let machines = (uid == 0).then(|| Folder { path: MACHINES.into(), readers: Readers::All });
+    let home = absolute("HOME").map(|home| own(home.join(".cache/unspin")));
+    machines.into_iter().chain(home).chain([tmp]).collect()
+}
+
+fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, String> {
+    let Folder { path: folder, readers } = folder;
     let named = |what: &str| format!("{}: {what}", folder.display());
     if folder.as_os_str().as_encoded_bytes().iter().any(|b| b": \t\n".contains(b)) {
         return Err(named("LD_PRELOAD cannot hold a path with a space or colon in it"));
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| named(&e.to_string()))?;
+    match readers {
+        Readers::Owner => make_for_owner(folder, uid),
+        Readers::All => make_for_all(folder, uid),
+    }
+    .map_err(|e| named(&e.to_string()))?;
     let metadata = fs::symlink_metadata(folder).map_err(|e| named(&e.to_string()))?;
     safe(&metadata, uid).map_err(named)?;
     if !metadata.is_dir() {
@@ -104,6 +163,37 @@ fn keep_in(folder: &Path, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, St
         false => write_atomically(folder, &path, file).map_err(|e| named(&e.to_string()))?,
     }
     Ok(path)
+}
+
+/// Makes a folder for its owner, and those above it that are missing. Not beneath one of another user, who could put his own
+/// into its place: a home that sudo(8) has left to root. Root's, and those whose owner a user namespace does not show, are
+/// the machine's.
+fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<()> {
+    const UNSHOWN: u32 = 65534;
+    let there = folder.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
+    for above in there.iter().flat_map(|there| there.ancestors()) {
+        if ![uid, 0, UNSHOWN].contains(&fs::metadata(above)?.uid()) {
+            return Err(std::io::Error::other(format!("{} belongs to another user", above.display())));
+        }
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Makes a folder that everybody may read, whatever the umask, unless it is there; beneath folders in which nobody but
+/// their owner, who is `uid`, can rename it.
+fn make_for_all(folder: &Path, uid: u32) -> std::io::Result<()> {
+    for above in folder.ancestors().skip(1) {
+        let about = fs::symlink_metadata(above)?;
+        let refused = if about.is_dir() { safe(&about, uid).err() } else { Some("is not a folder") };
+        if let Some(why) = refused {
+            return Err(std::io::Error::other(format!("{} {why}", above.display())));
+        }
+    }
+    match DirBuilder::new().mode(0o755).create(folder) {
+        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o755)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Who could alter the file could run code as us.
@@ -138,39 +228,87 @@ mod tests {
     const FILE: CachedFile<'_> =
         CachedFile { what: "the file", name: "x-1.so", bytes: b"bytes", mode: 0o755 };
 
+    /// A user's folder.
+    fn own(path: impl Into<PathBuf>) -> Folder {
+        Folder { path: path.into(), readers: Readers::Owner }
+    }
+
+    fn folders(pairs: &[(&str, &str)], uid: u32) -> Vec<Folder> {
+        let variable =
+            |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| PathBuf::from(value));
+        cache_folders(variable, uid)
+    }
+
     #[test]
     fn folders_follow_the_xdg_specification() {
-        let folders = |pairs: &[(&str, &str)]| {
-            let pairs: Vec<(String, PathBuf)> =
-                pairs.iter().map(|(n, v)| (n.to_string(), PathBuf::from(v))).collect();
-            cache_folders(move |name| pairs.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()), 7)
-        };
-        let tmp = PathBuf::from("/tmp/unspin-7");
-        assert_eq!(
-            folders(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")]),
-            [PathBuf::from("/c/unspin"), tmp.clone()]
-        );
-        assert_eq!(folders(&[("XDG_CACHE_HOME", ""), ("HOME", "/h")])[0], PathBuf::from("/h/.cache/unspin"));
-        assert_eq!(folders(&[]), [tmp]);
+        let tmp = own("/tmp/unspin-7");
+        let xdg_first = folders(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")], 7);
+        assert_eq!(xdg_first, [own("/c/unspin"), tmp.clone()]);
+        let home = folders(&[("XDG_CACHE_HOME", ""), ("HOME", "/h")], 7);
+        assert_eq!(home, [own("/h/.cache/unspin"), tmp.clone()]);
+        assert_eq!(folders(&[], 7), [tmp]);
+    }
+
+    #[test]
+    fn roots_folder_is_the_machines_unless_another_is_named() {
+        let machines = Folder { path: MACHINES.into(), readers: Readers::All };
+        let (home, tmp) = (own("/home/joe/.cache/unspin"), own("/tmp/unspin-0"));
+        assert_eq!(folders(&[("HOME", "/home/joe")], 0), [machines, home, tmp.clone()]);
+        assert_eq!(folders(&[("XDG_CACHE_HOME", "/c")], 0), [own("/c/unspin"), tmp]);
+    }
+
+    #[test]
+    fn the_machines_folder_lies_where_nobody_else_can_rename_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let uid = Creds::current().uid;
+        let path = parent.path().join("unspin");
+        // /tmp, above: everybody may write to it.
+        let refused = make_for_all(&path, uid).unwrap_err().to_string();
+        assert!(refused.contains("others may write to it") || refused.contains("another user"), "{refused}");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn nothing_is_kept_beneath_a_folder_of_another_user() {
+        let parent = tempfile::tempdir().unwrap();
+        let uid = Creds::current().uid;
+        let home = parent.path().join("home");
+        fs::create_dir(&home).unwrap();
+        let link = parent.path().join("link");
+        std::os::unix::fs::symlink(&home, &link).unwrap();
+        for home in [&home, &link] {
+            assert!(keep_in(&own(home.join(".cache/unspin")), uid, &FILE).is_ok());
+            // As another user, to whom the folders above belong to us.
+            let refused = make_for_owner(&home.join("new"), uid + 1);
+            assert_eq!(refused.is_err(), uid != 0, "root's folders are the machine's");
+        }
+        if std::os::unix::fs::chown(&home, Some(7), None).is_err() {
+            println!("SKIPPED in part: to give a folder away takes root");
+            return;
+        }
+        for home in [&home, &link] {
+            let refused = keep_in(&own(home.join(".cache/unspin")), uid, &FILE).unwrap_err();
+            assert!(refused.contains("home belongs to another user"), "{refused}");
+        }
     }
 
     #[test]
     fn what_was_altered_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let uid = Creds::current().uid;
-        let path = keep_in(folder.path(), uid, &FILE).unwrap();
+        let path = keep_in(&own(folder.path()), uid, &FILE).unwrap();
         assert!(holds(&path, uid, &FILE));
         let inode = fs::metadata(&path).unwrap().ino();
-        assert_eq!(keep_in(folder.path(), uid, &FILE).as_ref(), Ok(&path));
+        assert_eq!(keep_in(&own(folder.path()), uid, &FILE).as_ref(), Ok(&path));
         assert_eq!(fs::metadata(&path).unwrap().ino(), inode, "an intact file is left alone");
 
         fs::write(&path, &FILE.bytes[..2]).unwrap();
         assert!(!holds(&path, uid, &FILE));
-        keep_in(folder.path(), uid, &FILE).unwrap();
+        keep_in(&own(folder.path()), uid, &FILE).unwrap();
         assert!(holds(&path, uid, &FILE));
 
         fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
-        keep_in(folder.path(), uid, &FILE).unwrap();
+        keep_in(&own(folder.path()), uid, &FILE).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
     }
 
@@ -181,9 +319,9 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
         let uid = Creds::current().uid;
-        assert!(keep_in(&folder, uid, &FILE).unwrap_err().contains("others may write"));
-        assert!(keep_in(&folder, uid + 1, &FILE).unwrap_err().contains("another user"));
-        assert!(keep_in(&parent.path().join("a b"), uid, &FILE).unwrap_err().contains("space or colon"));
+        assert!(keep_in(&own(&folder), uid, &FILE).unwrap_err().contains("others may write"));
+        assert!(keep_in(&own(&folder), uid + 1, &FILE).unwrap_err().contains("another user"));
+        assert!(keep_in(&own(parent.path().join("a b")), uid, &FILE).unwrap_err().contains("space or colon"));
     }
 
     #[test]
@@ -204,5 +342,18 @@ mod tests {
         child.wait().unwrap();
         sweep(&path("plan-kept"), "plan-", Duration::ZERO);
         assert!(!path("plan-named").exists());
+    }
+
+    /// `spawn` returns as soon as the child has left our memory, before it has arguments and environment of its own.
+    #[test]
+    fn the_environment_of_a_program_that_just_begins_is_waited_for() {
+        for _ in 0..300 {
+            let mut child =
+                std::process::Command::new("sleep").arg("60").env("PLAN", "/plan").spawn().unwrap();
+            let environment = environment(&PathBuf::from(format!("/proc/{}", child.id()))).unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(is_named(Path::new("/plan"), &[environment]));
+        }
     }
 }

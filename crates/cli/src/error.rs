@@ -3,8 +3,10 @@
 //! Each is one line on standard error that names the thing and says what to do.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
+use unspin_sysv::ArenaError;
 
 /// An error that ends a command.
 #[derive(Debug)]
@@ -29,6 +31,32 @@ impl Error {
     /// `what` failed for the file `path`.
     pub fn at(path: &Path, what: &str, error: impl fmt::Display) -> Error {
         Error::Environment(format!("{}: {what}: {error}", path.display()))
+    }
+
+    /// An arena cannot be used: why, and which of our options and commands help.
+    pub fn arena(error: &ArenaError) -> Error {
+        const ANOTHER: &str = "name another file with --arena";
+        let remedy = match error {
+            ArenaError::Io(_, io) => match io.kind() {
+                ErrorKind::StorageFull => format!("free space there, or {ANOTHER}"),
+                ErrorKind::OutOfMemory => {
+                    "permit more address space (ulimit -v), as it is mapped whole, or free memory".into()
+                }
+                ErrorKind::NotFound => format!("make its folder, or {ANOTHER}"),
+                _ => ANOTHER.into(),
+            },
+            ArenaError::TooSmall(_) => ANOTHER.into(),
+            ArenaError::NotOurs(_) => format!("ask its owner to open it to you, or {ANOTHER}"),
+            ArenaError::Corrupt(path) => format!(
+                "{ANOTHER}; `unspin ipcrm --arena {}` removes what can still be told to be an arena",
+                path.display()
+            ),
+            ArenaError::Version(path) | ArenaError::CutShort(path) | ArenaError::Overwritten(path) => {
+                format!("`unspin ipcrm --arena {}` removes it when no program uses it", path.display())
+            }
+            ArenaError::Engine(_, kind) => format!("use --sysv {kind}, or {ANOTHER}"),
+        };
+        Error::Environment(format!("{error}; {remedy}"))
     }
 
     /// Documented with each command's `--help` and in docs/exit-codes.md.

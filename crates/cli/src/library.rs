@@ -1,4 +1,4 @@
-//! The preload library that this binary carries inside itself, unpacked into the user's cache folder.
+//! The preload library that this binary carries inside itself, unpacked into the cache folder.
 
 use crate::cache::{self, CachedFile};
 use crate::error::Error;

@@ -1,11 +1,13 @@
 //! The `unspin` program: finds the lock your CPUs spin on, replaces it, and proves the difference.
 #![forbid(unsafe_code)]
 
+mod arena;
 mod cache;
 mod engine;
 mod environment;
 mod error;
 mod hackbench;
+mod ipc;
 mod library;
 mod meter;
 mod mutex;
@@ -20,12 +22,11 @@ mod semopbench;
 mod stdout;
 mod top;
 
-use clap::Parser;
 use options::{Command, Options};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = match Options::parse().command {
+    let outcome = match Options::read().command {
         Command::Prove(options) => prove::run(&options),
         Command::Meter(options) => meter::run(&options),
         Command::Report(options) => meter::replay(&options),
@@ -33,6 +34,9 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Semopbench(options) => semopbench::run(&options),
         Command::Hackbench(options) => hackbench::run(&options),
+        Command::Ipcs(options) => ipc::show(&options),
+        Command::Ipcrm(options) => ipc::remove(&options),
+        Command::Ipcmk(options) => ipc::make(&options),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("unspin: {error}");

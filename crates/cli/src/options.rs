@@ -1,12 +1,16 @@
 //! The command line.
 
 mod hackbench;
+mod ipc;
+mod ipc_names;
 mod meter;
 mod mutexes;
 mod prove;
 mod top;
 
 pub use hackbench::{Hackbench, Transport};
+pub use ipc::{Ipcmk, Ipcrm, Ipcs, Kinds};
+pub use ipc_names::{Name, Removal, parse_id};
 pub use meter::{Format, Meter, Recorded, Report, View};
 pub use mutexes::Mutexes;
 pub use prove::Prove;
@@ -42,6 +46,23 @@ pub enum Command {
     Run(Run),
     Semopbench(Semopbench),
     Hackbench(Hackbench),
+    Ipcs(Ipcs),
+    Ipcrm(Ipcrm),
+    Ipcmk(Ipcmk),
+}
+
+impl Options {
+    /// Reads the command line. Help, and what is wrong with it, are printed, and end the process: with 2 if it is wrong, and
+    /// for commands that stand in for util-linux's with 1, as theirs.
+    pub fn read() -> Options {
+        Options::try_parse().unwrap_or_else(|error| {
+            // A closed output has nobody to be told.
+            let _ = error.print();
+            let command = std::env::args().nth(1);
+            let theirs = command.is_some_and(|name| ["ipcs", "ipcrm", "ipcmk"].contains(&name.as_str()));
+            std::process::exit(if theirs { error.exit_code().min(1) } else { error.exit_code() })
+        })
+    }
 }
 
 /// A time with a unit; a bare number is seconds.
@@ -60,8 +81,8 @@ Exit code: the program's own, or
 
 /// Run a program with other locks in place of its own
 ///
-/// Its pthread mutexes by --mutex, all of them or one by one, as `unspin meter` names them; its System V semaphores by
-/// --sysv. Nothing is measured, and what it prints and returns is its own.
+/// Its pthread mutexes by --mutex, all of them or one by one, as `unspin meter` names them; its System V IPC
+/// (semaphores, message queues, shared memory) by --sysv. Nothing is measured, and what it prints and returns is its own.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXIT_CODES,
           group(ArgGroup::new("what").args(["sysv", "mutex", "mutex_plan", "spin_waits"]).required(true).multiple(true)))]
@@ -69,12 +90,13 @@ pub struct Run {
     #[command(flatten)]
     pub mutexes: Mutexes,
 
-    /// Serve its System V semaphores by this engine: `kernel` passes every call through, `global` has one lock for all
-    /// sets, `rcu` one per set
+    /// Serve its System V IPC by this engine: `kernel` passes every call through, `global` has one lock for all objects,
+    /// `rcu` one for each
     #[arg(long, value_name = "ENGINE", value_parser = engine::parser())]
     pub sysv: Option<Engine>,
 
-    /// The file that holds the sets, shared by all programs that name it [default: one per user and engine]
+    /// The file that holds the objects, shared by all programs that name it [default: one per user, IPC namespace and
+    /// engine, in /dev/shm]
     #[arg(long, value_name = "FILE", requires = "sysv")]
     pub arena: Option<PathBuf>,
 

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn privileges_that_change_nothing_do_not_matter() {
-        let creds = |uid| Creds { uid, gid: 5, groups: Vec::new(), capabilities: 0 };
+        let creds = |uid| Creds::new(uid, 5, 0).with_groups(Vec::new());
         let reason = |set_uid, set_gid, capabilities, uid| {
             Privileges { set_uid, set_gid, capabilities }.reason(&creds(uid))
         };

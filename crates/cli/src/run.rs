@@ -1,5 +1,6 @@
 //! `unspin run`: replace, no measurement.
 
+use crate::arena;
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -7,17 +8,17 @@ use crate::library;
 use crate::options;
 use crate::program::Program;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Becomes the program, so that its exit code, its signals and its terminal are its own. Returns only if that
 /// fails.
 pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
+    let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
     let program = Program::find(&options.command)?;
     let mutexes = options.mutexes.compile(&program)?.map(|compiled| compiled.keep()).transpose()?;
     let library = library::unpack()?;
     let engine = options.sysv.unwrap_or(Engine::Kernel);
-    let arena = options.arena.as_deref().map(absolute).transpose()?;
     try_arena(engine, arena.as_deref())?;
     let mut command = program.command();
     Environment {
@@ -37,9 +38,5 @@ pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
 pub fn try_arena(engine: Engine, arena: Option<&Path>) -> Result<(), Error> {
     let arena = arena.map_or_else(|| unspin_sysv::Engine::default_arena(engine), Path::to_owned);
     let opened = unspin_sysv::Engine::open(engine, &arena, &unspin_sysv::Options::default(), None);
-    opened.map(drop).map_err(|e| Error::Environment(e.to_string()))
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, Error> {
-    std::path::absolute(path).map_err(|e| Error::Usage(format!("--arena {}: {e}", path.display())))
+    opened.map(drop).map_err(|error| Error::arena(&error))
 }

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 
 const LOCK: &str = "lock";
 
+/// The name of an arena in such a folder.
+pub const ARENA: &str = "arena";
+
 /// Whose folder it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
@@ -74,6 +77,8 @@ fn remove_abandoned(parent: &Path, owner: Owner, uid: u32) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let named = entry.file_name().as_encoded_bytes().starts_with(owner.prefix.as_bytes());
         if named && entry.metadata().is_ok_and(|m| outdated(&m, owner, uid)) && dead(&entry.path()) {
+            // Its memory in the kernel would stay; most folders have no arena.
+            let _ = unspin_sysv::remove_arena(&entry.path().join(ARENA));
             // Another unspin may be at the same.
             let _ = fs::remove_dir_all(entry.path());
         }

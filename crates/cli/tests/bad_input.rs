@@ -283,9 +283,12 @@ fn a_table_that_cannot_be_written_in_the_end() {
         eprintln!("SKIPPED: there is no /dev/full here");
         return;
     }
-    let workload = ["--sysv", "rcu", "semopbench", "-g", "1", "-s", "2", "-n", "50"];
+    let folder = tempfile::tempdir().unwrap();
+    let arena = folder.path().join("arena").to_str().unwrap().to_owned();
+    let engine = ["--sysv", "rcu", "--arena", &arena];
+    let workload = ["semopbench", "-g", "1", "-s", "2", "-n", "50"];
     let (_, err, code) =
-        finish(&mut unspin(&[&["meter", "--all", "-o", "/dev/full"][..], &workload].concat()));
+        finish(&mut unspin(&[&["meter", "--all", "-o", "/dev/full"][..], &engine, &workload].concat()));
     assert_eq!(code, Some(125), "{err}");
     assert!(err.starts_with("Locks over ") && err.contains("sysv registry lock"), "{err}");
     let last = err.lines().last().unwrap();

@@ -262,9 +262,9 @@ fn nothing_is_left_in_memory() {
 fn a_stored_recording_gives_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("stored");
-    let workload = ["--sysv", "rcu", "semopbench", "-g", "1", "-s", "2", "-n", "50"];
-    let all =
-        [&["meter", "--all", "-o", "table", "--record", recording.to_str().unwrap()][..], &workload].concat();
+    let meter = ["meter", "--all", "-o", "table", "--record", recording.to_str().unwrap()];
+    let engine = ["--sysv", "rcu", "--arena", "arena"];
+    let all = [&meter[..], &engine, &["semopbench", "-g", "1", "-s", "2", "-n", "50"]].concat();
     let (_, err, code) = finish(unspin(&all).current_dir(folder.path()));
     assert_eq!((code, err.as_str()), (Some(0), ""), "the report is in a file");
     let printed = fs::read_to_string(folder.path().join("table")).unwrap();

@@ -122,10 +122,7 @@ fn an_engine_that_no_call_reached_is_not_ranked() {
     let script = "case $UNSPIN_SYSV in rcu) echo tps: 900;; *) echo tps: 100;; esac";
     let (out, _, code) = finish(&mut unspin(&[&metric[..], &["--", "sh", "-c", script]].concat()));
     assert_eq!(code, Some(4), "{out}");
-    assert!(
-        flat(&out).contains("rcu failed in 3 of 3 runs (first: no System V semaphore call reached"),
-        "{out}"
-    );
+    assert!(flat(&out).contains("rcu failed in 3 of 3 runs (first: no System V call reached"), "{out}");
 }
 
 #[test]
@@ -237,33 +234,5 @@ fn a_workload_brings_its_own_figure() {
     assert!(flat(&out).contains("seconds per repetition, lower is better: 5 rounds"), "{out}");
     assert!(flat(&out).contains("Where the"), "{out}");
     assert!(flat(&out).contains("CPUs eaten by sysv id locks: "), "{out}");
-    assert!(!flat(&out).contains("no System V semaphore call"), "{out}");
-}
-
-/// A shell that does not look whether its program failed ends well, and fast.
-#[test]
-fn work_that_an_engine_refused_is_no_result() {
-    let undo = "import ctypes as c; l = c.CDLL(None); i = l.semget(0, 1, 0o600); \
-                l.semop(i, (c.c_short * 3)(0, 1, 0x1000), c.c_size_t(1)); l.semctl(i, 0, 0, 0)";
-    if std::process::Command::new("python3").arg("--version").output().is_err() {
-        println!("SKIPPED work_that_an_engine_refused_is_no_result: skipped, because there is no python3");
-        return;
-    }
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_unspin"))
-        .args([
-            "prove",
-            "--sysv",
-            "rcu",
-            "--runs",
-            "5",
-            "--",
-            "sh",
-            "-c",
-            &format!("python3 -c '{undo}'; true"),
-        ])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(4), "{text}");
-    assert!(text.replace("\n    ", " ").contains("refused 1 of its calls (SEM_UNDO"), "{text}");
+    assert!(!flat(&out).contains("no System V call"), "{out}");
 }

@@ -2,8 +2,12 @@
 
 mod common;
 
-use common::{finish, unspin};
+use common::{finish, skip, unspin};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn the_exit_code_is_the_programs() {
@@ -64,4 +68,140 @@ fn every_engine_runs_the_workload_in_an_arena_of_its_own() {
         assert!(out.contains("400 hand-offs"), "{out}");
         assert!(!common::sets_exist(&common::sets_of(&err)), "the kernel's sets have not been touched");
     }
+}
+
+#[test]
+fn an_arena_for_the_kernel_is_a_contradiction() {
+    let (out, said, code) = finish(&mut unspin(&["run", "--sysv", "kernel", "--arena", "a", "echo", "x"]));
+    assert_eq!((out.as_str(), code), ("", Some(2)));
+    assert!(
+        said.starts_with("unspin: --sysv kernel has no arena, ") && said.contains("leave out --arena a,"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_an_arena_is_said_with_what_can_be_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("other"), "precious ".repeat(4096)).unwrap();
+    finish(&mut unspin(&["ipcmk", "-S", "1", "--sysv", "global", "--arena", &path("global")]));
+    let cases = [
+        (path("other"), "is no arena of unspin, or is damaged; name another file with --arena; "),
+        (
+            path("global"),
+            "was made for the engine 'global'; use --sysv global, or name another file with --arena",
+        ),
+        (
+            path("no/where"),
+            "No such file or directory (os error 2); make its folder, or name another file with --arena",
+        ),
+    ];
+    for (arena, expected) in cases {
+        let (out, said, code) = finish(&mut unspin(&["run", "--sysv", "rcu", "--arena", &arena, "true"]));
+        assert_eq!((out.as_str(), code), ("", Some(125)), "{said}");
+        assert!(said.starts_with(&format!("unspin: arena {arena}: {expected}")), "{said}");
+    }
+}
+
+/// A shell of root's with an IPC namespace of its own, and a cache folder of the machine that is empty at first.
+fn shell_of_root(folder: &Path, script: &str) -> Command {
+    let prepare = "mount -t tmpfs -o mode=0755 none /var/cache && cd \"$HOME\" && umask 077";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--ipc", "sh", "-c", &format!("{prepare} && {script}")]);
+    for name in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "XDG_CACHE_HOME"] {
+        command.env_remove(name);
+    }
+    let unspin = env!("CARGO_BIN_EXE_unspin");
+    command.env("HOME", folder).env("LC_ALL", "C").env("unspin", unspin);
+    command
+}
+
+/// Standard output and standard error of a script in such a shell, which removes what `nobody` leaves in /dev/shm. None, and
+/// a line that says so, if there can be none.
+fn as_root(test: &str, script: &str) -> Option<(String, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let possible = shell_of_root(folder.path(), "su nobody -s /bin/sh -c 'ipcs --version'").output();
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    if !is_root || !possible.is_ok_and(|tried| tried.status.success()) {
+        skip(test, "it needs root, who may mount, su, the user nobody, and util-linux's ipcs");
+        return None;
+    }
+    let clean = "rm -f /dev/shm/unspin-sysv-*-$(stat -Lc %i /proc/self/ns/ipc)-rcu";
+    let output = shell_of_root(folder.path(), &format!("{{ {script}\n {clean}; }}")).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Some((text(output.stdout), text(output.stderr)))
+}
+
+/// The library lies where the other user can read it, and nobody else can write to it.
+#[test]
+fn what_root_starts_and_becomes_another_user_is_served() {
+    let script = r#"
+        $unspin run --sysv rcu su nobody -s /bin/sh -c '
+            grep -o -m 1 "/var/.*/libunspin_preload-" /proc/self/maps
+            ipcmk -S 3; ipcs -s | grep -o "0 *nobody.*"'
+        stat -c "%a %U" /var/cache/unspin /var/cache/unspin/*
+        echo "of the kernel: $(ipcs -s | grep -c nobody)"
+        $unspin ipcs --arenas | grep -c "^nobody  rcu .*unspin-sysv-$(id -u nobody)-$(stat -Lc %i /proc/self/ns/ipc)-rcu"
+    "#;
+    let Some((out, said)) = as_root("su under unspin run", script) else { return };
+    assert_eq!(said, "");
+    assert_eq!(
+        out,
+        "/var/cache/unspin/libunspin_preload-\nSemaphore id: 0\n0          nobody     644        3         \n\
+         755 root\n755 root\nof the kernel: 0\n1\n"
+    );
+}
+
+/// An arena is its owner's, unless he opens it.
+#[test]
+fn another_user_uses_an_arena_that_was_opened_to_him() {
+    let script = r#"
+        as_nobody() { $unspin run --sysv rcu --arena shared su nobody -s /bin/sh -c "$1"; }
+        as_nobody 'ipcmk -S 3; cat /proc/sysvipc/sem'
+        chmod 666 shared
+        $unspin ipcmk -S 4 -p 640 --arena shared
+        as_nobody 'ipcmk -S 3; ipcs -s | cut -c 12- | grep -e root -e nobody; ipcrm -s 0 -s 1'
+        $unspin ipcs -s --arena shared | grep -c 0x
+    "#;
+    let Some((out, said)) = as_root("an arena for others", script) else { return };
+    assert_eq!(
+        out,
+        "Semaphore id: 0\nSemaphore id: 1\n0          root       640        4         \n\
+         1          nobody     644        3         \n1\n"
+    );
+    let lines: Vec<&str> = said.lines().collect();
+    let refused = "/shared: belongs to another user, who has not opened it to others; ";
+    assert!(lines[0].contains(refused) && lines[2].contains(refused), "{said}");
+    assert!(
+        lines[0].ends_with("; System V calls fail with ENOSYS, as on a kernel without System V IPC"),
+        "{said}"
+    );
+    let answers = [
+        "ipcmk: create semaphore failed: Function not implemented",
+        "cat: /proc/sysvipc/sem: No such file or directory",
+        "ipcrm: permission denied for id (0)",
+    ];
+    assert_eq!([lines[1], lines[3], lines[4]], answers, "{said}");
+}
+
+/// Whoever could write there could let root run his code.
+#[test]
+fn a_folder_that_others_may_write_to_is_not_the_machines_cache() {
+    let script = r#"
+        tried() { $unspin run --sysv kernel cat /proc/self/maps | grep -o -m 1 "/[^ ]*libunspin_preload-"; }
+        tried; mv /var/cache/unspin /var/cache/old
+        chmod 777 /var/cache; tried; chmod 755 /var/cache
+        mkdir /var/cache/unspin; chown nobody /var/cache/unspin; tried; rmdir /var/cache/unspin
+        mkdir -m 770 /var/cache/unspin; tried; rmdir /var/cache/unspin
+        ln -s old /var/cache/unspin; tried; rm /var/cache/unspin
+        echo y > "$(echo /var/cache/old/lib*)"; mv /var/cache/old /var/cache/unspin; tried
+    "#;
+    let Some((out, said)) = as_root("root's cache folder", script) else { return };
+    assert_eq!(said, "");
+    let places: Vec<&str> = out.lines().map(|line| line.rsplit_once("/unspin/").unwrap().0).collect();
+    assert_eq!([places[0], places[5]], ["/var/cache"; 2], "{out}");
+    assert_eq!(places.len(), 6, "{out}");
+    assert!(places[1..5].iter().all(|place| place.ends_with("/.cache")), "{out}");
 }

@@ -6,7 +6,7 @@
 //! A thread that waits until some time does not queue: it takes the lock when it sees it free, out of turn.
 
 use crate::host;
-use crate::raw::free;
+use crate::raw::{free, poll};
 use crate::{RawLock, Until, Waited};
 use core::ptr;
 use unspin_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -92,7 +92,7 @@ unsafe impl RawLock for Mcs {
         if self.try_lock() {
             return Some(Waited::No);
         }
-        self.poll(Some(until))
+        poll(self, Some(until))
     }
 
     #[inline(always)]
@@ -117,7 +117,7 @@ impl Mcs {
         *node = Node::default();
         let node = &*node;
         let Some(me) = Link::to(node) else {
-            return self.poll(None).expect("without a time there is no timeout");
+            return poll(self, None).expect("without a time there is no timeout");
         };
         loop {
             // Relaxed: the exchange orders.
@@ -199,18 +199,6 @@ impl Mcs {
                     }
                 }
             }
-        }
-    }
-
-    fn poll(&self, until: Option<Until>) -> Option<Waited> {
-        loop {
-            if !self.is_locked() && self.try_lock() {
-                return Some(Waited::Spun);
-            }
-            if until.is_some_and(Until::is_over) {
-                return None;
-            }
-            hint::spin_loop();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The contract of a lock.
 
 use crate::Until;
+use unspin_sync::hint;
 
 /// How an acquisition went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +60,21 @@ pub unsafe trait RawLock: Send + Sync + Sized + 'static {
 
     /// Whether somebody holds it: true of some moment during the call.
     fn is_locked(&self) -> bool;
+}
+
+/// Looks at a lock until it is free, and takes it, out of any order that there is.
+#[cold]
+pub(crate) fn poll(lock: &impl RawLock, until: Option<Until>) -> Option<Waited> {
+    loop {
+        // Read only, so that the line stays shared until it changes.
+        if !lock.is_locked() && lock.try_lock() {
+            return Some(Waited::Spun);
+        }
+        if until.is_some_and(Until::is_over) {
+            return None;
+        }
+        hint::spin_loop();
+    }
 }
 
 /// In the implementation of [`RawLock`]: what a free lock is made of. Both of the constant and the function, because the

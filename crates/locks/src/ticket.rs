@@ -4,7 +4,7 @@
 //! free, out of turn.
 
 use crate::host;
-use crate::raw::free;
+use crate::raw::{free, poll};
 use crate::{RawLock, Until, Waited};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sync::hint;
@@ -93,18 +93,7 @@ unsafe impl RawLock for Ticket {
     }
 
     fn lock_until(&self, _: &mut (), until: Until) -> Option<Waited> {
-        if self.try_lock() {
-            return Some(Waited::No);
-        }
-        loop {
-            if self.try_lock() {
-                return Some(Waited::Spun);
-            }
-            if until.is_over() {
-                return None;
-            }
-            hint::spin_loop();
-        }
+        if self.try_lock() { Some(Waited::No) } else { poll(self, Some(until)) }
     }
 
     #[inline(always)]

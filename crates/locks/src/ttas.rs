@@ -1,10 +1,9 @@
 //! Test-and-test-and-set: whoever sees it free first. For study: with more threads than CPUs the others spin while the
 //! owner waits for a CPU.
 
-use crate::raw::free;
+use crate::raw::{free, poll};
 use crate::{RawLock, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering};
-use unspin_sync::hint;
 
 /// See the module.
 #[derive(Debug)]
@@ -31,12 +30,12 @@ unsafe impl RawLock for Ttas {
         if self.try_lock() {
             Waited::No
         } else {
-            self.spin(None).expect("without a time there is no timeout")
+            poll(self, None).expect("without a time there is no timeout")
         }
     }
 
     fn lock_until(&self, _: &mut (), until: Until) -> Option<Waited> {
-        if self.try_lock() { Some(Waited::No) } else { self.spin(Some(until)) }
+        if self.try_lock() { Some(Waited::No) } else { poll(self, Some(until)) }
     }
 
     #[inline(always)]
@@ -48,21 +47,5 @@ unsafe impl RawLock for Ttas {
     fn is_locked(&self) -> bool {
         // Relaxed: a glance.
         self.word.load(Ordering::Relaxed) != 0
-    }
-}
-
-impl Ttas {
-    #[cold]
-    fn spin(&self, until: Option<Until>) -> Option<Waited> {
-        loop {
-            // Read only, so that the line stays shared until it changes.
-            if !self.is_locked() && self.try_lock() {
-                return Some(Waited::Spun);
-            }
-            if until.is_some_and(Until::is_over) {
-                return None;
-            }
-            hint::spin_loop();
-        }
     }
 }

@@ -125,12 +125,12 @@ impl Recording {
     }
 
     fn checked(path: &Path, how: &mut std::fs::OpenOptions) -> Result<(File, Facts, u64), Reason> {
-        let about = std::fs::metadata(path).map_err(Reason::Open)?;
-        if !about.is_file() {
+        let open = |e: unspin_sys::Errno| Reason::Open(io::Error::from_raw_os_error(e.0));
+        if !unspin_sys::file::is_regular(path).map_err(open)? {
             return Err(Reason::NotARecording);
         }
         let file = how.open(path).map_err(Reason::Open)?;
-        let bytes = file.metadata().map_err(Reason::Open)?.len();
+        let bytes = unspin_sys::file::bytes(&file).map_err(open)?;
         // On the stack: a program's first lock may be its allocator's.
         let mut page = [0; BYTES];
         let mut filled = 0;

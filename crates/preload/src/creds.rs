@@ -13,7 +13,7 @@ pub fn changed(answer: c_int) -> c_int {
     answer
 }
 
-forward! { changed:
+forward! { changed =>
     /// setuid(2).
     fn setuid(uid: uid_t) -> c_int;
     /// seteuid(2).

@@ -11,7 +11,7 @@ fn forgotten(answer: c_int) -> c_int {
     answer
 }
 
-forward! { forgotten:
+forward! { forgotten =>
     /// dlclose(3).
     fn dlclose(handle: *mut c_void) -> c_int;
 }

@@ -1,5 +1,6 @@
 //! How a C function answers.
 
+use crate::start;
 use core::ffi::c_int;
 use unspin_sys::Errno;
 
@@ -8,11 +9,20 @@ use unspin_sys::Errno;
 pub fn answer(result: Result<i32, Errno>) -> c_int {
     match result {
         Ok(value) => value,
-        Err(errno) => {
-            set(errno);
-            -1
-        }
+        Err(errno) => refuse(errno),
     }
+}
+
+/// -1 with `errno` set, for a call that the engine has answered so; what it refuses for good is explained once. Not inlined:
+/// a hook that ends with this call has nothing to drop, so it jumps here.
+#[cold]
+#[inline(never)]
+pub extern "C" fn refuse(errno: Errno) -> c_int {
+    if errno == Errno::ENOSYS {
+        start::say_if_damaged();
+    }
+    set(errno);
+    -1
 }
 
 /// The calling thread's `errno`.

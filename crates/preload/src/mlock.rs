@@ -1,12 +1,11 @@
 //! Locking all memory. The recording's file is sparse, with gigabytes of room; to lock it would be to fill it. So the pages
 //! that a program has now are locked one mapping after the other, without the recording.
 
-use crate::errno;
-use crate::next::Next;
-use crate::sandbox;
+use crate::next::{behind, next};
 use crate::watch::recording;
+use crate::{errno, sandbox};
 use core::ffi::c_int;
-use unspin_sys::{Errno, mem};
+use unspin_sys::mem;
 
 /// mlockall(2).
 ///
@@ -14,14 +13,8 @@ use unspin_sys::{Errno, mem};
 /// As for libc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
-    static NEXT: Next = Next::new(c"mlockall");
-    let address = NEXT.address();
-    if address == 0 {
-        errno::set(Errno::ENOSYS);
-        return -1;
-    }
-    // SAFETY: libc's mlockall has this type.
-    let next = unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(c_int) -> c_int>(address) };
+    next! { static NEXT = c"mlockall"; }
+    let next = behind!(NEXT, unsafe extern "C" fn(c_int) -> c_int);
     // With MCL_ONFAULT nothing is brought into memory, and flags that are unknown are for the kernel to refuse.
     let fills = flags & !libc::MCL_FUTURE == libc::MCL_CURRENT;
     match recording::get().filter(|_| fills && !sandbox::is_closed()) {

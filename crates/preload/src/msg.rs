@@ -1,17 +1,98 @@
-//! Message queues: the next definition answers, until an engine has them.
+//! Message queues: the engine answers; in its place, if it is the kernel's, the next definition.
+//!
+//! msgsnd and msgrcv are cancellation points (pthreads(7)), so they are `extern "C-unwind"` and have nothing to drop: glibc
+//! unwinds through them. Whoever is cancelled in its sleep leaves the queue, and gives back what it was handed over, before its
+//! own clean-up handlers run: see [`crate::cancel`].
 
-use crate::next::forward;
-use core::convert::identity;
+use crate::call::{self, Server, server};
+use crate::cancel::{pthread_testcancel, sheltered};
+use crate::errno;
+use crate::next::{behind, next};
 use core::ffi::{c_int, c_long, c_void};
 use libc::{key_t, msqid_ds, size_t, ssize_t};
 
-forward! { identity:
-    /// msgget(2).
-    fn msgget(key: key_t, flags: c_int) -> c_int;
-    /// msgsnd(2).
-    fn msgsnd(id: c_int, message: *const c_void, size: size_t, flags: c_int) -> c_int;
-    /// msgrcv(2).
-    fn msgrcv(id: c_int, message: *mut c_void, size: size_t, kind: c_long, flags: c_int) -> ssize_t;
-    /// msgctl(2).
-    fn msgctl(id: c_int, command: c_int, buffer: *mut msqid_ds) -> c_int;
+type Send = unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, c_int) -> c_int;
+type Receive = unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, c_long, c_int) -> ssize_t;
+
+next! {
+    static SEND = c"msgsnd";
+    static RECEIVE = c"msgrcv";
+}
+
+/// msgget(2).
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn msgget(key: key_t, flags: c_int) -> c_int {
+    // SAFETY: no addresses.
+    unsafe {
+        call::answer(libc::SYS_msgget, [key as usize, flags as usize, 0, 0], |engine| {
+            engine.msgget(key, flags)
+        })
+    }
+}
+
+/// msgsnd(2).
+///
+/// # Safety
+/// As for libc's: `message` is a type and `size` bytes of text, or EFAULT is answered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn msgsnd(
+    id: c_int,
+    message: *const c_void,
+    size: size_t,
+    flags: c_int,
+) -> c_int {
+    let engine = match server() {
+        Ok(Server::Engine(engine)) => engine,
+        Ok(Server::Kernel) => {
+            let next = behind!(SEND, Send);
+            // SAFETY: libc's function, and the caller's promise.
+            return unsafe { next(id, message, size, flags) };
+        }
+        Err(errno) => return errno::refuse(errno),
+    };
+    // Who never has to sleep would never be cancelled.
+    pthread_testcancel();
+    // SAFETY: the caller's address, as the engine wants it.
+    errno::answer(sheltered(|| unsafe { engine.msgsnd(id, message as usize, size, flags) }))
+}
+
+/// msgrcv(2).
+///
+/// # Safety
+/// As for libc's: `message` has room for a type and `size` bytes of text, or EFAULT is answered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn msgrcv(
+    id: c_int,
+    message: *mut c_void,
+    size: size_t,
+    kind: c_long,
+    flags: c_int,
+) -> ssize_t {
+    let engine = match server() {
+        Ok(Server::Engine(engine)) => engine,
+        Ok(Server::Kernel) => {
+            let next = behind!(RECEIVE, Receive);
+            // SAFETY: as in `msgsnd`.
+            return unsafe { next(id, message, size, kind, flags) };
+        }
+        Err(errno) => return errno::refuse(errno) as ssize_t,
+    };
+    // As in `msgsnd`.
+    pthread_testcancel();
+    // SAFETY: the caller's address, as the engine wants it.
+    match sheltered(|| unsafe { engine.msgrcv(id, message as usize, size, kind, flags) }) {
+        Ok(bytes) => bytes as ssize_t,
+        Err(errno) => errno::refuse(errno) as ssize_t,
+    }
+}
+
+/// msgctl(2).
+///
+/// # Safety
+/// As for libc's: `buffer` is what `command` wants.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn msgctl(id: c_int, command: c_int, buffer: *mut msqid_ds) -> c_int {
+    let arguments = [id as usize, command as usize, buffer as usize, 0];
+    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    unsafe { call::answer(libc::SYS_msgctl, arguments, |engine| engine.msgctl(id, command, buffer as usize)) }
 }

@@ -21,9 +21,14 @@ impl Next {
 
     /// Its address, 0 if there is none.
     pub fn address(&self) -> usize {
-        // Relaxed: the address is the whole message, and every lookup finds the same.
-        let known = self.address.load(Ordering::Relaxed);
+        let known = self.known();
         if known != 0 { known } else { self.look_up() }
+    }
+
+    /// The same, if it was looked up.
+    pub fn known(&self) -> usize {
+        // Relaxed: the address is the whole message, and every lookup finds the same.
+        self.address.load(Ordering::Relaxed)
     }
 
     #[cold]
@@ -31,9 +36,17 @@ impl Next {
         // SAFETY: the name is a C string. The call is made from this library, whose place in the search order
         // is what "next" refers to; its result is used here, so it is not a tail call.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name) } as usize;
-        // Relaxed: as for the load.
+        // Relaxed: as in `known`.
         self.address.store(found, Ordering::Relaxed);
         found
+    }
+}
+
+/// A name that a macro has put together, null byte and all.
+pub const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("the null byte is the last one, and the only one"),
     }
 }
 
@@ -68,35 +81,57 @@ pub fn prepare() {
     }
 }
 
-/// Defines hooks that call the next definition and hand its answer to a function, which returns it.
+/// What a function of libc answers when it fails.
+pub trait Answer {
+    /// That.
+    const FAILED: Self;
+}
+
+impl Answer for core::ffi::c_int {
+    const FAILED: Self = -1;
+}
+
+impl Answer for isize {
+    const FAILED: Self = -1;
+}
+
+impl<T> Answer for *mut T {
+    const FAILED: Self = core::ptr::null_mut();
+}
+
+/// The next definition as a function of this type. If there is none the function that asks fails with `ENOSYS`.
+macro_rules! behind {
+    ($next:expr, $type:ty) => {{
+        let address = $next.address();
+        if address == 0 {
+            $crate::errno::set(unspin_sys::Errno::ENOSYS);
+            return $crate::next::Answer::FAILED;
+        }
+        // SAFETY: the next definition of the name has the type that libc's header gives it.
+        unsafe { core::mem::transmute::<usize, $type>(address) }
+    }};
+}
+pub(crate) use behind;
+
+/// Defines hooks that call the next definition and hand its answer to a function, which may name the hooks' arguments, and
+/// return what that returns. Variadic functions of C are declared with the argument that may follow: it is passed where a
+/// declared one would be, and ignored by the next definition where none is wanted.
 ///
-/// The functions are `extern "C-unwind"` and have nothing to drop, so that a thread may be cancelled inside
-/// (msgsnd and msgrcv are cancellation points): glibc then unwinds through them.
+/// The hooks are `extern "C-unwind"` and have nothing to drop while the next definition runs, so that a thread may be
+/// cancelled inside (open(2) is a cancellation point): glibc then unwinds through them.
 macro_rules! forward {
-    ($after:path: $($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+    ($after:expr => $($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
         /// As for the function of this name in libc.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $answer {
-            const NAME: &core::ffi::CStr =
-                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("an identifier holds no null byte"),
-                };
-            $crate::next::next! { static NEXT = NAME; }
-            let address = NEXT.address();
-            if address == 0 {
-                $crate::errno::set(unspin_sys::Errno::ENOSYS);
-                return -1isize as $answer;
-            }
-            // SAFETY: the next definition of the name has the type that libc's header gives it.
-            let next = unsafe {
-                core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($type),*) -> $answer>(address)
-            };
+            $crate::next::next! { static NEXT = $crate::next::c_name(concat!(stringify!($name), "\0")); }
+            let next = $crate::next::behind!(NEXT, unsafe extern "C-unwind" fn($($type),*) -> $answer);
             // SAFETY: the caller's promise is the one that the next definition wants.
-            $after(unsafe { next($($arg),*) })
+            let answer = unsafe { next($($arg),*) };
+            $after(answer)
         }
     )*};
 }

@@ -2,12 +2,11 @@
 //! them all: a program that limits itself could not allocate any more. So what it sets as its limit is set with that much
 //! more, and what it asks for is answered without. A program that it starts finds room for the recording by that.
 
-use crate::errno;
-use crate::next::{Next, next};
+use crate::next::{Next, behind, next};
 use crate::watch::recording;
 use core::ffi::{c_int, c_uint};
 use libc::{RLIM_INFINITY, RLIMIT_AS, pid_t, rlim_t, rlimit};
-use unspin_sys::{Errno, process};
+use unspin_sys::process;
 
 /// Bytes of address space that the recording takes.
 fn taken() -> rlim_t {
@@ -47,20 +46,6 @@ unsafe fn translated(
         *old = map(*old, |n| n.saturating_sub(taken));
     }
     code
-}
-
-/// The next definition as a function.
-macro_rules! behind {
-    ($next:expr, $type:ty) => {{
-        let next: &Next = $next;
-        let address = next.address();
-        if address == 0 {
-            errno::set(Errno::ENOSYS);
-            return -1;
-        }
-        // SAFETY: the next definition of the name has the type that libc's header gives it.
-        unsafe { core::mem::transmute::<usize, $type>(address) }
-    }};
 }
 
 unsafe fn set(next: &Next, resource: c_uint, limit: *const rlimit) -> c_int {

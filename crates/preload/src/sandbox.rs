@@ -2,11 +2,9 @@
 //!
 //! What is recorded already goes on, since counting takes no system call; new threads, new locks and new callers do not.
 
-use crate::errno;
-use crate::next::next;
+use crate::next::{behind, next};
 use core::ffi::c_int;
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
-use unspin_sys::Errno;
 use unspin_sys::sched::{self, Questions};
 
 /// Whether a filter has been, or is just being, installed.
@@ -45,17 +43,8 @@ pub fn is_filter(option: c_int) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     next! { static NEXT = c"prctl"; }
-    let address = NEXT.address();
-    if address == 0 {
-        errno::set(Errno::ENOSYS);
-        return -1;
-    }
-    // SAFETY: libc's prctl takes an int and up to four words.
-    let next = unsafe {
-        core::mem::transmute::<usize, unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int>(
-            address,
-        )
-    };
+    // An int and up to four words.
+    let next = behind!(NEXT, unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int);
     // SAFETY: the caller's promise.
     let call = || unsafe { next(option, a, b, c, d) };
     if is_filter(option) { closing(call, |&code| code < 0) } else { call() }

@@ -1,19 +1,20 @@
 //! Semaphores: the engine answers.
 //!
-//! What may block is `extern "C-unwind"` and has nothing to drop: a thread that is cancelled asynchronously inside is
-//! unwound by glibc, and an `extern "C"` function would abort the program instead.
+//! All are `extern "C-unwind"` and have nothing to drop: a thread that is cancelled asynchronously inside is unwound by
+//! glibc, and an `extern "C"` function would abort the program instead.
 
-use crate::{errno, notice, start};
+use crate::{call, errno};
 use core::ffi::{c_int, c_void};
 use libc::{key_t, sembuf, size_t, timespec};
-use unspin_sync::atomic::{AtomicBool, Ordering};
-use unspin_sys::Errno;
 use unspin_sysv::Engine;
+use unspin_sysv::cancel::{self, Manner};
 
 /// semget(2).
 #[unsafe(no_mangle)]
-pub extern "C" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int {
-    errno::answer(start::engine().and_then(|engine| engine.semget(key, nsems, flags)))
+pub extern "C-unwind" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int {
+    let arguments = [key as usize, nsems as usize, flags as usize, 0];
+    // SAFETY: no addresses.
+    unsafe { call::answer(libc::SYS_semget, arguments, |engine| engine.semget(key, nsems, flags)) }
 }
 
 /// semop(2).
@@ -30,9 +31,31 @@ pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t
     // SAFETY: the caller's address, as the engine wants it.
     match unsafe { Engine::try_semop(id, ops as usize) } {
         Some(Ok(value)) => value,
-        Some(Err(Errno(e))) => fail(e),
+        Some(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
-        None => unsafe { operate(id, ops, 1, core::ptr::null()) },
+        None => unsafe {
+            match cancel::manner() {
+                Manner::Deferred => patiently(id, ops),
+                // There is no such way for it.
+                Manner::Asynchronous => operate(id, ops, 1, core::ptr::null()),
+            }
+        },
+    }
+}
+
+/// semop of one operation that is not the plainest. Not inlined, as `operate`.
+///
+/// # Safety
+/// As for `semop`.
+#[cold]
+#[inline(never)]
+unsafe extern "C-unwind" fn patiently(id: c_int, op: *mut sembuf) -> c_int {
+    // SAFETY: the caller's promise.
+    match unsafe { Engine::try_undoable(id, op as usize) } {
+        Some(Ok(value)) => value,
+        Some(Err(e)) => errno::refuse(e),
+        // SAFETY: the caller's promise.
+        None => unsafe { operate(id, op, 1, core::ptr::null()) },
     }
 }
 
@@ -64,12 +87,13 @@ unsafe extern "C-unwind" fn operate(
     nsops: size_t,
     timeout: *const timespec,
 ) -> c_int {
-    let result = start::engine()
-        // SAFETY: the caller's addresses, as the engine wants them.
-        .and_then(|engine| unsafe { engine.semtimedop(id, ops as usize, count(nsops), timeout as usize) });
-    match result {
-        Ok(value) => value,
-        Err(Errno(e)) => fail(e),
+    let number = if timeout.is_null() { libc::SYS_semop } else { libc::SYS_semtimedop };
+    let (ops, timeout) = (ops as usize, timeout as usize);
+    // SAFETY: the caller's addresses, as the engine wants them, and the kernel.
+    unsafe {
+        call::answer(number, [id as usize, ops, nsops, timeout], |engine| {
+            engine.semtimedop(id, ops, count(nsops), timeout)
+        })
     }
 }
 
@@ -79,43 +103,16 @@ unsafe extern "C-unwind" fn operate(
 /// # Safety
 /// As for libc's: `arg` is what `command` wants.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn semctl(id: c_int, semnum: c_int, command: c_int, arg: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise is the engine's.
-    errno::answer(
-        start::engine().and_then(|engine| unsafe { engine.semctl(id, semnum, command, arg as usize) }),
-    )
+pub unsafe extern "C-unwind" fn semctl(id: c_int, semnum: c_int, command: c_int, arg: *mut c_void) -> c_int {
+    let arguments = [id as usize, semnum as usize, command as usize, arg as usize];
+    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    unsafe {
+        call::answer(libc::SYS_semctl, arguments, |engine| engine.semctl(id, semnum, command, arg as usize))
+    }
 }
 
 /// The kernel takes the count as an `unsigned`, and does not see the upper half of libc's `size_t`.
 #[inline(always)]
 fn count(nsops: size_t) -> usize {
     nsops as u32 as usize
-}
-
-/// Answers with an error number. Not inlined, as `operate`.
-#[inline(never)]
-extern "C" fn fail(errno: c_int) -> c_int {
-    let errno = Errno(errno);
-    if errno == Errno::EOPNOTSUPP {
-        undo_refused();
-    }
-    errno::set(errno);
-    -1
-}
-
-/// The kernel never answers EOPNOTSUPP to semop, so it is the engine that refused SEM_UNDO. Said once per
-/// process, and not again by children that a process forks after it.
-#[cold]
-fn undo_refused() {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    // Relaxed: only the question who came first matters.
-    if SAID.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    if let Some(engine) = start::opened() {
-        notice::print(format_args!(
-            "SEM_UNDO is not implemented by engine {} yet; run with --sysv kernel (semop returns EOPNOTSUPP)",
-            engine.kind()
-        ));
-    }
 }

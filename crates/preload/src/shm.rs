@@ -1,17 +1,60 @@
-//! Shared memory segments: the next definition answers, until an engine has them.
+//! Shared memory segments: the engine answers.
 
-use crate::next::forward;
-use core::convert::identity;
+use crate::call::{self, Server, server, through};
+use crate::cancel::sheltered;
+use crate::errno;
 use core::ffi::{c_int, c_void};
 use libc::{key_t, shmid_ds, size_t};
 
-forward! { identity:
-    /// shmget(2).
-    fn shmget(key: key_t, size: size_t, flags: c_int) -> c_int;
-    /// shmat(2).
-    fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void;
-    /// shmdt(2).
-    fn shmdt(address: *const c_void) -> c_int;
-    /// shmctl(2).
-    fn shmctl(id: c_int, command: c_int, buffer: *mut shmid_ds) -> c_int;
+/// shmget(2).
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn shmget(key: key_t, size: size_t, flags: c_int) -> c_int {
+    let arguments = [key as usize, size, flags as usize, 0];
+    // SAFETY: no addresses.
+    unsafe { call::answer(libc::SYS_shmget, arguments, |engine| engine.shmget(key, size, flags)) }
+}
+
+/// shmat(2).
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
+    let answer = match server() {
+        Ok(Server::Kernel) => {
+            let arguments = [id as usize, address as usize, flags as usize, 0];
+            // SAFETY: the caller's promise is the kernel's.
+            return unsafe { through(libc::SYS_shmat, arguments) } as *mut c_void;
+        }
+        // SAFETY: the caller's promise is the engine's.
+        Ok(Server::Engine(engine)) => sheltered(|| unsafe { engine.shmat(id, address as usize, flags) }),
+        Err(errno) => Err(errno),
+    };
+    match answer {
+        Ok(address) => address as *mut c_void,
+        Err(errno) => errno::refuse(errno) as isize as *mut c_void,
+    }
+}
+
+/// shmdt(2).
+///
+/// # Safety
+/// As for libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn shmdt(address: *const c_void) -> c_int {
+    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    unsafe {
+        call::answer(libc::SYS_shmdt, [address as usize, 0, 0, 0], |engine| engine.shmdt(address as usize))
+    }
+}
+
+/// shmctl(2).
+///
+/// # Safety
+/// As for libc's: `buffer` is what `command` wants, or EFAULT is answered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn shmctl(id: c_int, command: c_int, buffer: *mut shmid_ds) -> c_int {
+    let arguments = [id as usize, command as usize, buffer as usize, 0];
+    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    unsafe { call::answer(libc::SYS_shmctl, arguments, |engine| engine.shmctl(id, command, buffer as usize)) }
 }

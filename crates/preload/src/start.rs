@@ -1,41 +1,49 @@
-//! Opening the engine, once per process image.
+//! Opening the engine, once per process image and IPC namespace.
 //!
 //! The constructor of this library does it, so that the arena is mapped before `main` can give up the right to
 //! open it. Constructors of other libraries run earlier, and may start threads that call semop: then the first
-//! such call does it, and the others wait. What goes wrong is kept, and said at the first semaphore call: a
-//! program that has no use for semaphores never hears of it.
+//! such call does it, and the others wait. What goes wrong is kept, and said at the first System V call: a
+//! program that has no use for them never hears of it.
+//!
+//! A thread that goes to another IPC namespace ([`moved`]) finds other objects there. If it is alone the whole process goes
+//! with it, as its later threads are in its namespace too. Otherwise it goes alone, which a word of its own says; threads
+//! that it makes afterwards are served as the rest of the process is.
 
 use crate::watch::recording;
-use crate::{guard, next, notice, plan, sandbox, signal, swap, watch};
-use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
-use std::sync::OnceLock;
-use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::{cancel, guard, next, notice, plan, sandbox, signal, swap, watch};
+use core::fmt;
+use core::ptr::null_mut;
+use std::path::PathBuf;
+use unspin_sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use unspin_sys::namespace::{Ipc, Relation};
 use unspin_sys::process::{self, Identity, Life};
 use unspin_sys::signal::Mask;
+use unspin_sys::tls::{self, Word};
 use unspin_sys::{Errno, sched};
-use unspin_sysv::{Engine, Options};
+use unspin_sysv::{ArenaError, Engine, Options};
 
-/// Nobody has begun.
-const CLOSED: u32 = 0;
-/// [`ENGINE`] holds an engine.
-const OPEN: u32 = 1;
-/// There is no engine; [`NOTICE`] says why.
-const FAILED: u32 = 2;
-/// With this bit, the rest is the id of the thread that is opening.
-const OPENING: u32 = 1 << 31;
+/// The engine for an IPC namespace. Never freed: threads refer to it until they end.
+struct Home {
+    namespace: Ipc,
+    /// Where its arena is, if it has one.
+    arena: PathBuf,
+    /// Or why there is none.
+    engine: Result<Engine, String>,
+    /// The one made before. Written before this one is seen by others.
+    older: AtomicPtr<Home>,
+}
 
-/// CLOSED -> OPENING by whoever comes first; OPENING -> OPEN or FAILED by the same thread, or -> CLOSED by anybody who
-/// finds that this thread did not come along through a fork.
-static PHASE: AtomicU32 = AtomicU32::new(CLOSED);
-static ENGINE: Slot = Slot(UnsafeCell::new(MaybeUninit::uninit()));
-static NOTICE: OnceLock<String> = OnceLock::new();
+/// The process's; null until it is opened, and again when the process has gone to another namespace.
+static HOME: AtomicPtr<Home> = AtomicPtr::new(null_mut());
+/// All that were made: a namespace that is come back to needs no second mapping.
+static HOMES: AtomicPtr<Home> = AtomicPtr::new(null_mut());
+/// The thread that is opening the process's, 0 if none is.
+static OPENER: AtomicU32 = AtomicU32::new(0);
 
-struct Slot(UnsafeCell<MaybeUninit<Engine>>);
-
-// SAFETY: written by the one thread that moved PHASE to OPENING, read only after PHASE says OPEN; an `Engine`
-// is Sync.
-unsafe impl Sync for Slot {}
+/// Values of a thread's [`Word::Home`]; any other is the address of its own [`Home`]. Zero: the process's is its.
+const AS_THE_PROCESS: usize = 0;
+/// Its own is still to be opened.
+const TO_BE_OPENED: usize = 1;
 
 #[cfg(not(test))]
 #[used]
@@ -62,15 +70,22 @@ extern "C" fn construct() {
     settle();
 }
 
-/// The engine, once it is open: what every semaphore call asks first.
+/// The engine, once it is open: what every System V call asks first.
 #[inline(always)]
 pub fn opened() -> Option<&'static Engine> {
-    // Acquire: pairs with the Release store in `settle`, so that the engine is seen as it was written.
-    if PHASE.load(Ordering::Acquire) == OPEN {
-        // SAFETY: PHASE is OPEN, so the slot was initialised, and nobody writes it any more.
-        return Some(unsafe { (*ENGINE.0.get()).assume_init_ref() });
-    }
-    None
+    home()?.engine.as_ref().ok()
+}
+
+#[inline(always)]
+fn home() -> Option<&'static Home> {
+    let home = match tls::value::<{ Word::Home as usize }>() {
+        // Acquire: pairs with the Release store in `settle`, so that what it points to is seen as it was written.
+        AS_THE_PROCESS => HOME.load(Ordering::Acquire),
+        TO_BE_OPENED => return None,
+        own => own as *mut Home,
+    };
+    // SAFETY: null, or what `find_or_open` made, which is never freed.
+    unsafe { home.as_ref() }
 }
 
 /// The engine, opened now if it must be; ENOSYS, as from a kernel built without System V IPC, if it cannot be
@@ -84,91 +99,191 @@ pub fn engine() -> Result<&'static Engine, Errno> {
 
 #[cold]
 fn first_call() -> Result<&'static Engine, Errno> {
-    let phase = settle();
-    if phase == FAILED {
-        say_once();
-    }
-    match phase {
-        FAILED => Err(Errno::ENOSYS),
-        CLOSED => Err(Errno::EAGAIN),
-        // SAFETY: the two other phases that `settle` answers mean an initialised slot.
-        _ => Ok(unsafe { (*ENGINE.0.get()).assume_init_ref() }),
-    }
+    let home = home().or_else(settle).ok_or(Errno::EAGAIN)?;
+    home.engine.as_ref().map_err(|reason| {
+        say_once(format_args!("{reason}"));
+        Errno::ENOSYS
+    })
 }
 
-fn say_once() {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    // Relaxed: only the question who came first matters; `settle` has acquired the text.
-    if !SAID.swap(true, Ordering::Relaxed)
-        && let Some(text) = NOTICE.get()
+/// Says that calls are refused because somebody has spoiled the arena, if that is why.
+#[cold]
+pub fn say_if_damaged() {
+    if let Some(Home { arena, engine: Ok(engine), .. }) = home()
+        && engine.is_damaged()
     {
-        notice::print(format_args!("{text}"));
+        say_once(format_args!(
+            "arena {0}: was cut short or overwritten while it was in use; `unspin ipcrm --arena {0}` removes it when no \
+             program uses it",
+            arena.display()
+        ));
     }
 }
 
-/// Opens the engine unless that was tried, and answers the phase afterwards: one of the named ones. CLOSED
-/// means that this very thread is opening it further up its stack.
-fn settle() -> u32 {
+/// Calls fail, and there is nothing under `/proc/sysvipc` (see `proc`).
+fn say_once(reason: fmt::Arguments<'_>) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: only the question who came first matters.
+    if !SAID.swap(true, Ordering::Relaxed) {
+        notice::print(format_args!(
+            "{reason}; System V calls fail with ENOSYS, as on a kernel without System V IPC"
+        ));
+    }
+}
+
+/// Opens the engine for the calling thread, unless that was done. None: this very thread is opening it further up its
+/// stack.
+fn settle() -> Option<&'static Home> {
     // A handler of this thread that called semop half-way through would wait for itself.
-    let mask = unspin_sys::signal::set_mask(Mask::ALL);
-    let me = OPENING | process::tid();
-    let phase = loop {
-        // Acquire: pairs with the Release store below, as in `opened`.
-        match PHASE.compare_exchange(CLOSED, me, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {
-                let phase = open();
-                // Release: pairs with the Acquire loads in `opened` and above; publishes ENGINE and NOTICE.
-                PHASE.store(phase, Ordering::Release);
-                break phase;
-            }
-            Err(done @ (OPEN | FAILED)) => break done,
-            Err(opener) if opener == me => break CLOSED,
-            Err(opener) => wait_for(opener),
+    let mask = unspin_sys::signal::set_mask(Mask::ALL_BUT_FAULTS);
+    let home = match tls::word(Word::Home).get() {
+        TO_BE_OPENED => {
+            let home = find_or_open();
+            tls::word(Word::Home).set(&raw const *home as usize);
+            Some(home)
         }
+        _ => settle_process(),
     };
     unspin_sys::signal::set_mask(mask);
-    phase
+    home
+}
+
+fn settle_process() -> Option<&'static Home> {
+    let me = process::tid();
+    loop {
+        if let Some(home) = home() {
+            return Some(home);
+        }
+        // Acquire: pairs with the Release store below: whoever opens after another one sees that it is done.
+        match OPENER.compare_exchange(0, me, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                let home = home().unwrap_or_else(|| {
+                    prepare();
+                    find_or_open()
+                });
+                // Release: pairs with the Acquire load in `home`.
+                HOME.store((&raw const *home).cast_mut(), Ordering::Release);
+                OPENER.store(0, Ordering::Release);
+            }
+            Err(opener) if opener == me => return None,
+            Err(opener) => wait_for(opener),
+        }
+    }
 }
 
 /// Lets the opener run; gives its place free if it is not a thread of this process, which happens in a child
 /// that was forked meanwhile by another thread.
 fn wait_for(opener: u32) {
-    let opener_here = Identity { pid: process::pid(), tid: opener & !OPENING, ..Identity::default() };
+    let opener_here = Identity { pid: process::pid(), tid: opener, ..Identity::default() };
     if opener_here.life() == Life::Dead {
         // Relaxed: whoever succeeds begins anew, and trusts nothing that the lost one wrote.
-        let _ = PHASE.compare_exchange(opener, CLOSED, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = OPENER.compare_exchange(opener, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
-    sched::yield_now();
+    sched::give_way();
 }
 
-/// Opens what the environment asks for and answers the phase that this leads to.
-fn open() -> u32 {
-    guard::install();
-    next::prepare();
-    watch::prepare();
-    swap::prepare();
-    signal::activate();
-    let engine = match engine_by_plan() {
-        Ok(engine) => engine,
-        Err(reason) => {
-            let _ = NOTICE.set(format!("{reason}; System V semaphore calls fail with ENOSYS"));
-            return FAILED;
+/// What else this library needs before the program begins.
+fn prepare() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    // Relaxed: asked by whoever opens, one after the other.
+    if !DONE.swap(true, Ordering::Relaxed) {
+        guard::install();
+        next::prepare();
+        watch::prepare();
+        swap::prepare();
+        signal::activate();
+        cancel::prepare();
+    }
+}
+
+/// The engine for the calling thread's namespace.
+fn find_or_open() -> &'static Home {
+    let namespace = Ipc::current();
+    let known = homes().find(|home| home.namespace.relation(&namespace) == Relation::Same);
+    known.unwrap_or_else(|| keep(open(namespace)))
+}
+
+fn homes() -> impl Iterator<Item = &'static Home> {
+    core::iter::successors(behind(&HOMES), |home| behind(&home.older))
+}
+
+fn behind(link: &AtomicPtr<Home>) -> Option<&'static Home> {
+    // Acquire: pairs with the Release in `keep`.
+    let home = link.load(Ordering::Acquire);
+    // SAFETY: null, or what `keep` leaked.
+    unsafe { home.as_ref() }
+}
+
+fn keep(home: Home) -> &'static Home {
+    let home: &'static Home = Box::leak(Box::new(home));
+    // Relaxed: the exchange fails if it is not the latest.
+    let mut latest = HOMES.load(Ordering::Relaxed);
+    loop {
+        home.older.store(latest, Ordering::Release);
+        // Release: pairs with the Acquire in `homes`. Relaxed: as above.
+        let new = (&raw const *home).cast_mut();
+        match HOMES.compare_exchange(latest, new, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return home,
+            Err(now) => latest = now,
         }
-    };
-    // SAFETY: PHASE says OPENING with our id: nobody else writes, and nobody reads yet.
-    unsafe { (*ENGINE.0.get()).write(engine) };
-    OPEN
+    }
 }
 
-/// The engine, or why there is none.
-fn engine_by_plan() -> Result<Engine, String> {
-    let kind = plan::engine()
-        .map_err(|name| format!("UNSPIN_SYSV names no engine: {name:?}; set it to kernel, global or rcu"))?;
-    let arena = match plan::arena() {
-        Some(path) => path.to_path_buf(),
-        None => Engine::default_arena(kind),
+/// The engine that the environment names, or why there is none.
+fn open(namespace: Ipc) -> Home {
+    let kind = plan::engine();
+    let arena = match (plan::arena(), kind) {
+        (Some(path), _) => path.to_path_buf(),
+        (None, Ok(kind)) => Engine::default_arena(kind),
+        (None, Err(_)) => PathBuf::new(),
     };
-    Engine::open(kind, &arena, &Options::default(), recording::wait()).map_err(|e| e.to_string())
+    let engine = match kind {
+        Ok(kind) => {
+            let opened = Engine::open(kind, &arena, &Options::default(), recording::wait());
+            opened.map_err(|error| format!("{error}; {}", remedy(&error)))
+        }
+        Err(name) => Err(format!("UNSPIN_SYSV names no engine: {name:?}; set it to kernel, global or rcu")),
+    };
+    Home { namespace, arena, engine, older: AtomicPtr::default() }
+}
+
+/// What can be done about an arena that cannot be used. `unspin run` has tried to open it: it was spoilt since, or this
+/// program's user or limits are others.
+fn remedy(error: &ArenaError) -> &'static str {
+    match error {
+        ArenaError::NotOurs(_) => "let its owner open it, or name another to `unspin run --arena`",
+        _ => "name another to `unspin run --arena`",
+    }
+}
+
+/// When the engine of a namespace that a thread has gone to is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// At once: the thread may be about to become a user who has no right to.
+    AtOnce,
+    /// By the first call: nobody knows yet whom the thread's user is mapped to in its new user namespace.
+    AtFirstCall,
+}
+
+/// The calling thread may have gone to another IPC namespace. With signals blocked.
+pub fn moved(opening: Opening) {
+    let Some(left) = home() else { return };
+    if left.namespace.relation(&Ipc::current()) == Relation::Same {
+        return;
+    }
+    if let Ok(engine) = &left.engine {
+        engine.leave();
+    }
+    if process::thread_count() <= 1 {
+        tls::word(Word::Home).set(AS_THE_PROCESS);
+        // Release: nobody else is here to see it.
+        HOME.store(null_mut(), Ordering::Release);
+    } else {
+        tls::word(Word::Home).set(TO_BE_OPENED);
+    }
+    if opening == Opening::AtOnce {
+        settle();
+    }
 }
 
 #[cfg(test)]

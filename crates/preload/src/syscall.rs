@@ -3,7 +3,7 @@
 //! The standard library inside this library calls it too, and so do allocators before anything is set up:
 //! whatever is not ours goes straight to the kernel, with no state, no allocation and no thread-local word.
 
-use crate::{creds, errno, sandbox, sem, signal};
+use crate::{creds, errno, msg, namespace, proc, sandbox, sem, shm, signal};
 use core::ffi::{c_int, c_long};
 use unspin_sys::{Errno, raw};
 
@@ -30,6 +30,24 @@ pub unsafe extern "C-unwind" fn syscall(
             libc::SYS_semop => sem::semop(ints.0, b as _, c).into(),
             libc::SYS_semtimedop => sem::semtimedop(ints.0, b as _, c, d as _).into(),
             libc::SYS_semctl => sem::semctl(ints.0, ints.1, ints.2, d as _).into(),
+            libc::SYS_msgget => msg::msgget(ints.0, ints.1).into(),
+            libc::SYS_msgsnd => msg::msgsnd(ints.0, b as _, c, d as c_int).into(),
+            libc::SYS_msgrcv => msg::msgrcv(ints.0, b as _, c, d as c_long, e as c_int) as c_long,
+            libc::SYS_msgctl => msg::msgctl(ints.0, ints.1, c as _).into(),
+            libc::SYS_shmget => shm::shmget(ints.0, b, ints.2).into(),
+            libc::SYS_shmat => shm::shmat(ints.0, b as _, ints.2) as c_long,
+            libc::SYS_shmdt => shm::shmdt(a as _).into(),
+            libc::SYS_shmctl => shm::shmctl(ints.0, ints.1, c as _).into(),
+            libc::SYS_open => {
+                let fd = answer(raw::call(number, [a, b, c]));
+                proc::opened(a as _, fd as c_int).into()
+            }
+            libc::SYS_openat | libc::SYS_openat2 => {
+                let fd = answer(raw::call(number, [a, b, c, d]));
+                proc::opened(b as _, fd as c_int).into()
+            }
+            libc::SYS_unshare => namespace::moving(ints.0, || answer(raw::call(number, [a]))),
+            libc::SYS_setns => namespace::moving(ints.1, || answer(raw::call(number, [a, b]))),
             libc::SYS_rt_sigaction => answer(signal::rt_sigaction(ints.0, b as _, c as _, d)),
             libc::SYS_setuid
             | libc::SYS_setgid

@@ -105,7 +105,7 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         entry.item.store(item, Ordering::Relaxed);
         entry.bytes.store(bytes, Ordering::Relaxed);
         // Release: the entry is whole before it counts.
-        self.ring.tail.store(tail + 1, Ordering::Release);
+        self.ring.tail.store(tail.wrapping_add(1), Ordering::Release);
         Ok(())
     }
 
@@ -121,13 +121,15 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         mut free: impl FnMut(Garbage, Attempt),
     ) -> usize {
         let mut reaped = 0;
-        while let Some((position, cookie, garbage)) = self.oldest() {
+        // Bounded, whatever memory holds: the ring never has more.
+        while reaped < N {
+            let Some((position, cookie, garbage)) = self.oldest() else { break };
             if !over(cookie) {
                 break;
             }
             self.retire(position, garbage, &mut free);
             // Release: freed or handed over, before it is forgotten.
-            self.ring.head.store(position + 1, Ordering::Release);
+            self.ring.head.store(position.wrapping_add(1), Ordering::Release);
             reaped += 1;
         }
         reaped
@@ -142,8 +144,7 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
 
     /// Everything that is waiting for its grace period, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Garbage> + '_ {
-        // Relaxed: under the lock, as said above.
-        let (head, tail) = (self.ring.head.load(Ordering::Relaxed), self.ring.tail.load(Ordering::Relaxed));
+        let (head, tail) = self.range();
         (head..tail).map(|position| {
             let entry = &self.ring.entries[position as usize % N];
             Garbage { item: entry.item.load(Ordering::Relaxed), bytes: entry.bytes.load(Ordering::Relaxed) }
@@ -152,13 +153,21 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
 
     /// How many things are waiting for their grace period.
     pub fn len(&self) -> usize {
-        // Relaxed: under the lock, as said above.
-        (self.ring.tail.load(Ordering::Relaxed) - self.ring.head.load(Ordering::Relaxed)) as usize
+        let (head, tail) = self.range();
+        (tail - head) as usize
     }
 
     /// Whether nothing is waiting for its grace period.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Positions of the oldest and behind the newest, at most as many apart as there are entries: memory that was overwritten
+    /// may say anything.
+    fn range(&self) -> (u64, u64) {
+        // Relaxed: under the lock, as said above.
+        let (head, tail) = (self.ring.head.load(Ordering::Relaxed), self.ring.tail.load(Ordering::Relaxed));
+        (head.clamp(tail.saturating_sub(N as u64), tail), tail)
     }
 
     fn retire(&mut self, position: u64, garbage: Garbage, free: &mut impl FnMut(Garbage, Attempt)) {
@@ -168,7 +177,7 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         if !queued {
             // Relaxed: under the lock. A killed process has made its stores in program order, so it is only
             // the compiler that must not move this one past what `free` does.
-            self.ring.begun.store(position + 1, Ordering::Relaxed);
+            self.ring.begun.store(position.wrapping_add(1), Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
             free(garbage, attempt);
         }
@@ -177,21 +186,21 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
     fn hand_over(&mut self, position: u64, garbage: Garbage) -> bool {
         // SAFETY: the only pusher is whoever holds the lock, which `self` stands for, and positions are never
         // used twice.
-        unsafe { self.ring.queue.push(position + 1, garbage) }
+        unsafe { self.ring.queue.push(position.wrapping_add(1), garbage) }
     }
 
     fn attempt(&self, position: u64) -> Attempt {
         // Relaxed: under the lock, as said above.
-        let begun = self.ring.begun.load(Ordering::Relaxed) == position + 1;
+        let begun = self.ring.begun.load(Ordering::Relaxed) == position.wrapping_add(1);
         if begun { Attempt::Again } else { Attempt::First }
     }
 
     fn oldest(&self) -> Option<(u64, Cookie, Garbage)> {
-        if self.is_empty() {
+        let (position, tail) = self.range();
+        if position == tail {
             return None;
         }
         // Relaxed: under the lock, as said above.
-        let position = self.ring.head.load(Ordering::Relaxed);
         let entry = &self.ring.entries[position as usize % N];
         let garbage =
             Garbage { item: entry.item.load(Ordering::Relaxed), bytes: entry.bytes.load(Ordering::Relaxed) };

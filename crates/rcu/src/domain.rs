@@ -121,7 +121,7 @@ impl<'a, H: Host> Rcu<'a, H> {
         // Release: partner is the load in `Slot::enter`: a section that begins with this number or a later
         // one (later increments continue the release sequence) sees what the caller made unreachable.
         // Acquire: whoever orders himself after this cookie is ordered after the earlier ones too.
-        Cookie(self.domain.sequence.fetch_add(1, Ordering::AcqRel) + 1)
+        Cookie(self.domain.sequence.fetch_add(1, Ordering::AcqRel).wrapping_add(1))
     }
 
     /// Whether the grace period is known to be over. One load; looks at no reader.

@@ -74,12 +74,8 @@ impl Host for Linux {
     fn rest(&self, how: Rest) {
         match how {
             Rest::Yield => unspin_sys::sched::yield_now(),
-            Rest::Sleep(time) => {
-                // A futex that nobody wakes, because the C library's sleep would write `errno`, which a
-                // caller inside a preload must leave alone.
-                let nobody = unspin_sync::machine::AtomicU32::new(0);
-                unspin_sys::futex::wait(&nobody, 0, Some(time));
-            }
+            // Leaves `errno` alone, as whoever calls inside a preload must.
+            Rest::Sleep(time) => unspin_sys::sched::nap(time),
         }
     }
 }

@@ -135,6 +135,13 @@ impl Slot {
         self.active() != 0
     }
 
+    /// As [`is_active`](Slot::is_active), for those whom memory that was overwritten must not lead astray: a number that no
+    /// section of the domain can have begun with is none.
+    pub fn is_reading(&self, domain: &Domain) -> bool {
+        // Relaxed: grows only, and the owner has read what it began with.
+        (1..=domain.sequence.load(Ordering::Relaxed)).contains(&self.active())
+    }
+
     pub(crate) fn state(&self) -> State {
         // Acquire: partner is the release of whoever moved the state, so that the identity is his.
         State::decode(self.state.load(Ordering::Acquire))

@@ -208,6 +208,7 @@ mod deferral {
     use crate::deferred::{Deferred, LARGE, QueueFull};
     use crate::work::{Attempt, Garbage};
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use unspin_sync::atomic::{AtomicU64, Ordering};
 
     fn cookie(n: u64) -> Cookie {
         Cookie::from_word(n)
@@ -254,6 +255,37 @@ mod deferral {
         let mut freed = Vec::new();
         ring.reap(|_| true, |g, a| freed.push((g.item, a)));
         assert_eq!(freed, [(1, Attempt::Again), (2, Attempt::First)]);
+    }
+
+    /// Whichever word is overwritten, with whatever.
+    #[test]
+    fn damage_ends_no_loop_later_than_there_are_entries() {
+        let (domain, slots) = arena(2);
+        let script = Script::new();
+        let registry = Rcu::with_host(&domain, &slots, &script).registry();
+        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+        for word in 0..size_of::<Deferred<4, 2>>() / 8 {
+            for damage in [u64::MAX, u64::MAX >> 3, 1 << 40, 300, 0] {
+                let shared = Deferred::<4, 2>::default();
+                // SAFETY: one thread, one result at a time.
+                let mut ring = unsafe { shared.exclusive() };
+                for item in 0..4 {
+                    ring.call(item, LARGE + 1, cookie(1)).unwrap();
+                }
+                ring.reap(|_| true, |_, _| ());
+                ring.call(7, 1, cookie(1)).unwrap();
+                // SAFETY: atomic words only, of which this is one.
+                unsafe { (&raw const shared).cast::<AtomicU64>().add(word).as_ref() }
+                    .unwrap()
+                    .store(damage, Ordering::Relaxed);
+                assert!(
+                    ring.len() <= 4 && ring.iter().count() <= 4 && shared.work_queue().iter().count() <= 2
+                );
+                assert!(ring.reap(|_| true, |_, _| ()) <= 4);
+                let _ = ring.call(8, LARGE + 1, cookie(1));
+                assert!((0..4).any(|_| !shared.work_queue().work(&registry, me, |_, _| ())));
+            }
+        }
     }
 
     #[test]

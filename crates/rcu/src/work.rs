@@ -170,13 +170,14 @@ impl<const W: usize> WorkQueue<W> {
         // Release: partner is the claim.
         cell.state.store(Work::Ready(tail).encode(), Ordering::Release);
         // Release: partner is the load in `range`: whoever sees that the position counts sees it ready.
-        self.tail.store(tail + 1, Ordering::Release);
+        self.tail.store(tail.wrapping_add(1), Ordering::Release);
         true
     }
 
-    /// Moves the head past what is done.
+    /// Moves the head past what is done. No more often than there are cells: in memory that was overwritten it would never
+    /// get there.
     fn retire(&self) {
-        loop {
+        for _ in 0..=W {
             let (head, tail) = self.range();
             if head == tail {
                 return;
@@ -188,16 +189,19 @@ impl<const W: usize> WorkQueue<W> {
             }
             // Release: partner is the load in `range`; hands the cell on to a pusher. The head never takes a
             // value twice, so a latecomer's exchange fails. Relaxed on failure: looked at again.
-            let _ = self.head.compare_exchange(head, head + 1, Ordering::AcqRel, Ordering::Relaxed);
+            let _ =
+                self.head.compare_exchange(head, head.wrapping_add(1), Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 
-    /// Head, then tail, so that head <= tail.
+    /// Head, then tail, so that head <= tail; at most as many cells apart as there are, as the head may be an old one, or
+    /// have been overwritten.
     fn range(&self) -> (u64, u64) {
         // Acquire: partner is the exchange in `retire`.
         let head = self.head.load(Ordering::Acquire);
         // Acquire: partner is the store in `push`.
-        (head, self.tail.load(Ordering::Acquire))
+        let tail = self.tail.load(Ordering::Acquire);
+        (head.clamp(tail.saturating_sub(W as u64), tail), tail)
     }
 
     fn cell(&self, position: u64) -> &Cell {

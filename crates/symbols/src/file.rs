@@ -292,7 +292,7 @@ fn whole(symbol: Named<'_>) -> Range<u64> {
     symbol.address..symbol.address.saturating_add(symbol.size)
 }
 
-/// Whether a path is what was written, or ends in it: `queue.c` and `src/queue.c` are ends of `/work/src/queue.c`.
+/// Whether a path is what was written, or ends in it: `queue.c` and `src/queue.c` are ends of `/usr/src/queue.c`.
 fn is_end_of(written: &str, path: &str) -> bool {
     path.strip_suffix(written).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }

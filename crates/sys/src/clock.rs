@@ -36,6 +36,35 @@ pub fn realtime_seconds() -> i64 {
     unsafe { libc::time(core::ptr::null_mut()) }
 }
 
+/// Seconds since the epoch, and the nanoseconds of the kernel's last tick within them (`CLOCK_REALTIME_COARSE`): two times
+/// that are equal are at most a tick apart, 1 to 10 ms.
+#[inline]
+pub fn realtime_tick() -> (i64, i64) {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is a live timespec; the clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &mut ts) };
+    (ts.tv_sec, ts.tv_nsec)
+}
+
+/// A time of day, in seconds since the epoch, as ctime(3) writes it in the time zone of the environment (tzset(3)), without
+/// the newline: `Thu Jan  1 00:00:00 1970`. `None` for a year that it cannot write.
+pub fn local_text(seconds: i64) -> Option<String> {
+    // SAFETY: 1. a zeroed tm is a valid one; 2. both functions write what they are given, asctime at most 26 bytes with
+    // the final zero; 3. the environment is read as std reads it: nobody changes it while other threads run.
+    let text = unsafe {
+        let mut broken_down: libc::tm = core::mem::zeroed();
+        if libc::localtime_r(&seconds, &mut broken_down).is_null() {
+            return None;
+        }
+        let mut buffer = [0u8; 64];
+        if libc::asctime_r(&broken_down, buffer.as_mut_ptr().cast()).is_null() {
+            return None;
+        }
+        core::ffi::CStr::from_bytes_until_nul(&buffer).ok()?.to_str().ok()?.to_owned()
+    };
+    Some(text.trim_end().to_owned())
+}
+
 /// The time-stamp counter. Unordered with its neighbours: at the scale of lock waits that is harmless.
 #[inline(always)]
 pub fn ticks() -> u64 {
@@ -54,4 +83,18 @@ pub fn ticks_per_second() -> u64 {
         let (ns, t) = (monotonic_ns() - ns, ticks().wrapping_sub(t));
         (t as u128 * 1_000_000_000 / ns.max(1) as u128) as u64
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_times_are_those_of_ctime() {
+        // Noon, so that it is the same day in all but the farthest time zones.
+        let text = local_text(1_000_036_800).unwrap();
+        assert!(text.starts_with("Sun Sep  9 ") || text.starts_with("Mon Sep 10 "), "{text}");
+        assert!(text.ends_with(" 2001") && text.len() == 24, "{text}");
+        assert_eq!(local_text(i64::MAX), None);
+    }
 }

@@ -1,11 +1,14 @@
 //! The caller's identity as far as System V permissions look at it.
 
 use crate::raw;
+use core::cell::OnceCell;
 
 /// CAP_IPC_OWNER of capabilities(7): overrides IPC permission checks.
 pub const CAP_IPC_OWNER: u32 = 15;
 /// CAP_SYS_ADMIN of capabilities(7): IPC_SET and IPC_RMID on any object.
 pub const CAP_SYS_ADMIN: u32 = 21;
+/// `CAP_SYS_RESOURCE` of `<linux/capability.h>`: beyond limits, such as that of a queue's length.
+pub const CAP_SYS_RESOURCE: u32 = 24;
 
 /// Effective ids, supplementary groups and the effective capabilities.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,28 +17,33 @@ pub struct Creds {
     pub uid: u32,
     /// Effective group id.
     pub gid: u32,
-    /// Supplementary groups.
-    pub groups: Vec<u32>,
     /// Effective capabilities, bit n is capability n.
     pub capabilities: u64,
+    /// Supplementary groups, once they were asked for: most questions are answered without.
+    groups: OnceCell<Vec<u32>>,
 }
 
 impl Creds {
-    /// The calling thread's credentials now: four system calls, so keep them until something changes them.
+    /// The calling thread's credentials now: three system calls, so keep them until something changes them.
     pub fn current() -> Creds {
         // SAFETY: no pointers, cannot fail.
         let id = |call| unsafe { raw::syscall6(call, [0; 6]) as u32 };
-        Creds {
-            uid: id(libc::SYS_geteuid),
-            gid: id(libc::SYS_getegid),
-            groups: groups(),
-            capabilities: capabilities(),
-        }
+        Creds::new(id(libc::SYS_geteuid), id(libc::SYS_getegid), capabilities())
+    }
+
+    /// Credentials whose supplementary groups are the calling thread's when they are first asked for.
+    pub fn new(uid: u32, gid: u32, capabilities: u64) -> Creds {
+        Creds { uid, gid, capabilities, groups: OnceCell::new() }
+    }
+
+    /// The same with these supplementary groups.
+    pub fn with_groups(self, groups: Vec<u32>) -> Creds {
+        Creds { groups: groups.into(), ..self }
     }
 
     /// Whether `gid` is the effective group or a supplementary one (`in_group_p` in the kernel).
     pub fn in_group(&self, gid: u32) -> bool {
-        gid == self.gid || self.groups.contains(&gid)
+        gid == self.gid || self.groups.get_or_init(groups).contains(&gid)
     }
 
     /// Whether the effective capability is there.
@@ -84,6 +92,7 @@ mod tests {
         assert_eq!(field("Gid:")[1].parse(), Ok(creds.gid));
         assert_eq!(u64::from_str_radix(field("CapEff:")[0], 16), Ok(creds.capabilities));
         let groups: Vec<u32> = field("Groups:").iter().map(|g| g.parse().unwrap()).collect();
-        assert_eq!(groups, creds.groups);
+        assert!(groups.iter().all(|&group| creds.in_group(group)));
+        assert!(!creds.in_group(u32::MAX));
     }
 }

@@ -2,6 +2,7 @@ use core::fmt;
 
 /// An error number as the kernel returns it: positive, as in `errno(3)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
 pub struct Errno(pub i32);
 
 macro_rules! names {

@@ -1,14 +1,15 @@
-//! Reading a program's memory by a pointer that may be bad, without a system call.
+//! Reading and writing a program's memory by a pointer that may be bad, without a system call.
 //!
-//! The kernel answers a bad pointer with `EFAULT`; a load in user space faults. The loads of this module are
+//! The kernel answers a bad pointer with `EFAULT`; a load in user space faults. The loads and stores of this module are
 //! listed in an exception table, as the kernel lists its own (`arch/x86/mm/extable.c`): whoever owns the
-//! process's SIGSEGV and SIGBUS handlers asks [`fixup`] where to go on, and the read answers `EFAULT`.
-//! Without such a handler (see [`set_handled`]) the kernel is asked to do the reading.
+//! process's SIGSEGV and SIGBUS handlers asks [`fixup`] where to go on, and it answers `EFAULT`.
+//! Without such a handler (see [`set_handled`]) the kernel is asked to do the copying.
 
 use crate::ipc::{Sembuf, flag::SEM_UNDO};
-use crate::{Errno, mem};
+use crate::{Errno, mem, page};
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 static HANDLED: AtomicBool = AtomicBool::new(false);
 
@@ -18,32 +19,167 @@ pub fn set_handled(handled: bool) {
     HANDLED.store(handled, Ordering::Relaxed);
 }
 
+/// From now on addresses are used as any library uses what its caller passes, with no system call in between: a bad one is
+/// SIGSEGV and not `EFAULT`. For programs that call an engine of their own accord, not in the kernel's place.
+pub fn trust_addresses() {
+    set_handled(true);
+}
+
 /// Copies `out.len()` bytes from address `from`, or says `EFAULT`; part may have been copied then.
 #[inline]
 pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
+    // SAFETY: a slice that may be written, and that is the caller's alone.
+    unsafe { load(from, out.as_mut_ptr(), out.len()) }
+}
+
+/// Copies `len` bytes from address `from` of the program's to `to`, or says `EFAULT`; part may have been copied then.
+///
+/// # Safety
+/// `to` may be written for `len` bytes, and nobody else accesses them meanwhile.
+#[inline]
+pub unsafe fn load(from: usize, to: *mut u8, len: usize) -> Result<(), Errno> {
     // Relaxed: see set_handled.
     if !HANDLED.load(Ordering::Relaxed) {
-        return mem::copy_in(from, out);
+        // SAFETY: the caller's promise.
+        return mem::copy_in(from, unsafe { core::slice::from_raw_parts_mut(to, len) });
     }
-    let mut left = out.len();
-    // SAFETY: writes exactly the bytes of `out`; a fault while reading `from` continues behind the
-    // instruction, with the count of what is missing in rcx, because the instruction is in the table.
+    // SAFETY: the caller's promise for `to`; a fault at `from` becomes an error.
+    unsafe { copy(from as *const u8, to, len) }
+}
+
+/// Copies `len` bytes at `from` to address `to` of the program's, or says `EFAULT`; part may have been copied then.
+///
+/// # Safety
+/// `from` may be read for `len` bytes, which nobody writes meanwhile, and `to` is where the program wants them.
+#[inline]
+pub unsafe fn store(from: *const u8, to: usize, len: usize) -> Result<(), Errno> {
+    // Relaxed: see set_handled.
+    if !HANDLED.load(Ordering::Relaxed) {
+        // SAFETY: the caller's promise.
+        return mem::copy_out(unsafe { core::slice::from_raw_parts(from, len) }, to);
+    }
+    // SAFETY: the caller's promise for `from`; a fault at `to` becomes an error.
+    unsafe { copy(from, to as *mut u8, len) }
+}
+
+/// Copies `bytes` to address `to` of the program's, or says `EFAULT`; part may have been copied then.
+///
+/// # Safety
+/// `to` is where the program wants them.
+pub unsafe fn copy_out(bytes: &[u8], to: usize) -> Result<(), Errno> {
+    // SAFETY: the bytes are live; the caller's promise.
+    unsafe { store(bytes.as_ptr(), to, bytes.len()) }
+}
+
+/// From here on the processor's own loop is faster than sixteen bytes at a time.
+const LONG: usize = 512;
+
+/// Copies, and answers `EFAULT` if either side faults.
+///
+/// # Safety
+/// A process that handles faults by [`fixup`]. Where the two do not fault nobody else writes them meanwhile.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> Result<(), Errno> {
+    let mut left = len;
+    // SAFETY: writes exactly `len` bytes at `to`, the caller's; a fault continues at 9 with the count of what is missing,
+    // which is not 0, in rcx, because the instructions are in the table.
     unsafe {
         asm!(
-            "2: rep movsb",
-            "3:",
+            "cmp rcx, {long}",
+            "jae 8f",
+            "5: cmp rcx, 16",
+            "jb 7f",
+            "2: movups {chunk}, [rsi]",
+            "3: movups [rdi], {chunk}",
+            "add rsi, 16",
+            "add rdi, 16",
+            "sub rcx, 16",
+            "jmp 5b",
+            "7: test rcx, rcx",
+            "jz 9f",
+            "8: rep movsb",
+            "9:",
             ".pushsection unspin_ex_table, \"aR\", @progbits",
             ".balign 4",
-            ".long 2b - .",
-            ".long 3b - .",
+            ".long 2b - ., 9b - .",
+            ".long 3b - ., 9b - .",
+            ".long 8b - ., 9b - .",
             ".popsection",
+            long = const LONG,
+            chunk = out(xmm_reg) _,
             inout("rcx") left,
             inout("rsi") from => _,
-            inout("rdi") out.as_mut_ptr() => _,
-            options(nostack, preserves_flags),
+            inout("rdi") to => _,
+            options(nostack),
         );
     }
     if left == 0 { Ok(()) } else { Err(Errno::EFAULT) }
+}
+
+/// The eight bytes at address `from` of the program's, or `EFAULT`.
+#[inline]
+pub fn load_word(from: usize) -> Result<u64, Errno> {
+    // Relaxed: see set_handled.
+    if !HANDLED.load(Ordering::Relaxed) {
+        let mut bytes = [0; 8];
+        return mem::copy_in(from, &mut bytes).map(|()| u64::from_ne_bytes(bytes));
+    }
+    let (mut word, mut good) = (0u64, 0u32);
+    // SAFETY: reads only; a fault continues at 3, where `good` still is 0.
+    unsafe {
+        asm!(
+            "2: mov {word}, [{from}]",
+            "mov {good:e}, 1",
+            "3:",
+            ".pushsection unspin_ex_table, \"aR\", @progbits",
+            ".balign 4",
+            ".long 2b - ., 3b - .",
+            ".popsection",
+            from = in(reg) from,
+            word = inout(reg) word,
+            good = inout(reg) good,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    if good == 1 { Ok(word) } else { Err(Errno::EFAULT) }
+}
+
+/// Stores eight bytes at address `to` of the program's, or says `EFAULT`.
+///
+/// # Safety
+/// `to` is where the program wants them.
+#[inline]
+pub unsafe fn store_word(word: u64, to: usize) -> Result<(), Errno> {
+    // Relaxed: see set_handled.
+    if !HANDLED.load(Ordering::Relaxed) {
+        return mem::copy_out(&word.to_ne_bytes(), to);
+    }
+    let mut good: u32 = 0;
+    // SAFETY: writes the eight bytes that the program wants written; a fault continues at 3, where `good` still is 0.
+    unsafe {
+        asm!(
+            "2: mov [{to}], {word}",
+            "mov {good:e}, 1",
+            "3:",
+            ".pushsection unspin_ex_table, \"aR\", @progbits",
+            ".balign 4",
+            ".long 2b - ., 3b - .",
+            ".popsection",
+            to = in(reg) to,
+            word = in(reg) word,
+            good = inout(reg) good,
+            options(nostack, preserves_flags),
+        );
+    }
+    if good == 1 { Ok(()) } else { Err(Errno::EFAULT) }
+}
+
+/// Asks whether `len` bytes at address `from` of the program's can be read, or says `EFAULT`.
+pub fn probe(from: usize, len: usize) -> Result<(), Errno> {
+    let mut byte = [0u8];
+    let last = len.checked_sub(1).map(|n| from.wrapping_add(n));
+    let pages = (0..len).step_by(page::BYTES).map(|n| from.wrapping_add(n));
+    pages.chain(last).try_for_each(|at| copy_in(at, &mut byte))
 }
 
 /// Loads the operation at `from`, or answers one with `SEM_UNDO` set if it cannot be loaded, or not without a
@@ -85,18 +221,44 @@ pub fn load_plain_sembuf(from: usize) -> Sembuf {
 /// Loads the operation at `from`, or says `EFAULT`.
 #[inline]
 pub fn load_sembuf(from: usize) -> Result<Sembuf, Errno> {
-    let plain = load_plain_sembuf(from);
-    if i32::from(plain.sem_flg) & SEM_UNDO == 0 {
-        return Ok(plain);
+    // Relaxed: see set_handled.
+    if !HANDLED.load(Ordering::Relaxed) {
+        let mut bytes = [0u8; 6];
+        mem::copy_in(from, &mut bytes)?;
+        let [num, op, flags] = [0, 2, 4].map(|at| [bytes[at], bytes[at + 1]]);
+        return Ok(Sembuf {
+            sem_num: u16::from_ne_bytes(num),
+            sem_op: i16::from_ne_bytes(op),
+            sem_flg: i16::from_ne_bytes(flags),
+        });
     }
-    let mut bytes = [0u8; 6];
-    copy_in(from, &mut bytes)?;
-    let [num, op, flags] = [0, 2, 4].map(|at| [bytes[at], bytes[at + 1]]);
-    Ok(Sembuf {
-        sem_num: u16::from_ne_bytes(num),
-        sem_op: i16::from_ne_bytes(op),
-        sem_flg: i16::from_ne_bytes(flags),
-    })
+    let (num, op, flags): (u32, u32, u32);
+    let mut missing = 1u32;
+    // SAFETY: reads only; a fault at any load continues at 5, where `missing` still is 1, and the others are whatever their
+    // registers held.
+    unsafe {
+        asm!(
+            "2: movzx {num:e}, word ptr [{from}]",
+            "3: movzx {op:e}, word ptr [{from} + 2]",
+            "4: movzx {flags:e}, word ptr [{from} + 4]",
+            "mov {missing:e}, 0",
+            "5:",
+            ".pushsection unspin_ex_table, \"aR\", @progbits",
+            ".balign 4",
+            ".long 2b - ., 5b - .",
+            ".long 3b - ., 5b - .",
+            ".long 4b - ., 5b - .",
+            ".popsection",
+            from = in(reg) from,
+            num = out(reg) num,
+            op = out(reg) op,
+            flags = out(reg) flags,
+            missing = inout(reg) missing,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    let op = Sembuf { sem_num: num as u16, sem_op: op as i16, sem_flg: flags as i16 };
+    if missing == 0 { Ok(op) } else { Err(Errno::EFAULT) }
 }
 
 // An object without any use of the table still needs the section, or the linker knows no bounds for it.
@@ -131,6 +293,70 @@ pub fn fixup(ip: usize) -> Option<usize> {
     None
 }
 
+/// Whether a fault at an address has been mended, so that the instruction may be repeated.
+type Mends = fn(usize) -> bool;
+
+static BUS_ERROR: BusError = BusError { mends: OnceLock::new(), before: OnceLock::new() };
+
+/// What this library's own handler of SIGBUS needs.
+struct BusError {
+    mends: OnceLock<Mends>,
+    before: OnceLock<libc::sigaction>,
+}
+
+/// Lets `mends` be asked about each bus error (memory behind the end of a file) of this process, before whatever was done
+/// about them until now. For a process whose handlers nobody else looks after; done once, for the first `mends`.
+pub fn on_bus_error(mends: Mends) -> Result<(), Errno> {
+    if BUS_ERROR.mends.set(mends).is_err() {
+        return Ok(());
+    }
+    // SAFETY: a zeroed action is a valid one; the handler is one for SA_SIGINFO.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        let mut before: libc::sigaction = core::mem::zeroed();
+        if libc::sigaction(libc::SIGBUS, core::ptr::null(), &mut before) != 0 {
+            return Err(Errno::EINVAL);
+        }
+        // Before the handler, which looks for it.
+        let _ = BUS_ERROR.before.set(before);
+        action.sa_sigaction = bus_error as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        match libc::sigaction(libc::SIGBUS, &action, core::ptr::null_mut()) {
+            0 => Ok(()),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}
+
+extern "C" fn bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: SA_SIGINFO handlers get a siginfo; the kernel's own, of a fault, has an address.
+    let address = unsafe { if (*info).si_code > 0 { (*info).si_addr() as usize } else { 0 } };
+    if BUS_ERROR.mends.get().is_some_and(|mends| mends(address)) {
+        return;
+    }
+    let before = BUS_ERROR.before.get();
+    match before.map_or(libc::SIG_DFL, |action| action.sa_sigaction) {
+        libc::SIG_IGN if address == 0 => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: as if this handler had never been: the instruction is repeated and does what it would have done, or
+            // the signal, sent by somebody, is sent again.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                if address == 0 {
+                    libc::raise(signal);
+                }
+            }
+        }
+        handler => {
+            // SAFETY: the handler that was installed before; one without SA_SIGINFO takes the first argument only and does
+            // not see the others, which the kernel passes as well.
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
+                unsafe { core::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +387,18 @@ mod tests {
         assert_eq!(copy_in(64, &mut out), Err(Errno::EFAULT), "by the table");
         assert_eq!(load_sembuf(64), Err(Errno::EFAULT));
         assert_eq!(i32::from(load_plain_sembuf(64).sem_flg), SEM_UNDO);
+        assert_eq!((load_word(64), probe(64, 1)), (Err(Errno::EFAULT), Err(Errno::EFAULT)));
+        // SAFETY: `out` is live, and nothing is mapped in the first page.
+        unsafe {
+            assert_eq!(store_word(1, 64), Err(Errno::EFAULT));
+            for len in [1, 15, 16, 600] {
+                let mut long = [7u8; 600];
+                assert_eq!(load(64, long.as_mut_ptr(), len), Err(Errno::EFAULT), "{len}");
+                assert_eq!(store(long.as_ptr(), 64, len), Err(Errno::EFAULT), "{len}");
+            }
+            assert_eq!((load(64, out.as_mut_ptr(), 0), probe(64, 0)), (Ok(()), Ok(())));
+        }
+        copies_all_lengths();
         let source = [1u8, 2, 3, 4, 5, 6];
         copy_in(source.as_ptr() as usize, &mut out[..6]).unwrap();
         assert_eq!(out[..6], source);
@@ -170,5 +408,24 @@ mod tests {
         set_handled(false);
         assert_eq!(load_sembuf(source.as_ptr() as usize), Ok(op));
         assert_eq!(i32::from(load_plain_sembuf(source.as_ptr() as usize).sem_flg), SEM_UNDO);
+        copies_all_lengths();
+    }
+
+    fn copies_all_lengths() {
+        let source: Vec<u8> = (0..5_000u32).map(|n| (n * 7) as u8).collect();
+        let mut word = 0u64;
+        for len in (0..70).chain([511, 512, 513, 4_999]) {
+            let (mut there, mut back) = ([0u8; 5_000], [0u8; 5_000]);
+            // SAFETY: live arrays of that length and more.
+            unsafe {
+                load(source.as_ptr() as usize + 1, there.as_mut_ptr(), len).unwrap();
+                store(there.as_ptr(), back.as_mut_ptr() as usize, len).unwrap();
+                store_word(len as u64, &raw mut word as usize).unwrap();
+            }
+            assert_eq!(back[..len], source[1..=len]);
+            assert!(back[len..].iter().all(|&byte| byte == 0), "nothing behind the end");
+            assert_eq!(load_word(&raw const word as usize), Ok(len as u64));
+            probe(source.as_ptr() as usize, len).unwrap();
+        }
     }
 }

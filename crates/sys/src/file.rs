@@ -1,28 +1,79 @@
-//! Small files, read without allocating and without the C library, so that it can be done anywhere: in a
-//! signal handler, between fork and exec, inside another allocator's call.
+//! Files without the C library, so that it can be done anywhere: in a signal handler, between fork and exec, inside another
+//! allocator's call. And past the functions that another preloaded library puts in front of libc's: fakeroot's `fstat` asks its
+//! daemon, under a semaphore, and so would call the library that is just being started.
 
 use crate::{Errno, raw};
 use core::ffi::CStr;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Reads at most `buffer.len()` bytes of a file from its beginning.
 pub fn read_small<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
-    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    // SAFETY: `path` is a C string; the kernel writes at most the given length into `buffer`; the descriptor
-    // is ours from open to close.
-    unsafe {
-        let fd = raw::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0])?;
-        let mut filled = 0;
-        let result = loop {
-            let rest = &mut buffer[filled..];
-            match raw::call(libc::SYS_read, [fd, rest.as_mut_ptr() as usize, rest.len()]) {
-                Ok(0) => break Ok(()),
-                Ok(n) => filled += n,
+    let file = Descriptor::open(path)?;
+    let mut filled = 0;
+    loop {
+        match file.read(&mut buffer[filled..])? {
+            0 => return Ok(&buffer[..filled]),
+            n => filled += n,
+        }
+    }
+}
+
+/// As [`read_small`], by one read(2): for a file of `/proc` that says all it has to say at once, if there is room
+/// (`single_open` of fs/seq_file.c).
+pub fn read_once<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+    let bytes = Descriptor::open(path)?.read(buffer)?;
+    Ok(&buffer[..bytes])
+}
+
+/// What a symbolic link of `/proc` leads to, which is cut off where `buffer` ends.
+pub fn link<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+    let at = [libc::AT_FDCWD as usize, path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len()];
+    // SAFETY: `path` is a C string; the kernel writes at most the given length into the slice.
+    let bytes = unsafe { raw::call(libc::SYS_readlinkat, at)? };
+    Ok(&buffer[..bytes])
+}
+
+/// Reads a whole file, whose length `/proc` does not tell. Allocates.
+pub fn read_all(path: &CStr) -> Result<Vec<u8>, Errno> {
+    let file = Descriptor::open(path)?;
+    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(text),
+            n => text.extend_from_slice(&buffer[..n]),
+        }
+    }
+}
+
+/// An open file, closed when dropped.
+struct Descriptor(usize);
+
+impl Descriptor {
+    fn open(path: &CStr) -> Result<Descriptor, Errno> {
+        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        // SAFETY: `path` is a C string.
+        unsafe { raw::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0]) }
+            .map(Descriptor)
+    }
+
+    fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        loop {
+            // SAFETY: the kernel writes at most the given length into the slice.
+            match unsafe { raw::call(libc::SYS_read, [self.0, into.as_mut_ptr() as usize, into.len()]) } {
                 Err(Errno::EINTR) => {}
-                Err(e) => break Err(e),
+                result => return result,
             }
-        };
-        let _ = raw::call(libc::SYS_close, [fd]);
-        result.map(|()| &buffer[..filled])
+        }
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours from open to here.
+        let _ = unsafe { raw::call(libc::SYS_close, [self.0]) };
     }
 }
 
@@ -37,20 +88,112 @@ pub fn links(path: &CStr) -> Option<u64> {
 }
 
 fn stat(path: &CStr) -> Option<libc::stat> {
+    stat_at(libc::AT_FDCWD, path, 0).ok()
+}
+
+/// Length of an open file, in bytes.
+///
+/// # Errors
+/// Those of fstat(2).
+pub fn bytes(file: &File) -> Result<u64, Errno> {
+    stat_at(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH).map(|stat| stat.st_size as u64)
+}
+
+/// Where the next byte of a sparse file lies that was ever written, from an offset on; `None` behind the last.
+///
+/// # Errors
+/// Those of lseek(2).
+pub fn next_data(file: &File, from: u64) -> Result<Option<u64>, Errno> {
+    // SAFETY: takes no pointer. It moves the offset at which the file is read, which those who name an offset do not use.
+    match unsafe {
+        raw::call(libc::SYS_lseek, [file.as_raw_fd() as usize, from as usize, libc::SEEK_DATA as usize])
+    } {
+        Ok(at) => Ok(Some(at as u64)),
+        Err(Errno(libc::ENXIO)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether an open file is the one that has this name; not the one that a symbolic link of this name leads to.
+///
+/// # Errors
+/// Those of lstat(2).
+pub fn is_named(file: &File, path: &Path) -> Result<bool, Errno> {
+    let opened = stat_at(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH)?;
+    let named = with_c_string(path, |path| stat_at(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW))?;
+    Ok((opened.st_dev, opened.st_ino) == (named.st_dev, named.st_ino))
+}
+
+/// Whether a path leads to a regular file.
+///
+/// # Errors
+/// Those of stat(2).
+pub fn is_regular(path: &Path) -> Result<bool, Errno> {
+    with_c_string(path, |path| stat_at(libc::AT_FDCWD, path, 0))
+        .map(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG)
+}
+
+/// Sets the permission bits of an open file.
+///
+/// # Errors
+/// Those of fchmod(2).
+pub fn set_mode(file: &File, mode: u32) -> Result<(), Errno> {
+    // SAFETY: takes no pointer.
+    unsafe { raw::call(libc::SYS_fchmod, [file.as_raw_fd() as usize, mode as usize]) }.map(|_| ())
+}
+
+/// Removes a name.
+///
+/// # Errors
+/// Those of unlink(2).
+pub fn remove(path: &Path) -> Result<(), Errno> {
+    // SAFETY: a C string.
+    with_c_string(path, |path| unsafe { raw::call(libc::SYS_unlink, [path.as_ptr() as usize]) }).map(|_| ())
+}
+
+fn stat_at(directory: i32, path: &CStr, flags: i32) -> Result<libc::stat, Errno> {
     // SAFETY: a zeroed stat is a valid one; `path` is a C string; the kernel fills `stat`.
     unsafe {
         let mut stat: libc::stat = core::mem::zeroed();
-        raw::call(
-            libc::SYS_newfstatat,
-            [libc::AT_FDCWD as usize, path.as_ptr() as usize, &raw mut stat as usize, 0],
-        )
-        .ok()?;
-        Some(stat)
+        let arguments = [directory as usize, path.as_ptr() as usize, &raw mut stat as usize, flags as usize];
+        raw::call(libc::SYS_newfstatat, arguments)?;
+        Ok(stat)
     }
+}
+
+/// Makes a C string on the stack. No path is longer than PATH_MAX (limits.h), its zero included.
+fn with_c_string<R>(path: &Path, f: impl FnOnce(&CStr) -> Result<R, Errno>) -> Result<R, Errno> {
+    let mut buffer = [0; libc::PATH_MAX as usize];
+    let bytes = path.as_os_str().as_bytes();
+    buffer.get_mut(..bytes.len()).ok_or(Errno(libc::ENAMETOOLONG))?.copy_from_slice(bytes);
+    f(CStr::from_bytes_until_nul(&buffer).map_err(|_| Errno(libc::ENAMETOOLONG))?)
 }
 
 /// Whether a file has an extended attribute of this name, such as `security.capability`.
 pub fn has_attribute(path: &CStr, name: &CStr) -> bool {
     // SAFETY: two C strings; length 0 asks for the size only.
     unsafe { raw::call(libc::SYS_getxattr, [path.as_ptr() as usize, name.as_ptr() as usize, 0, 0]) }.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_is_measured_given_a_mode_and_removed() {
+        let path = std::env::temp_dir().join(format!("unspin-sys-file-{}", std::process::id()));
+        std::fs::write(&path, [7; 1234]).unwrap();
+        let file = File::open(&path).unwrap();
+        assert_eq!(bytes(&file), Ok(1234));
+        set_mode(&file, 0o640).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o7777, 0o640);
+        assert_eq!(is_regular(&path), Ok(true));
+        remove(&path).unwrap();
+        assert_eq!(remove(&path), Err(Errno::ENOENT));
+        assert_eq!(is_regular(&path), Err(Errno::ENOENT));
+        assert_eq!(is_regular(Path::new("/")), Ok(false));
+        let long = "x".repeat(libc::PATH_MAX as usize);
+        assert_eq!(is_regular(Path::new(&long)), Err(Errno(libc::ENAMETOOLONG)));
+    }
 }

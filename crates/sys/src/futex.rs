@@ -1,6 +1,7 @@
-//! Futexes: on words that several processes share, in [`private`] on those of one process, and in [`pi`] on those of one
-//! process that inherit priority.
+//! Futexes: on words that several processes share, one or, in [`any`], several at a time, in [`private`] on those of one
+//! process, and in [`pi`] on those of one process that inherit priority.
 
+pub mod any;
 pub mod pi;
 
 use crate::{Errno, raw};

@@ -6,7 +6,7 @@
 
 use crate::mem::Mapping;
 use crate::process;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// The page that a fork wipes; its first word is the generation, 0 until somebody asks. Null before the first question,
 /// and where the kernel gives no such page (`MADV_WIPEONFORK`, Linux 4.14).
@@ -48,9 +48,46 @@ fn begin() -> u32 {
     get()
 }
 
+/// A number that stays the same in a process, and is asked for again in its children.
+#[derive(Debug)]
+pub struct Once(AtomicU64);
+
+impl Once {
+    /// Not asked for yet.
+    pub const fn new() -> Once {
+        Once(AtomicU64::new(0))
+    }
+
+    /// The number, which `ask` finds out.
+    pub fn get(&self, ask: impl FnOnce() -> u32) -> u32 {
+        let mine = u64::from(get());
+        // Relaxed: one word tells whose it is and what.
+        let known = self.0.load(Ordering::Relaxed);
+        if known >> 32 == mine {
+            return known as u32;
+        }
+        let answer = ask();
+        // Relaxed: as above.
+        self.0.store(mine << 32 | u64::from(answer), Ordering::Relaxed);
+        answer
+    }
+}
+
+impl Default for Once {
+    fn default() -> Once {
+        Once::new()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_asked_for_once() {
+        let number = Once::new();
+        assert_eq!((number.get(|| 7), number.get(|| 8)), (7, 7));
+    }
 
     #[test]
     fn threads_share_it_and_a_child_has_another() {

@@ -1,5 +1,6 @@
 //! Mappings.
 
+use crate::page::BYTES as PAGE;
 use crate::{Errno, maps, raw};
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -111,7 +112,16 @@ pub unsafe fn discard(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
     unsafe { raw::call(libc::SYS_madvise, [from, to - from, libc::MADV_REMOVE as usize]) }.map(drop)
 }
 
-const PAGE: usize = 4096;
+/// Puts private zeroed memory in the place of what is mapped at `start`. Can be called in a signal handler.
+///
+/// # Safety
+/// The `len` bytes are whole pages of the caller's, and zeroes under everybody's hands do no harm.
+pub unsafe fn replace(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let arguments = [start.as_ptr() as usize, len, READ_WRITE as usize, flags as usize, usize::MAX, 0];
+    // SAFETY: the caller's promise.
+    unsafe { raw::call(libc::SYS_mmap, arguments) }.map(drop)
+}
 
 /// Address and length of all pages that a range touches.
 fn pages(start: NonNull<u8>, len: usize) -> (usize, usize) {
@@ -131,7 +141,7 @@ pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
 /// Copies from address `from` of this very process into words, at most as many bytes as they have, and says how many. What
 /// is not mapped is not read, and nothing is where the kernel may not be asked: for what is good to have only.
 pub fn copy_into_words(from: usize, out: &[AtomicU64]) -> usize {
-    let pid = crate::process::pid() as usize;
+    let pid = own_id();
     let room = size_of_val(out);
     // The kernel copies a stretch whole or not at all: the second one ends with the page.
     for wanted in [room, room.min(PAGE - from % PAGE)] {
@@ -186,11 +196,17 @@ pub fn copy_out(bytes: &[u8], to: usize) -> Result<(), Errno> {
     transfer(libc::SYS_process_vm_writev, &local, &remote)
 }
 
+/// The process as it names itself to the kernel: by the calling thread, because the first one may have ended and left the
+/// memory to the others.
+fn own_id() -> usize {
+    crate::process::tid() as usize
+}
+
 fn transfer(call: i64, local: &libc::iovec, remote: &libc::iovec) -> Result<(), Errno> {
     if local.iov_len == 0 {
         return Ok(());
     }
-    let pid = crate::process::pid() as usize;
+    let pid = own_id();
     // SAFETY: both vectors are live; `local` spans a live slice, `remote` is checked by the kernel.
     let result =
         unsafe { raw::call(call, [pid, local as *const _ as usize, 1, remote as *const _ as usize, 1, 0]) };

@@ -4,6 +4,11 @@
 //! the address of its initial stack, which `exec` changes while everything else stays: what the image before
 //! was doing died with it.
 
+mod group;
+
+pub use group::Group;
+
+use crate::generation::Once;
 use crate::{Errno, file, raw};
 
 /// A thread, distinguishable from every other thread that this boot has seen. Zeroed: nobody.
@@ -32,10 +37,10 @@ pub enum Life {
 }
 
 impl Identity {
-    /// The calling thread. Reads `/proc/thread-self/stat` once (some 10 us): keep the result.
+    /// The calling thread. Reads `/proc/TID/stat` once (some 10 us): keep the result.
     pub fn current() -> Identity {
         let (pid, tid) = (pid(), tid());
-        let stat = Stat::read(pid, tid).unwrap_or_default();
+        let stat = Stat::of(tid).unwrap_or_default();
         Identity { pid, tid, start_time: stat.start_time, image: stat.image, namespace: pid_namespace() }
     }
 
@@ -47,8 +52,7 @@ impl Identity {
         if exists == Err(Errno::ESRCH) || exists == Err(Errno::EINVAL) {
             return None;
         }
-        // A thread that is not its process's first is missing from the list in /proc, not from its lookup.
-        let stat = Stat::read(tid, tid).unwrap_or_default();
+        let stat = Stat::of(tid).unwrap_or_default();
         let who = Identity {
             pid: 0,
             tid,
@@ -75,7 +79,7 @@ impl Identity {
         if exists == Err(Errno::ESRCH) {
             return Life::Dead;
         }
-        let Some(stat) = Stat::read(self.pid, self.tid) else { return Life::Alive };
+        let Some(stat) = Stat::of(self.tid) else { return Life::Alive };
         let reused = self.start_time != 0 && stat.start_time != self.start_time;
         let other_image = self.image > 1 && stat.image > 1 && stat.image != self.image;
         if stat.ended || reused || other_image { Life::Dead } else { Life::Alive }
@@ -132,30 +136,55 @@ pub fn thread_count() -> u64 {
     file::links(c"/proc/self/task").map_or(0, |n| n.saturating_sub(2))
 }
 
-/// Inode number of this process's pid namespace, 0 if unknown.
+/// Inode number of this process's pid namespace, 0 if unknown. A process keeps the one that it was made in
+/// (pid_namespaces(7)): asked for once.
 pub fn pid_namespace() -> u64 {
-    file::inode(c"/proc/self/ns/pid").unwrap_or(0)
+    static KNOWN: Once = Once::new();
+    KNOWN
+        .get(|| file::inode(c"/proc/self/ns/pid").map_or(0, |inode| u32::try_from(inode).unwrap_or(0)))
+        .into()
 }
 
-/// Inode number of this process's IPC namespace, 0 if unknown.
-pub fn ipc_namespace() -> u64 {
-    file::inode(c"/proc/self/ns/ipc").unwrap_or(0)
+/// Whether `/proc` tells of our pid namespace. Who got a new one, and no new `/proc`, finds other processes there under the
+/// numbers that he knows.
+fn proc_is_ours() -> bool {
+    static KNOWN: Once = Once::new();
+    KNOWN.get(|| {
+        let mut buffer = [0; 16];
+        let name = file::link(c"/proc/self", &mut buffer).ok().and_then(|text| str::from_utf8(text).ok());
+        name.map_or(0, |name| u32::from(name.parse() == Ok(pid())))
+    }) == 1
 }
 
 #[derive(Default)]
 struct Stat {
+    /// Whether it executes nothing of its program any more: a zombie, or on its way to become one.
     ended: bool,
+    threads: u64,
     start_time: u64,
     image: u64,
 }
 
+/// Of include/linux/sched.h, in field 9 of `/proc/PID/stat`.
+const PF_EXITING: u64 = 4;
+
 impl Stat {
-    fn read(pid: u32, tid: u32) -> Option<Stat> {
+    /// A thread's, with the number of threads of its process.
+    ///
+    /// Not by way of its process, `/proc/PID/task/TID`: the kernel keeps what was looked up there, and takes it away when the
+    /// thread ends, which the thread does, and when the process ends, which its parent does. If both are at it at once the
+    /// parent waits for the thread without giving it the CPU, on a busy machine until its time is up
+    /// (`shrink_dcache_parent` of fs/dcache.c). A thread that is not its process's first is missing from the list in `/proc`,
+    /// not from its lookup.
+    fn of(tid: u32) -> Option<Stat> {
         use std::io::Write;
-        let mut path = [0u8; 64];
-        write!(&mut path[..63], "/proc/{pid}/task/{tid}/stat").ok()?;
+        if !proc_is_ours() {
+            return None;
+        }
+        let mut path = [0u8; 32];
+        (&mut path[..31]).write_fmt(format_args!("/proc/{tid}/stat")).ok()?;
         let mut buffer = [0u8; 1024];
-        let text = file::read_small(core::ffi::CStr::from_bytes_until_nul(&path).ok()?, &mut buffer).ok()?;
+        let text = file::read_once(core::ffi::CStr::from_bytes_until_nul(&path).ok()?, &mut buffer).ok()?;
         Stat::parse(text)
     }
 
@@ -166,9 +195,12 @@ impl Stat {
         let mut fields = text[after..].split(|&b| b == b' ').filter(|f| !f.is_empty());
         let state = fields.next()?; // field 3
         let number = |f: Option<&[u8]>| std::str::from_utf8(f?).ok()?.trim_end().parse::<u64>().ok();
-        let start_time = number(fields.nth(18))?; // field 22
+        let flags = number(fields.nth(5)).unwrap_or(0); // field 9
+        let threads = number(fields.nth(10)).unwrap_or(0); // field 20
+        let start_time = number(fields.nth(1))?; // field 22
         let image = number(fields.nth(5)).unwrap_or(0); // field 28
-        Some(Stat { ended: matches!(state, b"Z" | b"X" | b"x"), start_time, image })
+        let ended = matches!(state, b"Z" | b"X" | b"x") || flags & PF_EXITING != 0;
+        Some(Stat { ended, threads, start_time, image })
     }
 }
 
@@ -212,10 +244,47 @@ mod tests {
         }
     }
 
+    /// There the numbers 1 and 2 are init's and a kernel thread's, which live for ever.
+    #[test]
+    fn a_proc_of_another_namespace_is_not_believed() {
+        // SAFETY: child and grandchild make plain system calls only, and end.
+        unsafe {
+            let ended = |child| {
+                let mut status = 0;
+                assert_eq!(libc::waitpid(child, &mut status, 0), child);
+                libc::WEXITSTATUS(status)
+            };
+            let child = libc::fork();
+            if child == 0 {
+                if libc::unshare(libc::CLONE_NEWPID) != 0 {
+                    libc::_exit(77);
+                }
+                let first = libc::fork();
+                if first == 0 {
+                    let (me, us) = (Identity::current(), Group::current());
+                    let nobody = Group { pid: 2, ..us };
+                    let lives = (me.life(), us.life(), nobody.life());
+                    let right = (me.start_time, us.start_time) == (0, 0)
+                        && lives == (Life::Alive, Life::Alive, Life::Dead);
+                    libc::_exit(i32::from(!right));
+                }
+                libc::_exit(ended(first));
+            }
+            match ended(child) {
+                77 => eprintln!("SKIPPED a_proc_of_another_namespace_is_not_believed: run as root"),
+                code => assert_eq!(code, 0),
+            }
+        }
+    }
+
     #[test]
     fn command_names_with_parentheses_do_not_confuse() {
-        let line = b"7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21 22 23 24 777 26\n";
+        let line = b"7 (a) b (c) S 1 2 3 4 5 2 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21 22 23 24 777 26\n";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.ended, stat.start_time, stat.image), (false, 4242, 777));
+        assert_eq!((stat.ended, stat.start_time, stat.image, stat.threads), (false, 4242, 777, 17));
+        assert!(
+            Stat::parse(b"7 (a) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242").unwrap().ended,
+            "PF_EXITING"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! CPUs and the scheduler.
 
-use crate::raw;
-use core::sync::atomic::{AtomicBool, Ordering};
+use crate::{futex, raw};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::time::Duration;
 
 /// CPUs that the calling thread may run on, at least 1.
 pub fn affinity_count() -> usize {
@@ -20,6 +21,22 @@ pub fn affinity_count() -> usize {
 pub fn yield_now() {
     // SAFETY: no arguments.
     let _ = unsafe { raw::call(libc::SYS_sched_yield, []) };
+}
+
+/// Lets somebody run for whom the caller waits. A real-time thread sleeps for some 50 us: it would give up the CPU to nobody
+/// of a lower priority (sched_yield(2)), and would wait for ever for one that may run on this CPU alone.
+pub fn give_way() {
+    match real_time_priority() {
+        0 => yield_now(),
+        _ => nap(Duration::from_micros(50)),
+    }
+}
+
+/// Sleeps, if no signal comes. Leaves `errno` alone, which the C library's sleep would write.
+pub fn nap(time: Duration) {
+    // A futex that nobody wakes.
+    let nobodys = AtomicU32::new(0);
+    futex::wait(&nobodys, 0, Some(time));
 }
 
 /// Whether the kernel may be asked about threads: a program that has forbidden itself system calls (seccomp(2)) may have
@@ -67,31 +84,57 @@ pub fn real_time_priority() -> u32 {
 mod tests {
     use super::*;
 
+    /// Makes the calling thread a real-time one; whether it may.
+    fn become_real_time() -> bool {
+        let parameters = libc::sched_param { sched_priority: 3 };
+        let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+        // SAFETY: a live sched_param; 0 is the calling thread, which the test ends.
+        let given = unsafe {
+            raw::call(libc::SYS_sched_setscheduler, [0, policy as usize, &raw const parameters as usize])
+        };
+        if given.is_err() {
+            println!("SKIPPED: no real-time priority here: give the process CAP_SYS_NICE or `ulimit -r 99`");
+        }
+        given.is_ok()
+    }
+
     #[test]
     fn a_thread_has_the_priority_that_it_was_given() {
-        let asked = std::thread::spawn(|| {
-            let before = real_time_priority();
-            let parameters = libc::sched_param { sched_priority: 3 };
-            // SAFETY: a live sched_param; 0 is the calling thread, which ends here.
-            let given = unsafe {
-                raw::call(
-                    libc::SYS_sched_setscheduler,
-                    [
-                        0,
-                        (libc::SCHED_RR | libc::SCHED_RESET_ON_FORK) as usize,
-                        &raw const parameters as usize,
-                    ],
-                )
-            };
-            (before, given.is_ok(), real_time_priority())
-        });
+        let asked = std::thread::spawn(|| (real_time_priority(), become_real_time(), real_time_priority()));
         let (before, given, after) = asked.join().unwrap();
-        assert_eq!(before, 0);
-        if given {
-            assert_eq!(after, 3);
-        } else {
-            println!("SKIPPED: no real-time priority here: give the process CAP_SYS_NICE or `ulimit -r 99`");
-            assert_eq!(after, 0);
+        assert_eq!((before, after), (0, if given { 3 } else { 0 }));
+    }
+
+    /// Both on one CPU. By yielding alone the first would go round some millions of times, until the kernel takes the CPU from
+    /// all real-time threads for a while (sched_rt_runtime_us).
+    #[test]
+    fn a_real_time_thread_gives_way_to_a_lesser_one() {
+        static DONE: AtomicBool = AtomicBool::new(false);
+        fn stay(cpu: usize) {
+            let mut cpus = [0u64; 128];
+            cpus[cpu / 64] = 1 << (cpu % 64);
+            // SAFETY: a live mask; 0 is the calling thread.
+            unsafe {
+                raw::call(libc::SYS_sched_setaffinity, [0, size_of_val(&cpus), cpus.as_ptr() as usize])
+            }
+            .unwrap();
+        }
+        // SAFETY: no arguments.
+        let cpu = unsafe { libc::sched_getcpu() } as usize;
+        let rounds = std::thread::spawn(move || {
+            stay(cpu);
+            let given = become_real_time();
+            let lesser = std::thread::spawn(move || {
+                stay(cpu);
+                DONE.store(true, Ordering::SeqCst);
+            });
+            let rounds =
+                (0u64..).take_while(|_| !DONE.load(Ordering::SeqCst)).inspect(|_| give_way()).count();
+            lesser.join().unwrap();
+            given.then_some(rounds)
+        });
+        if let Some(rounds) = rounds.join().unwrap() {
+            assert!(rounds < 50_000, "{rounds}");
         }
     }
 }

@@ -9,6 +9,17 @@ pub struct Mask(pub u64);
 impl Mask {
     /// Every signal that can be blocked.
     pub const ALL: Mask = Mask(!0);
+
+    /// Every signal but those that an instruction raises: one that is blocked then kills.
+    pub const ALL_BUT_FAULTS: Mask = {
+        let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+        let (mut mask, mut i) = (!0, 0);
+        while i < faults.len() {
+            mask &= !(1 << (faults[i] - 1));
+            i += 1;
+        }
+        Mask(mask)
+    };
 }
 
 /// Sets the calling thread's mask and returns the one before.

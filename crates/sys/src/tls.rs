@@ -38,6 +38,10 @@ pub enum Word {
     Tid = 4,
     /// The locks that inherit priority: what this thread holds of them.
     Locks = 5,
+    /// The preload: which engine serves this thread, if not the process's.
+    Home = 6,
+    /// How this thread lets itself be cancelled.
+    Cancel = 7,
 }
 
 /// The calling thread's word.

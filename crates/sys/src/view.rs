@@ -3,6 +3,7 @@
 //! Layers above that only ever keep 64-bit words in a mapping need no `unsafe` of their own: every bit
 //! pattern is a valid word, and a word that another process writes is read whole.
 
+use crate::page::BYTES as PAGE;
 use crate::{Errno, mem::Mapping, raw};
 use core::sync::atomic::AtomicU64;
 
@@ -33,9 +34,6 @@ impl Mapping {
         }
     }
 }
-
-/// x86-64's page.
-const PAGE: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -23,12 +23,14 @@ pub(crate) fn epoch() -> u32 {
     EPOCH.load(Ordering::Relaxed)
 }
 
-/// What the fast path needs of the credentials. Zeroed: not read yet.
+/// All but the supplementary groups. Zeroed: not read yet.
 #[derive(Debug)]
 pub(crate) struct Cached {
     epoch: Cell<u32>,
     uid: Cell<u32>,
+    gid: Cell<u32>,
     overrides: Cell<bool>,
+    capabilities: Cell<u64>,
 }
 
 impl Cached {
@@ -48,13 +50,18 @@ impl Cached {
         self.overrides.get()
     }
 
-    /// Reads all credentials, and remembers what the fast path needs.
+    /// All credentials, read anew if they may have changed; the groups whenever they are asked for.
     pub fn read(&self) -> Creds {
+        if self.is_fresh() {
+            return Creds::new(self.uid.get(), self.gid.get(), self.capabilities.get());
+        }
         // Before the credentials, so that a change in between is not missed.
         let epoch = epoch();
         let creds = Creds::current();
         self.uid.set(creds.uid);
+        self.gid.set(creds.gid);
         self.overrides.set(creds.capable(CAP_IPC_OWNER));
+        self.capabilities.set(creds.capabilities);
         self.epoch.set(epoch);
         creds
     }

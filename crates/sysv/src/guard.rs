@@ -1,26 +1,29 @@
 //! Locks that are held, and sections that end by themselves.
 
 use crate::engine::{Inner, count};
-use crate::lock::{Lock, Waited};
+use crate::ipc::{Object, Section};
+use crate::lock::{Lock, Taken, Waited};
 use crate::names::{self, Call, LockName};
-use crate::sem::{Section, Set, space};
-use crate::thread::{Critical, Thread};
+use crate::thread::{Critical, ReadSection, Thread};
 use crate::{time, wake};
-use unspin_meter::{Event, Outcome, Sample};
+use unspin_meter::{Event, Outcome, Sample, Table};
 
 /// A lock that is held. Released, and then recorded, when dropped.
 pub(crate) struct Held<'t> {
     thread: &'t Thread,
-    lock: &'t Lock,
+    /// None once it is released.
+    lock: Option<&'t Lock>,
     name: LockName,
     call: Call,
     waited: Option<Waited>,
     since: u64,
-    critical: Option<Critical<'t>>,
+    /// Keeps signal handlers out until the rest is gone.
+    critical: Critical<'t>,
 }
 
 impl<'t> Held<'t> {
     /// A lock that was just taken, for `name.1`, after having waited as it says; none if it was free.
+    #[inline(always)]
     pub fn new(
         thread: &'t Thread,
         lock: &'t Lock,
@@ -29,56 +32,118 @@ impl<'t> Held<'t> {
         critical: Critical<'t>,
     ) -> Self {
         let since = if thread.table().is_some() { time::ticks() } else { 0 };
-        Held { thread, lock, name, call, waited, since, critical: Some(critical) }
+        Held { thread, lock: Some(lock), name, call, waited, since, critical }
     }
 
-    /// Releases the lock, but keeps signal handlers out for as long as the result lives.
-    fn release(mut self) -> Option<Critical<'t>> {
-        self.critical.take()
+    /// Releases the lock, but keeps signal handlers out for as long as this lives.
+    #[inline(always)]
+    fn release(&mut self) {
+        let Some(lock) = self.lock.take() else { return };
+        let until = if self.since != 0 { time::ticks() } else { 0 };
+        lock.release();
+        self.thread.leave_busy();
+        if let Some(table) = self.thread.table() {
+            self.record(table, until);
+        }
+    }
+
+    #[cold]
+    fn record(&self, table: &Table<'_>, until: u64) {
+        let waited = self.waited.unwrap_or_default();
+        let outcome = match self.waited {
+            None => Outcome::NoWait,
+            Some(Waited { slept: 0, .. }) => Outcome::Spun,
+            Some(_) => Outcome::Slept,
+        };
+        let hold = until.wrapping_sub(self.since);
+        let sample = Sample { outcome, hold, spun: waited.spun, slept: waited.slept };
+        table.record(names::key(self.name, self.call), &sample);
     }
 }
 
 impl Drop for Held<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        let until = if self.since != 0 { time::ticks() } else { 0 };
-        self.lock.release();
-        self.thread.person().leave_busy();
-        if let Some(table) = self.thread.table() {
-            let waited = self.waited.unwrap_or_default();
-            let outcome = match self.waited {
-                None => Outcome::NoWait,
-                Some(Waited { slept: 0, .. }) => Outcome::Spun,
-                Some(_) => Outcome::Slept,
-            };
-            let hold = until.wrapping_sub(self.since);
-            let sample = Sample { outcome, hold, spun: waited.spun, slept: waited.slept };
-            table.record(names::key(self.name, self.call), &sample);
-        }
+        self.release();
     }
 }
 
-/// A section on a set, under its lock. Dropping it ends the section, releases the lock, and wakes.
-pub(crate) struct Guard<'t> {
-    inner: &'static Inner,
-    section: Section<'static>,
-    held: Option<Held<'t>>,
-    thread: &'t Thread,
+impl Inner {
+    /// Runs `f` in a section on an object that was found in the read-side section `read`, which ends once the object's lock is
+    /// held. `None` if the object is removed.
+    ///
+    /// As [`Inner::guard_alive`], but in place: a guard that is moved, or handed to the function that drops it, is written to
+    /// memory and read again in other pieces, which takes a third of an uncontended call.
+    #[inline(always)]
+    pub fn within<'t, O: Object, R>(
+        &'static self,
+        thread: &'t Thread,
+        call: Call,
+        (at, object): (u64, &'static O),
+        read: ReadSection<'t>,
+        f: impl FnOnce(&mut O::Section) -> R,
+    ) -> Option<R> {
+        let (name, lock, critical) = (self.name_of(object), self.lock_of(object), thread.critical());
+        let (taken, waited) = self.take(thread, name, lock);
+        let held = Held::new(thread, lock, (name, call), waited, critical);
+        let mut guard = Guard { inner: self, section: object.section(self, at, thread.index()), held };
+        if taken == Taken::Inherited {
+            self.mend(thread, (at, object));
+        }
+        // Within the read-side section: see `guard_alive`.
+        if object.perm().is_deleted() {
+            return None;
+        }
+        drop(read);
+        guard.section.open(self);
+        let result = f(&mut guard.section);
+        guard.finish();
+        guard.held.critical.leave();
+        core::mem::forget(guard);
+        Some(result)
+    }
 }
 
-impl<'t> Guard<'t> {
-    /// Begins a section on the set at an offset; its lock is `held`.
-    pub fn new(inner: &'static Inner, held: Held<'t>, (at, set): (u64, &'static Set)) -> Self {
-        let thread = held.thread;
-        Guard {
-            inner,
-            section: Section::new(space(inner, at, set), thread.index()),
-            held: Some(held),
-            thread,
-        }
+/// A section on an object, under its lock. Dropping it ends the section, releases the lock, and wakes.
+pub(crate) struct Guard<'t, S: Section> {
+    inner: &'static Inner,
+    section: S,
+    held: Held<'t>,
+}
+
+impl<'t, S: Section> Guard<'t, S> {
+    /// Begins a section on the object at an offset; its lock is `held`.
+    #[inline(always)]
+    pub fn new<O: Object<Section = S>>(
+        inner: &'static Inner,
+        held: Held<'t>,
+        (at, object): (u64, &'static O),
+    ) -> Self {
+        let mut guard = Guard::unopened(inner, held, (at, object));
+        guard.open();
+        guard
+    }
+
+    /// As [`Guard::new`], but the section is still to be opened. A guard that was lent is copied when it is handed on, and it is
+    /// large.
+    #[inline(always)]
+    pub fn unopened<O: Object<Section = S>>(
+        inner: &'static Inner,
+        held: Held<'t>,
+        (at, object): (u64, &'static O),
+    ) -> Self {
+        Guard { inner, section: object.section(inner, at, held.thread.index()), held }
+    }
+
+    /// Opens the section: before anything else is done in it.
+    #[inline(always)]
+    pub fn open(&mut self) -> &mut S {
+        self.section.open(self.inner);
+        &mut self.section
     }
 
     /// The section.
-    pub fn section(&mut self) -> &mut Section<'static> {
+    pub fn section(&mut self) -> &mut S {
         &mut self.section
     }
 
@@ -86,17 +151,32 @@ impl<'t> Guard<'t> {
     pub fn serve(&mut self) {
         self.section.serve();
     }
+
+    /// Runs `f` in the section, then serves the waiters and ends it.
+    pub fn serving<R>(mut self, f: impl FnOnce(&mut dyn Section) -> R) -> R {
+        let result = f(&mut self.section);
+        self.serve();
+        result
+    }
 }
 
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.section.thaw();
+impl<'t, S: Section> Guard<'t, S> {
+    #[inline(always)]
+    fn finish(&mut self) {
+        self.section.close();
         // Whoever jumped out of a handler between the release and the wake-ups would leave somebody asleep: the
         // section that keeps handlers out lasts until both are done.
-        let _critical = self.held.take().map(Held::release);
-        if !self.section.wakes.is_empty() {
-            count(self.thread, Event::HandOff, self.section.wakes.len());
-            wake::wake_all(self.inner, self.thread, &self.section.wakes, self.section.space.offset);
+        self.held.release();
+        let wakes = self.section.wakes();
+        if !wakes.is_empty() {
+            count(self.held.thread, Event::HandOff, wakes.len());
+            wake::wake_all(self.inner, self.held.thread, wakes, self.section.offset());
         }
+    }
+}
+
+impl<S: Section> Drop for Guard<'_, S> {
+    fn drop(&mut self) {
+        self.finish();
     }
 }

@@ -3,7 +3,7 @@
 //! Protected by the registry lock, whose holder may die at any instruction. So a block on its way from or to a
 //! free list is named in its holder's `pending` word first, and [`settle`] finds out what became of it.
 
-use crate::arena::{Arena, Shared};
+use crate::arena::{Arena, HEAP_AT, Shared};
 use crate::participant::Participant;
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use unspin_sys::Errno;
@@ -13,6 +13,8 @@ use unspin_sys::Errno;
 // and a Release store keeps the compiler from moving earlier ones behind it.
 
 const SMALLEST_CLASS: u32 = 8;
+/// Bytes of the smallest block.
+pub(crate) const SMALLEST: u64 = 1 << SMALLEST_CLASS;
 const CLASSES: usize = 33;
 
 /// Root of the heap. Valid when zeroed but for `end`.
@@ -26,7 +28,7 @@ pub(crate) struct Heap {
 /// What stands before each block's payload.
 #[repr(C, align(64))]
 #[derive(Debug)]
-struct Block {
+pub(crate) struct Block {
     class: AtomicU32,
     is_free: AtomicU32,
     next: AtomicU64,
@@ -35,7 +37,14 @@ struct Block {
 // SAFETY: atomics only, valid for every bit pattern.
 unsafe impl Shared for Block {}
 
-const HEAD: u64 = size_of::<Block>() as u64;
+/// Bytes before each payload.
+pub(crate) const HEAD: u64 = size_of::<Block>() as u64;
+
+impl Block {
+    fn is_free_one_of(&self, class: u32) -> bool {
+        self.class.load(Relaxed) == class && self.is_free.load(Relaxed) != 0
+    }
+}
 
 impl Heap {
     pub fn init(&self, start: u64) {
@@ -46,19 +55,25 @@ impl Heap {
 /// Takes a block for `bytes` and returns the offset of its payload, which is zeroed. It stays pending until
 /// [`publish`]ed. `ENOMEM` if the arena or the file system is full.
 pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u64, Errno> {
-    let class = (bytes + HEAD).next_power_of_two().trailing_zeros().max(SMALLEST_CLASS);
+    let class = class_for(bytes);
     let heap = &arena.header().heap.0;
     let list = heap.free.get(class as usize).ok_or(Errno::ENOMEM)?;
     let recycled = list.load(Relaxed);
+    // What is no free block of the class, in an arena that was overwritten, is somebody's: better none than his.
     let (at, fresh) = match arena.get::<Block>(recycled) {
-        Some(_) if recycled != 0 => (recycled, false),
+        Some(block) if recycled >= HEAP_AT && block.is_free_one_of(class) => (recycled, false),
         _ => (heap.end.load(Relaxed), true),
     };
-    if at.checked_add(1 << class).is_none_or(|end| end > arena.bytes()) {
+    if at < HEAP_AT || at.checked_add(1 << class).is_none_or(|end| end > arena.heap_end()) {
         return Err(Errno::ENOMEM);
     }
     arena.reserve(at, bytes + HEAD).map_err(|_| Errno::ENOMEM)?;
     let block = arena.get::<Block>(at).ok_or(Errno::ENOMEM)?;
+    let words = arena.slice::<AtomicU64>(at + HEAD, bytes.div_ceil(8) as usize).ok_or(Errno::ENOMEM)?;
+    // Nobody has written behind the end, so what is not zero is somebody's: the end was overwritten.
+    if fresh && words.iter().any(|word| word.load(Relaxed) != 0) {
+        return Err(Errno::ENOMEM);
+    }
     me.pending.store(at, Relaxed);
     if fresh {
         block.class.store(class, Release);
@@ -67,8 +82,9 @@ pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u6
         list.store(block.next.load(Relaxed), Release);
     }
     block.is_free.store(0, Release);
-    let words = arena.slice::<AtomicU64>(at + HEAD, bytes.div_ceil(8) as usize).ok_or(Errno::ENOMEM)?;
-    words.iter().for_each(|word| word.store(0, Relaxed));
+    if !fresh {
+        words.iter().for_each(|word| word.store(0, Relaxed));
+    }
     Ok(at + HEAD)
 }
 
@@ -79,7 +95,7 @@ pub(crate) fn publish(me: &Participant) {
 
 /// Announces that a payload is about to be unlinked and retired.
 pub(crate) fn unpublish(me: &Participant, payload: u64) {
-    me.pending.store(payload - HEAD, Release);
+    me.pending.store(payload.wrapping_sub(HEAD), Release);
 }
 
 /// What the caller has pending.
@@ -94,13 +110,13 @@ pub(crate) fn restore(me: &Participant, pending: u64) {
 
 /// Bytes of a payload's block, as its class says.
 pub(crate) fn size(arena: &Arena, payload: u64) -> u64 {
-    let class = arena.get::<Block>(payload - HEAD).map_or(0, |block| block.class.load(Relaxed));
+    let class = arena.get::<Block>(payload.wrapping_sub(HEAD)).map_or(0, |block| block.class.load(Relaxed));
     (1u64 << class.min(CLASSES as u32)).saturating_sub(HEAD)
 }
 
 /// Puts a payload's block onto its free list, unless it is there.
 pub(crate) fn free(arena: &Arena, me: &Participant, payload: u64) {
-    let at = payload - HEAD;
+    let at = payload.wrapping_sub(HEAD);
     let Some(block) = arena.get::<Block>(at) else { return };
     let Some(list) = arena.header().heap.0.free.get(block.class.load(Relaxed) as usize) else { return };
     if block.is_free.load(Relaxed) != 0 {
@@ -115,7 +131,7 @@ pub(crate) fn free(arena: &Arena, me: &Participant, payload: u64) {
 
 /// Whether a payload's block is free already: asked of the one whose reclamation a death interrupted.
 pub(crate) fn is_free(arena: &Arena, payload: u64) -> bool {
-    on_list(arena, payload - HEAD)
+    on_list(arena, payload.wrapping_sub(HEAD))
 }
 
 fn on_list(arena: &Arena, at: u64) -> bool {
@@ -131,6 +147,15 @@ fn on_list(arena: &Arena, at: u64) -> bool {
         }
     }
     false
+}
+
+/// Whether what begins a block belongs to one in use that was made for so many bytes.
+pub(crate) fn is_head_of(block: &Block, bytes: u64) -> bool {
+    block.class.load(Relaxed) == class_for(bytes) && block.is_free.load(Relaxed) == 0
+}
+
+fn class_for(bytes: u64) -> u32 {
+    (bytes + HEAD).next_power_of_two().trailing_zeros().max(SMALLEST_CLASS)
 }
 
 /// What became of the block that a dead participant had pending.
@@ -158,5 +183,5 @@ pub(crate) fn settle(arena: &Arena, dead: &Participant) -> Pending {
     if let Some(block) = arena.get::<Block>(at) {
         block.is_free.store(0, Relaxed);
     }
-    Pending::Taken(at + HEAD)
+    Pending::Taken(at.wrapping_add(HEAD))
 }

@@ -1,17 +1,17 @@
-//! What a thread remembers of a set, so that it need not look it up again.
+//! What a thread remembers of an object, so that it need not look it up again.
 
 use crate::creds;
 use crate::ipc::Access;
 use crate::sem::{Sem, Set};
 use core::cell::Cell;
 
-/// A set as it was when so many objects had been removed or changed. Zeroed: nothing.
+/// An object as it was when so many objects had been removed or changed. Zeroed: nothing.
 ///
 /// A cache line: found by a shift. Read and written in read-side sections, which keep handlers out.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Known {
-    /// The set's id.
+pub(crate) struct Known<T: Copy> {
+    /// The object's id.
     id: Cell<i32>,
     /// What the thread may do, by the bits of [`Access`].
     may: Cell<u32>,
@@ -19,12 +19,16 @@ pub(crate) struct Known {
     changes: Cell<u64>,
     /// `creds::epoch`.
     epoch: Cell<u32>,
-    set: Cell<Option<&'static Set>>,
-    sems: Cell<Option<&'static [Sem]>>,
+    what: Cell<Option<T>>,
 }
 
-impl Known {
-    /// Whether this is the set of `id`, and nothing has changed since.
+/// A set, its semaphores, and the offset of the process's record of adjustments; 0: not asked for yet.
+pub(crate) type Sems = (&'static Set, &'static [Sem], u64);
+
+const _: () = assert!(size_of::<Known<Sems>>() == 64);
+
+impl<T: Copy> Known<T> {
+    /// Whether this is the object of `id`, and nothing has changed since.
     #[inline(always)]
     pub fn is(&self, id: i32, changes: u64) -> bool {
         self.id.get() == id && self.changes.get() == changes && self.epoch.get() == creds::epoch()
@@ -42,37 +46,54 @@ impl Known {
         self.may.get() == Access::Read.bit() | Access::Alter.bit()
     }
 
+    /// The object. Only of one that may do something.
+    #[inline(always)]
+    pub fn what(&self) -> T {
+        debug_assert!(self.may.get() != 0);
+        // SAFETY: `learn` writes it before any bit of `may`.
+        unsafe { self.what.get().unwrap_unchecked() }
+    }
+
+    /// Remembers nothing: the thread goes to another engine, which may have the same ids, and as many changes.
+    pub fn forget(&self) {
+        self.may.set(0);
+        self.changes.set(u64::MAX - 1);
+    }
+
+    /// Takes note of an object, as it was when `changes` and `epoch` were read.
+    pub fn learn(&self, id: i32, (changes, epoch): (u64, u32), may: u32, what: T) {
+        self.may.set(0);
+        self.what.set(Some(what));
+        self.id.set(id);
+        self.changes.set(changes);
+        self.epoch.set(epoch);
+        self.may.set(may);
+    }
+}
+
+impl Known<Sems> {
     /// The set. Only of one that may do something.
     #[inline(always)]
     pub fn set(&self) -> &'static Set {
-        debug_assert!(self.may.get() != 0);
-        // SAFETY: `learn` writes it before any bit of `may`.
-        unsafe { self.set.get().unwrap_unchecked() }
+        self.what().0
     }
 
     /// Its semaphores. Only of one that may do something.
     #[inline(always)]
     pub fn sems(&self) -> &'static [Sem] {
-        debug_assert!(self.may.get() != 0);
-        // SAFETY: `learn` writes it before any bit of `may`.
-        unsafe { self.sems.get().unwrap_unchecked() }
+        self.what().1
     }
 
-    /// Takes note of a set, as it was when `changes` and `epoch` were read.
-    pub fn learn(
-        &self,
-        id: i32,
-        (changes, epoch): (u64, u32),
-        may: u32,
-        set: &'static Set,
-        sems: &'static [Sem],
-    ) {
-        self.may.set(0);
-        self.set.set(Some(set));
-        self.sems.set(Some(sems));
-        self.id.set(id);
-        self.changes.set(changes);
-        self.epoch.set(epoch);
-        self.may.set(may);
+    /// Offset of the process's record of adjustments for the set; 0 if that is not remembered. Only of one that may do
+    /// something.
+    pub fn undo(&self) -> u64 {
+        self.what().2
+    }
+
+    /// Takes note of it. It is the process's for as long as both the process and the set exist. Only of one that may do
+    /// something.
+    pub fn learn_undo(&self, at: u64) {
+        let (set, sems, _) = self.what();
+        self.what.set(Some((set, sems, at)));
     }
 }

@@ -5,19 +5,58 @@
 //! ids; [`Kind::Rcu`] is the kernel after it, one lock an id, ids found under RCU, and beyond it: an operation on one
 //! semaphore that nobody waits for is one compare-and-swap.
 //!
+//! [`typed`] has the three mechanisms as Rust values:
+//!
 //! ```
-//! use unspin_sys::ipc::{Sembuf, flag};
+//! use unspin_sysv::typed::{Message, MessageQueue, Segment, SemOp, SemSet, Which};
 //! use unspin_sysv::{Engine, Kind, Options};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let dir = tempfile::tempdir()?;
 //! let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None)?;
-//! let id = engine.semget(0x5EED, 2, flag::IPC_CREAT | 0o600)?;
-//! // Both or neither: +1 on the first, wait for zero on the second.
-//! let both = [Sembuf { sem_num: 0, sem_op: 1, sem_flg: 0 }, Sembuf { sem_num: 1, sem_op: 0, sem_flg: 0 }];
-//! engine.semop_ops(id, &both)?;
-//! // SAFETY: GETVAL has no address to go wrong.
-//! assert_eq!(unsafe { engine.semctl(id, 0, flag::GETVAL, 0) }, Ok(1));
+//!
+//! // Semaphores: +1 on the first and wait for zero on the second, both or neither.
+//! let set = SemSet::create(&engine, 0x5EED, 2, 0o600)?;
+//! set.operate(&[SemOp::post(0, 1), SemOp::wait_for_zero(1)])?;
+//! assert_eq!(set.values()?, [1, 0]);
+//!
+//! // Messages.
+//! let queue = MessageQueue::private(&engine, 0o600)?;
+//! queue.send(&Message::new(3, b"three"))?;
+//! let mut message = Message::with_capacity(80);
+//! queue.receive(Which::First, &mut message)?;
+//! assert_eq!((message.kind(), message.text()), (3, &b"three"[..]));
+//!
+//! // Shared memory.
+//! let segment = Segment::private(&engine, 4096, 0o600)?;
+//! let memory = segment.attach()?;
+//! memory.as_atomics()[0].store(7, std::sync::atomic::Ordering::SeqCst);
+//!
+//! // Nothing goes by itself: these are the kernel's objects in another place.
+//! set.remove()?;
+//! queue.remove()?;
+//! segment.remove()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Beneath it, [`Engine`] has the twelve calls with the arguments of C, addresses included: for who stands in the kernel's
+//! place.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use unspin_sysv::{Engine, Kind, Options};
+//! # let dir = tempfile::tempdir()?;
+//! # let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None)?;
+//! use unspin_sys::ipc::flag;
+//!
+//! let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600)?;
+//! // SAFETY: SETVAL takes a number, and GETVAL nothing: there is no address to go wrong.
+//! let value = unsafe {
+//!     engine.semctl(id, 0, flag::SETVAL, 3)?;
+//!     engine.semctl(id, 0, flag::GETVAL, 0)?
+//! };
+//! assert_eq!(value, 3);
 //! # Ok(())
 //! # }
 //! ```
@@ -43,11 +82,23 @@
 )]
 
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub mod anatomy;
+#[cfg(not(loom))]
 mod arena;
 #[cfg(loom)]
 #[path = "models/arena.rs"]
 mod arena;
+#[cfg(not(loom))]
+pub mod arenas;
+mod busy;
+#[cfg(not(loom))]
+pub mod cancel;
+#[cfg(not(loom))]
+mod catalogue;
 pub mod creds;
+#[cfg(not(loom))]
+pub mod damage;
 #[cfg(not(loom))]
 mod engine;
 #[cfg(not(loom))]
@@ -66,18 +117,27 @@ mod ipc;
 mod kind;
 #[cfg(not(loom))]
 mod known;
+mod list;
 mod lock;
+#[cfg(not(loom))]
+mod msg;
 #[cfg(not(loom))]
 mod names;
 pub mod participant;
 #[cfg(not(loom))]
 mod patience;
 #[cfg(not(loom))]
+mod proc;
+#[cfg(not(loom))]
+mod process;
+#[cfg(not(loom))]
 mod retire;
 #[cfg(loom)]
 #[path = "models/retire.rs"]
 mod retire;
 pub mod sem;
+#[cfg(not(loom))]
+mod shm;
 #[cfg(not(loom))]
 pub mod signal;
 #[cfg(not(loom))]
@@ -86,14 +146,25 @@ mod sweep;
 mod thread;
 mod time;
 #[cfg(not(loom))]
+pub mod typed;
+#[cfg(not(loom))]
+mod vigil;
+#[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
 mod wake;
+mod wakes;
 
 #[cfg(not(loom))]
-pub use arena::{Account, ArenaError, Options, account};
+pub use arena::{ArenaError, Options, times_joined};
+#[cfg(not(loom))]
+pub use catalogue::Semaphore;
 #[cfg(not(loom))]
 pub use engine::Engine;
+pub use ipc::Class;
 pub use kind::{Kind, UnknownKind};
 #[cfg(not(loom))]
 pub use names::{describe, set_of};
+#[cfg(not(loom))]
+pub use shm::{Removed, remove_arena};
+pub use unspin_sys::Errno;

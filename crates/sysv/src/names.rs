@@ -1,5 +1,6 @@
 //! What the engine's locks are called in the meter's table.
 
+use crate::ipc::Class;
 use unspin_meter::Key;
 
 /// What a lock was taken for: the callers in the meter's table.
@@ -18,6 +19,15 @@ pub(crate) enum Call {
     IpcSet,
     Rmid,
     Sweep,
+    Shmget,
+    Shmctl,
+    Msgsnd,
+    Msgrcv,
+    Msgget,
+    MsgStat,
+    MsgSet,
+    MsgRmid,
+    Mailbox,
 }
 
 /// A lock of the engine.
@@ -27,8 +37,8 @@ pub(crate) enum LockName {
     Registry,
     /// The one lock of all ids (engine `global`).
     Global,
-    /// The lock of a set (engine `rcu`).
-    Set(i32),
+    /// The lock of an object (engine `rcu`).
+    Id(Class, i32),
     /// Finding out whether a grace period is over.
     GracePeriod,
 }
@@ -40,7 +50,9 @@ pub(crate) fn key(lock: LockName, call: Call) -> Key {
     let (class, object) = match lock {
         LockName::Registry => (1, 0),
         LockName::Global => (2, 0),
-        LockName::Set(id) => (3, id as u32),
+        LockName::Id(Class::Sem, id) => (3, id as u32),
+        LockName::Id(Class::Msg, id) => (5, id as u32),
+        LockName::Id(Class::Shm, id) => (6, id as u32),
         LockName::GracePeriod => (4, 0),
     };
     Key { lock: SPACE << 56 | class << 48 | object as u64, caller: call as u64 }
@@ -59,11 +71,13 @@ pub fn describe(key: &Key) -> Option<(String, String)> {
         2 => "sysv global lock",
         3 => "sysv id locks",
         4 => "rcu grace periods",
+        5 => "sysv queue locks",
+        6 => "sysv segment locks",
         _ => return None,
     };
     let callers = [
         "semop",
-        "semop (withdrawn)",
+        "wait (withdrawn)",
         "semget",
         "semctl GETVAL",
         "semctl GETALL",
@@ -74,6 +88,15 @@ pub fn describe(key: &Key) -> Option<(String, String)> {
         "semctl IPC_SET",
         "semctl IPC_RMID",
         "burial of the dead",
+        "shmget",
+        "shmctl",
+        "msgsnd",
+        "msgrcv",
+        "msgget",
+        "msgctl STAT",
+        "msgctl IPC_SET",
+        "msgctl IPC_RMID",
+        "msgsnd, msgrcv (mailbox)",
     ];
     let caller = *callers.get(key.caller.checked_sub(1)? as usize)?;
     Some((lock.into(), caller.into()))
@@ -91,8 +114,13 @@ mod tests {
     #[test]
     fn every_caller_has_its_own_name() {
         assert_eq!(describe(&key(LockName::Global, Call::Semop)).unwrap().1, "semop");
-        assert_eq!(describe(&key(LockName::Set(7), Call::Sweep)).unwrap().1, "burial of the dead");
-        assert_eq!(set_of(&key(LockName::Set(98_304), Call::Semget)), Some(98_304));
+        assert_eq!(describe(&key(LockName::Id(Class::Sem, 7), Call::Sweep)).unwrap().1, "burial of the dead");
+        assert_eq!(
+            describe(&key(LockName::Id(Class::Msg, 7), Call::Mailbox)),
+            Some(("sysv queue locks".into(), "msgsnd, msgrcv (mailbox)".into()))
+        );
+        assert_eq!(set_of(&key(LockName::Id(Class::Msg, 7), Call::Msgsnd)), None);
+        assert_eq!(set_of(&key(LockName::Id(Class::Sem, 98_304), Call::Semget)), Some(98_304));
         assert_eq!(set_of(&key(LockName::Registry, Call::Semget)), None);
         assert_eq!(describe(&Key { lock: 5, caller: 1 }), None);
     }

@@ -7,9 +7,8 @@
 use crate::arena::Arena;
 use crate::engine::Inner;
 use crate::heap;
-use crate::ipc::Registry;
-use crate::names::Call;
-use crate::names::{LockName, key};
+use crate::ipc::{Class, Registry};
+use crate::names::{Call, LockName, key};
 use crate::participant::Participant;
 use crate::thread::Thread;
 use crate::time;
@@ -17,12 +16,16 @@ use unspin_meter::{Outcome, Sample};
 use unspin_rcu::Rcu;
 use unspin_rcu::deferred::Exclusive;
 use unspin_rcu::work::Attempt;
+use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::sched;
 
 /// Retired blocks before a grace period is asked for: it takes a membarrier and a look at every thread.
 const BATCH: usize = 16;
 /// Polls, with the CPU given away in between, when the queue is full; then the block is given up.
 const PATIENCE: u32 = 1_000;
+
+/// The last one was given up: until there is room again nobody waits for it, since each would wait as long.
+static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 fn ring(arena: &Arena) -> Exclusive<'_, 1024, 256> {
     // SAFETY: called under the registry lock only (or while the arena is being made), which guards the ring, and
@@ -33,14 +36,16 @@ fn ring(arena: &Arena) -> Exclusive<'_, 1024, 256> {
 /// Retires a payload that its caller has announced ([`heap::unpublish`]) and unlinked. Under the registry lock.
 pub(crate) fn retire(arena: &Arena, rcu: &Rcu<'_>, me: &Participant, payload: u64, bytes: u64) {
     let cookie = rcu.start_poll();
-    for _ in 0..PATIENCE {
-        if ring(arena).call(payload, bytes, cookie).is_ok() {
-            break;
-        }
-        if reap_ring(arena, rcu, me) == 0 {
+    // Relaxed (all): a hint.
+    let patience = if IN_VAIN.load(Relaxed) { 1 } else { PATIENCE };
+    let queued = (0..patience).any(|_| {
+        let queued = ring(arena).call(payload, bytes, cookie).is_ok();
+        if !queued && reap_ring(arena, rcu, me) == 0 && patience > 1 {
             sched::yield_now();
         }
-    }
+        queued
+    });
+    IN_VAIN.store(!queued, Relaxed);
     // If the queue stayed full, some reader has been stopped within its section for long: the block is lost rather
     // than taken from under it.
     heap::publish(me);
@@ -92,23 +97,37 @@ pub(crate) fn is_retired(arena: &Arena, payload: u64) -> bool {
         || header.deferred.0.work_queue().iter().any(|garbage| garbage.item == payload)
 }
 
-/// Frees one large block, outside the registry lock: its pages first, which takes long.
+/// Frees some large blocks, outside the registry lock: their pages first, which takes long.
 pub(crate) fn work(inner: &'static Inner, thread: &Thread) {
     let queue = inner.arena.header().deferred.0.work_queue();
-    if queue.is_empty() {
+    // Each block takes the registry lock, behind which is this function: calls within calls would use up the stack.
+    if queue.is_empty() || thread.frees.replace(true) {
         return;
     }
+    for _ in 0..BATCH {
+        if !free_large(inner, thread) {
+            break;
+        }
+    }
+    thread.frees.set(false);
+}
+
+/// Frees one large block, if there is one that nobody else is freeing.
+fn free_large(inner: &'static Inner, thread: &Thread) -> bool {
+    let queue = inner.arena.header().deferred.0.work_queue();
     let registry = inner.rcu().registry();
     queue.work(&registry, thread.participant(), |garbage, attempt| match attempt {
         Attempt::First => {
             inner.arena.punch(garbage.item, garbage.bytes);
-            inner.with_registry(thread, Call::Rmid, |held| heap::free(held.arena, held.me, garbage.item));
+            inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
+                heap::free(held.arena, held.me, garbage.item)
+            });
         }
         // Somebody was killed here. The block may be free by now, and in use again.
-        Attempt::Again => inner.with_registry(thread, Call::Rmid, |held| {
-            if !heap::is_free(held.arena, garbage.item) && !held.is_in_use(garbage.item) {
+        Attempt::Again => inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
+            if !heap::is_free(held.arena, garbage.item) && !inner.is_in_use(held, garbage.item) {
                 heap::free(held.arena, held.me, garbage.item);
             }
         }),
-    });
+    })
 }

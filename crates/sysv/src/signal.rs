@@ -10,7 +10,7 @@
 //! end. Then nothing is paid on the way.
 
 use crate::thread;
-use crate::wait;
+use crate::wait::{self, Buffer};
 use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 
 /// See the module's text.
@@ -57,6 +57,6 @@ pub fn entering_handler(mask_before: u64) -> Entry {
         critical.defer(mask_before);
         return Entry::Defer;
     }
-    thread::joined().for_each(wait::interrupt);
+    thread::joined().for_each(|thread| wait::interrupt(thread, Buffer::Live));
     Entry::Deliver
 }

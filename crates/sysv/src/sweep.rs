@@ -6,11 +6,12 @@
 
 use crate::engine::Inner;
 use crate::heap::{self, Pending};
-use crate::ipc;
+use crate::ipc::Class;
+use crate::msg::MessageQueue;
 use crate::names::Call;
 use crate::participant::Participant;
 use crate::retire;
-use crate::sem::{bytes, find_set};
+use crate::sem::Set;
 use crate::thread::Thread;
 use unspin_rcu::registry::{Extent, Swept};
 
@@ -55,7 +56,7 @@ pub(crate) fn sweep_condemned(inner: &'static Inner, thread: &Thread) {
 /// Buries the dead of this extent, and whomever a burial finds dead: the next waiter, served with what was taken back
 /// from one dead, may be dead too. Returns how many places became free; nothing while the caller holds a lock.
 pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: Extent) -> usize {
-    if thread.person().is_busy() {
+    if thread.is_busy() {
         return 0;
     }
     // A handler that jumped out of a burial would leave the dead in this thread's hands for as long as it lives.
@@ -104,31 +105,23 @@ fn bury(inner: &'static Inner, thread: &Thread, dead: usize) -> Swept {
 
 /// Inherits every lock that the dead held, which repairs what it protects, and settles its allocation.
 fn release_locks(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
-    inner.with_registry(thread, Call::Sweep, |registry| {
+    inner.with_registry(thread, Class::Sem, Call::Sweep, |registry| {
         let arena = &inner.arena;
         if let Pending::Taken(payload) = heap::settle(arena, person)
-            && !registry.is_in_use(payload)
+            && !inner.is_in_use(registry, payload)
         {
             // Unlinked a moment before the death: readers may still be there.
             heap::unpublish(registry.me, payload);
             retire::retire(arena, &registry.rcu, registry.me, payload, heap::size(arena, payload));
         }
-        for at in ipc::objects(arena) {
-            let Some(set) = find_set(arena, at) else { continue };
-            if inner.lock_of(set).owner().is_some_and(|owner| owner.index() == dead) {
-                drop(inner.guard_found(thread, Call::Sweep, (at, set)));
-                debug_assert!(bytes(set) > 0);
-            }
-        }
-        // The global lock may have been held while there was no set.
+        inner.inherit_all::<Set>(thread, dead);
+        inner.inherit_all::<MessageQueue>(thread, dead);
+        // The global lock may have been held while there was no object.
         inner.inherit_global(thread, dead);
     });
 }
 
 /// Takes the dead out of the queue it waited in, or takes back what it was granted after its death.
 fn end_wait(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
-    if let Some(mut guard) = inner.guard_waiting(thread, Call::Sweep, person) {
-        guard.section().bury(dead);
-        guard.serve();
-    }
+    inner.with_waiting(thread, Call::Sweep, person, |section| section.bury(dead));
 }

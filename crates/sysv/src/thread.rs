@@ -3,15 +3,19 @@
 //! It lies in a page that is wiped on fork, so that a child, whichever way it was made, finds itself unknown and
 //! joins the arena under its own name. A child that shares its parent's memory (vfork) acts as its parent.
 
+use crate::busy::Locks;
+use crate::cancel::{self, Manner};
 use crate::creds::Cached;
 use crate::engine::{Crowded, Inner};
 use crate::kind::Kind;
-use crate::known::Known;
+use crate::known::{Known, Sems};
 use crate::lock::Owner;
+use crate::msg::{Limit, MessageQueue};
 use crate::participant::Participant;
 use crate::patience::Patience;
+use crate::process::Process;
 use crate::sweep::{self, Sweep};
-use crate::wait::Waits;
+use crate::wait::{Buffer, Waits};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -19,14 +23,14 @@ use unspin_meter::{Event, Table};
 use unspin_rcu::registry::Extent;
 use unspin_rcu::{Domain, Fences, Section, Slot};
 use unspin_sync::atomic::{
-    AtomicU64,
+    AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::process::Identity;
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
-use unspin_sys::{Errno, page, sched};
+use unspin_sys::{Errno, page};
 
 /// One thread in one engine. Valid when zeroed: of no engine.
 ///
@@ -45,7 +49,17 @@ pub(crate) struct Thread {
     participant: Cell<Option<unspin_rcu::Participant>>,
     identity: Cell<Identity>,
     pid: Cell<u32>,
+    /// Its process, once that has been entered into the table of processes.
+    pub process: Cell<Option<Process>>,
+    /// The word that tells of the end of its process.
+    pub life: Cell<Option<&'static AtomicU32>>,
+    /// Whether this thread has no list of words by which its end could be told.
+    pub unlisted: Cell<bool>,
     pub creds: Cached,
+    /// Whether the thread is freeing large blocks.
+    pub frees: Cell<bool>,
+    /// Locks that the thread holds or tries to take.
+    locks: Cell<Locks>,
     /// Depth of sections that no signal handler may run in.
     critical: Cell<u32>,
     /// What is to be done after an operation: [`DEFERRED`] and [`METERED`].
@@ -53,7 +67,10 @@ pub(crate) struct Thread {
     mask: Cell<u64>,
     pub waits: Waits,
     /// Sets used lately, by the low bits of their ids.
-    memory: [Known; KNOWN],
+    memory: [Known<Sems>; KNOWN],
+    /// Queues used lately.
+    queues: [Known<(u64, &'static MessageQueue)>; KNOWN],
+    pub message_limit: Limit,
     pub patience: Patience,
     /// Burials of this thread.
     pub sweep: Cell<Sweep>,
@@ -71,25 +88,34 @@ const METERED: u32 = 2;
 
 const _: () = assert!(size_of::<Thread>() <= page::BYTES);
 
-/// Sets that a thread remembers.
+/// Sets that a thread remembers, and queues.
 const KNOWN: usize = 8;
 
 impl Thread {
     /// The place where a set of this id is remembered.
     #[inline(always)]
-    pub fn memory(&self, id: i32) -> &Known {
+    pub fn memory(&self, id: i32) -> &Known<Sems> {
         &self.memory[id as usize % KNOWN]
     }
 
     /// The set of `id` if the thread remembers it. In a read-side section. `None` says only that [`Inner::recall`] must
     /// be asked.
     #[inline(always)]
-    pub fn remembered(&self, id: i32) -> Option<&Known> {
+    pub fn remembered(&self, id: i32) -> Option<&Known<Sems>> {
         // Acquire: partner of the Release in `Arena::note_change`. A section that reads a number from before a removal
         // is one that the removal's grace period waits for, just as one that reads the table from before it.
         let changes = self.changes().load(Acquire);
         let known = self.memory(id);
         known.is(id, changes).then_some(known)
+    }
+
+    /// The place where a queue of this id is remembered, and whether it is.
+    #[inline(always)]
+    pub fn remembered_queue(&self, id: i32) -> (&Known<(u64, &'static MessageQueue)>, bool) {
+        // Acquire: as in `remembered`.
+        let changes = self.changes().load(Acquire);
+        let known = &self.queues[id as usize % KNOWN];
+        (known, known.is(id, changes))
     }
 
     /// The calling thread, if it has joined the engine of this number and is first in its list.
@@ -111,9 +137,11 @@ impl Thread {
         self.engine.get() == inner.number
     }
 
-    /// The calling thread; joins the engine if it has not. `ENOMEM` if the arena has no place left.
+    /// The calling thread; joins the engine if it has not. `ENOMEM` if the arena has no place left, `ENOSYS` if it is
+    /// damaged.
     #[inline]
     pub fn of(inner: &'static Inner) -> Result<&'static Thread, Errno> {
+        inner.check()?;
         match Thread::current(inner.number) {
             Some(thread) => Ok(thread),
             None => Thread::join(inner),
@@ -122,7 +150,7 @@ impl Thread {
 
     #[cold]
     fn join(inner: &'static Inner) -> Result<&'static Thread, Errno> {
-        let mask = set_mask(Mask::ALL);
+        let mask = set_mask(Mask::ALL_BUT_FAULTS);
         let result = match list().find(|t| t.engine.get() == inner.number) {
             Some(thread) => Ok(thread),
             None => Thread::enrol(inner),
@@ -139,11 +167,8 @@ impl Thread {
         let who = Identity::current();
         let (participant, crowded) = inner.register(&who)?;
         let index = participant.index();
-        if inner.arena.reserve_participant(index).is_err() {
-            // SAFETY: registered by this thread just now, which has done nothing under that name.
-            unsafe { inner.rcu().registry().unregister(participant) };
-            return Err(Errno::ENOMEM);
-        }
+        thread.memory.iter().for_each(Known::forget);
+        thread.queues.iter().for_each(Known::forget);
         thread.inner.set(Some(inner));
         thread.slot.set(inner.arena.slots().get(index));
         thread.person.set(inner.arena.people(index + 1).last());
@@ -152,14 +177,19 @@ impl Thread {
         thread.participant.set(Some(participant));
         thread.identity.set(who);
         thread.pid.set(who.pid);
-        thread.patience.begin(sched::affinity_count() as u32);
+        thread.locks.set(thread.person().busy.renew());
+        thread.frees.set(false);
+        thread.process.set(None);
+        thread.life.set(None);
+        thread.unlisted.set(false);
+        thread.patience.begin();
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
             // SAFETY: nobody else has a reference: no duty is set in a new or wiped record.
             unsafe { (*thread.table.get()).write(table) };
             thread.duties.set(METERED);
         }
-        thread.plain.set(inner.kind == Kind::Rcu && inner.fences == Fences::Expedited);
         thread.engine.set(inner.number);
+        thread.choose_way();
         // Relaxed: read when all who took part have ended.
         inner.arena.header().joined.fetch_add(1, Relaxed);
         tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
@@ -178,6 +208,13 @@ impl Thread {
         thread.next.set(first());
         tls::word(Word::Sysv).set(thread as *const Thread as usize);
         Ok(thread)
+    }
+
+    /// Decides whether this thread uses the fast path.
+    pub fn choose_way(&self) {
+        let inner = self.inner();
+        let has_one = inner.kind == Kind::Rcu && inner.fences == Fences::Expedited;
+        self.plain.set(has_one && cancel::manner() == Manner::Deferred);
     }
 
     /// The engine.
@@ -237,6 +274,12 @@ impl Thread {
         self.has(METERED).then(|| unsafe { (*self.table.get()).assume_init_ref() })
     }
 
+    /// Whether this engine is metered.
+    #[inline(always)]
+    pub fn is_metered(&self) -> bool {
+        self.has(METERED)
+    }
+
     /// Enters a read-side section.
     #[inline(always)]
     pub fn read(&self) -> ReadSection<'_> {
@@ -279,9 +322,30 @@ impl Thread {
         self.deliver_if_due();
     }
 
+    /// The thread is about to take a lock. It counts by itself, as what lies in the arena may be overwritten, and others are
+    /// told of the count, who bury it if it dies.
+    #[inline(always)]
+    pub fn enter_busy(&self) {
+        self.locks.set(self.locks.get().more());
+        self.person().busy.enter(self.locks.get());
+    }
+
+    /// The thread has released a lock, or does not try to take it for now.
+    #[inline(always)]
+    pub fn leave_busy(&self) {
+        self.locks.set(self.locks.get().less());
+        self.person().busy.leave(self.locks.get());
+    }
+
+    /// Whether the thread holds a lock or tries to take one.
+    pub fn is_busy(&self) -> bool {
+        !self.locks.get().is_none()
+    }
+
     /// Whether a signal handler must wait.
     pub fn is_critical(&self) -> bool {
-        self.critical.get() != 0 || self.slot.get().is_some_and(Slot::is_active)
+        let reading = || Some(self.slot.get()?.is_reading(self.domain.get()?));
+        self.critical.get() != 0 || reading() == Some(true)
     }
 
     /// Notes that a signal was put off, and the mask that its program had.
@@ -298,8 +362,9 @@ impl Thread {
     }
 
     /// Enters a section that no signal handler of the program may run in.
+    #[inline(always)]
     pub fn critical(&self) -> Critical<'_> {
-        let mask = crate::signal::masks().then(|| set_mask(Mask::ALL));
+        let mask = crate::signal::masks().then(|| set_mask(Mask::ALL_BUT_FAULTS));
         self.critical.set(self.critical.get() + 1);
         compiler_fence(SeqCst);
         Critical { thread: self, mask }
@@ -332,7 +397,8 @@ impl Thread {
                 // SAFETY: it was written, and METERED is clear from now on: it is taken once.
                 recording.release(unsafe { (*self.table.get()).assume_init_read() }, None);
             }
-            crate::wait::interrupt(self);
+            crate::wait::interrupt(self, Buffer::Gone);
+            inner.let_go(self);
             // SAFETY: registered by this thread, in no section, without a lock (that would be critical), and without a
             // wait, which a jump out of a handler may have left and which was withdrawn just now.
             unsafe { inner.rcu().registry().unregister(participant) };
@@ -358,10 +424,17 @@ pub(crate) fn joined() -> impl Iterator<Item = &'static Thread> {
     list().filter(|thread| thread.engine.get() != 0)
 }
 
+/// Makes the calling thread unknown to an engine.
+pub(crate) fn leave(inner: &Inner) {
+    let mask = set_mask(Mask::ALL_BUT_FAULTS);
+    list().filter(|thread| thread.is_of(inner)).for_each(Thread::leave);
+    set_mask(mask);
+}
+
 static EXIT: ExitKey = ExitKey::new(leave_all);
 
 extern "C" fn leave_all(_: usize) {
-    let mask = set_mask(Mask::ALL);
+    let mask = set_mask(Mask::ALL_BUT_FAULTS);
     let mut next = first();
     tls::word(Word::Sysv).set(0);
     while let Some(thread) = next {
@@ -412,13 +485,22 @@ pub(crate) struct Critical<'t> {
     mask: Option<Mask>,
 }
 
-impl Drop for Critical<'_> {
-    fn drop(&mut self) {
+impl Critical<'_> {
+    /// Leaves it; what dropping does. Once.
+    #[inline(always)]
+    pub fn leave(&self) {
         compiler_fence(SeqCst);
         self.thread.critical.set(self.thread.critical.get() - 1);
         self.thread.deliver_if_due();
         if let Some(mask) = self.mask {
             set_mask(mask);
         }
+    }
+}
+
+impl Drop for Critical<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.leave();
     }
 }

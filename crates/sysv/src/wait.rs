@@ -4,24 +4,34 @@
 //! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
 //! looks after 50 ms, then less and less often.
 
+use crate::cancel::Point;
+use crate::damage::Posture;
 use crate::engine::Inner;
+use crate::ipc::Section;
+use crate::msg::{self, Landing, Received};
 use crate::names::Call;
 use crate::participant::status;
-use crate::sem::{Section, find_set};
+use crate::patience::Turn;
 use crate::sweep;
 use crate::thread::Thread;
+use crate::vigil;
 use crate::wake::{self, Grants};
 use core::cell::Cell;
 use core::time::Duration;
 use unspin_rcu::registry::Extent;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sync::hint;
+use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
 
 const FIRST_PATROL_NS: u64 = 50_000_000;
 const FIRST_VERIFYING_PATROL: u32 = 8;
 const LAST_PATROL_NS: u64 = 1_000_000_000;
+/// How often a thread tries to take itself out of a queue, and how long it waits in between: 20 ms in all. Once
+/// is enough, as whoever removes an object ends the waits on it first, unless the arena was overwritten.
+const WITHDRAWALS: u32 = 20;
+const WITHDRAWAL: Duration = Duration::from_millis(1);
 
 /// The wait that is under way, and how the last ones ended that a signal handler interrupted. Part of a thread's
 /// state.
@@ -32,25 +42,73 @@ const LAST_PATROL_NS: u64 = 1_000_000_000;
 pub(crate) struct Waits {
     last: Cell<u64>,
     current: Cell<u64>,
-    ended: [Cell<(u64, u32)>; DEPTH],
+    /// What the current one is for.
+    aim: Cell<Aim>,
+    ended: [Cell<(u64, End)>; DEPTH],
 }
 
 /// Handlers within handlers whose waits' results are kept. A wait deeper down than that answers EINTR.
 const DEPTH: usize = 8;
 
+/// What a thread waits for. Zeroed: the first.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub(crate) enum Aim {
+    /// A semaphore operation.
+    Operation,
+    /// Room for a message.
+    Room,
+    /// A message, which goes there.
+    Message(Landing),
+}
+
+impl Aim {
+    fn point(self) -> Point {
+        match self {
+            Aim::Operation => Point::No,
+            Aim::Room | Aim::Message(_) => Point::Yes,
+        }
+    }
+}
+
+/// How a wait ended. Zeroed: the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum End {
+    /// Performed by somebody else; of a message, what was received.
+    Done(Received),
+    /// To be tried again.
+    Retry,
+    Failed(Errno),
+}
+
+/// Whether the buffers of a call whose wait is ended are still there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Buffer {
+    Live,
+    /// It was left by a jump, or may have been.
+    Gone,
+}
+
 impl Waits {
     /// Begins a wait and returns its number. Before the operation is queued.
-    pub fn begin(&self) -> u64 {
+    pub fn begin(&self, aim: Aim) -> u64 {
         self.last.set(self.last.get() + 1);
+        self.aim.set(aim);
         self.current.set(self.last.get());
         self.last.get()
+    }
+
+    /// Whether no wait has begun since this one.
+    pub fn is_last(&self, number: u64) -> bool {
+        self.last.get() == number
     }
 
     fn is_current(&self, number: u64) -> bool {
         self.current.get() == number
     }
 
-    fn note_end(&self, end: u32) {
+    fn note_end(&self, end: End) {
         let number = self.current.replace(0);
         if number == 0 {
             return; // A handler was here first, between the caller's look and this one.
@@ -58,37 +116,51 @@ impl Waits {
         self.ended[number as usize % DEPTH].set((number, end));
     }
 
-    fn end_of(&self, number: u64) -> u32 {
+    fn end_of(&self, number: u64) -> End {
         match self.ended[number as usize % DEPTH].get() {
             (noted, end) if noted == number => end,
-            _ => status::failed(Errno::EINTR.0),
+            _ => End::Failed(Errno::EINTR),
         }
     }
 }
 
 /// What a status that ended a wait means to the caller.
-fn outcome(end: u32) -> Result<(), Errno> {
+fn outcome(end: u32) -> End {
     match end & 0xFF {
-        status::FAILED => Err(Errno((end >> 8) as i32)),
-        _ => Ok(()),
+        status::FAILED => End::Failed(Errno((end >> 8) as i32)),
+        status::RETRY => End::Retry,
+        status::GRANTED | status::CONFIRMED => End::Done(Received::default()),
+        // Nobody ends a wait like that: the arena is damaged.
+        _ => End::Failed(Errno::EIDRM),
     }
 }
 
 /// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` in
 /// nanoseconds of the monotonic clock.
-pub(crate) fn wait(
-    inner: &'static Inner,
-    thread: &Thread,
-    number: u64,
-    deadline: Option<u64>,
-) -> Result<(), Errno> {
+pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
+    let since = match thread.patience.turn() {
+        Turn::Sleep => None,
+        Turn::Timed => Some(clock::ticks()),
+        Turn::Spin(ticks) => {
+            spin(thread, ticks);
+            None
+        }
+    };
+    let end = sleep(inner, thread, number, deadline);
+    if let Some(since) = since {
+        thread.patience.timed(clock::ticks().wrapping_sub(since));
+    }
+    end
+}
+
+fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
     let waiter = &thread.person().waiter;
-    spin(thread);
+    let posture = Posture::of(waiter);
     let mut patrol = FIRST_PATROL_NS;
     let mut patrols = 0u32;
     loop {
-        if let Some(result) = ended(thread, number) {
-            return result;
+        if let Some(end) = ended(inner, thread, number) {
+            return end;
         }
         waiter.fall_asleep();
         let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
@@ -97,41 +169,63 @@ pub(crate) fn wait(
             continue;
         }
         let nap = Duration::from_nanos(left.map_or(patrol, |left| left.min(patrol)));
-        match futex::wait(&waiter.status, status::SLEEPING, Some(nap)) {
+        let point = thread.waits.aim.get().point();
+        match vigil::sleep(inner, thread, nap, point) {
             Wake::Interrupted => withdraw(inner, thread, Errno::EINTR),
             Wake::TimedOut => {
                 patrol = (patrol * 2).min(LAST_PATROL_NS);
                 patrols += 1;
-                look_around(inner, thread, patrols);
+                if is_spoiled(inner, thread, (number, posture)) {
+                    waiter.give_up();
+                } else {
+                    look_around(inner, thread, patrols);
+                }
             }
             Wake::Woken => {}
         }
     }
 }
 
-fn ended(thread: &Thread, number: u64) -> Option<Result<(), Errno>> {
+fn ended(inner: &'static Inner, thread: &Thread, number: u64) -> Option<End> {
     let now = thread.person().waiter.look();
     // A handler may have ended the wait before this load, or between it and the next line.
-    if !thread.waits.is_current(number) {
-        return Some(outcome(thread.waits.end_of(number)));
+    if thread.waits.is_current(number) {
+        if status::is_waiting(now) {
+            return None;
+        }
+        end(inner, thread, Buffer::Live);
     }
-    if status::is_waiting(now) {
-        return None;
-    }
-    end(thread, now);
-    Some(outcome(now))
+    Some(thread.waits.end_of(number))
 }
 
-fn end(thread: &Thread, end: u32) {
-    thread.waits.note_end(end);
-    thread.person().waiter.acknowledge();
-}
-
-fn spin(thread: &Thread) {
-    let budget = thread.patience.ticks();
-    if budget == 0 {
+/// Takes note of how the thread's wait ended, and fetches the message that it was granted.
+fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
+    let person = thread.person();
+    let Aim::Message(landing) = thread.waits.aim.get() else {
+        thread.waits.note_end(outcome(person.waiter.look()));
+        if !person.watch().is_empty() {
+            person.watch().clear();
+        }
+        return person.waiter.acknowledge();
+    };
+    // A handler would use the mailbox for messages of its own.
+    let _critical = thread.critical();
+    if thread.waits.is_current(0) {
         return;
     }
+    let end = match outcome(person.waiter.look()) {
+        End::Done(_) if buffer == Buffer::Live => msg::fetch(inner, thread, &landing),
+        End::Done(_) => {
+            msg::give_back(inner, thread);
+            End::Failed(Errno::EINTR)
+        }
+        other => other,
+    };
+    thread.waits.note_end(end);
+    person.waiter.acknowledge();
+}
+
+fn spin(thread: &Thread, budget: u64) {
     let waiter = &thread.person().waiter;
     let start = clock::ticks();
     loop {
@@ -154,42 +248,77 @@ fn spin(thread: &Thread) {
 /// Takes the thread's operation out of its queue, unless it has been performed or has failed already.
 #[cold]
 fn withdraw(inner: &'static Inner, thread: &Thread, why: Errno) {
-    with_own_set(inner, thread, |section| section.withdraw(why));
+    let waiter = &thread.person().waiter;
+    for _ in 0..WITHDRAWALS {
+        with_own(inner, thread, |section| section.withdraw(why));
+        let now = waiter.look();
+        if !status::is_waiting(now) {
+            return;
+        }
+        // Whoever removes the object is about to end the wait, or is dead.
+        futex::wait(&waiter.status, now, Some(WITHDRAWAL));
+    }
+    // The record was overwritten: what is waited for cannot be found by it.
+    waiter.give_up();
 }
 
-/// Runs `f` under the lock of the set that the thread waits for; not at all if its wait is over.
-fn with_own_set(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut Section<'_>)) {
-    let person = thread.person();
-    let Some(mut guard) = inner.guard_waiting(thread, Call::Wait, person) else { return };
-    f(guard.section());
-    guard.serve();
+/// Runs `f` under the lock of the object that the thread waits for; not at all if its wait is over.
+pub(crate) fn with_own(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut dyn Section)) {
+    inner.with_waiting(thread, Call::Wait, thread.person(), f);
 }
 
 /// Ends a wait that a signal handler interrupted: before the handler runs if there is a trampoline, else when the
 /// thread calls the engine again (from the handler, or after a jump out of it), or ends.
-pub(crate) fn interrupt(thread: &Thread) {
+///
+/// A message that was handed over by then is received if the call's buffer is there, and goes back into its queue otherwise.
+pub(crate) fn interrupt(thread: &Thread, buffer: Buffer) {
     if !thread.waits.is_current(0) {
         withdraw(thread.inner(), thread, Errno::EINTR);
-        end(thread, thread.person().waiter.look());
+        end(thread.inner(), thread, buffer);
     }
 }
 
-/// A sleeper's patrol: repairs the set if the owner of its lock is dead, settles what was granted by somebody who died
-/// before he looked whether the waiter lives, and buries the dead that were found.
+/// Whether nobody will end a wait, because the arena is damaged. Gives an arena up in which the waiter's record is not as the
+/// waiter has left it.
+#[cold]
+fn is_spoiled(inner: &'static Inner, thread: &Thread, (number, posture): (u64, Posture)) -> bool {
+    let waiter = &thread.person().waiter;
+    let same = Posture::of(waiter) == posture;
+    // The record, and then: a handler may have ended the wait, and used the record for another.
+    compiler_fence(SeqCst);
+    if !same && thread.waits.is_current(number) && status::is_waiting(waiter.look()) {
+        inner.condemn();
+    }
+    inner.check().is_err()
+}
+
+/// Makes sure that the thread stands in its queue still, or else that its wait ends: nobody would find it.
+fn review(inner: &'static Inner, thread: &Thread) {
+    let person = thread.person();
+    let reviewed = inner.with_waiting(thread, Call::Wait, person, |section| section.review());
+    // Looked at after the object was not found: whoever removes one ends the waits on it first.
+    if reviewed.is_none() && status::is_waiting(person.waiter.look()) {
+        person.waiter.give_up();
+    }
+}
+
+/// A sleeper's patrol: repairs the object if the owner of its lock is dead, undoes what the dead did, settles what was
+/// granted by somebody who died before he looked whether the waiter lives, and buries the dead that were found.
 #[cold]
 fn look_around(inner: &'static Inner, thread: &Thread, patrols: u32) {
     // Relaxed: the offset is this thread's own.
-    let at = thread.person().waiter.set.load(Relaxed);
-    let owner_is_dead = {
-        let _read = thread.read();
-        let set = find_set(&inner.arena, at);
-        set.and_then(|set| inner.lock_of(set).owner()).is_some_and(|owner| inner.is_dead_owner(owner))
-    };
-    if owner_is_dead {
-        with_own_set(inner, thread, |_| {});
-    }
+    let at = thread.person().waiter.object.load(Relaxed);
     // Looking at everybody's record costs a page each: after some seconds, then at ever longer intervals.
     let verifies = patrols >= FIRST_VERIFYING_PATROL && patrols.is_power_of_two();
+    if verifies {
+        vigil::doubt(inner, thread);
+    }
+    if verifies {
+        review(inner, thread);
+    }
+    if inner.may_wait_for_the_dead(thread, thread.person()) {
+        with_own(inner, thread, |section| section.watch(inner));
+    }
     match if verifies { wake::verify(inner, at) } else { Grants::Settled } {
         Grants::ToTheDead => {
             sweep::sweep(inner, thread, Extent::Condemned);

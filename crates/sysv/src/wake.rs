@@ -58,7 +58,7 @@ pub(crate) fn verify(inner: &Inner, set: u64) -> Grants {
     let mut grants = Grants::Settled;
     for (person, index) in inner.people().iter().zip(0u32..) {
         // Relaxed: a grant of another set does no harm here, it is as good to settle it.
-        if person.waiter.set.load(Relaxed) == set && settle(inner, index, person) == Grants::ToTheDead {
+        if person.waiter.object.load(Relaxed) == set && settle(inner, index, person) == Grants::ToTheDead {
             grants = Grants::ToTheDead;
         }
     }
@@ -67,7 +67,7 @@ pub(crate) fn verify(inner: &Inner, set: u64) -> Grants {
 
 fn settle(inner: &Inner, index: u32, person: &Participant) -> Grants {
     // Acquire: whoever reads the grant sees the slot as its waiter had it.
-    if person.waiter.status.load(Acquire) != status::GRANTED {
+    if !matches!(person.waiter.status.load(Acquire), status::GRANTED | status::RETRY) {
         return Grants::Settled;
     }
     let registry = inner.rcu().registry();

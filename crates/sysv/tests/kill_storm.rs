@@ -3,6 +3,14 @@
 //!
 //! `UNSPIN_STORM=N` sets the number of kills of each test; the default is small enough for every run of the tests.
 
+#[path = "common/child.rs"]
+mod child;
+#[path = "kill_storm/messages.rs"]
+mod messages;
+#[path = "common/noise.rs"]
+mod noise;
+
+use noise::Noise;
 use std::time::{Duration, Instant};
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};
@@ -19,18 +27,6 @@ fn op(sem_num: u16, sem_op: i16) -> Sembuf {
     Sembuf { sem_num, sem_op, sem_flg: 0 }
 }
 
-/// xorshift64 (Marsaglia 2003): a child of fork must not ask the system for randomness.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
-
 fn timed(engine: &Engine, id: i32, ops: &[Sembuf], ms: i64) -> Result<i32, Errno> {
     let timeout = [ms / 1000, ms % 1000 * 1_000_000];
     // SAFETY: both addresses are live arrays in C's layout.
@@ -44,7 +40,7 @@ fn get(engine: &Engine, id: i32, sem: i32, cmd: i32) -> i32 {
 
 /// Semaphores 0 and 1 change together only; 2 and 3 singly.
 fn work(engine: &Engine, id: i32, seed: u64) -> ! {
-    let mut random = Random(seed);
+    let mut random = Noise(seed);
     loop {
         let _ = match random.below(12) {
             0..=2 => timed(engine, id, &[op(0, 1), op(1, 1)], 1),
@@ -84,9 +80,10 @@ fn spawn(body: impl FnOnce()) -> i32 {
         0 => {
             // SAFETY: a plain call in the child. Should the test be killed, so is the child.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            body();
-            // SAFETY: ends the child without running what belongs to the parent.
-            unsafe { libc::_exit(0) }
+            child::end_with(|| {
+                body();
+                0
+            })
         }
         child => child,
     }
@@ -109,26 +106,30 @@ fn kill(child: i32) {
     );
 }
 
+/// Workers, each begun by `worker` from a seed of its own, of which one after the other is killed and replaced; in the end all are.
+fn kill_at_random(worker: impl Fn(u64) -> i32) {
+    let mut moment = Noise(0x9E37_79B9_7F4A_7C15);
+    let mut seed = 0u64;
+    let mut next = || {
+        seed = seed.wrapping_add(0x1234_5678_9ABC_DEF1);
+        worker(seed | 1)
+    };
+    let mut workers: Vec<i32> = (0..WORKERS).map(|_| next()).collect();
+    for _ in 0..kills() {
+        std::thread::sleep(Duration::from_micros(moment.below(1_500)));
+        let victim = moment.below(WORKERS as u64) as usize;
+        kill(workers[victim]);
+        workers[victim] = next();
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    workers.into_iter().for_each(kill);
+}
+
 fn storm(kind: Kind) {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
     let id = engine.semget(0x57_0A, SEMS as i32, flag::IPC_CREAT | 0o600).unwrap();
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let mut seed = 0u64;
-    let mut worker = || {
-        seed = seed.wrapping_add(0x1234_5678_9ABC_DEF1);
-        let seed = seed | 1;
-        spawn(move || work(&engine, id, seed))
-    };
-    let mut workers: Vec<i32> = (0..WORKERS).map(|_| worker()).collect();
-    for _ in 0..kills() {
-        std::thread::sleep(Duration::from_micros(random.below(1_500)));
-        let victim = random.below(WORKERS as u64) as usize;
-        kill(workers[victim]);
-        workers[victim] = worker();
-    }
-    std::thread::sleep(Duration::from_millis(20));
-    workers.into_iter().for_each(kill);
+    kill_at_random(|seed| spawn(|| work(&engine, id, seed)));
     check_set(&engine, id);
     check_waiters(&engine, id);
     check_places(&engine);
@@ -200,6 +201,119 @@ fn check_tables(engine: &Engine) {
     // SAFETY: the structure is a seminfo.
     assert_eq!(unsafe { engine.semctl(0, 0, flag::SEM_INFO, &raw mut info as usize) }, Ok(0));
     assert_eq!((info.semusz, info.semaem), (0, 0), "sets and semaphores are counted right");
+}
+
+fn undoable(sem_num: u16, sem_op: i16) -> Sembuf {
+    Sembuf { sem_flg: flag::SEM_UNDO as i16, ..op(sem_num, sem_op) }
+}
+
+/// What each semaphore begins with, and must come back to.
+const TOKENS: [u16; SEMS as usize] = [1, 2, 7, 0];
+
+/// Takes, gives back, and waits for what others have taken; all with SEM_UNDO. Never more is given than was taken, so that no
+/// undo is clamped.
+fn borrow(engine: &Engine, id: i32, seed: u64) -> ! {
+    let mut random = Noise(seed);
+    let mut held = [0i16; SEMS as usize];
+    loop {
+        let (a, b) = (random.below(3) as usize, random.below(3) as usize);
+        match random.below(8) {
+            0 | 1 => change(engine, id, &mut held, &[(a, -1)]),
+            2 if a != b => change(engine, id, &mut held, &[(a, -1), (b, -1)]),
+            3 | 4 if held[a] > 0 => give_back(engine, id, &mut held, a),
+            // Forth and back within one call, and a wait for zero that carries the flag.
+            5 => change(engine, id, &mut held, &[(3, 1), (a, -1), (a, 1), (3, -1), (3, 0)]),
+            6 => {
+                let _ = churn(engine, random.below(600) as i32 + 1);
+            }
+            _ => {
+                get(engine, id, a as i32, flag::GETVAL);
+            }
+        }
+        // Nobody keeps for long what everybody wants.
+        if held[0] > 0 && random.below(4) == 0 {
+            give_back(engine, id, &mut held, 0);
+        }
+    }
+}
+
+type Held = [i16; SEMS as usize];
+
+fn change(engine: &Engine, id: i32, held: &mut Held, ops: &[(usize, i16)]) {
+    let flagged: Vec<Sembuf> = ops.iter().map(|&(sem, by)| undoable(sem as u16, by)).collect();
+    if timed(engine, id, &flagged, 2).is_ok() {
+        ops.iter().for_each(|&(sem, by)| held[sem] -= by);
+    }
+}
+
+fn give_back(engine: &Engine, id: i32, held: &mut Held, sem: usize) {
+    change(engine, id, held, &[(sem, held[sem])]);
+}
+
+/// Whatever the dead had taken is there again: nothing lost, nothing twice.
+fn check_tokens(engine: &Engine, id: i32) {
+    let mut values = [9u16; SEMS as usize];
+    // SAFETY: the array has room for each semaphore.
+    unsafe { engine.semctl(id, 0, flag::GETALL, values.as_mut_ptr() as usize) }.unwrap();
+    assert_eq!(values, TOKENS, "everybody is dead, and everything undone");
+}
+
+/// As [`storm`], of processes that borrow. From time to time all of them are killed at once.
+fn undo_storm(kind: Kind, work: fn(&Engine, i32, u64) -> !) {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
+    let id = engine.semget(flag::IPC_PRIVATE, SEMS as i32, 0o600).unwrap();
+    // SAFETY: the array has a value for each semaphore.
+    unsafe { engine.semctl(id, 0, flag::SETALL, TOKENS.as_ptr() as usize) }.unwrap();
+    let mut random = Noise(0x2545_F491_4F6C_DD1D);
+    let mut worker = || {
+        let seed = random.below(u64::MAX) | 1;
+        spawn(move || work(&engine, id, seed))
+    };
+    let mut workers: Vec<i32> = (0..WORKERS).map(|_| worker()).collect();
+    let mut moment = Noise(0x9E37_79B9_7F4A_7C15);
+    for n in 0..kills() {
+        std::thread::sleep(Duration::from_micros(moment.below(1_500)));
+        if n % 50 == 49 {
+            workers.drain(..).for_each(kill);
+            check_tokens(&engine, id);
+            workers.extend((0..WORKERS).map(|_| worker()));
+            continue;
+        }
+        let victim = moment.below(WORKERS as u64) as usize;
+        kill(workers[victim]);
+        workers[victim] = worker();
+    }
+    workers.into_iter().for_each(kill);
+    check_tokens(&engine, id);
+    for sem in 0..SEMS as i32 {
+        let waiting = (get(&engine, id, sem, flag::GETNCNT), get(&engine, id, sem, flag::GETZCNT));
+        assert_eq!(waiting, (0, 0), "the dead do not wait");
+    }
+    get(&engine, id, 0, flag::IPC_RMID);
+    check_places(&engine);
+    check_tables(&engine);
+}
+
+#[test]
+fn rcu_undoes_what_a_storm_leaves() {
+    undo_storm(Kind::Rcu, borrow);
+}
+
+#[test]
+fn global_undoes_what_a_storm_leaves() {
+    undo_storm(Kind::Global, borrow);
+}
+
+/// A storm that finds nothing proves nothing: here a worker forgets the flag once in a while.
+#[test]
+#[should_panic(expected = "everybody is dead, and everything undone")]
+fn planted_an_operation_that_is_not_undone() {
+    fn careless(engine: &Engine, id: i32, seed: u64) -> ! {
+        let _ = timed(engine, id, &[op(2, -1)], 2);
+        borrow(engine, id, seed)
+    }
+    undo_storm(Kind::Rcu, careless);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::relay::Relay;
 use super::running::Running;
+use crate::arena;
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -25,6 +26,8 @@ pub struct Session {
     pub recording: Recording,
     library: PathBuf,
     engine: Engine,
+    /// Unless it is the engine's usual one.
+    arena: Option<PathBuf>,
     /// The compiled plan, if mutexes are replaced.
     mutexes: Option<PathBuf>,
     scratch: Scratch,
@@ -33,10 +36,11 @@ pub struct Session {
 impl Session {
     /// Finds the program and makes the recording, in memory.
     pub fn new(options: &options::Recorded) -> Result<Session, Error> {
+        let arena = arena::of(Some(options.sysv), options.arena.as_deref()).map_err(Error::Usage)?;
         let program = Program::find(&options.command)?;
         let plan = options.mutexes.compile(&program)?;
         let library = library::unpack()?;
-        run::try_arena(options.sysv, None)?;
+        run::try_arena(options.sysv, arena.as_deref())?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
         let config = Config { bytes: options.size, level: options.level, ..Config::default() };
         let recording = Recording::create(&scratch.file(RECORDING), config).map_err(|e| match e.reason {
@@ -47,7 +51,7 @@ impl Session {
         })?;
         // In the cache, not in our folder: what the program leaves behind may start others when we are gone.
         let mutexes = plan.map(|plan| plan.keep()).transpose()?;
-        Ok(Session { program, recording, library, engine: options.sysv, mutexes, scratch })
+        Ok(Session { program, recording, library, engine: options.sysv, arena, mutexes, scratch })
     }
 
     /// The command that starts the program so that it is recorded: with our standard input, output and error, until the
@@ -58,7 +62,7 @@ impl Session {
         let environment = Environment {
             library: &self.library,
             engine: self.engine,
-            arena: None,
+            arena: self.arena.as_deref(),
             recording: Some(&recording),
             mutexes: self.mutexes.as_deref(),
         };

@@ -74,9 +74,13 @@ pub struct Recorded {
     #[arg(long, value_name = "BYTES", default_value = "8G", value_parser = bytes)]
     pub size: u64,
 
-    /// Serve its System V semaphores by this engine, and record the engine's locks too
+    /// Serve its System V IPC by this engine, and record the engine's locks too
     #[arg(long, value_name = "ENGINE", default_value = "kernel", value_parser = engine::parser())]
     pub sysv: Engine,
+
+    /// The file that holds the engine's objects, shared by all programs that name it [default: as of `unspin run`]
+    #[arg(long, value_name = "FILE", requires = "sysv")]
+    pub arena: Option<PathBuf>,
 
     #[command(flatten)]
     pub mutexes: Mutexes,

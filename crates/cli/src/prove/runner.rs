@@ -12,14 +12,13 @@ use crate::error::Error;
 use crate::program::Program;
 use crate::scratch::{self, Scratch};
 use serde::{Serialize, Serializer};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_stats::Outcome;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
-use unspin_sysv::{Account, Kind, account};
+use unspin_sysv::{Kind, times_joined};
 
 /// Starts the program again and again, once at a time.
 pub struct Runner<'a> {
@@ -138,7 +137,7 @@ impl<'a> Runner<'a> {
         watch: &mut dyn Watch,
     ) -> Result<Option<Trial>, Error> {
         let mut output = Output::new()?;
-        let arena = self.scratch("arena");
+        let arena = self.scratch(scratch::ARENA);
         let mut command = self.program.command();
         command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
         self.prepare(&mut command, setup, &arena, recording)?;
@@ -155,16 +154,15 @@ impl<'a> Runner<'a> {
         let remains = remains::clear(process.id(), patience);
         let cpu_after = CpuTime::since_boot();
         let engine = setup.map_or(Kind::Kernel, |setup| setup.engine);
-        let account = (engine != Kind::Kernel).then(|| account(&arena));
-        // The next run gets a new one; an arena that a killed program left in whatever state goes with it.
-        let _ = fs::remove_file(&arena);
+        let joined = (engine != Kind::Kernel).then(|| times_joined(&arena));
+        // The next run gets a new one; an arena that a killed program left in whatever state goes with it, and its segments.
+        let _ = unspin_sysv::remove_arena(&arena);
         let Waited::Ended(ended, ending) = waited else { return Ok(None) };
         let mut usage = ended.usage;
         usage += remains.usage;
-        let reached_engine =
-            account.as_ref().is_some_and(|account| account.as_ref().is_ok_and(|account| account.joined > 0));
-        let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match account {
-            Some(account) => same_work(engine, account).map(|()| value),
+        let reached_engine = matches!(joined, Some(Ok(1..)));
+        let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match joined {
+            Some(joined) => same_work(engine, joined).map(|()| value),
             None => Ok(value),
         });
         let (failed, uid) = (value.is_err(), self.uid);
@@ -255,20 +253,15 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Whether the program did under `engine` what it does under the kernel. One that ignores an error, or whose shell
-/// does, ends well and fast without having done its work; and one that never asked the engine says nothing about it.
-fn same_work(engine: Kind, account: std::io::Result<Account>) -> Result<(), String> {
-    match account {
+/// Whether the program came to `engine` at all: one that never asked it says nothing about it.
+fn same_work(engine: Kind, joined: std::io::Result<u64>) -> Result<(), String> {
+    match joined {
         Err(e) => Err(format!("its arena cannot be read: {e}")),
-        Ok(Account { joined: 0, .. }) => Err(format!(
-            "no System V semaphore call reached the engine {engine}: the program makes none, or the preload library does \
+        Ok(0) => Err(format!(
+            "no System V call reached the engine {engine}: the program makes none, or the preload library does \
              not reach the process that does"
         )),
-        Ok(Account { refused: 0, .. }) => Ok(()),
-        Ok(Account { refused, .. }) => Err(format!(
-            "the engine {engine} refused {refused} of its calls (SEM_UNDO is not implemented yet), so it did not do the \
-             same work"
-        )),
+        Ok(_) => Ok(()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the tests of the program share.
 #![expect(dead_code, reason = "each test binary uses its part")]
 
+pub mod util_linux;
+
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ entry! {
     fn pthread_barrier_wait(1) = wait;
 }
 
-forward! { identity:
+forward! { identity =>
     /// pthread_barrier_destroy(3).
     fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int;
 }

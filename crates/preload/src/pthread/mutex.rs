@@ -38,7 +38,7 @@ entry! {
     fn __pthread_mutex_unlock(1) = unlock;
 }
 
-forward! { identity:
+forward! { identity =>
     /// pthread_mutex_consistent(3).
     fn pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int;
     /// The same, by its older name.

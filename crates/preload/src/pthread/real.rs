@@ -1,6 +1,6 @@
 //! The functions behind the hooks: libc's own, which do the work.
 
-use crate::next::next;
+use crate::next::{c_name, next};
 use core::ffi::{c_int, c_uint, c_void};
 use libc::{
     clockid_t, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
@@ -16,12 +16,7 @@ macro_rules! real {
         /// As for the function in libc.
         #[inline(always)]
         pub unsafe fn $ours($($arg: $type),*) -> c_int {
-            const NAME: &core::ffi::CStr =
-                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("an identifier holds no null byte"),
-                };
-            next! { static NEXT = NAME; }
+            next! { static NEXT = c_name(concat!(stringify!($name), "\0")); }
             let address = NEXT.address();
             if address == 0 {
                 return libc::ENOSYS;

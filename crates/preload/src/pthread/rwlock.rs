@@ -48,7 +48,7 @@ entry! {
     fn __pthread_rwlock_unlock(1) = unlock;
 }
 
-forward! { identity:
+forward! { identity =>
     /// pthread_rwlock_destroy(3).
     fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int;
 }

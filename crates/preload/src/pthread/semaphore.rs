@@ -29,7 +29,7 @@ entry! {
     fn sem_clockwait(3) = clockwait;
 }
 
-forward! { identity:
+forward! { identity =>
     /// sem_post(3).
     fn sem_post(semaphore: *mut sem_t) -> c_int;
     /// sem_destroy(3).

@@ -22,7 +22,7 @@ entry! {
     fn pthread_spin_unlock(1) = unlock;
 }
 
-forward! { identity:
+forward! { identity =>
     /// pthread_spin_destroy(3).
     fn pthread_spin_destroy(lock: *mut pthread_spinlock_t) -> c_int;
 }

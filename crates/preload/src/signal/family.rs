@@ -70,7 +70,7 @@ impl Change {
         let page = page();
         // Acquire: pairs with the Release in drop; the words written under the lock before are seen.
         while page.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            sched::yield_now();
+            sched::give_way();
         }
         Change(page)
     }

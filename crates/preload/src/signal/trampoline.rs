@@ -1,11 +1,12 @@
 //! What the kernel calls in place of the program's handler.
 //!
-//! Runs at any instruction of any thread: it calls nothing of libc, allocates nothing, and leaves `errno`
-//! alone.
+//! Runs at any instruction of any thread: of libc it calls nothing but pthread_setcanceltype(3), which is one atomic
+//! exchange; it allocates nothing, and leaves `errno` alone.
 
 use super::action::{self, by_number};
 use super::disposition::{self, Target};
 use super::owned;
+use crate::cancel;
 use core::ffi::{c_int, c_void};
 use libc::{siginfo_t, ucontext_t};
 use unspin_sys::signal::{Mask, set_mask};
@@ -26,7 +27,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
         let faulted = is_fault(signal, (*info).si_code);
-        if faulted && owned(signal) && fixed_up(frame) {
+        if faulted && owned(signal) && (mended(signal, info) || fixed_up(frame)) {
             return rearm(signal);
         }
         if !faulted && let Entry::Defer = entering_handler(*mask(frame)) {
@@ -41,7 +42,8 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
                     disposition::spend(signal, disposition);
                     rearm(signal);
                 }
-                core::mem::transmute::<usize, Handler>(address)(signal, info, context);
+                let handler = core::mem::transmute::<usize, Handler>(address);
+                cancel::handling(|| handler(signal, info, context));
             }
             Target::Ignore if !faulted => {}
             Target::Default | Target::Ignore => act_by_default(signal, info),
@@ -53,6 +55,15 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
 /// "si_code": positive values are the kernel's).
 fn is_fault(signal: c_int, code: c_int) -> bool {
     code > 0 && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP)
+}
+
+/// Whether the fault was one of the arena, which was cut short.
+///
+/// # Safety
+/// `info` is that of a fault.
+unsafe fn mended(signal: c_int, info: *const siginfo_t) -> bool {
+    // SAFETY: the caller's promise: a fault has an address.
+    signal == libc::SIGBUS && unspin_sysv::damage::mend(unsafe { (*info).si_addr() } as usize)
 }
 
 /// Whether the fault was at one of our own loads from the program's memory, and now goes on behind it.

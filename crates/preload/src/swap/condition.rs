@@ -11,6 +11,10 @@
 use super::mutex::{self, Answer};
 use super::patience::Patience;
 use super::plan::{self, Conditions, Waits};
+use crate::cancel::{
+    _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation,
+    pthread_testcancel,
+};
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -176,41 +180,4 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
         mutex::lock_after_wait(waiter.mutex, waiter.hook, others);
         cancellation(waiter.cancellation);
     }
-}
-
-/// Lets the thread be cancelled like this from now on, and answers how it was before.
-pub fn cancellation(how: c_int) -> c_int {
-    let mut before = DEFERRED;
-    // SAFETY: a live int; the two values are those that there are.
-    unsafe { pthread_setcanceltype(how, &mut before) };
-    before
-}
-
-/// PTHREAD_CANCEL_DEFERRED and PTHREAD_CANCEL_ASYNCHRONOUS.
-pub const DEFERRED: c_int = 0;
-const ASYNCHRONOUS: c_int = 1;
-
-/// `struct _pthread_cleanup_buffer` of pthread.h.
-#[repr(C)]
-pub struct Buffer {
-    routine: usize,
-    argument: usize,
-    type_before: c_int,
-    previous: usize,
-}
-
-unsafe extern "C-unwind" {
-    /// pthread_testcancel(3).
-    safe fn pthread_testcancel();
-    /// pthread_setcanceltype(3).
-    fn pthread_setcanceltype(how: c_int, before: *mut c_int) -> c_int;
-    /// What pthread_cleanup_push(3) was before glibc 2.3.3, and is to programs of that time: a function, where today's is a
-    /// macro.
-    pub fn _pthread_cleanup_push(
-        buffer: *mut Buffer,
-        routine: unsafe extern "C-unwind" fn(*mut c_void),
-        argument: *mut c_void,
-    );
-    /// Its counterpart.
-    pub fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
 }

@@ -28,14 +28,13 @@ pub mod server;
 pub mod shared;
 mod text;
 
-use unspin_sys::{cpu, generation, tid};
+use unspin_sys::tid;
 
 /// To be called before the program begins: does what had better not be done in the middle of a use of a lock.
 pub fn prepare() {
-    tid::prepare();
     if plan::is_on() {
-        cpu::prepare();
-        generation::get();
+        tid::prepare();
+        unspin_locks::prepare();
         patience::prepare();
         shared::prepare();
     }

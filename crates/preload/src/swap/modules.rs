@@ -8,6 +8,7 @@ use super::plan::{MODULES, Plan};
 use crate::sandbox;
 use crate::watch::frames;
 use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use unspin_sys::page::BYTES as PAGE;
 use unspin_sys::{maps, mem};
 
 /// What to add to a link-time address; [`ABSENT`] while the module is not mapped. Relaxed throughout, in this file: whoever
@@ -78,7 +79,6 @@ fn bias_of(start: usize) -> Option<usize> {
     const PT_LOAD: u64 = 1;
     const HEADER: usize = 64;
     const ENTRY: usize = 56;
-    const PAGE: usize = 4096;
     let mut header = [0; HEADER];
     mem::copy_in(start, &mut header).ok()?;
     if header[..4] != *b"\x7FELF" {

@@ -257,7 +257,7 @@ fn wait_for(reader: u32) {
         // Relaxed: whoever succeeds begins anew, and trusts nothing that the lost one wrote.
         let _ = PHASE.compare_exchange(reader, UNKNOWN, Ordering::Relaxed, Ordering::Relaxed);
     }
-    sched::yield_now();
+    sched::give_way();
 }
 
 /// Whether there is a plan now.

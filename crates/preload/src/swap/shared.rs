@@ -4,8 +4,9 @@
 //! place, and whoever signals in this process takes that for a moment: having had the program's mutex he gets the stand-in
 //! only when the waiter waits. (Another process cannot have had it.)
 
-use super::condition::{_pthread_cleanup_pop, _pthread_cleanup_push, Buffer, Outcome};
+use super::condition::Outcome;
 use super::mutex;
+use crate::cancel::{_pthread_cleanup_pop, _pthread_cleanup_push, Buffer};
 use crate::pthread::real;
 use crate::watch::Hook;
 use core::cell::UnsafeCell;

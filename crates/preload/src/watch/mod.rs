@@ -4,6 +4,7 @@
 //! whose code has been seen, [`wrappers`] and [`frames`] who takes locks for others.
 
 pub mod frames;
+mod lot;
 pub mod modules;
 pub mod recording;
 pub mod thread;

@@ -7,6 +7,7 @@
 use crate::{notice, plan};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
+use std::io::ErrorKind;
 use std::path::Path;
 use unspin_meter::Recording;
 use unspin_sync::atomic::{AtomicU32, Ordering};
@@ -59,7 +60,7 @@ pub fn wait() -> Option<&'static Recording> {
             return found;
         }
         for _ in 0..10_000 {
-            sched::yield_now();
+            sched::give_way();
             // Relaxed: looked at again above.
             if PHASE.load(Ordering::Relaxed) != OPENING {
                 break;
@@ -73,7 +74,8 @@ pub fn wait() -> Option<&'static Recording> {
 /// Whether who made the recording wants it no more: it goes with its folder. A process that outlives it, and starts another,
 /// is not to hear of it.
 fn is_dropped(path: &Path) -> bool {
-    path.parent().is_some_and(|folder| !folder.exists())
+    let folder = path.parent().map(std::fs::symlink_metadata);
+    folder.is_some_and(|found| found.is_err_and(|error| error.kind() == ErrorKind::NotFound))
 }
 
 #[cold]

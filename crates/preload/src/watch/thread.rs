@@ -4,6 +4,7 @@
 //! shares its parent's memory (vfork) records as its parent.
 
 use super::frames::{self, Frame};
+use super::lot::Lot;
 use super::wrappers::{self, Suspects};
 use super::{modules, recording};
 use crate::sandbox;
@@ -22,6 +23,7 @@ pub struct Thread {
     countdown: Cell<u32>,
     /// One hold in so many is timed; 0 at level `counts`, which follows no holds.
     every: Cell<u32>,
+    lot: Lot,
     /// The mutex that a wait for a condition has given up and will take again.
     waiting: Cell<u64>,
     suspects: Suspects,
@@ -42,6 +44,7 @@ static NOBODY: Nobody = Nobody(Thread {
     phase: Cell::new(ABSENT),
     countdown: Cell::new(0),
     every: Cell::new(0),
+    lot: Lot::new(),
     waiting: Cell::new(0),
     suspects: Suspects::none(),
     recording: Cell::new(None),
@@ -195,6 +198,7 @@ impl Thread {
             Level::Full => 1,
         });
         self.countdown.set(self.every.get());
+        self.lot.begin(clock::ticks());
         self.recording.set(Some(recording));
         // SAFETY: the phase is not READY, so there is no table there, and nobody else has a reference.
         unsafe { (*self.table.get()).write(table) };
@@ -304,13 +308,12 @@ impl Thread {
         left <= 1
     }
 
-    /// Sets when the next hold is due, and answers `now`. At level `sampled` that is drawn by lot, from the clock: a thread
-    /// that takes its locks in turn would have the same one timed for ever, and the others never.
+    /// Sets when the next hold is due, and answers `now`. At level `sampled` that is drawn by lot.
     #[inline(always)]
     fn timed_from(&self, now: u64) -> u64 {
         let every = self.every.get();
         if every > 1 {
-            self.countdown.set(drawn(every, now));
+            self.countdown.set(self.lot.draw(every));
         }
         now
     }
@@ -402,15 +405,6 @@ impl Thread {
     }
 }
 
-/// A number from 1 to 2 · `every` - 1, which is `every` on average, for each time another.
-#[inline]
-fn drawn(every: u32, ticks: u64) -> u32 {
-    // Fibonacci hashing: the lowest bits of a time, which tell the most, decide over the highest of the product.
-    let hash = ticks.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    let numbers = u64::from(every.saturating_mul(2) - 1);
-    1 + ((hash * numbers) >> 32) as u32
-}
-
 /// In how many threads' tables a lock is looked for that was released by another thread than the one that took it.
 const FELLOWS: usize = 1024;
 
@@ -441,22 +435,4 @@ extern "C" fn leave(_: usize) {
         unsafe { page::give_back(NonNull::from(thread).cast()) };
     }
     set_mask(mask);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_in_so_many_is_drawn() {
-        for every in [1, 2, 3, 16, 1000] {
-            // A clock that is even, as some are, and a thread that is as regular as can be.
-            let draws: Vec<u64> = (0..100_000u64).map(|n| drawn(every, (1 << 50) + 352 * n).into()).collect();
-            let (least, most) = (*draws.iter().min().unwrap(), *draws.iter().max().unwrap());
-            let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
-            assert!(least >= 1 && most < 2 * u64::from(every), "{every}: from {least} to {most}");
-            assert!((mean / f64::from(every) - 1.0).abs() < 0.02, "{every}: {mean}");
-        }
-        assert!(drawn(u32::MAX, u64::MAX) >= 1);
-    }
 }

@@ -1,8 +1,10 @@
 use core::fmt;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use unspin_sys::creds::Creds;
 
-/// Why an arena cannot be used: each says what it is about and what to do.
+/// Why an arena cannot be used. In words it names the file and what is the matter with it.
 #[derive(Debug)]
 pub enum ArenaError {
     /// The operating system refused to open, create or map the file.
@@ -15,6 +17,8 @@ pub enum ArenaError {
     Version(PathBuf),
     /// It is shorter than its own header says.
     CutShort(PathBuf),
+    /// Somebody who used it has found that others had written into it, and has given it up for all.
+    Overwritten(PathBuf),
     /// It was made for another engine.
     Engine(PathBuf, &'static str),
     /// The size asked for leaves no room for semaphores.
@@ -22,47 +26,35 @@ pub enum ArenaError {
 }
 
 impl ArenaError {
-    pub(super) fn io(path: &Path, error: std::io::Error) -> ArenaError {
+    pub(crate) fn io(path: &Path, error: std::io::Error) -> ArenaError {
         match error.kind() {
-            ErrorKind::PermissionDenied => ArenaError::NotOurs(path.into()),
+            ErrorKind::PermissionDenied if is_anothers(path) => ArenaError::NotOurs(path.into()),
             _ => ArenaError::Io(path.into(), error),
         }
     }
 }
 
+/// Whether there is a file of another user. A folder may be closed to us as well.
+fn is_anothers(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|about| about.uid() != Creds::current().uid)
+}
+
+/// The facts: who uses the engine by a command or a preload has other means to change them than who calls it.
 impl fmt::Display for ArenaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut say = |path: &Path, what: &dyn fmt::Display| write!(f, "arena {}: {what}", path.display());
         match self {
-            ArenaError::Io(path, error) => {
-                let remedy = match error.kind() {
-                    ErrorKind::StorageFull | ErrorKind::OutOfMemory => "free space there, or ",
-                    _ => "",
-                };
-                write!(f, "arena {}: {error}; {remedy}choose another file with --arena", path.display())
+            ArenaError::Io(path, error) => say(path, error),
+            ArenaError::NotOurs(path) => {
+                say(path, &"belongs to another user, who has not opened it to others")
             }
-            ArenaError::NotOurs(path) => write!(
-                f,
-                "arena {}: belongs to another user; ask its owner to open it, or choose another file with --arena",
-                path.display()
-            ),
-            ArenaError::Corrupt(path) => write!(
-                f,
-                "arena {}: is no arena of unspin, or is damaged; remove it when no program uses it",
-                path.display()
-            ),
-            ArenaError::Version(path) => write!(
-                f,
-                "arena {}: made by another version of unspin; remove it when no program uses it",
-                path.display()
-            ),
-            ArenaError::CutShort(path) => {
-                write!(f, "arena {}: cut short; remove it when no program uses it", path.display())
+            ArenaError::Corrupt(path) => say(path, &"is no arena of unspin, or is damaged"),
+            ArenaError::Version(path) => say(path, &"was made by another version of unspin"),
+            ArenaError::CutShort(path) => say(path, &"was cut short"),
+            ArenaError::Overwritten(path) => {
+                say(path, &"was overwritten while it was in use, as one of its programs found out")
             }
-            ArenaError::Engine(path, kind) => write!(
-                f,
-                "arena {}: made for the engine '{kind}'; use that engine or choose another file with --arena",
-                path.display()
-            ),
+            ArenaError::Engine(path, kind) => say(path, &format_args!("was made for the engine '{kind}'")),
             ArenaError::TooSmall(bytes) => write!(
                 f,
                 "an arena of {bytes} bytes has no room for semaphores; ask for at least {}",

@@ -1,14 +1,18 @@
 //! Making and joining an arena's file.
 
-use super::{Arena, ArenaError, HEAP_AT, Header, MAGIC, PEOPLE_AT, SLOTS_AT};
+use super::outside::{is_magic, namespace};
+use super::{Arena, ArenaError, CONDEMNED, Footer, HEAP_AT, Header, MAGIC, PAGE, PEOPLE_AT, SLOTS_AT};
 use crate::Kind;
+use crate::ipc::{Class, Registry};
 use crate::participant::Participant;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use unspin_sync::atomic::Ordering::{Relaxed, Release};
 use unspin_sys::mem::Mapping;
+use unspin_sys::namespace::{Ipc, Relation};
+use unspin_sys::{Errno, file};
 
 /// How to make an arena that is not there yet.
 #[derive(Clone, Debug)]
@@ -21,34 +25,111 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 512 MiB, of which 370 MiB are left for some six million semaphores; for its owner only.
+    /// 512 MiB, of which 300 MiB are left for some four million semaphores; for its owner only.
     fn default() -> Self {
         Options { bytes: 512 << 20, mode: 0o600 }
     }
 }
 
-/// Room for the fixed part and a MiB of heap.
+/// Room for the fixed part and, but for the foot, a MiB of heap.
 pub(super) const SMALLEST: u64 = HEAP_AT + (1 << 20);
 
-const O_NOFOLLOW: i32 = 0o400000; // fcntl.h, x86-64
+// fcntl.h, x86-64
+pub(super) const O_NOFOLLOW: i32 = 0o400000;
 
 impl Arena {
-    /// Joins the arena at `path`, or makes it.
+    /// Joins the arena at `path`, or makes it. If that is another IPC namespace's, the one of ours beside it, see
+    /// [`beside`]; one whose namespace is no more gives way.
     pub fn open(path: &Path, kind: Kind, options: &Options) -> Result<Arena, ArenaError> {
         if options.bytes < SMALLEST {
             return Err(ArenaError::TooSmall(options.bytes));
         }
-        loop {
-            match open_file(path) {
-                Ok(file) => return join(path, file, kind),
-                Err(e) if e.kind() == ErrorKind::NotFound => match create(path, kind, options) {
-                    Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
-                    Err(e) => return Err(ArenaError::io(path, e)),
-                    Ok(()) => continue,
-                },
-                Err(e) => return Err(ArenaError::io(path, e)),
+        let here = Ipc::current();
+        match open_in(path, kind, options, &here)? {
+            Some(arena) => Ok(arena),
+            None => {
+                let path = beside(path, &here);
+                open_in(&path, kind, options, &here)?.ok_or(ArenaError::Corrupt(path))
             }
         }
+    }
+
+    /// Joins the arena that [`Arena::open`] would join; `None` if there is none.
+    pub fn find(path: &Path, kind: Kind) -> Result<Option<Arena>, ArenaError> {
+        let here = Ipc::current();
+        let found = match seek(path, &here)? {
+            Sought::Elsewhere => {
+                let path = beside(path, &here);
+                (seek(&path, &here)?, path)
+            }
+            sought => (sought, path.into()),
+        };
+        match found {
+            (Sought::Here(file), path) => join(&path, file, kind).map(Some),
+            (Sought::Nothing | Sought::Outlived(_), _) => Ok(None),
+            (Sought::Elsewhere, path) => Err(ArenaError::Corrupt(path)),
+        }
+    }
+}
+
+/// Where the arena of an IPC namespace lies if that of another lies at `path`.
+fn beside(path: &Path, here: &Ipc) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(format!("{BESIDE}{}", here.inode));
+    path.into()
+}
+
+/// Between the path of an arena and the inode number of another IPC namespace.
+pub(crate) const BESIDE: &str = ".ns-";
+
+/// What is at a path.
+enum Sought {
+    Nothing,
+    /// An arena of this IPC namespace, or something that is none.
+    Here(File),
+    /// An arena whose namespace is no more, and left its inode number to ours.
+    Outlived(File),
+    /// An arena of another namespace.
+    Elsewhere,
+}
+
+fn seek(path: &Path, here: &Ipc) -> Result<Sought, ArenaError> {
+    match open_file(path) {
+        Ok(file) => Ok(match namespace(&file).relation(here) {
+            Relation::Same => Sought::Here(file),
+            Relation::Successor => Sought::Outlived(file),
+            Relation::Other => Sought::Elsewhere,
+        }),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Sought::Nothing),
+        Err(e) => Err(ArenaError::io(path, e)),
+    }
+}
+
+/// Joins the arena at `path`, or makes it; `None` if it is another namespace's.
+fn open_in(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<Option<Arena>, ArenaError> {
+    loop {
+        match seek(path, here)? {
+            Sought::Here(file) => return join(path, file, kind).map(Some),
+            Sought::Elsewhere => return Ok(None),
+            Sought::Outlived(file) => clear(path, &file).map_err(|e| ArenaError::io(path, e))?,
+            Sought::Nothing => match create(path, kind, options, here) {
+                Err(e) if e.kind() != ErrorKind::AlreadyExists => {
+                    return Err(ArenaError::Io(path.into(), e));
+                }
+                _ => {}
+            },
+        }
+    }
+}
+
+/// Removes a file, unless somebody else did and there is another one by now: one removes at a time, under the lock of the
+/// very file that is to go.
+fn clear(path: &Path, file: &File) -> Result<(), Error> {
+    file.lock()?;
+    match file::is_named(file, path) {
+        Ok(true) => file::remove(path).map_err(into_io),
+        Err(e) if e != Errno::ENOENT => Err(into_io(e)),
+        _ => Ok(()),
     }
 }
 
@@ -57,7 +138,7 @@ fn open_file(path: &Path) -> Result<File, Error> {
 }
 
 fn join(path: &Path, file: File, kind: Kind) -> Result<Arena, ArenaError> {
-    let bytes = file.metadata().map_err(|e| ArenaError::io(path, e))?.size();
+    let bytes = file::bytes(&file).map_err(|e| os_error(path, e))?;
     if bytes < SLOTS_AT {
         return Err(ArenaError::Corrupt(path.into()));
     }
@@ -68,35 +149,41 @@ fn join(path: &Path, file: File, kind: Kind) -> Result<Arena, ArenaError> {
 }
 
 fn check(path: &Path, header: &Header, bytes: u64, kind: Kind) -> Result<(), ArenaError> {
-    // Acquire: partner of the Release in `fill`, although linking the file into place orders as well.
-    let magic = header.magic.load(Acquire);
-    if magic & !(0xFF << 56) != MAGIC & !(0xFF << 56) {
+    match validate(path, header, bytes)? {
+        made_for if made_for == kind => Ok(()),
+        made_for => Err(ArenaError::Engine(path.into(), made_for.name())),
+    }
+}
+
+/// Looks whether this is the first page of an arena of `bytes` that this version made; says for which engine.
+pub(super) fn validate(path: &Path, header: &Header, bytes: u64) -> Result<Kind, ArenaError> {
+    if !is_magic(&header.magic) {
         return Err(ArenaError::Corrupt(path.into()));
     }
-    // Relaxed (all): immutable.
-    if magic != MAGIC || header.layout.load(Relaxed) as usize != size_of::<Participant>() {
+    // Relaxed (all): immutable; `is_magic` has acquired.
+    if header.magic.load(Relaxed) == CONDEMNED {
+        return Err(ArenaError::Overwritten(path.into()));
+    }
+    if header.magic.load(Relaxed) != MAGIC || header.layout.load(Relaxed) as usize != size_of::<Participant>()
+    {
         return Err(ArenaError::Version(path.into()));
     }
     if header.bytes.load(Relaxed) != bytes || bytes < SMALLEST {
         return Err(ArenaError::CutShort(path.into()));
     }
-    match Kind::from_number(header.kind.load(Relaxed)) {
-        Some(made_for) if made_for == kind => Ok(()),
-        Some(made_for) => Err(ArenaError::Engine(path.into(), made_for.name())),
-        None => Err(ArenaError::Corrupt(path.into())),
-    }
+    Kind::from_number(header.kind.load(Relaxed)).ok_or_else(|| ArenaError::Corrupt(path.into()))
 }
 
-fn create(path: &Path, kind: Kind, options: &Options) -> Result<(), Error> {
+fn create(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Error> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".new.{}.{}", unspin_sys::process::tid(), unspin_sys::clock::monotonic_ns()));
     let temporary = PathBuf::from(temporary);
-    let result = fill(&temporary, kind, options).and_then(|()| std::fs::hard_link(&temporary, path));
-    let _ = std::fs::remove_file(&temporary);
+    let result = fill(&temporary, kind, options, here).and_then(|()| std::fs::hard_link(&temporary, path));
+    let _ = file::remove(&temporary);
     result
 }
 
-fn fill(path: &Path, kind: Kind, options: &Options) -> Result<(), Error> {
+fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Error> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -105,8 +192,8 @@ fn fill(path: &Path, kind: Kind, options: &Options) -> Result<(), Error> {
         .custom_flags(O_NOFOLLOW)
         .open(path)?;
     // The mode that was asked for, whatever the umask.
-    file.set_permissions(std::fs::Permissions::from_mode(options.mode))?;
-    let bytes = options.bytes.next_multiple_of(4096);
+    file::set_mode(&file, options.mode).map_err(into_io)?;
+    let bytes = options.bytes.next_multiple_of(PAGE);
     // Asked first: beyond the limit the kernel sends SIGXFSZ, which kills.
     if bytes > unspin_sys::limits::file_size() {
         return Err(ErrorKind::FileTooLarge.into());
@@ -115,14 +202,24 @@ fn fill(path: &Path, kind: Kind, options: &Options) -> Result<(), Error> {
     let map = Mapping::shared(&file, bytes as usize).map_err(into_io)?;
     let arena = Arena::new(map);
     arena.reserve(0, PEOPLE_AT).map_err(into_io)?;
+    arena.reserve(bytes - PAGE, PAGE).map_err(into_io)?;
     let header = arena.header();
     // Relaxed (all): nobody else knows the file; the Release below, and link(2), publish it.
     header.bytes.store(bytes, Relaxed);
     header.kind.store(kind.number(), Relaxed);
+    if let Some(footer) = arena.get::<Footer>(bytes - PAGE) {
+        footer.magic.store(MAGIC, Relaxed);
+        footer.namespace[0].store(here.inode, Relaxed);
+        footer.namespace[1].store(here.id, Relaxed);
+    }
+    header.namespace[0].store(here.inode, Relaxed);
+    header.namespace[1].store(here.id, Relaxed);
     header.layout.store(size_of::<Participant>() as u32, Relaxed);
     header.heap.0.init(HEAP_AT);
-    crate::ipc::Registry::init(&arena).map_err(into_io)?;
-    // Release: partner of the Acquire in `check`.
+    for class in Class::ALL {
+        Registry::init(&arena, class).map_err(into_io)?;
+    }
+    // Release: partner of the Acquire in `is_magic`.
     header.magic.store(MAGIC, Release);
     Ok(())
 }
@@ -135,29 +232,50 @@ fn os_error(path: &Path, e: unspin_sys::Errno) -> ArenaError {
     ArenaError::io(path, into_io(e))
 }
 
-/// What an arena's engine was asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Account {
-    /// How often a thread made its first call. None: no System V semaphore call came to the engine.
-    pub joined: u64,
-    /// Calls that it refused because it cannot do them yet (`SEM_UNDO`): whoever made them did something else than under
-    /// the kernel.
-    pub refused: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::offset_of;
+    use std::os::unix::fs::{FileExt, MetadataExt};
 
-/// The account of the arena at `path`. Reads the file without joining the arena; without a file nobody asked for anything.
-pub fn account(path: &Path) -> Result<Account, Error> {
-    use std::os::unix::fs::FileExt;
-    let file = match File::open(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Account::default()),
-        opened => opened?,
-    };
-    let word = |offset: usize| {
-        let mut bytes = [0; 8];
-        file.read_exact_at(&mut bytes, offset as u64).map(|()| u64::from_ne_bytes(bytes))
-    };
-    Ok(Account {
-        joined: word(core::mem::offset_of!(Header, joined))?,
-        refused: word(core::mem::offset_of!(Header, refused))?,
-    })
+    fn made(path: &Path) -> u64 {
+        Arena::open(path, Kind::Rcu, &Options::default()).unwrap();
+        std::fs::metadata(path).unwrap().ino()
+    }
+
+    #[test]
+    fn an_arena_that_has_outlived_its_namespace_gives_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("arena");
+        let (first, again) = (made(&path), made(&path));
+        assert_eq!(first, again);
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let Ipc { inode, id } = namespace(&file);
+        let at = offset_of!(Header, namespace) as u64;
+        for other in [id + 1, id + 2] {
+            let before = made(&path);
+            OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .write_all_at(&other.to_ne_bytes(), at + 8)
+                .unwrap();
+            if id == 0 {
+                println!(
+                    "SKIPPED an_arena_that_has_outlived_its_namespace: Linux before 6.18 has no ids of namespaces"
+                );
+                return;
+            }
+            assert!(Arena::find(&path, Kind::Rcu).unwrap().is_none(), "nobody's any more");
+            assert!(path.exists(), "who only looks removes nothing");
+            assert_ne!(made(&path), before);
+        }
+        // Another namespace that exists is left alone.
+        let theirs = made(&path);
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&(inode + 1).to_ne_bytes(), at).unwrap();
+        Arena::open(&path, Kind::Rcu, &Options::default()).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().ino(), theirs);
+        assert!(beside(&path, &Ipc::current()).exists());
+    }
 }

@@ -8,9 +8,9 @@ const MAX_SEQUENCE: u32 = (i32::MAX as u32) >> 15;
 pub struct Id(pub i32);
 
 impl Id {
-    /// Puts an id together.
+    /// Puts an id together, which is positive whatever an arena that was overwritten takes for a sequence number.
     pub fn new(index: u32, sequence: u32) -> Id {
-        Id((sequence << 15 | index) as i32)
+        Id((((sequence % MAX_SEQUENCE) << 15) | index) as i32)
     }
 
     /// Index into the table.
@@ -26,7 +26,7 @@ impl Id {
 
     /// The sequence number after `sequence`.
     pub fn next_sequence(sequence: u32) -> u32 {
-        (sequence + 1) % MAX_SEQUENCE
+        sequence.wrapping_add(1) % MAX_SEQUENCE
     }
 }
 

@@ -39,26 +39,25 @@ impl Keys {
 
     /// Entries, used or not.
     pub fn capacity(&self) -> u32 {
-        // Relaxed: immutable once published.
-        self.capacity.load(Relaxed)
+        // Relaxed: immutable once published. Bounded, as that of a table is.
+        self.capacity.load(Relaxed).min(Self::capacity_for(super::MAX_OBJECTS))
     }
 
     /// Whether another key still finds a free entry quickly. Under the registry lock.
     pub fn has_room(&self) -> bool {
         // Relaxed: under the registry lock.
-        self.used.load(Relaxed) < self.capacity.load(Relaxed) / 4 * 3
+        self.used.load(Relaxed) < self.capacity() / 4 * 3
     }
 
     /// Entries that may hold `key`, nearest first.
     #[inline(always)]
     fn probe(arena: &Arena, map: u64, key: i32) -> impl Iterator<Item = &AtomicU64> {
-        // Relaxed: immutable once published.
-        let capacity = arena.get::<Keys>(map).map_or(0, |keys| keys.capacity.load(Relaxed));
+        let capacity = arena.get::<Keys>(map).map_or(0, Keys::capacity);
         // Fibonacci hashing (Knuth, TAOCP 3, 6.4): spreads the keys of ftok(3), which differ in few bits.
         let start = (key as u32).wrapping_mul(0x9E37_79B9).rotate_left(16);
         (0..capacity).map_while(move |i| {
             let at = start.wrapping_add(i) & (capacity - 1);
-            arena.get(map + size_of::<Keys>() as u64 + at as u64 * 8)
+            arena.get(map.checked_add(size_of::<Keys>() as u64 + at as u64 * 8)?)
         })
     }
 
@@ -70,7 +69,7 @@ impl Keys {
             .map(|entry| entry.load(Acquire))
             .take_while(|&entry| entry != 0)
             .find(|&entry| entry != GONE && (entry >> 32) as u32 == key as u32)
-            .map(|entry| (entry as u32 - 1) as usize)
+            .map(|entry| (entry as u32).wrapping_sub(1) as usize)
     }
 
     /// Adds a key that is not there. Under the registry lock.
@@ -79,7 +78,7 @@ impl Keys {
         let free = Self::probe(arena, map, key).find(|entry| matches!(entry.load(Relaxed), 0 | GONE));
         let (Some(entry), Some(keys)) = (free, arena.get::<Keys>(map)) else { return };
         if entry.load(Relaxed) == 0 {
-            keys.used.store(keys.used.load(Relaxed) + 1, Relaxed);
+            keys.used.store(keys.used.load(Relaxed).wrapping_add(1), Relaxed);
         }
         // Release: partner of the Acquire in `find`.
         entry.store((key as u32 as u64) << 32 | (index as u64 + 1), Release);

@@ -4,7 +4,7 @@
 //! Readers fence for themselves ([`Fences::Full`]): loom knows no `membarrier`. A block that a reader may still look at
 //! when it is freed is an access that loom finds unordered ([`crate::arena`]).
 
-use super::{Id, Registry, find_index, find_key};
+use super::{Class, Id, Registry, find_index, find_key};
 use crate::arena::Arena;
 use crate::participant::Participant;
 use loom::thread::spawn;
@@ -41,7 +41,7 @@ impl World {
             .unwrap();
         let world =
             World { arena, objects: [first, second], domain, slots, reader, me: Participant::default() };
-        Registry::init(&world.arena).unwrap();
+        Registry::init(&world.arena, Class::Sem).unwrap();
         for n in 0..present {
             world.add(n);
         }
@@ -50,14 +50,14 @@ impl World {
 
     fn registry(&self) -> Registry<'_> {
         let rcu = Rcu::new(&self.domain, &self.slots);
-        Registry { arena: &self.arena, rcu, me: &self.me, units_of: |_, _| 1 }
+        Registry { arena: &self.arena, class: Class::Sem, rcu, me: &self.me, units_of: |_, _, _| 1 }
     }
 
     /// Adds object `n`, as `semget` does; its id.
     fn add(&self, n: usize) -> Id {
         let registry = self.registry();
         let id = registry.reserve(2).unwrap();
-        let creds = Creds { uid: 1, gid: 1, groups: Vec::new(), capabilities: 0 };
+        let creds = Creds::new(1, 1, 0);
         let perm = self.arena.get::<super::Perm>(self.objects[n]).unwrap();
         perm.init(id.0, KEYS[n], 0o600, &creds);
         registry.add(self.objects[n]);
@@ -75,13 +75,13 @@ impl World {
         let slot = &self.slots[self.reader.index()];
         // SAFETY: the slot was registered for the one reader, with these fences.
         let section = unsafe { slot.enter(&self.domain, Fences::Full) };
-        let found = find_key(&self.arena, KEYS[n]);
+        let found = find_key(&self.arena, Class::Sem, KEYS[n]);
         if let Some(object) = found {
             assert_eq!(object, self.objects[n], "found another one");
             let perm = self.arena.get::<super::Perm>(object).unwrap();
             // Relaxed: immutable once published.
             let id = Id(perm.id.load(Ordering::Relaxed));
-            let again = find_index(&self.arena, id.index());
+            let again = find_index(&self.arena, Class::Sem, id.index());
             assert!(again == object || perm.is_deleted(), "lost: found by key and not by id");
         }
         // SAFETY: as above; nothing found is used any more.
@@ -144,7 +144,7 @@ fn planted_a_table_published_before_it_is_filled() {
         |world| {
             let new = world.arena.allocate(super::Table::bytes(2)).unwrap();
             world.arena.get::<super::Table>(new).unwrap().init(2);
-            world.arena.header().semaphores.0.table.store(new, Ordering::Release);
+            world.arena.header().root(Class::Sem).table.store(new, Ordering::Release);
             super::Table::publish(&world.arena, new, 0, world.objects[0]);
         },
     );
@@ -157,7 +157,7 @@ fn planted_a_table_freed_without_a_grace_period() {
         1,
         |world| ignore(world.look(0)),
         |world| {
-            let old = world.arena.header().semaphores.0.table.load(Ordering::Relaxed);
+            let old = world.arena.header().root(Class::Sem).table.load(Ordering::Relaxed);
             world.arena.free(old);
         },
     );
@@ -170,7 +170,7 @@ fn planted_an_object_freed_as_soon_as_it_is_unlinked() {
         1,
         |world| ignore(world.look(0)),
         |world| {
-            let root = &world.arena.header().semaphores.0;
+            let root = &world.arena.header().root(Class::Sem);
             // Relaxed: by the only writer.
             super::Table::publish(&world.arena, root.table.load(Ordering::Relaxed), 0, 0);
             world.arena.free(world.objects[0]);

@@ -138,6 +138,19 @@ impl Perm {
         Some(())
     }
 
+    /// An object's owner and mode as the kernel tells them: for objects that are the kernel's and have their names here.
+    pub(crate) fn from_c(from: &IpcPerm) -> Perm {
+        Perm {
+            key: AtomicI32::new(from.key),
+            uid: AtomicU32::new(from.uid),
+            gid: AtomicU32::new(from.gid),
+            cuid: AtomicU32::new(from.cuid),
+            cgid: AtomicU32::new(from.cgid),
+            mode: AtomicU32::new(from.mode),
+            ..Perm::default()
+        }
+    }
+
     /// The structure that IPC_STAT fills in.
     pub(crate) fn to_c(&self) -> IpcPerm {
         // Relaxed: as in allows_quickly.
@@ -167,7 +180,7 @@ mod tests {
     use super::*;
 
     fn creds(uid: u32, gid: u32, groups: &[u32], capabilities: u64) -> Creds {
-        Creds { uid, gid, groups: groups.to_vec(), capabilities }
+        Creds::new(uid, gid, capabilities).with_groups(groups.to_vec())
     }
 
     fn perm(mode: u32) -> Perm {

@@ -1,60 +1,59 @@
-//! The registry: which objects there are, under which ids and keys. Readers take no lock; whoever adds or removes
-//! holds the registry lock.
+//! The registry: which objects of a class there are, under which ids and keys. Readers take no lock; whoever adds or
+//! removes holds the registry lock, one for all classes.
 //!
 //! The table of objects is the truth; the map of keys and the counts follow from it. So when the lock's holder
 //! dies, whoever inherits the lock makes them anew from the table ([`Registry::repair`]). An object is added by
 //! one store, of its offset into the table; it is removed by one store, of its *deleted* mark.
 
-use super::{Id, Keys, MAX_OBJECTS, Perm, Table};
+use super::{Class, Id, Keys, MAX_OBJECTS, Perm, Table};
 use crate::arena::{Arena, Header};
 use crate::heap;
-use crate::lock::Lock;
 use crate::participant::Participant;
 use crate::retire;
 use unspin_rcu::Rcu;
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use unspin_sys::Errno;
 
-/// Root of a registry, in the arena's header. Everything but the two offsets is protected by `lock`.
+/// Root of a class, in the arena's header. Everything but the two offsets is protected by the registry lock.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Root {
-    pub lock: Lock,
     /// Offset of the [`Table`].
     pub table: AtomicU64,
     /// Offset of the [`Keys`].
     pub keys: AtomicU64,
     /// Objects.
     pub in_use: AtomicU32,
-    /// What they consist of: semaphores.
-    pub units: AtomicU32,
+    /// What they consist of: semaphores, pages of segments; nothing of queues.
+    pub units: AtomicU64,
     /// Sequence number of the next id.
     sequence: AtomicU32,
     /// Index given out last, plus one.
     last: AtomicU32,
 }
 
-/// A registry whose lock is held by participant `me`.
+/// The registry of a class, whose lock is held by participant `me`.
 pub(crate) struct Registry<'a> {
     pub arena: &'a Arena,
+    pub class: Class,
     pub rcu: Rcu<'a>,
     pub me: &'a Participant,
-    /// Semaphores of the object at an offset.
-    pub units_of: fn(&Arena, u64) -> u32,
+    /// What the object at an offset consists of, see [`Root::units`].
+    pub units_of: fn(&Arena, Class, u64) -> u64,
 }
 
 /// `ipc_min_cycle` of `ipc/util.c`: indices go round at least this range before one is used again.
 const MIN_CYCLE: u32 = 64;
 
 impl<'a> Registry<'a> {
-    /// Gives a new arena an empty table and map.
-    pub fn init(arena: &Arena) -> Result<(), Errno> {
+    /// Gives a class of a new arena an empty table and map.
+    pub fn init(arena: &Arena, class: Class) -> Result<(), Errno> {
         // Nobody else knows the arena: any participant's record serves for the allocations.
         arena.reserve_participant(0)?;
         let me = &arena.people(1)[0];
-        let root = &arena.header().semaphores.0;
+        let root = arena.header().root(class);
         let (table, keys) = new_tables(arena, me, super::table::FIRST_CAPACITY)?;
-        // Release: partner of the Acquire loads in `find_id` and `find_key`.
+        // Release: partner of the Acquire loads in `find_index` and `find_key`.
         root.table.store(table, Release);
         root.keys.store(keys, Release);
         heap::publish(me);
@@ -63,26 +62,25 @@ impl<'a> Registry<'a> {
 
     fn root(&self) -> &'a Root {
         let header: &'a Header = self.arena.header();
-        &header.semaphores.0
+        header.root(self.class)
     }
 
     /// The object of `key`, while the lock keeps it from being removed.
     pub fn find_key(&self, key: i32) -> Option<u64> {
-        find_key(self.arena, key)
+        find_key(self.arena, self.class, key)
     }
 
     /// Reserves an id: an index, and its sequence number. Indices are given out cyclically (`ipc_idr_alloc`), so
     /// that an id is not seen again for long. `ENOSPC` beyond `limit` objects, `ENOMEM` without memory.
     pub fn reserve(&self, limit: u32) -> Result<Id, Errno> {
         let root = self.root();
-        let limit = limit.min(MAX_OBJECTS);
         let in_use = root.in_use.load(Relaxed);
-        if in_use >= limit {
+        if in_use >= limit.min(MAX_OBJECTS) {
             return Err(Errno::ENOSPC);
         }
-        let range = (in_use * 3 / 2).max(MIN_CYCLE).min(limit);
+        let range = (in_use.saturating_mul(3) / 2).clamp(MIN_CYCLE, MAX_OBJECTS);
         let last = root.last.load(Relaxed);
-        let candidates = (last..range).chain(0..last.min(range)).chain(range..limit);
+        let candidates = (last..range).chain(0..last.min(range)).chain(range..MAX_OBJECTS);
         let index = candidates.into_iter().find(|&i| self.object(i) == 0).ok_or(Errno::ENOSPC)?;
         self.make_room(index)?;
         if index < last {
@@ -90,6 +88,24 @@ impl<'a> Registry<'a> {
         }
         root.last.store(index + 1, Relaxed);
         Ok(Id::new(index, root.sequence.load(Relaxed)))
+    }
+
+    /// Reserves an id that somebody else has made up, whose index is free; `ENOSPC` if it is not, `ENOMEM` without memory.
+    pub fn claim(&self, id: Id) -> Result<(), Errno> {
+        match self.object(id.index() as u32) {
+            0 => self.make_room(id.index() as u32),
+            _ => Err(Errno::ENOSPC),
+        }
+    }
+
+    /// Takes the key from an object, which stays. Who looks for the key meanwhile may find the object still, and must ask.
+    pub fn forget_key(&self, object: u64) {
+        let Some(perm) = self.arena.get::<Perm>(object) else { return };
+        let key = perm.key.swap(0, Relaxed);
+        if key != 0 {
+            let index = Id(perm.id.load(Relaxed)).index();
+            Keys::remove(self.arena, self.root().keys.load(Relaxed), key, index);
+        }
     }
 
     fn object(&self, index: u32) -> u64 {
@@ -109,8 +125,8 @@ impl<'a> Registry<'a> {
             Keys::insert(self.arena, root.keys.load(Relaxed), key, id.index());
         }
         root.in_use.store(root.in_use.load(Relaxed) + 1, Relaxed);
-        let units = (self.units_of)(self.arena, object);
-        root.units.store(root.units.load(Relaxed) + units, Relaxed);
+        let units = (self.units_of)(self.arena, self.class, object);
+        root.units.store(root.units.load(Relaxed).wrapping_add(units), Relaxed);
     }
 
     /// Unlinks an object that is marked as deleted, and retires its memory of `bytes`.
@@ -122,7 +138,7 @@ impl<'a> Registry<'a> {
             Keys::remove(self.arena, root.keys.load(Relaxed), key, id.index());
         }
         root.in_use.store(root.in_use.load(Relaxed).saturating_sub(1), Relaxed);
-        let units = (self.units_of)(self.arena, object);
+        let units = (self.units_of)(self.arena, self.class, object);
         root.units.store(root.units.load(Relaxed).saturating_sub(units), Relaxed);
         heap::unpublish(self.me, object);
         Table::publish(self.arena, root.table.load(Relaxed), id.index(), 0);
@@ -157,7 +173,7 @@ impl<'a> Registry<'a> {
             Table::publish(arena, new, index as usize, self.object(index));
         }
         let old = root.table.load(Relaxed);
-        // Release: partner of the Acquire in `find_id`: the entries are there when the table is.
+        // Release: partner of the Acquire in `find_index`: the entries are there when the table is.
         root.table.store(new, Release);
         heap::unpublish(self.me, old);
         retire::retire(arena, &self.rcu, self.me, old, Table::bytes(from));
@@ -188,13 +204,16 @@ impl<'a> Registry<'a> {
 
     /// Offsets of all objects, by index.
     pub fn objects(&self) -> impl Iterator<Item = u64> + use<'a> {
-        objects(self.arena)
+        objects(self.arena, self.class)
     }
 
     /// Finishes what a dead holder may have left half-done. `finish_removal` ends the waits on an object that is
     /// marked as deleted and says how many bytes it has.
     #[cold]
     pub fn repair(&self, finish_removal: &mut dyn FnMut(u64) -> u64) {
+        // The dead may have taken an object out of the table, and told nobody: who remembers it would go on with it, and with
+        // whatever lies there next.
+        self.arena.note_change();
         retire::repair(self.arena, self.me);
         let root = self.root();
         for object in self.objects() {
@@ -203,10 +222,10 @@ impl<'a> Registry<'a> {
                 self.remove(object, bytes);
             }
         }
-        let (mut in_use, mut units) = (0, 0);
+        let (mut in_use, mut units) = (0, 0u64);
         for object in self.objects() {
             in_use += 1;
-            units += (self.units_of)(self.arena, object);
+            units = units.wrapping_add((self.units_of)(self.arena, self.class, object));
         }
         root.in_use.store(in_use, Relaxed);
         root.units.store(units, Relaxed);
@@ -217,11 +236,13 @@ impl<'a> Registry<'a> {
 
     /// Whether the arena still refers to this payload, or will free it.
     pub fn is_in_use(&self, payload: u64) -> bool {
-        let root = self.root();
-        root.table.load(Relaxed) == payload
-            || root.keys.load(Relaxed) == payload
-            || self.objects().any(|object| object == payload)
-            || retire::is_retired(self.arena, payload)
+        let used_by = |class| {
+            let root = self.arena.header().root(class);
+            root.table.load(Relaxed) == payload
+                || root.keys.load(Relaxed) == payload
+                || is_object(self.arena, class, payload)
+        };
+        Class::ALL.into_iter().any(used_by) || retire::is_retired(self.arena, payload)
     }
 }
 
@@ -237,31 +258,39 @@ fn new_tables(arena: &Arena, me: &Participant, objects: u32) -> Result<(u64, u64
 /// The offset of the object that `id`'s index has now, 0 for none. Within a read-side section, or under the
 /// registry lock; the object may be another one's, or deleted.
 #[inline(always)]
-pub(crate) fn find_index(arena: &Arena, index: usize) -> u64 {
+pub(crate) fn find_index(arena: &Arena, class: Class, index: usize) -> u64 {
     // Acquire: partner of the Release in `replace_table`.
-    Table::find(arena, arena.header().semaphores.0.table.load(Acquire), index)
+    Table::find(arena, arena.header().root(class).table.load(Acquire), index)
 }
 
 /// The offset of the object that has `key`. Within a read-side section, or under the registry lock.
 #[inline(always)]
-pub(crate) fn find_key(arena: &Arena, key: i32) -> Option<u64> {
+pub(crate) fn find_key(arena: &Arena, class: Class, key: i32) -> Option<u64> {
     // Acquire: partner of the Release in `replace_keys`.
-    let keys = arena.header().semaphores.0.keys.load(Acquire);
-    let object = find_index(arena, Keys::find(arena, keys, key)?);
+    let keys = arena.header().root(class).keys.load(Acquire);
+    let object = find_index(arena, class, Keys::find(arena, keys, key)?);
     let perm = arena.get::<Perm>(object).filter(|_| object != 0)?;
     // Relaxed: immutable once published.
     (perm.key.load(Relaxed) == key && !perm.is_deleted()).then_some(object)
 }
 
+/// Whether what lies at an offset is an object of the table; whatever else may lie there. Within a read-side section, or
+/// under the registry lock.
+pub(crate) fn is_object(arena: &Arena, class: Class, at: u64) -> bool {
+    // Relaxed: an object has its id before it is in the table.
+    let index = arena.get::<Perm>(at).map(|perm| Id(perm.id.load(Relaxed)).index());
+    at != 0 && index.is_some_and(|index| find_index(arena, class, index) == at)
+}
+
 /// Offsets of all objects, by index. Within a read-side section, or under the registry lock.
-pub(crate) fn objects(arena: &Arena) -> impl Iterator<Item = u64> + use<'_> {
-    let capacity = capacity(arena);
-    (0..capacity).map(move |index| find_index(arena, index as usize)).filter(|&object| object != 0)
+pub(crate) fn objects(arena: &Arena, class: Class) -> impl Iterator<Item = u64> + use<'_> {
+    let capacity = capacity(arena, class);
+    (0..capacity).map(move |index| find_index(arena, class, index as usize)).filter(|&object| object != 0)
 }
 
 /// Entries of the table.
-pub(crate) fn capacity(arena: &Arena) -> u32 {
-    // Acquire: as in find_index.
-    let table = arena.header().semaphores.0.table.load(Acquire);
+pub(crate) fn capacity(arena: &Arena, class: Class) -> u32 {
+    // Acquire: as in `find_index`.
+    let table = arena.header().root(class).table.load(Acquire);
     arena.get::<Table>(table).map_or(0, Table::capacity)
 }

@@ -1,5 +1,6 @@
 //! The table that finds an object by its index: read without a lock, grown without one being held by readers.
 
+use super::MAX_OBJECTS;
 use crate::arena::{Arena, Shared};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -29,18 +30,25 @@ impl Table {
     }
 
     pub fn capacity(&self) -> u32 {
-        // Relaxed: immutable once published; the Acquire load of the offset ordered it.
-        self.capacity.load(Relaxed)
+        // Relaxed: immutable once published; the Acquire load of the offset ordered it. Bounded, so
+        // that whoever goes through a table that was overwritten comes to an end.
+        self.capacity.load(Relaxed).min(MAX_OBJECTS)
+    }
+
+    /// Offset in the arena of a table's entry.
+    pub fn entry_offset(table: u64, index: usize) -> Option<u64> {
+        table.checked_add(size_of::<Table>() as u64 + index as u64 * 8)
     }
 
     /// The entry of `index`; `None` beyond the capacity.
     #[inline(always)]
     pub fn entry(arena: &Arena, table: u64, index: usize) -> Option<&AtomicU64> {
         let header = arena.get::<Table>(table)?;
-        if index >= header.capacity() as usize {
+        // Relaxed: as in `capacity`.
+        if index >= header.capacity.load(Relaxed) as usize {
             return None;
         }
-        arena.get(table + size_of::<Table>() as u64 + index as u64 * 8)
+        arena.get(Table::entry_offset(table, index)?)
     }
 
     /// The offset of the object of `index`; 0 for none.

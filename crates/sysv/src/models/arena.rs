@@ -2,13 +2,14 @@
 //! neither the size nor the bytes of the machine's. Looking at a thing and freeing it are accesses to a cell of loom's,
 //! which sees when nothing orders them.
 
-use crate::ipc::{Keys, Perm, Root, Table};
+use crate::ipc::{Class, Keys, Perm, Root, Table};
 use crate::participant::Participant;
+use crate::sem::Undo;
 use core::any::Any;
 use loom::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use unspin_sync::atomic::{AtomicU64, Ordering};
+use unspin_sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use unspin_sys::Errno;
 
 /// What may lie in an arena.
@@ -21,6 +22,10 @@ pub(crate) unsafe trait Shared: Any + Default + Send + Sync {}
 unsafe impl Shared for AtomicU64 {}
 // SAFETY: see `Shared`.
 unsafe impl Shared for Perm {}
+// SAFETY: see `Shared`.
+unsafe impl Shared for Undo {}
+// SAFETY: see `Shared`.
+unsafe impl Shared for AtomicU16 {}
 
 /// On cache lines of its own, in the real one.
 #[derive(Debug, Default)]
@@ -32,7 +37,14 @@ pub(crate) struct Header {
     /// As in the real one.
     pub changes: Apart<AtomicU64>,
     /// As in the real one.
-    pub semaphores: Apart<Root>,
+    pub roots: [Apart<Root>; 3],
+}
+
+impl Header {
+    /// As in the real one.
+    pub fn root(&self, class: Class) -> &Root {
+        &self.roots[class as usize].0
+    }
 }
 
 /// A block of the heap.
@@ -90,6 +102,16 @@ impl Arena {
         (arena, at)
     }
 
+    /// Adds a record of adjustments for so many semaphores; it counts as allocated.
+    pub fn with_undo(mut self, nsems: usize) -> (Arena, u64) {
+        self = self.with_block(0, Box::new(Undo::default()), 0, 0);
+        let block = self.blocks.last_mut().expect("added just now");
+        let adjustments: Vec<AtomicU16> = (0..nsems).map(|_| AtomicU16::default()).collect();
+        block.things.insert(block.at + size_of::<Undo>() as u64, Box::new(adjustments));
+        let at = block.at;
+        (self, at)
+    }
+
     fn with_block(
         mut self,
         bytes: u64,
@@ -114,6 +136,11 @@ impl Arena {
         // SAFETY: loom checks that nobody frees the block meanwhile.
         block.life.with(|life| assert_eq!(unsafe { *life }, 1, "read after free"));
         block.things.get(&offset)?.downcast_ref()
+    }
+
+    /// The values at `offset`, which were put there as so many.
+    pub fn slice<T: Shared>(&self, offset: u64, _: usize) -> Option<&[T]> {
+        self.block(offset)?.things.get(&offset)?.downcast_ref::<Vec<T>>().map(Vec::as_slice)
     }
 
     fn block(&self, offset: u64) -> Option<&Block> {

@@ -31,6 +31,22 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, _: Option<Duration>) -> Wake
     Wake::Woken
 }
 
+/// Sleeps while each word has the value beside it; returns at the first wake-up of any.
+pub(crate) fn wait_any(words: &[(&AtomicU32, u32)]) {
+    let mut sleepers = SLEEPERS.lock().unwrap();
+    // Relaxed: as in `wait`.
+    let sleeps = words.iter().all(|(word, expected)| word.load(Ordering::Relaxed) == *expected);
+    if sleeps {
+        sleepers.extend(words.iter().map(|(word, _)| (address(word), current())));
+    }
+    drop(sleepers);
+    if sleeps {
+        park();
+        let mut sleepers = SLEEPERS.lock().unwrap();
+        sleepers.retain(|(_, thread)| thread.id() != current().id());
+    }
+}
+
 /// Wakes all sleepers of `word` and says how many there were. More than were asked for: a wake-up too many is allowed
 /// to happen at any time.
 pub(crate) fn wake(word: &AtomicU32, _: u32) -> u32 {

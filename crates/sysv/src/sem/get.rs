@@ -7,7 +7,7 @@
 use super::{Set, bytes_for, find_set};
 use crate::engine::{Engine, Inner};
 use crate::heap;
-use crate::ipc::{self, Registry};
+use crate::ipc::{self, Class, Registry};
 use crate::kind::Kind;
 use crate::names::Call;
 use crate::thread::Thread;
@@ -37,8 +37,9 @@ impl Engine {
 /// An existing set that plainly suffices.
 #[inline]
 fn find_quickly(inner: &'static Inner, thread: &Thread, key: i32, nsems: i32, flags: i32) -> Option<i32> {
+    inner.check().ok()?;
     let _read = thread.read();
-    let set = find_set(&inner.arena, ipc::find_key(&inner.arena, key)?)?;
+    let set = find_set(&inner.arena, ipc::find_key(&inner.arena, Class::Sem, key)?)?;
     let fits = nsems as usize <= set.count() && set.perm.allows_flags_quickly(&thread.creds, flags);
     // Relaxed: immutable once published.
     fits.then(|| set.perm.id.load(Relaxed))
@@ -50,12 +51,12 @@ fn slow(inner: &'static Inner, key: i32, nsems: i32, flags: i32) -> Result<i32, 
     let creates = key == IPC_PRIVATE || flags & IPC_CREAT != 0;
     if !creates && inner.kind != Kind::Global {
         let _read = thread.read();
-        return match ipc::find_key(&inner.arena, key).and_then(|at| find_set(&inner.arena, at)) {
+        return match ipc::find_key(&inner.arena, Class::Sem, key).and_then(|at| find_set(&inner.arena, at)) {
             Some(set) => existing(set, thread, nsems, flags),
             None => Err(check_size(nsems).err().unwrap_or(Errno::ENOENT)),
         };
     }
-    inner.with_registry(thread, Call::Semget, |registry| {
+    inner.with_registry(thread, Class::Sem, Call::Semget, |registry| {
         let found = if key == IPC_PRIVATE { None } else { registry.find_key(key) };
         match found.and_then(|at| find_set(&inner.arena, at)) {
             Some(set) => existing(set, thread, nsems, flags),
@@ -105,14 +106,14 @@ fn create(
     if nsems == 0 {
         return Err(Errno::EINVAL);
     }
-    let root = &inner.arena.header().semaphores.0;
+    let root = inner.arena.header().root(Class::Sem);
     // Relaxed: under the registry lock.
-    if root.units.load(Relaxed) as u64 + nsems as u64 > limits.total as u64 {
+    if root.units.load(Relaxed) + nsems as u64 > limits.total as u64 {
         return Err(Errno::ENOSPC);
     }
     let id = registry.reserve(limits.sets)?;
     let at = heap::allocate(&inner.arena, thread.person(), bytes_for(nsems))?;
-    let set = find_set(&inner.arena, at).ok_or(Errno::ENOMEM)?;
+    let set = inner.arena.get::<Set>(at).ok_or(Errno::ENOMEM)?;
     set.init(nsems, time::seconds());
     if inner.kind == Kind::Global {
         super::space(inner, at, set).slow_for_good();

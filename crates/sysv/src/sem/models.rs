@@ -9,10 +9,12 @@ mod death;
 mod handoff;
 mod lock;
 mod removal;
+mod vigil;
 mod word;
 
 use super::fast::{self, Fast};
 use super::{Op, Performed, Section, Sem, Set, Space, Wakes, word::Word};
+use crate::arena::Arena;
 use crate::futex;
 use crate::lock::{Discipline, Owner, Taken};
 use crate::participant::{Participant, status};
@@ -33,6 +35,7 @@ struct World {
     dead: AtomicU32,
     thing: UnsafeCell<u32>,
     steps: AtomicU32,
+    arena: Option<Arena>,
 }
 
 // SAFETY: `thing` is the only member that is not Sync; whether two threads access it at once is what the models are
@@ -52,11 +55,18 @@ impl World {
             dead: AtomicU32::new(0),
             thing: UnsafeCell::new(0),
             steps: AtomicU32::new(0),
+            arena: None,
         }
     }
 
     fn space(&self) -> Space<'_> {
-        Space { set: &self.set, sems: &self.sems, people: &self.people, offset: OFFSET }
+        Space {
+            set: &self.set,
+            sems: &self.sems,
+            people: &self.people,
+            offset: OFFSET,
+            arena: self.arena.as_ref(),
+        }
     }
 
     fn word(&self, sem: usize) -> Word {
@@ -104,7 +114,9 @@ impl World {
         self.step();
         let (lock, me) = (self.set.lock(), World::owner(me));
         if !lock.try_acquire(me) {
-            lock.acquire_slow(me, Discipline::Park, &|_| unreachable!("no patrol in a model"));
+            lock.acquire_slow(me, Discipline::Park, &|_: Owner| -> bool {
+                unreachable!("no patrol in a model")
+            });
         }
     }
 
@@ -153,7 +165,7 @@ impl World {
     fn announce(&self, me: u32, ops: &[Op]) {
         let person = &self.people[me as usize];
         // Relaxed: published by the Release in `Section::enqueue`.
-        person.ops.iter().zip(ops).for_each(|(to, op)| to.store(op.0, Ordering::Relaxed));
+        person.op_places().zip(ops).for_each(|(to, op)| to.store(op.0, Ordering::Relaxed));
         person.waiter.nsops.store(ops.len() as u32, Ordering::Relaxed);
         person.waiter.pid.store(pid(me), Ordering::Relaxed);
     }
@@ -171,14 +183,14 @@ impl World {
         }
         let ops = self.people[me as usize].ops();
         ops.clone().for_each(|op| section.touch(op.sem()));
-        match section.evaluate(ops.clone()) {
+        match section.evaluate(ops.clone(), None) {
             Performed::Fails(errno) => Some(Err(errno)),
             Performed::Blocks(_) => {
-                section.enqueue();
+                section.enqueue(None);
                 None
             }
             Performed::Done => {
-                section.commit(ops, pid(me));
+                section.commit(ops, pid(me), None);
                 section.serve();
                 Some(Ok(()))
             }

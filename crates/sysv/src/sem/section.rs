@@ -5,16 +5,20 @@
 //! order of arrival and performs what has become possible, as `ipc/sem.c` does in `do_smart_update`. So a
 //! token goes to the first who can use it, no third process can take it on the way, and nobody is woken in vain.
 
+use super::change::Change;
 use super::set::Contended;
 use super::space::Space;
+use super::undo::Record;
 use super::vector::Op;
 use super::word::SLOW;
 use super::{queue, redo};
+use crate::list::List;
 use crate::participant::{Participant, Queue, status};
 use crate::time;
+use crate::wakes::Wakes;
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use unspin_sys::Errno;
-use unspin_sys::ipc::SEMVMX;
+use unspin_sys::ipc::{SEMAEM, SEMVMX};
 
 /// What became of a vector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,61 +32,6 @@ pub enum Performed {
     Fails(Errno),
 }
 
-/// Somebody to be woken, or at least looked at, once the lock is released.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wake {
-    /// Participant.
-    pub index: u32,
-    /// Lower half of his ticket when the wake-up was due: tells this wait from his next ones.
-    pub ticket: u32,
-}
-
-/// Wake-ups that are made after the lock is released, so that a woken process that preempts its waker does
-/// not run into the lock at once. Small: every section makes one.
-#[derive(Default)]
-pub struct Wakes {
-    list: [u64; 8],
-    count: usize,
-    overflowed: bool,
-}
-
-impl Wakes {
-    /// `false` if the list is full.
-    fn push(&mut self, wake: Wake) -> bool {
-        match self.list.get_mut(self.count) {
-            Some(slot) => {
-                *slot = (wake.ticket as u64) << 32 | wake.index as u64;
-                self.count += 1;
-                true
-            }
-            None => {
-                self.overflowed = true;
-                false
-            }
-        }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> u64 {
-        self.count as u64
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Whether more were due than the list holds. Those were made under the lock.
-    pub fn have_overflowed(&self) -> bool {
-        self.overflowed
-    }
-
-    /// The wake-ups, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = Wake> + '_ {
-        self.list[..self.count].iter().map(|&w| Wake { index: w as u32, ticket: (w >> 32) as u32 })
-    }
-}
-
 /// See the module's text.
 pub struct Section<'a> {
     /// The set.
@@ -91,29 +40,38 @@ pub struct Section<'a> {
     pub me: u32,
     /// Whom to wake afterwards.
     pub wakes: Wakes,
+    register: Option<&'a dyn Register>,
 }
 
-/// A spinning waiter that was seen running within this many ticks (under 1 us) was alive when it was granted
-/// its operation: no process dies and is reaped in less.
-const FRESH_TICKS: u64 = 2_000;
+/// Who knows of the living and the dead.
+pub trait Register {
+    /// Whether nobody can be executing under this participant index.
+    fn is_dead(&self, index: u32) -> bool;
+}
 
 impl<'a> Section<'a> {
     /// Begins a section of participant `me`, who holds the lock.
+    #[inline(always)]
     pub fn new(space: Space<'a>, me: u32) -> Self {
-        Section { space, me, wakes: Wakes::default() }
+        Section { space, me, wakes: Wakes::default(), register: None }
     }
 
-    fn contended(&self) -> &'a Contended {
+    /// The same section, which can ask who is dead.
+    pub fn with_register(self, register: &'a dyn Register) -> Self {
+        Section { register: Some(register), ..self }
+    }
+
+    pub(super) fn contended(&self) -> &'a Contended {
         &self.space.set.contended
     }
 
-    fn maker(&self) -> &'a Participant {
-        &self.space.people[self.me as usize]
+    pub(super) fn maker(&self) -> &'a Participant {
+        self.space.someone(self.me)
     }
 
     /// Makes a semaphore slow, and remembers to look at its waiters and to make it fast again in the end.
     pub fn touch(&self, sem: usize) {
-        let s = &self.space.sems[sem];
+        let s = self.space.sem(sem);
         // Relaxed: list of touched semaphores, under the lock.
         if s.next_touched.load(Relaxed) != 0 {
             return;
@@ -128,7 +86,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn touched(&self) -> impl Iterator<Item = usize> + use<'a> {
+    pub(super) fn touched(&self) -> impl Iterator<Item = usize> + use<'a> {
         let (sems, mut next) = (self.space.sems, self.contended().touched.load(Relaxed));
         (0..sems.len()).map_while(move |_| {
             let sem = (next != u32::MAX).then_some(next)?.checked_sub(1)? as usize;
@@ -138,74 +96,55 @@ impl<'a> Section<'a> {
     }
 
     /// Computes what `ops` would do, in order, each seeing the effect of the ones before, and changes nothing.
-    /// All semaphores concerned are slow.
-    pub fn evaluate(&self, ops: impl Iterator<Item = Op>) -> Performed {
+    /// All semaphores concerned are slow. `undo` is the caller's record, if an operation has `SEM_UNDO`.
+    pub fn evaluate(&self, ops: impl Iterator<Item = Op>, undo: Option<&Record<'_>>) -> Performed {
         // Relaxed: scratch under the lock.
         let round = self.contended().round.load(Relaxed) + 1;
         self.contended().round.store(round, Relaxed);
         for (i, op) in ops.enumerate() {
-            let sem = &self.space.sems[op.sem()];
-            let value = match sem.round.load(Relaxed) == round {
-                true => sem.tentative.load(Relaxed) as i32,
-                false => self.space.word(op.sem()).value(),
-            };
-            let result = match proceed(op, i, value) {
+            let sem = self.space.sem(op.sem());
+            let result = match proceed(op, i, self.tentative(op.sem(), round), undo) {
                 Ok(result) => result,
                 Err(obstacle) => return obstacle,
             };
-            sem.tentative.store(result as u32, Relaxed);
+            sem.tentative.store(result.word(), Relaxed);
             sem.round.store(round, Relaxed);
         }
         Performed::Done
     }
 
-    /// Writes what the last evaluation, of `ops`, computed, for `pid`.
-    pub fn commit(&self, ops: impl Iterator<Item = Op>, pid: u32) {
+    /// What the evaluation of this round has come to for a semaphore.
+    fn tentative(&self, sem: usize, round: u64) -> Change {
+        let s = self.space.sem(sem);
+        match s.round.load(Relaxed) == round {
+            true => Change::from_word(s.tentative.load(Relaxed)),
+            false => Change::to(self.space.word(sem).value()),
+        }
+    }
+
+    /// Writes what the last evaluation, of `ops`, computed, for `pid` and his record.
+    pub fn commit(&self, ops: impl Iterator<Item = Op>, pid: u32, undo: Option<&Record<'_>>) {
         let round = self.contended().round.load(Relaxed);
-        let mut values = redo::changed(self.space.sems, round, ops.map(|op| op.sem()));
-        let Some(first) = values.next() else { return };
-        match values.next() {
+        let mut changes = redo::changed(self.space.sems, round, ops.map(|op| op.sem()));
+        let Some(first) = changes.next() else { return };
+        let Some(second) = changes.next() else { return self.change(first.0, first.1, pid, undo) };
+        let all = [first, second].into_iter().chain(changes);
+        self.redo(pid, undo.map_or(0, |record| record.at), all);
+    }
+
+    /// Writes what becomes of one semaphore.
+    fn change(&self, sem: usize, change: Change, pid: u32, undo: Option<&Record<'_>>) {
+        match (change.adjustment, undo) {
             // One store needs no record.
-            None => self.space.put(first.0, first.1, pid),
-            Some(second) => {
-                let all = [first, second].into_iter().chain(values);
-                redo::prepare(&self.space, self.maker(), (redo::state::COMMITTED, self.me), pid, all);
-                redo::apply(&self.space, self.maker());
-            }
+            (None, _) | (_, None) => self.space.put(sem, change.value, pid),
+            (Some(_), Some(record)) => self.redo(pid, record.at, core::iter::once((sem, change))),
         }
     }
 
-    /// Sets one value, as SETVAL does: one store.
-    pub fn set_value(&self, sem: usize, value: i32, pid: u32) {
-        self.touch(sem);
-        self.space.put(sem, value, pid);
-    }
-
-    /// Sets all values, as SETALL does: all or nothing, whoever dies.
-    pub fn set_all(&self, values: &[u16], pid: u32) {
-        self.touch_all();
-        for (sem, &value) in self.space.sems.iter().zip(values) {
-            // Relaxed: scratch under the lock. No evaluation may take it for its own.
-            sem.round.store(0, Relaxed);
-            sem.tentative.store(value as u32, Relaxed);
-        }
-        self.contended().overwriter.store(pid, Relaxed);
-        // Release: decides; partner of the Acquire in `finish_overwriting`.
-        self.contended().overwriting.store(1, Release);
-        self.finish_overwriting();
-    }
-
-    fn finish_overwriting(&self) {
-        // Acquire: partner of the Release in `set_all`.
-        if self.contended().overwriting.load(Acquire) == 0 {
-            return;
-        }
-        let pid = self.contended().overwriter.load(Relaxed);
-        for (index, sem) in self.space.sems.iter().enumerate() {
-            self.space.put(index, sem.tentative.load(Relaxed) as i32 & 0x7FFF, pid);
-        }
-        // Release: all values are written when the mark is gone.
-        self.contended().overwriting.store(0, Release);
+    /// Makes several changes, all or none.
+    pub(super) fn redo(&self, pid: u32, undo: u64, changes: impl Iterator<Item = (usize, Change)>) {
+        redo::prepare(&self.space, self.maker(), (redo::state::COMMITTED, self.me), (pid, undo), changes);
+        redo::apply(&self.space, self.maker());
     }
 
     /// Makes all semaphores slow: a consistent look at all, or a change of all.
@@ -224,27 +163,38 @@ impl<'a> Section<'a> {
     /// GETNCNT). `dead` says who no longer counts.
     pub fn count_waiters(&self, sem: usize, queue: Queue, dead: impl Fn(u32) -> bool) -> usize {
         let wants_zero = queue == Queue::Zero;
-        let simple = queue::list(&self.space, queue, sem).iter(&self.space);
+        let simple = queue::list(&self.space, queue, sem).iter(self.space.people);
         let complex = [&self.contended().complex_alter, &self.contended().complex_zero];
-        let complex = complex.into_iter().flat_map(|list| list.iter(&self.space)).filter(|(_, person)| {
-            let Performed::Blocks(op) = self.evaluate(person.ops()) else { return false };
-            person.ops().nth(op).is_some_and(|op| op.sem() == sem && (op.delta() == 0) == wants_zero)
-        });
+        let complex =
+            complex.into_iter().flat_map(|list| list.iter(self.space.people)).filter(|(_, person)| {
+                let undo = self.record_of(person);
+                let Performed::Blocks(op) = self.evaluate(person.ops(), undo.as_ref()) else { return false };
+                person.ops().nth(op).is_some_and(|op| op.sem() == sem && (op.delta() == 0) == wants_zero)
+            });
         simple.chain(complex).filter(|&(index, _)| !dead(index)).count()
     }
 
-    /// Puts the caller into the queue: its waiter record's operations are written.
-    pub fn enqueue(&self) {
+    /// The record of a waiter with `SEM_UNDO`.
+    pub(super) fn record_of(&self, person: &Participant) -> Option<Record<'a>> {
+        // Relaxed: written by the waiter before it entered the queue under the set's lock.
+        self.space.record(person.waiter.undo.load(Relaxed))
+    }
+
+    /// Puts the caller into the queue: its waiter record's operations are written. `undo` is its process's record, if an
+    /// operation has `SEM_UNDO`.
+    pub fn enqueue(&self, undo: Option<&Record<'_>>) {
         let waiter = &self.maker().waiter;
+        waiter.undo.store(undo.map_or(0, |record| record.at), Relaxed);
         let ticket = self.contended().ticket.load(Relaxed) + 1;
         self.contended().ticket.store(ticket, Relaxed);
-        waiter.set.store(self.space.offset, Relaxed);
+        waiter.object.store(self.space.offset, Relaxed);
         waiter.ticket.store(ticket, Relaxed);
         waiter.queue.store(Queue::of(self.maker().ops()) as u32, Relaxed);
         waiter.beat.store(time::ticks(), Relaxed);
         // Release: partner of the Acquire in `waits_here`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
         queue::link(&self.space, self.me);
+        self.watch();
     }
 
     /// Takes the caller out of the queue, unless it has been served already.
@@ -256,42 +206,52 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn dequeue(&self, index: u32) {
-        self.space.people[index as usize].ops().for_each(|op| self.touch(op.sem()));
+    pub(super) fn dequeue(&self, index: u32) {
+        self.space.someone(index).ops().for_each(|op| self.touch(op.sem()));
         queue::unlink(&self.space, index);
     }
 
     /// Takes a dead waiter out of the queue, or takes an unconfirmed grant back from it.
     pub fn bury(&self, index: u32) {
-        let person = &self.space.people[index as usize];
+        let person = self.space.someone(index);
         if queue::waits_here(&self.space, person) {
             self.dequeue(index);
             // Relaxed: its owner is dead, and everybody else looks under the lock.
             person.waiter.status.store(status::IDLE, Relaxed);
         } else if person.waiter.status.load(Acquire) == status::GRANTED
-            && person.waiter.set.load(Relaxed) == self.space.offset
+            && person.waiter.object.load(Relaxed) == self.space.offset
             && person.ops().all(|op| op.sem() < self.space.sems.len())
         {
             self.revert(index, person);
         }
     }
 
-    /// The grant came after the waiter's death: its operation has not happened. Clamped like an undo.
+    /// The grant came after the waiter's death: its operations have not happened. What they did to a semaphore is taken
+    /// back in one, clamped like an undo.
     fn revert(&self, index: u32, person: &Participant) {
-        person.ops().for_each(|op| self.touch(op.sem()));
         let round = self.contended().round.load(Relaxed) + 1;
         self.contended().round.store(round, Relaxed);
+        let undo = self.record_of(person);
         for op in person.ops() {
-            let sem = &self.space.sems[op.sem()];
-            let value = match sem.round.load(Relaxed) == round {
-                true => sem.tentative.load(Relaxed) as i32,
-                false => self.space.word(op.sem()).value(),
-            };
-            sem.tentative.store((value - op.delta()).clamp(0, SEMVMX) as u32, Relaxed);
+            let sem = self.space.sem(op.sem());
+            if sem.round.load(Relaxed) == round {
+                continue;
+            }
+            self.touch(op.sem());
+            let those = || person.ops().filter(|other| other.sem() == op.sem());
+            let sum = |ops: &mut dyn Iterator<Item = Op>| ops.map(Op::delta).sum::<i32>();
+            let value = self.space.word(op.sem()).value() - sum(&mut those());
+            let adjustment = undo.filter(|_| those().any(|op| op.undo())).map(|record| {
+                let owed = record.get(op.sem()) + sum(&mut those().filter(|op| op.undo()));
+                owed.clamp(-SEMAEM - 1, SEMAEM)
+            });
+            let change = Change { value: value.clamp(0, SEMVMX), adjustment };
+            sem.tentative.store(change.word(), Relaxed);
             sem.round.store(round, Relaxed);
         }
-        let values = redo::changed(self.space.sems, round, person.ops().map(|op| op.sem()));
-        redo::prepare(&self.space, self.maker(), (redo::state::REVERT, index), 0, values);
+        let changes = redo::changed(self.space.sems, round, person.ops().map(|op| op.sem()));
+        let undo = person.waiter.undo.load(Relaxed);
+        redo::prepare(&self.space, self.maker(), (redo::state::REVERT, index), (0, undo), changes);
         // Release: decides; partner of the Acquire in redo::is_decided.
         person.waiter.status.store(status::REVERTED, Release);
         redo::apply(&self.space, self.maker());
@@ -299,19 +259,19 @@ impl<'a> Section<'a> {
 
     /// Performs one operation; its semaphore is touched. As [`Section::evaluate`] and [`Section::commit`] of a vector
     /// of one.
-    pub fn perform_one(&self, op: Op, pid: u32) -> Performed {
-        match self.after(op) {
-            Ok(value) => {
-                self.space.put(op.sem(), value, pid);
+    pub fn perform_one(&self, op: Op, pid: u32, undo: Option<&Record<'_>>) -> Performed {
+        match self.after(op, undo) {
+            Ok(change) => {
+                self.change(op.sem(), change, pid, undo);
                 Performed::Done
             }
             Err(obstacle) => obstacle,
         }
     }
 
-    /// The value after `op`, if it can proceed now.
-    fn after(&self, op: Op) -> Result<i32, Performed> {
-        proceed(op, 0, self.space.word(op.sem()).value())
+    /// What `op` leaves, if it can proceed now.
+    fn after(&self, op: Op, undo: Option<&Record<'_>>) -> Result<Change, Performed> {
+        proceed(op, 0, Change::to(self.space.word(op.sem()).value()), undo)
     }
 
     /// Performs the operations of all waiters that the touched semaphores let proceed, oldest first; waiters
@@ -331,16 +291,16 @@ impl<'a> Section<'a> {
 
     /// As [`Section::serve`], where all waiters have one operation.
     fn serve_simple(&mut self, sem: usize) {
-        let (space, s) = (self.space, &self.space.sems[sem]);
+        let (space, s) = (self.space, self.space.sem(sem));
         loop {
             if space.word(sem).value() == 0 {
-                for (index, _) in s.zero.iter(&space) {
+                for (index, _) in s.zero.iter(space.people) {
                     self.attempt(index);
                 }
                 return;
             }
             // One success at most before the waiters for zero are looked at again.
-            if !s.alter.iter(&space).any(|(index, _)| self.attempt(index)) {
+            if !s.alter.iter(space.people).any(|(index, _)| self.attempt(index)) {
                 return;
             }
         }
@@ -350,12 +310,12 @@ impl<'a> Section<'a> {
         let mut progress = false;
         for sem in self.touched() {
             if self.space.word(sem).value() == 0 {
-                for (index, _) in self.space.sems[sem].zero.iter(&self.space) {
+                for (index, _) in self.space.sem(sem).zero.iter(self.space.people) {
                     progress |= self.attempt(index);
                 }
             }
         }
-        for (index, _) in self.contended().complex_zero.iter(&self.space) {
+        for (index, _) in self.contended().complex_zero.iter(self.space.people) {
             progress |= self.attempt(index);
         }
         progress
@@ -375,14 +335,14 @@ impl<'a> Section<'a> {
 
     /// The oldest waiter after `after` that takes and that touched semaphores may concern.
     fn next_alter(&self, after: u64) -> Option<(u64, u32)> {
-        let first = |list: &super::set::List| {
-            let mut waiters = list.iter(&self.space).map(|(i, p)| (p.waiter.ticket.load(Relaxed), i));
+        let first = |list: &List| {
+            let mut waiters = list.iter(self.space.people).map(|(i, p)| (p.waiter.ticket.load(Relaxed), i));
             waiters.find(|&(ticket, _)| ticket > after)
         };
         let simple = self
             .touched()
-            .filter(|&sem| !self.space.sems[sem].alter.is_empty() && self.space.word(sem).value() > 0)
-            .filter_map(|sem| first(&self.space.sems[sem].alter))
+            .filter(|&sem| !self.space.sem(sem).alter.is_empty() && self.space.word(sem).value() > 0)
+            .filter_map(|sem| first(&self.space.sem(sem).alter))
             .min();
         let complex = first(&self.contended().complex_alter);
         simple.into_iter().chain(complex).min()
@@ -390,18 +350,30 @@ impl<'a> Section<'a> {
 
     /// Performs a waiter's operation if it is possible now; `true` if the waiter is out of the queue.
     fn attempt(&mut self, index: u32) -> bool {
-        let person = &self.space.people[index as usize];
-        let mut ops = person.ops();
+        let person = self.space.someone(index);
+        // In a list that was overwritten others may stand, who would be served without end.
+        if !queue::waits(&self.space, person) {
+            return false;
+        }
+        let (mut ops, undo) = (person.ops(), self.record_of(person));
         let outcome = match (ops.len(), ops.next()) {
-            (1, Some(op)) => match self.after(op) {
-                Ok(value) => {
-                    self.grant(index, person, core::iter::once((op.sem(), value)));
+            (1, Some(op)) => match self.after(op, undo.as_ref()) {
+                Ok(change) if self.leads_on(op.sem(), change) && self.is_dead(index) => {
+                    self.bury(index);
+                    return true;
+                }
+                Ok(change) => {
+                    self.grant(index, person, core::iter::once((op.sem(), change)));
                     Performed::Done
                 }
                 Err(obstacle) => obstacle,
             },
             _ => {
-                let outcome = self.evaluate(person.ops());
+                let outcome = self.evaluate(person.ops(), undo.as_ref());
+                if outcome == Performed::Done && self.is_dead(index) {
+                    self.bury(index);
+                    return true;
+                }
                 if outcome == Performed::Done {
                     let round = self.contended().round.load(Relaxed);
                     let sems = person.ops().map(|op| op.sem());
@@ -417,10 +389,25 @@ impl<'a> Section<'a> {
         !matches!(outcome, Performed::Blocks(_))
     }
 
+    /// Whether others may proceed because of this change by a waiter with one operation. A grant to the dead can be taken back;
+    /// what others did because of it cannot. So it is asked beforehand then, and only then, as it takes ten microseconds.
+    fn leads_on(&self, sem: usize, change: Change) -> bool {
+        let vectors = [&self.contended().complex_alter, &self.contended().complex_zero];
+        let mut waiting = vectors.into_iter().flat_map(|list| list.iter(self.space.people));
+        // A vector may also fail because of it, if it has IPC_NOWAIT.
+        change.value == 0 && !self.space.sem(sem).zero.is_empty()
+            || waiting.any(|(_, person)| person.ops().any(|op| op.sem() == sem))
+    }
+
+    fn is_dead(&self, index: u32) -> bool {
+        self.register.is_some_and(|register| register.is_dead(index))
+    }
+
     /// Hands an operation that is possible to its waiter, together with the values that it leaves.
-    fn grant(&mut self, index: u32, person: &Participant, values: impl Iterator<Item = (usize, i32)>) {
-        let pid = person.waiter.pid.load(Relaxed);
-        redo::prepare(&self.space, self.maker(), (redo::state::GRANT, index), pid, values);
+    fn grant(&mut self, index: u32, person: &Participant, changes: impl Iterator<Item = (usize, Change)>) {
+        let who = (person.waiter.pid.load(Relaxed), person.waiter.undo.load(Relaxed));
+        redo::note_displaced(&self.space, person);
+        redo::prepare(&self.space, self.maker(), (redo::state::GRANT, index), who, changes);
         self.dequeue(index);
         self.finish(index, status::GRANTED);
         redo::apply(&self.space, self.maker());
@@ -429,19 +416,11 @@ impl<'a> Section<'a> {
 
     /// Ends a wait. From this store on the waiter may return and use its record anew.
     fn finish(&mut self, index: u32, end: u32) {
-        let waiter = &self.space.people[index as usize].waiter;
-        let (beat, ticket) = (waiter.beat.load(Relaxed), waiter.ticket.load(Relaxed));
-        // AcqRel. Release: partner of the waiter's Acquire load of its end; decides the redo record. Acquire:
-        // partner of the waiter's exchange to SLEEPING.
-        let before = waiter.status.swap(end, AcqRel);
-        let seen_running = time::ticks().wrapping_sub(beat) < FRESH_TICKS;
-        if before == status::QUEUED && (seen_running || end != status::GRANTED) {
-            waiter.confirm();
-            return;
-        }
-        if !self.wakes.push(Wake { index, ticket: ticket as u32 }) {
-            // The list is full: wake now, under the lock. Whether the waiter was alive is looked for afterwards.
-            waiter.wake();
+        let waiter = &self.space.someone(index).waiter;
+        match index == self.me {
+            // A sleeper that undoes and serves comes upon itself: it lives, and is awake.
+            true => waiter.end_own(end),
+            false => self.wakes.finish(waiter, index, end),
         }
     }
 
@@ -453,7 +432,7 @@ impl<'a> Section<'a> {
             if queue::waits_here(&space, person) {
                 queue::unlink(&space, index);
                 self.finish(index, status::failed(Errno::EIDRM.0));
-            } else if person.waiter.set.load(Relaxed) == space.offset {
+            } else if person.waiter.object.load(Relaxed) == space.offset {
                 person.waiter.confirm();
             }
         }
@@ -463,6 +442,7 @@ impl<'a> Section<'a> {
     #[cold]
     pub fn repair(&mut self) {
         redo::resolve(&self.space);
+        self.space.recount();
         self.finish_overwriting();
         queue::rebuild(&self.space);
         self.touch_all();
@@ -483,7 +463,7 @@ impl<'a> Section<'a> {
             let Some(s) = self.space.sems.get(sem as usize) else { break };
             next = s.next_touched.load(Relaxed);
             s.next_touched.store(0, Relaxed);
-            if s.named.load(Relaxed) == 0 && !keep {
+            if s.named.load(Relaxed) == 0 && s.adjusted.load(Relaxed) == 0 && !keep {
                 // Release: partner of the fast path's Acquire: what we did under the lock is visible to whoever
                 // goes on without it. A plain store: nobody else writes a slow word.
                 s.word.store(s.word.load(Relaxed) & !SLOW, Release);
@@ -492,15 +472,31 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The value that operation number `i` of a vector leaves of `value`, or what keeps it from proceeding.
-fn proceed(op: Op, i: usize, value: i32) -> Result<i32, Performed> {
-    let result = value + op.delta();
+/// What operation number `i` of a vector leaves, or what keeps it from proceeding. In the kernel's order
+/// (`perform_atomic_semop`): it blocks, the value is out of range, the adjustment is.
+#[inline]
+pub(super) fn proceed(
+    op: Op,
+    i: usize,
+    before: Change,
+    undo: Option<&Record<'_>>,
+) -> Result<Change, Performed> {
+    let value = before.value + op.delta();
     match () {
-        _ if result < 0 || (op.delta() == 0 && value != 0) => Err(match op.nowait() {
+        _ if value < 0 || (op.delta() == 0 && value != 0) => Err(match op.nowait() {
             true => Performed::Fails(Errno::EAGAIN),
             false => Performed::Blocks(i),
         }),
-        _ if result > SEMVMX => Err(Performed::Fails(Errno::ERANGE)),
-        _ => Ok(result),
+        _ if value > SEMVMX => Err(Performed::Fails(Errno::ERANGE)),
+        _ if op.undo() => {
+            let owed = before.adjustment.or(undo.map(|record| record.get(op.sem()))).unwrap_or(0);
+            match owed - op.delta() {
+                owed if (-SEMAEM - 1..=SEMAEM).contains(&owed) => {
+                    Ok(Change { value, adjustment: Some(owed) })
+                }
+                _ => Err(Performed::Fails(Errno::ERANGE)),
+            }
+        }
+        _ => Ok(Change { value, ..before }),
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Checks in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semctl` and what it calls); each function names its model.
 
-use super::{Section, Set, find_set, word::Word};
+use super::{self as sem, Section, Set, find_set, word::Word};
 use crate::engine::{Engine, Inner};
 use crate::guard::Guard;
-use crate::ipc::{self, Access, Id};
+use crate::ipc::{self, Access, Class, Id};
 use crate::kind::Kind;
 use crate::names::Call;
 use crate::participant::Queue;
@@ -14,7 +14,7 @@ use crate::time;
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use unspin_sys::ipc::{IpcPerm, SEMVMX, SemidDs, Seminfo, flag};
 use unspin_sys::limits::SemLimits;
-use unspin_sys::{Errno, fault, mem};
+use unspin_sys::{Errno, fault};
 
 impl Engine {
     /// semctl(2); `arg` is the fourth argument's eight bytes, whatever member of `union semun` they are.
@@ -51,6 +51,23 @@ impl Engine {
             flag::IPC_RMID => call.remove(),
             _ => Err(Errno::EINVAL),
         }
+    }
+
+    /// `GETALL`, for a caller that gives no address.
+    pub(crate) fn sem_values(&self, id: i32) -> Result<Vec<u16>, Errno> {
+        let Some(inner) = self.inner else { return unspin_sys::ipc::sem_values(id) };
+        Ctl { inner, thread: Thread::of(inner)?, id }.values()
+    }
+
+    /// `SETALL`, as above. `EINVAL` unless there is a value for each semaphore.
+    pub(crate) fn set_sem_values(&self, id: i32, values: &[u16]) -> Result<(), Errno> {
+        let Some(inner) = self.inner else { return unspin_sys::ipc::set_sem_values(id, values) };
+        let ctl = Ctl { inner, thread: Thread::of(inner)?, id };
+        ctl.set_values(values, |set| {
+            ctl.permit(set, Access::Alter)?;
+            one_for_each(set, values)?;
+            in_range(values)
+        })
     }
 }
 
@@ -103,7 +120,7 @@ impl Ctl {
         &self,
         call: Call,
         check: impl FnOnce(&Set) -> Result<(), Errno>,
-    ) -> Result<Guard<'static>, Errno> {
+    ) -> Result<Guard<'static, Section<'static>>, Errno> {
         self.inner.guard(self.thread, call, self.id, check)
     }
 
@@ -114,7 +131,7 @@ impl Ctl {
     /// `semctl_info`. Needs no permission; the id only must not be negative.
     fn info(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let limits = SemLimits::read();
-        let root = &self.inner.arena.header().semaphores.0;
+        let root = self.inner.arena.header().root(Class::Sem);
         // Relaxed: counts that may change at any time.
         let (sets, sems) = match cmd {
             flag::SEM_INFO => (root.in_use.load(Relaxed) as i32, root.units.load(Relaxed) as i32),
@@ -135,18 +152,37 @@ impl Ctl {
         let highest = {
             let _read = self.thread.read();
             let arena = &self.inner.arena;
-            (0..ipc::capacity(arena) as usize).rev().find(|&i| ipc::find_index(arena, i) != 0).unwrap_or(0)
+            (0..ipc::capacity(arena, Class::Sem) as usize)
+                .rev()
+                .find(|&i| ipc::find_index(arena, Class::Sem, i) != 0)
+                .unwrap_or(0)
         };
-        mem::copy_out(info.as_bytes(), arg)?;
+        // SAFETY: `semctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(info.as_bytes(), arg) }?;
         Ok(highest as i32)
+    }
+
+    /// The set as it is, with the time of the last end of a process that used SEM_UNDO.
+    fn status(&self, section: &mut Section<'static>) -> SemidDs {
+        section.note_ends(|process| sem::is_gone(self.inner, process));
+        let set = section.space.set;
+        // Relaxed: times of day.
+        SemidDs {
+            sem_perm: IpcPerm { ..set.perm.to_c() },
+            sem_otime: set.otime.load(Relaxed),
+            sem_ctime: set.ctime.load(Relaxed),
+            sem_nsems: set.count() as u64,
+            ..SemidDs::default()
+        }
     }
 
     /// `semctl_stat` with IPC_STAT.
     fn stat(&self, arg: usize) -> Result<i32, Errno> {
         let mut guard = self.guard(Call::Stat, |set| self.permit(set, Access::Read))?;
-        let status = status(guard.section());
+        let status = self.status(guard.section());
         drop(guard);
-        mem::copy_out(status.as_bytes(), arg)?;
+        // SAFETY: `semctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(status.as_bytes(), arg) }?;
         Ok(0)
     }
 
@@ -155,16 +191,18 @@ impl Ctl {
         let id = {
             let _read = self.thread.read();
             let arena = &self.inner.arena;
-            let set = find_set(arena, ipc::find_index(arena, Id(self.id).index())).ok_or(Errno::EINVAL)?;
+            let set = find_set(arena, ipc::find_index(arena, Class::Sem, Id(self.id).index()))
+                .ok_or(Errno::EINVAL)?;
             // Relaxed: immutable once published.
             set.perm.id.load(Relaxed)
         };
         let mut guard = self
             .inner
             .guard(self.thread, Call::Stat, id, |set| want.map_or(Ok(()), |want| self.permit(set, want)))?;
-        let status = status(guard.section());
+        let status = self.status(guard.section());
         drop(guard);
-        mem::copy_out(status.as_bytes(), arg)?;
+        // SAFETY: `semctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(status.as_bytes(), arg) }?;
         Ok(id)
     }
 
@@ -187,16 +225,19 @@ impl Ctl {
         Ok(value)
     }
 
-    /// `semctl_main` with GETALL: a consistent look at all values.
-    fn get_all(&self, arg: usize) -> Result<i32, Errno> {
+    /// A consistent look at all values.
+    fn values(&self) -> Result<Vec<u16>, Errno> {
         let mut guard = self.guard(Call::GetAll, |set| self.permit(set, Access::Read))?;
         let section = guard.section();
         section.touch_all();
-        let values: Vec<u16> =
-            (0..section.space.sems.len()).map(|sem| section.space.word(sem).value() as u16).collect();
-        drop(guard);
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        mem::copy_out(&bytes, arg)?;
+        Ok((0..section.space.sems.len()).map(|sem| section.space.word(sem).value() as u16).collect())
+    }
+
+    /// `semctl_main` with GETALL.
+    fn get_all(&self, arg: usize) -> Result<i32, Errno> {
+        let bytes: Vec<u8> = self.values()?.into_iter().flat_map(u16::to_ne_bytes).collect();
+        // SAFETY: `semctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(&bytes, arg) }?;
         Ok(0)
     }
 
@@ -220,23 +261,26 @@ impl Ctl {
     fn set_all(&self, arg: usize) -> Result<i32, Errno> {
         let count = {
             let _read = self.thread.read();
-            let (_, set) = self.inner.find(self.id)?;
+            let (_, set) = self.inner.find::<Set>(self.id)?;
             self.permit(set, Access::Alter)?;
             set.count()
         };
         let mut bytes = vec![0u8; count * 2];
         fault::copy_in(arg, &mut bytes)?;
         let values: Vec<u16> = bytes.chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).collect();
-        if values.iter().any(|&value| value as i32 > SEMVMX) {
-            return Err(Errno::ERANGE);
-        }
-        // Removed while the array was copied: EIDRM (`sem_lock_and_putref`, `ipc_valid_object`).
-        let mut guard = self.guard(Call::SetAll, |_| Ok(())).map_err(|_| Errno::EIDRM)?;
+        in_range(&values)?;
+        // Removed while the array was copied: EIDRM (`sem_lock_and_putref`, `ipc_valid_object`), whosever the id is now.
+        self.set_values(&values, |set| one_for_each(set, &values)).map_err(|_| Errno::EIDRM)?;
+        Ok(0)
+    }
+
+    fn set_values(&self, values: &[u16], check: impl FnOnce(&Set) -> Result<(), Errno>) -> Result<(), Errno> {
+        let mut guard = self.guard(Call::SetAll, check)?;
         let section = guard.section();
-        section.set_all(&values, self.thread.pid());
+        section.set_all(values, self.thread.pid());
         section.space.set.changed_at(time::seconds());
         guard.serve();
-        Ok(0)
+        Ok(())
     }
 
     /// `semctl_down` with IPC_SET: the structure before the id.
@@ -257,10 +301,10 @@ impl Ctl {
 
     /// `semctl_down` with IPC_RMID.
     fn remove(&self) -> Result<i32, Errno> {
-        self.inner.with_registry(self.thread, Call::Rmid, |registry| {
-            let (at, set) = self.inner.find(self.id)?;
+        self.inner.with_registry(self.thread, Class::Sem, Call::Rmid, |registry| {
+            let (at, set) = self.inner.find::<Set>(self.id)?;
             self.own(set)?;
-            let bytes = self.inner.evict(self.thread, at);
+            let bytes = self.inner.evict(self.thread, registry, at);
             registry.remove(at, bytes);
             Ok(0)
         })
@@ -270,18 +314,14 @@ impl Ctl {
 /// SEMUSZ of `include/uapi/linux/sem.h`: "sizeof struct sem_undo".
 const SEMUSZ: i32 = 20;
 
-fn index(set: &Set, semnum: i32) -> Result<usize, Errno> {
-    usize::try_from(semnum).ok().filter(|&i| i < set.count()).ok_or(Errno::EINVAL)
+fn one_for_each(set: &Set, values: &[u16]) -> Result<(), Errno> {
+    if values.len() == set.count() { Ok(()) } else { Err(Errno::EINVAL) }
 }
 
-fn status(section: &Section<'_>) -> SemidDs {
-    let set = section.space.set;
-    // Relaxed: times of day.
-    SemidDs {
-        sem_perm: IpcPerm { ..set.perm.to_c() },
-        sem_otime: set.otime.load(Relaxed),
-        sem_ctime: set.ctime.load(Relaxed),
-        sem_nsems: set.count() as u64,
-        ..SemidDs::default()
-    }
+fn in_range(values: &[u16]) -> Result<(), Errno> {
+    if values.iter().all(|&value| i32::from(value) <= SEMVMX) { Ok(()) } else { Err(Errno::ERANGE) }
+}
+
+fn index(set: &Set, semnum: i32) -> Result<usize, Errno> {
+    usize::try_from(semnum).ok().filter(|&i| i < set.count()).ok_or(Errno::EINVAL)
 }

@@ -4,17 +4,20 @@
 //! pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL), index
 //! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
 
+use super::flagged::flagged;
 use super::quick::{patient, quick};
-use super::section::Performed;
-use super::{Op, Set};
+use super::section::{Performed, Section};
+use super::{Op, Record, Set, record};
 use crate::engine::{Engine, Inner, count};
+use crate::guard::{Guard, Held};
 use crate::ipc::Access;
 use crate::kind::Kind;
 use crate::names::Call;
 use crate::participant::{MAX_OPS, Participant};
+use crate::process::Process;
 use crate::thread::Thread;
 use crate::time;
-use crate::wait;
+use crate::wait::{self, Aim, Buffer, End};
 use unspin_meter::Event;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::ipc::Sembuf;
@@ -43,6 +46,16 @@ impl Engine {
         Some(answer.map(|()| 0))
     }
 
+    /// As [`Engine::try_semop`], for an operation that it left because of its `SEM_UNDO`.
+    ///
+    /// # Safety
+    /// As for [`Engine::semtimedop`].
+    pub unsafe fn try_undoable(id: i32, op: usize) -> Option<Result<i32, Errno>> {
+        let thread = Thread::plain()?;
+        let op = fault::load_sembuf(op).ok()?;
+        Some(flagged(thread, id, Op::new(op))?.map(|()| 0))
+    }
+
     /// semop(2), with the arguments as a C program gives them.
     ///
     /// # Safety
@@ -52,7 +65,7 @@ impl Engine {
         if nsops == 1
             && Thread::plain().filter(ours).is_some()
             // SAFETY: the caller's promise.
-            && let Some(answer) = unsafe { Engine::try_semop(id, ops) }
+            && let Some(answer) = unsafe { Engine::try_semop(id, ops).or_else(|| Engine::try_undoable(id, ops)) }
         {
             return answer;
         }
@@ -68,7 +81,9 @@ impl Engine {
     pub unsafe fn semtimedop(&self, id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i32, Errno> {
         match self.inner {
             // SAFETY: the caller's promise is the kernel's.
-            None => unsafe { kernel(id, ops, nsops, timeout) },
+            None if timeout == 0 => unsafe { ipc::semop(id, ops, nsops) },
+            // SAFETY: as above.
+            None => unsafe { ipc::semtimedop(id, ops, nsops, timeout) },
             Some(inner) => slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0),
         }
     }
@@ -106,16 +121,6 @@ impl Engine {
     }
 }
 
-unsafe fn kernel(id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i32, Errno> {
-    // SAFETY: the caller's promise is the kernel's.
-    unsafe {
-        match timeout {
-            0 => ipc::semop(id, ops, nsops),
-            _ => ipc::semtimedop(id, ops, nsops, timeout),
-        }
-    }
-}
-
 /// A vector that is still to be read.
 #[derive(Clone, Copy)]
 enum Vector<'a> {
@@ -140,18 +145,23 @@ impl Vector<'_> {
         }
     }
 
-    /// Copies the operations to where a waker finds them.
-    fn read(self, into: &Participant) -> Result<(), Errno> {
-        for (i, to) in into.ops.iter().enumerate().take(self.len()) {
+    /// Copies the operations to where a waker finds them. Says whether the call may wait: by the operations as they were given,
+    /// as what lies in the arena may be overwritten.
+    fn read(self, into: &Participant) -> Result<Delay, Errno> {
+        let mut delay = Delay::Never;
+        for (i, to) in into.op_places().enumerate().take(self.len()) {
             let op = match self {
                 Vector::Own(ops) => Op::new(ops[i]),
                 Vector::Foreign(at, _) => Op::new(fault::load_sembuf(at + i * size_of::<Sembuf>())?),
             };
             // Relaxed: published by the Release in `Section::enqueue`.
             to.store(op.0, Relaxed);
+            if !op.nowait() {
+                delay = Delay::Allowed;
+            }
         }
         into.waiter.nsops.store(self.len() as u32, Relaxed);
-        Ok(())
+        Ok(delay)
     }
 }
 
@@ -173,96 +183,165 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
     {
         return answer;
     }
-    wait::interrupt(thread);
+    wait::interrupt(thread, Buffer::Gone);
     let mut deadline = None;
     loop {
         thread.calls.set(thread.calls.get() + 1);
         let call = thread.calls.get();
         let person = thread.person();
-        vector.read(person)?;
+        let delay = vector.read(person)?;
         if id < 0 {
             return Err(Errno::EINVAL);
         }
         if let (None, Some(timeout)) = (deadline, timeout) {
             deadline = Some(check_timeout(timeout)?);
         }
+        let until = if delay == Delay::Never { Some(0) } else { deadline };
         // Relaxed: read by wakers under the lock of the set that this thread enqueues itself in.
         person.waiter.pid.store(thread.pid(), Relaxed);
 
-        match perform(inner, thread, id, call, deadline)? {
+        let flagged = person.ops().any(|op| op.undo());
+        let process = if flagged { Some(inner.enlist(thread)?) } else { None };
+        let step = perform(inner, thread, (id, process), call, until);
+        if let (Err(Errno::EFBIG | Errno::EACCES), Some(process)) = (&step, process) {
+            // The kernel makes it before it checks (`find_alloc_undo`), and whoever has one leaves a time behind.
+            let _ = inner.make_record(thread, id, process);
+        }
+        match step? {
             Step::Done => return Ok(()),
             Step::Queued(wait) => {
                 count(thread, Event::Blocked, 1);
-                return wait::wait(inner, thread, wait, deadline);
+                return match wait::wait(inner, thread, wait, deadline) {
+                    End::Failed(errno) => Err(errno),
+                    End::Done(_) | End::Retry => Ok(()),
+                };
             }
-            Step::Overwritten => {}
+            Step::Again(process) => process.map_or(Ok(()), |it| inner.make_record(thread, id, it))?,
         }
     }
+}
+
+/// Whether a call may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Delay {
+    /// Each of its operations has `IPC_NOWAIT`.
+    Never,
+    Allowed,
 }
 
 enum Step {
     Done,
     /// The number of the wait.
     Queued(u64),
-    /// A signal handler has called the engine meanwhile, and its operations stand where this call's stood.
-    Overwritten,
+    /// To be done again: a signal handler has called the engine meanwhile, and its operations stand where this call's stood; or
+    /// this process has no record of adjustments for the set yet, and one is to be made.
+    Again(Option<Process>),
 }
 
+/// `process` is whose adjustments change: of a call with `SEM_UNDO`.
 fn perform(
     inner: &'static Inner,
     thread: &'static Thread,
-    id: i32,
+    (id, process): (i32, Option<Process>),
     call: u64,
     deadline: Option<u64>,
 ) -> Result<Step, Errno> {
     let person = thread.person();
-    let guard = inner.guard(thread, Call::Semop, id, |set| check(inner, thread, set, person));
+    let held = hold(inner, thread, id, person);
     // From here to the end of the section no handler runs.
     if thread.calls.get() != call {
-        return Ok(Step::Overwritten);
+        return Ok(Step::Again(None));
     }
-    let mut guard = guard?;
-    let section = guard.section();
+    let (held, set) = held?;
+    let mut guard = Guard::unopened(inner, held, set);
+    let section = guard.open();
+    let undo = match process {
+        Some(process) => match recorded(inner, thread, section, (id, process)) {
+            Some(record) => Some(record),
+            None => return Ok(Step::Again(Some(process))),
+        },
+        None => None,
+    };
+    let undo = undo.as_ref();
     person.ops().for_each(|op| section.touch(op.sem()));
     let single = person.ops().next().filter(|_| person.ops().len() == 1);
     let performed = match single {
-        Some(op) => section.perform_one(op, thread.pid()),
-        None => section.evaluate(person.ops()),
+        Some(op) => section.perform_one(op, thread.pid(), undo),
+        None => section.evaluate(person.ops(), undo),
     };
     match performed {
         Performed::Fails(errno) => Err(errno),
         Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) => {
-            let wait = thread.waits.begin();
-            section.enqueue();
+            let wait = thread.waits.begin(Aim::Operation);
+            section.enqueue(undo);
             Ok(Step::Queued(wait))
         }
         Performed::Done => {
             if single.is_none() {
-                section.commit(person.ops(), thread.pid());
+                section.commit(person.ops(), thread.pid(), undo);
             }
             section.space.set.operated_at(time::seconds());
-            guard.serve();
+            section.serve();
             Ok(Step::Done)
         }
     }
 }
 
-fn check(inner: &Inner, thread: &Thread, set: &Set, person: &Participant) -> Result<(), Errno> {
-    if person.ops().any(|op| op.sem() >= set.count()) {
-        return Err(Errno::EFBIG);
-    }
-    let alters = person.ops().any(|op| op.delta() != 0);
-    inner.permit(thread, &set.perm, if alters { Access::Alter } else { Access::Read })?;
-    match person.ops().any(|op| op.undo()) {
-        // The adjustments of SEM_UNDO come with a later version: refused, not ignored.
-        true => {
-            // Relaxed: a count, for whoever compares the program's work with what it does under the kernel.
-            inner.arena.header().refused.fetch_add(1, Relaxed);
-            Err(Errno::EOPNOTSUPP)
+/// Takes the lock of the set of `id`: of the one that the thread remembers, if it remembers that it may do this.
+#[inline(always)]
+fn hold(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    person: &Participant,
+) -> Result<(Held<'static>, (u64, &'static Set)), Errno> {
+    let exist = |sems: usize| person.ops().all(|op| op.sem() < sems);
+    let want = if person.ops().any(|op| op.delta() != 0) { Access::Alter } else { Access::Read };
+    if inner.kind == Kind::Rcu {
+        let _read = thread.read();
+        if let Some(known) = inner.recall(thread, id, want).filter(|known| exist(known.sems().len())) {
+            let set = (inner.arena.offset_of(known.set()), known.set());
+            return Ok((inner.hold_alive(thread, Call::Semop, set)?, set));
         }
-        false => Ok(()),
     }
+    hold_unknown(inner, thread, id, (want, &exist))
+}
+
+/// The long way.
+#[cold]
+#[inline(never)]
+fn hold_unknown(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    (want, exist): (Access, &dyn Fn(usize) -> bool),
+) -> Result<(Held<'static>, (u64, &'static Set)), Errno> {
+    inner.hold_id(thread, Call::Semop, id, |set: &Set| {
+        if !exist(set.count()) {
+            return Err(Errno::EFBIG);
+        }
+        inner.permit(thread, &set.perm, want)
+    })
+}
+
+/// The process's record for the set of a section, which is the set of `id`.
+fn recorded<'a>(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    section: &Section<'a>,
+    (id, process): (i32, Process),
+) -> Option<Record<'a>> {
+    let _read = thread.read();
+    let known = inner.recall(thread, id, Access::Alter);
+    if let Some(record) = known.and_then(|known| section.space.record(known.undo())) {
+        return Some(record);
+    }
+    let record = record::find(section, process)?;
+    if let Some(known) = known {
+        known.learn_undo(record.at);
+    }
+    Some(record)
 }
 
 /// Seconds and nanoseconds of a `struct timespec`.

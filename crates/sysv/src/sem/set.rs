@@ -1,16 +1,9 @@
 //! A semaphore set and its semaphores, as they lie in shared memory.
 
 use crate::ipc::Perm;
+use crate::list::List;
 use crate::lock::Lock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
-
-/// Ends of a list of participants, as indices plus one; 0 is none. Protected by the set's lock.
-#[repr(C)]
-#[derive(Debug, Default)]
-pub struct List {
-    pub(super) head: AtomicU32,
-    pub(super) tail: AtomicU32,
-}
 
 /// Header of a set; its semaphores follow it in memory.
 #[repr(C, align(64))]
@@ -19,12 +12,15 @@ pub struct Set {
     /// Key, id, owner, mode; and whether the set is removed.
     pub perm: Perm,
     /// Semaphores. Immutable once published.
-    pub nsems: AtomicU32,
+    pub(crate) nsems: AtomicU32,
+    /// The inverse of that: GETALL writes as many numbers into a program's memory, and must not believe an arena that was
+    /// overwritten. Immutable once published.
+    inverse: AtomicU32,
     /// Last successful `semop`, seconds since the epoch.
     pub otime: AtomicI64,
     /// Creation or last change by `semctl`.
     pub ctime: AtomicI64,
-    pub(super) contended: Contended,
+    pub(crate) contended: Contended,
 }
 
 /// What changes while waiters come and go, on lines of its own, away from what every operation reads.
@@ -33,7 +29,7 @@ pub struct Set {
 pub struct Contended {
     /// Protects everything below, the lists of the semaphores, and every word whose `SLOW` bit is set.
     pub lock: Lock,
-    /// 1 while all values are being overwritten with the semaphores' tentative ones (SETALL), by `overwriter`.
+    /// What is being overwritten with tentative values, and adjustments dropped: see [`super::overwrite`].
     pub overwriting: AtomicU32,
     /// Pid for `sempid`.
     pub overwriter: AtomicU32,
@@ -51,6 +47,10 @@ pub struct Contended {
     pub complex_alter: List,
     /// Waiters with several operations that only wait for zero.
     pub complex_zero: List,
+    /// First record of adjustments ([`super::undo`]), as an offset.
+    pub records: AtomicU64,
+    /// First of those with an adjustment that is not zero. Derived.
+    pub active: AtomicU64,
 }
 
 impl Set {
@@ -58,19 +58,27 @@ impl Set {
     pub(super) fn init(&self, nsems: u32, now: i64) {
         // Relaxed: published by the Release store of the set's offset in the table.
         self.nsems.store(nsems, Relaxed);
+        self.inverse.store(!nsems, Relaxed);
         self.ctime.store(now, Relaxed);
     }
 
-    /// Semaphores.
+    /// Semaphores; none of what is no set.
     #[inline(always)]
     pub fn count(&self) -> usize {
-        // Relaxed: immutable once published.
-        self.nsems.load(Relaxed) as usize
+        // Relaxed (both): immutable once published.
+        let nsems = self.nsems.load(Relaxed);
+        if self.inverse.load(Relaxed) == !nsems { nsems as usize } else { 0 }
     }
 
     /// The set's own lock.
     pub fn lock(&self) -> &Lock {
         &self.contended.lock
+    }
+
+    /// Whether a process has an adjustment that is not zero. Changes under the lock.
+    pub fn has_adjustments(&self) -> bool {
+        // Relaxed: a hint, for those without the lock.
+        self.contended.active.load(Relaxed) != 0
     }
 
     /// Notes the time of a successful operation. Written only if it differs, once a second at most, so that the
@@ -102,8 +110,10 @@ pub struct Sem {
     pub zero: List,
     /// Operations of all waiters of the set that name this semaphore.
     pub named: AtomicU32,
-    /// Scratch of an evaluation: the value so far ...
-    pub tentative: AtomicU32,
+    /// Processes with an adjustment for this semaphore that is not zero. Derived from the records.
+    pub adjusted: AtomicU32,
+    /// Scratch of an evaluation: the `Change` so far ...
+    pub tentative: AtomicU64,
     /// ... valid if this is the set's round.
     pub round: AtomicU64,
     /// 0: not in the list of touched semaphores; `u32::MAX`: its last; else the next one's index plus one.

@@ -3,7 +3,9 @@
 
 use super::set::{Sem, Set};
 use super::word::{SLOW, Word};
+use crate::arena::Arena;
 use crate::participant::Participant;
+use std::sync::OnceLock;
 use unspin_sync::atomic::Ordering;
 
 /// See the module's text.
@@ -17,6 +19,8 @@ pub struct Space<'a> {
     pub people: &'a [Participant],
     /// Offset of the set in the arena: what a waiter names it by.
     pub offset: u64,
+    /// Where records of adjustments lie; none in tests that need none.
+    pub(crate) arena: Option<&'a Arena>,
 }
 
 impl<'a> Space<'a> {
@@ -24,13 +28,13 @@ impl<'a> Space<'a> {
     pub fn word(&self, sem: usize) -> Word {
         // Acquire: partner of the Release stores of `put` and of the fast path's exchange: what the last
         // operation's process wrote before it is visible to whoever acts on the value.
-        Word(self.sems[sem].word.load(Ordering::Acquire))
+        Word(self.sem(sem).word.load(Ordering::Acquire))
     }
 
     /// Writes value and pid, keeping the semaphore slow. Only for the lock's holder, on a slow word.
     pub(super) fn put(&self, sem: usize, value: i32, pid: u32) {
         // Release: partner of the Acquire in `word`; also keeps the redo record's stores before this one.
-        self.sems[sem].word.store(Word::new(value, pid).0 | SLOW, Ordering::Release);
+        self.sem(sem).word.store(Word::new(value, pid).0 | SLOW, Ordering::Release);
     }
 
     /// Whether the set is being removed or is gone.
@@ -43,6 +47,23 @@ impl<'a> Space<'a> {
         // Relaxed: published by the Release store of the set's offset in the table.
         self.set.contended.always_slow.store(1, Ordering::Relaxed);
         self.sems.iter().for_each(|sem| sem.word.store(SLOW, Ordering::Relaxed));
+    }
+
+    /// A semaphore; one that is nobody's if the set has none of this number: where the arena is damaged, what was checked
+    /// when an operation came in need not hold any more.
+    #[inline]
+    pub(super) fn sem(&self, sem: usize) -> &'a Sem {
+        static NOBODYS: OnceLock<Sem> = OnceLock::new();
+        self.sems.get(sem).unwrap_or_else(|| NOBODYS.get_or_init(Sem::default))
+    }
+
+    /// A participant that was in use a moment ago; one that is nobody if it is not, as in [`Space::sem`].
+    #[inline]
+    pub(super) fn someone(&self, index: u32) -> &'a Participant {
+        match self.person(index) {
+            Some(person) => person,
+            None => Participant::nobody(),
+        }
     }
 
     pub(super) fn person(&self, index: u32) -> Option<&'a Participant> {

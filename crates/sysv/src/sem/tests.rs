@@ -1,6 +1,7 @@
 //! What a section does with vectors and waiters, over a set on the heap: no arena, no processes, one thread that plays
 //! all participants. The kernel is `ipc/sem.c`; section 3 of the semantics.
 
+use super::change::Change;
 use super::redo::{self, state};
 use super::{Op, Performed, Section, Sem, Set, Space, Wakes, queue};
 use crate::participant::{Participant, Queue, status};
@@ -34,7 +35,7 @@ impl World {
     }
 
     fn space(&self) -> Space<'_> {
-        Space { set: &self.set, sems: &self.sems, people: &self.people, offset: OFFSET }
+        Space { set: &self.set, sems: &self.sems, people: &self.people, offset: OFFSET, arena: None }
     }
 
     fn section(&self, me: u32, f: impl FnOnce(&mut Section<'_>)) -> Wakes {
@@ -47,17 +48,17 @@ impl World {
     /// The call as a whole: `None` if it waits now.
     fn semop(&self, me: u32, ops: &[Op]) -> Option<Result<(), Errno>> {
         let person = &self.people[me as usize];
-        person.ops.iter().zip(ops).for_each(|(to, op)| to.store(op.0, Relaxed));
+        person.op_places().zip(ops).for_each(|(to, op)| to.store(op.0, Relaxed));
         person.waiter.nsops.store(ops.len() as u32, Relaxed);
         person.waiter.pid.store(pid(me), Relaxed);
         let mut answer = None;
         self.section(me, |section| {
             ops.iter().for_each(|op| section.touch(op.sem()));
-            match section.evaluate(ops.iter().copied()) {
+            match section.evaluate(ops.iter().copied(), None) {
                 Performed::Fails(errno) => answer = Some(Err(errno)),
-                Performed::Blocks(_) => section.enqueue(),
+                Performed::Blocks(_) => section.enqueue(None),
                 Performed::Done => {
-                    section.commit(ops.iter().copied(), pid(me));
+                    section.commit(ops.iter().copied(), pid(me), None);
                     section.serve();
                     answer = Some(Ok(()));
                 }
@@ -112,7 +113,7 @@ impl World {
     /// Waiters of a list, in its order, forwards and backwards.
     fn order(&self, queue: Queue, sem: usize) -> Vec<u32> {
         let list = queue::list(&self.space(), queue, sem);
-        let forwards: Vec<u32> = list.iter(&self.space()).map(|(index, _)| index).collect();
+        let forwards: Vec<u32> = list.iter(&self.people).map(|(index, _)| index).collect();
         let mut backwards = Vec::new();
         let mut link = list.tail.load(Relaxed);
         while let Some(index) = link.checked_sub(1) {
@@ -410,7 +411,7 @@ fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
             let values = [(0, decided[0]), (1, decided[1])];
             world.section(maker, |section| {
                 section.touch_all();
-                redo::prepare(&world.space(), &world.people[2], (kind, about), 55, values.into_iter());
+                redo::prepare(&world.space(), &world.people[2], (kind, about), (55, 0), changes(values));
                 world.people[1].waiter.status.store(now, Relaxed);
                 values[..written].iter().for_each(|&(sem, value)| world.space().put(sem, value, 55));
             });
@@ -426,6 +427,10 @@ fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
     }
 }
 
+fn changes(values: [(usize, i32); 2]) -> impl Iterator<Item = (usize, Change)> {
+    values.into_iter().map(|(sem, value)| (sem, Change::to(value)))
+}
+
 /// The waiter has gone on to another wait under the same index: what was granted to it before is decided.
 #[test]
 fn a_grant_is_decided_if_its_waiter_waits_anew() {
@@ -433,14 +438,47 @@ fn a_grant_is_decided_if_its_waiter_waits_anew() {
     world.waits(1, &[op(0, -20)]);
     world.section(2, |section| {
         section.touch_all();
-        let values = [(0, 8), (1, 9)].into_iter();
-        redo::prepare(&world.space(), &world.people[2], (state::GRANT, 1), 55, values);
+        let values = [(0, 8), (1, 9)];
+        redo::prepare(&world.space(), &world.people[2], (state::GRANT, 1), (55, 0), changes(values));
     });
     world.people[1].waiter.ticket.store(99, Relaxed);
     world.repair(POSTER);
     assert_eq!(world.values(), [8, 9]);
     // And tickets go on above the highest.
     assert!(world.set.contended.ticket.load(Relaxed) >= 99);
+}
+
+/// Who waits for one set may bury somebody who waited for another, and is served meanwhile, under another lock.
+#[test]
+fn a_change_that_a_waiter_makes_elsewhere_is_its_own() {
+    let (here, there) = (World::new(&[0], 2), World::new(&[5, 5], 0));
+    here.waits(1, &[op(0, -1)]);
+    let elsewhere = Space { people: &here.people, offset: 2 * OFFSET, ..there.space() };
+    let burier = &here.people[1];
+    redo::prepare(&elsewhere, burier, (state::COMMITTED, 1), (pid(1), 0), changes([(0, 6), (1, 7)]));
+    here.post(&[op(0, 1)]);
+    redo::apply(&elsewhere, burier);
+    assert_eq!(there.values(), [6, 7]);
+    assert!(here.served(1));
+}
+
+/// A grant that is taken back from the dead names whoever was there before, also if the dead one had served itself.
+#[test]
+fn who_was_displaced_is_put_back() {
+    let world = World::new(&[0, 0], 3);
+    world.post(&[op(0, 1)]);
+    world.waits(1, &[op(0, -1), op(1, -1)]);
+    world.section(1, |section| {
+        section.touch(1);
+        section.set_value(1, 1, pid(2));
+        section.serve();
+    });
+    // As if it had died before it took note.
+    world.people[1].waiter.status.store(status::GRANTED, Relaxed);
+    assert_eq!([0, 1].map(|sem| world.space().word(sem).pid()), [pid(1), pid(1)]);
+    world.section(POSTER, |section| section.bury(1));
+    assert_eq!(world.values(), [1, 1]);
+    assert_eq!([0, 1].map(|sem| world.space().word(sem).pid()), [pid(POSTER), pid(2)]);
 }
 
 #[test]

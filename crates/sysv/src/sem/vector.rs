@@ -2,21 +2,42 @@
 
 use unspin_sys::ipc::{Sembuf, flag};
 
-/// A packed [`Sembuf`].
+/// A packed [`Sembuf`]; of one that was granted to a waiter also whose pid it took the place of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Op(pub u64);
 
+/// The flags that mean anything to an operation: two neighbouring bits.
+const FLAGS: u64 = (flag::IPC_NOWAIT | flag::SEM_UNDO) as u64;
+const FLAGS_FROM: u32 = FLAGS.trailing_zeros();
+/// Where in the word the flags are, and the pid: no pid is above 2^22 (`PID_MAX_LIMIT`).
+const FLAGS_AT: u32 = 32;
+const PID_AT: u32 = 34;
+const _: () = assert!(FLAGS == 0b11 << FLAGS_FROM);
+
 impl Op {
-    /// Packs an operation.
+    /// Packs an operation, with those of its flags that mean anything.
     #[inline(always)]
     pub fn new(op: Sembuf) -> Op {
-        Op(op.sem_num as u64 | (op.sem_op as u16 as u64) << 16 | (op.sem_flg as u16 as u64) << 32)
+        let flags = (op.sem_flg as u64 & FLAGS) >> FLAGS_FROM;
+        Op(op.sem_num as u64 | (op.sem_op as u16 as u64) << 16 | flags << FLAGS_AT)
     }
 
     /// The operation as it was.
     #[inline(always)]
     pub fn unpack(self) -> Sembuf {
-        Sembuf { sem_num: self.0 as u16, sem_op: (self.0 >> 16) as i16, sem_flg: (self.0 >> 32) as i16 }
+        let flags = self.0 >> FLAGS_AT << FLAGS_FROM & FLAGS;
+        Sembuf { sem_num: self.0 as u16, sem_op: (self.0 >> 16) as i16, sem_flg: flags as i16 }
+    }
+
+    /// The same operation, which takes the place of that pid.
+    #[inline(always)]
+    pub fn displacing(self, pid: u32) -> Op {
+        Op(self.0 & ((1 << PID_AT) - 1) | u64::from(pid) << PID_AT)
+    }
+
+    /// Whose place it took.
+    pub fn displaced(self) -> u32 {
+        (self.0 >> PID_AT) as u32
     }
 
     /// Index of the semaphore.
@@ -34,13 +55,13 @@ impl Op {
     /// Whether `IPC_NOWAIT` is set.
     #[inline(always)]
     pub fn nowait(self) -> bool {
-        (self.0 >> 32) as i32 & flag::IPC_NOWAIT != 0
+        self.unpack().sem_flg as i32 & flag::IPC_NOWAIT != 0
     }
 
     /// Whether `SEM_UNDO` is set.
     #[inline(always)]
     pub fn undo(self) -> bool {
-        (self.0 >> 32) as i32 & flag::SEM_UNDO != 0
+        self.unpack().sem_flg as i32 & flag::SEM_UNDO != 0
     }
 }
 
@@ -54,5 +75,15 @@ mod tests {
         let packed = Op::new(op);
         assert_eq!(packed.unpack(), op);
         assert_eq!((packed.sem(), packed.delta(), packed.nowait(), packed.undo()), (31_999, -7, true, true));
+        let granted = packed.displacing(9).displacing(1 << 22);
+        assert_eq!((granted.unpack(), granted.displaced(), packed.displaced()), (op, 1 << 22, 0));
+    }
+
+    #[test]
+    fn flags_that_mean_nothing_are_not_kept() {
+        let op = Sembuf { sem_num: 1, sem_op: 1, sem_flg: !FLAGS as i16 };
+        let packed = Op::new(op).displacing(u32::MAX >> 2);
+        assert_eq!(packed.unpack(), Sembuf { sem_flg: 0, ..op });
+        assert!(!packed.nowait() && !packed.undo());
     }
 }

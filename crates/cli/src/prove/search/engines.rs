@@ -1,4 +1,4 @@
-//! Whether a program makes System V semaphore calls, so that it can have another engine.
+//! Whether a program waits by System V IPC, so that it can have another engine.
 
 use super::super::metering::Metering;
 use super::super::runner::{Limit, Runner};
@@ -25,13 +25,13 @@ pub fn used(runner: &Runner<'_>, metering: &Metering, patience: Duration) -> Res
     Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })
 }
 
-/// Whether any file that a recorded process had mapped calls `semop` or `semtimedop`. A process that is not recorded used no
+/// Whether any file that a recorded process had mapped operates on semaphores or message queues. A process that is not recorded used no
 /// lock; what it would call is not known.
 fn could_call(metering: &Metering) -> bool {
     let images = &metering.snapshot.images;
     let files: BTreeSet<PathBuf> =
         images.iter().flat_map(|image| &image.modules).flat_map(|maps| files(maps)).collect();
-    images.is_empty() || files.iter().any(calls_semop)
+    images.is_empty() || files.iter().any(calls_an_engine)
 }
 
 /// The files in lines of `/proc/PID/maps` that hold code: address, mode, offset, device, inode, path.
@@ -43,14 +43,15 @@ fn files(maps: &[u8]) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Whether a file has one of the functions among those that it wants from others. The preload library has them itself.
-fn calls_semop(file: &PathBuf) -> bool {
+/// Whether a file has one of the functions among those that it wants from others: those that an engine can speed up. The
+/// preload library has them itself.
+fn calls_an_engine(file: &PathBuf) -> bool {
     let Ok(opened) = std::fs::File::open(file) else { return false };
     let bytes = ReadCache::new(opened);
     let Ok(elf) = object::File::parse(&bytes) else { return false };
     elf.dynamic_symbols()
         .filter(|symbol| symbol.is_undefined())
-        .any(|symbol| matches!(symbol.name(), Ok("semop" | "semtimedop")))
+        .any(|symbol| matches!(symbol.name(), Ok("semop" | "semtimedop" | "msgsnd" | "msgrcv")))
 }
 
 #[cfg(test)]
@@ -66,9 +67,9 @@ mod tests {
 
     #[test]
     fn who_makes_no_such_call_imports_none() {
-        assert!(!calls_semop(&PathBuf::from("/etc/passwd")));
-        assert!(!calls_semop(&PathBuf::from("/no/such/file")));
+        assert!(!calls_an_engine(&PathBuf::from("/etc/passwd")));
+        assert!(!calls_an_engine(&PathBuf::from("/no/such/file")));
         // The tests of this program call no workload, so the linker has left their calls out.
-        assert!(!calls_semop(&std::env::current_exe().unwrap()));
+        assert!(!calls_an_engine(&std::env::current_exe().unwrap()));
     }
 }

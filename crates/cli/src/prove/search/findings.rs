@@ -79,7 +79,40 @@ impl Findings {
 
     /// A time as a share.
     pub fn share(&self, seconds: f64) -> f64 {
-        seconds / (self.seconds * f64::from(self.cpus))
+        seconds / self.capacity()
+    }
+
+    /// Wall time × CPUs.
+    pub fn capacity(&self) -> f64 {
+        self.seconds * f64::from(self.cpus)
+    }
+
+    /// A time that threads waited, as how many of them waited at any moment, the mean: what waits in a system is the sum
+    /// of the waits over the time that it took (Little 1961).
+    pub fn waiting(&self, seconds: f64) -> String {
+        threads(seconds / self.seconds)
+    }
+
+    /// A share of wall time × CPUs, as CPUs: `1.96 of the 2 CPUs`.
+    pub fn in_cpus(&self, share: f64) -> String {
+        let all = f64::from(self.cpus);
+        let digits = if self.cpus < 10 { 2 } else { 1 };
+        format!("{:.digits$} of the {}", (share * all).clamp(0.0, all), self.all_cpus())
+    }
+
+    /// How many CPUs it had.
+    pub fn all_cpus(&self) -> String {
+        if self.cpus == 1 { "1 CPU".into() } else { format!("{} CPUs", self.cpus) }
+    }
+}
+
+/// A mean number of threads, with two digits at least.
+fn threads(mean: f64) -> String {
+    match mean {
+        mean if mean >= 9.95 => format!("{mean:.0} threads"),
+        mean if mean >= 0.995 => format!("{mean:.1} threads"),
+        mean if mean >= 0.005 => format!("{mean:.2} threads"),
+        _ => "less than 0.01 threads".into(),
     }
 }
 
@@ -103,4 +136,19 @@ pub fn mutex_lost(lock: &Lock) -> f64 {
 
 fn lost_as(lock: &Lock, kinds: &[Kind]) -> f64 {
     lock.uses.iter().filter(|one| kinds.contains(&one.kind)).map(|one| one.row.lost).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_counted_by_the_digits_that_matter() {
+        let cases =
+            [(8.877, "8.9 threads"), (120.4, "120 threads"), (0.75, "0.75 threads"), (0.996, "1.0 threads")];
+        for (mean, text) in cases {
+            assert_eq!(threads(mean), text);
+        }
+        assert_eq!(threads(0.0), "less than 0.01 threads");
+    }
 }

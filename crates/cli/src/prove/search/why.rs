@@ -32,15 +32,15 @@ pub fn why(findings: &Findings, picks: &[Pick], seemed: Option<f64>) -> Vec<Stri
 
 /// No mutex that time is lost on: where it goes instead.
 fn no_contention(findings: &Findings) -> Vec<String> {
-    let share = |seconds| findings.share(seconds);
     let first = match findings.attempts {
         0 => "It locks no mutex.".into(),
         attempts => format!(
-            "Its mutexes cost it nothing: they were asked for {attempts} times, and threads waited {} for them in all, {} of \
-             the CPUs' time. Below {} a better lock is not worth looking for.",
+            "Its mutexes cost it nothing: they were asked for {attempts} times, and threads waited {} for them in all. Below \
+             {} in {} on {} a better lock is not worth looking for.",
             time(findings.mutexes_s),
-            share_of(share(findings.mutexes_s)),
-            share_of(WORTH)
+            time(WORTH * findings.capacity()),
+            time(findings.seconds),
+            findings.all_cpus()
         ),
     };
     [vec![first], elsewhere(findings)].concat()
@@ -87,22 +87,20 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
     let other_locks = [(findings.rwlocks_s, "read-write locks"), (findings.spin_locks_s, "spin locks")];
     for (seconds, locks) in other_locks.into_iter().filter(|&(seconds, _)| share(seconds) >= WORTH) {
         sentences.push(format!(
-            "It waited {} for {locks}, {} of the CPUs' time; these stay libc's.",
+            "Threads waited {} for {locks}, {} at any moment on average; these stay libc's.",
             time(seconds),
-            share_of(share(seconds))
+            findings.waiting(seconds)
         ));
     }
     if findings.computed >= 1.0 - NOTABLE {
         sentences.push(format!(
-            "It computed for {} of the CPUs' time: a profiler tells more than a lock meter.",
-            share_of(findings.computed)
+            "It kept {} busy: a profiler tells more than a lock meter.",
+            findings.in_cpus(findings.computed)
         ));
         return sentences;
     }
-    sentences.push(format!(
-        "The CPUs were idle, or another's, for {} of their time.",
-        share_of(1.0 - findings.computed)
-    ));
+    sentences
+        .push(format!("On average {} were idle, or another's.", findings.in_cpus(1.0 - findings.computed)));
     if notable(findings.by_design_s) {
         sentences.push(format!(
             "Threads waited {} for conditions, barriers or semaphores: for work, or for each other, not for a lock.",
@@ -158,11 +156,11 @@ mod tests {
         let text = said(&Findings { computed: 0.98, ..findings() }, &[]);
         assert!(
             text.contains(
-                "asked for 1000 times, and threads waited 10ms for them in all, 0.05 % of the CPUs' time"
+                "asked for 1000 times, and threads waited 10ms for them in all. Below 200ms in 10.0s on 2 CPUs"
             ),
             "{text}"
         );
-        assert!(text.contains("It computed for 98 %"), "{text}");
+        assert!(text.contains("It kept 1.96 of the 2 CPUs busy"), "{text}");
         assert!(!text.contains("idle"), "{text}");
         assert!(said(&Findings { attempts: 0, ..findings() }, &[]).starts_with("It locks no mutex."));
     }
@@ -170,12 +168,12 @@ mod tests {
     #[test]
     fn time_that_goes_elsewhere() {
         let text = said(&Findings { unexplained_s: Some(9.0), computed: 0.05, ..findings() }, &[]);
-        assert!(text.contains("idle, or another's, for 95 %"), "{text}");
+        assert!(text.contains("On average 1.90 of the 2 CPUs were idle, or another's"), "{text}");
         assert!(text.contains("For 9.00s threads were off the CPUs without waiting for any lock"), "{text}");
         let text = said(&Findings { by_design_s: 8.0, ..findings() }, &[]);
         assert!(text.contains("waited 8.00s for conditions"), "{text}");
         let text = said(&Findings { rwlocks_s: 4.0, ..findings() }, &[]);
-        assert!(text.contains("4.00s for read-write locks, 20 %"), "{text}");
+        assert!(text.contains("4.00s for read-write locks, 0.40 threads at any moment"), "{text}");
     }
 
     #[test]

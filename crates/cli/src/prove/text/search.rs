@@ -1,8 +1,8 @@
 //! How the candidates were found.
 
-use super::super::format::{paragraph, share_of};
+use super::super::format::paragraph;
 use super::super::report::Report;
-use super::super::search::{Pick, Screened, Search};
+use super::super::search::{Findings, Pick, Screened, Search};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
 use unspin_stats::screening::{Fate, Standing};
@@ -15,7 +15,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     writeln!(f, "{place}")?;
     write!(f, "{}", paragraph(&what(search), 2))?;
     for pick in &search.picks {
-        write!(f, "{}", paragraph(&describe(pick), 4))?;
+        write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
     }
     writeln!(f)?;
     match &search.screening {
@@ -35,22 +35,22 @@ fn what(search: &Search) -> String {
         };
     }
     format!(
-        "Threads waited {} for mutexes, {} of the CPUs' time. Picked, as more is lost on each than {} of that:",
+        "Threads waited {} for mutexes, {} at any moment on average. Picked, as threads waited more than {} for each:",
         time(findings.mutexes_s),
-        share_of(findings.share(findings.mutexes_s)),
-        share_of(super::super::search::WORTH),
+        findings.waiting(findings.mutexes_s),
+        time(super::super::search::WORTH * findings.capacity()),
     )
 }
 
-fn describe(pick: &Pick) -> String {
+fn describe(findings: &Findings, pick: &Pick) -> String {
     let origin = pick.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
     let starved =
         if pick.starved { "; some waited so much longer than others that they starved" } else { "" };
     format!(
-        "{}{origin}: {}, {}; without it the program would be at most {:.2} times as fast{starved}",
+        "{}{origin}: {}, {} at any moment; without it the program would be at most {:.2} times as fast{starved}",
         pick.name,
         time(pick.lost_s),
-        share_of(pick.lost),
+        findings.waiting(pick.lost_s),
         pick.ceiling
     )
 }

@@ -2,10 +2,15 @@
 //! keeping the lock, and is found dead.
 
 use super::*;
+use crate::sem::change::Change;
 use crate::sem::redo::{self, state};
 
 /// The values that the change writes.
 const CHANGE: [(usize, i32); 2] = [(0, 1), (1, 1)];
+
+fn changes() -> impl Iterator<Item = (usize, Change)> {
+    CHANGE.into_iter().map(|(sem, value)| (sem, Change::to(value)))
+}
 
 /// How far the dead one got.
 #[derive(Clone, Copy)]
@@ -29,7 +34,7 @@ fn change(world: &World, me: u32, until: Until) {
     section.touch_all();
     let maker = &world.people[me as usize];
     if !matches!(until, Until::Touched) {
-        redo::prepare(&world.space(), maker, (state::COMMITTED, me), pid(me), CHANGE.into_iter());
+        redo::prepare(&world.space(), maker, (state::COMMITTED, me), (pid(me), 0), changes());
     }
     write_until(world, me, until);
     world.kill(me);
@@ -112,7 +117,7 @@ fn grant(world: &World, me: u32, until: Until) {
     let section = Section::new(world.space(), me);
     section.touch_all();
     let maker = &world.people[me as usize];
-    redo::prepare(&world.space(), maker, (state::GRANT, 0), pid(0), CHANGE.into_iter());
+    redo::prepare(&world.space(), maker, (state::GRANT, 0), (pid(0), 0), changes());
     if !matches!(until, Until::Prepared) {
         world.people[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
     }

@@ -39,11 +39,11 @@ fn planted_a_waiter_that_looks_before_it_makes_the_word_slow() {
         world.acquire(me);
         let (queued, _) = world.section(me, |section| {
             let ops = world.people[me as usize].ops();
-            let answer = section.evaluate(ops.clone());
+            let answer = section.evaluate(ops.clone(), None);
             section.touch(0);
             match answer {
-                Performed::Blocks(_) => section.enqueue(),
-                _ => section.commit(ops, pid(me)),
+                Performed::Blocks(_) => section.enqueue(None),
+                _ => section.commit(ops, pid(me), None),
             }
             matches!(answer, Performed::Blocks(_))
         });

@@ -159,3 +159,89 @@ fn planted_a_release_that_does_not() {
 fn planted_a_name_that_is_not_released() {
     Wrong::model(Ordering::Acquire, Ordering::Release, [Wrong::inherit, Wrong::join_and_hold]);
 }
+
+/// An owner who takes the lock twice, beside somebody who takes it too and somebody who suspects him, and is never to find that
+/// he does not hold what names him.
+mod suspicion {
+    use super::*;
+    use crate::busy::{Busy, Locks};
+
+    struct Suspects {
+        world: World,
+        busy: Busy,
+    }
+
+    impl Suspects {
+        /// As `Inner::acquire` and `Held::release`, twice, each time after a sleep.
+        fn own(&self, leave_first: bool) {
+            let (lock, me) = (self.world.set.lock(), World::owner(1));
+            let mut locks = Locks::default();
+            for _ in 0..2 {
+                locks = locks.more();
+                self.busy.enter(locks);
+                self.world.step();
+                // Finds it taken, and sleeps.
+                locks = locks.less();
+                self.busy.leave(locks);
+                self.world.step();
+                locks = locks.more();
+                self.busy.enter(locks);
+                self.world.step();
+                if lock.try_acquire(me) {
+                    self.world.step();
+                    if leave_first {
+                        self.busy.leave(locks.less());
+                        self.world.step();
+                    }
+                    lock.release();
+                }
+                self.world.step();
+                locks = locks.less();
+                self.busy.leave(locks);
+                self.world.step();
+            }
+        }
+
+        fn suspect(&self) {
+            self.world.step();
+            assert!(!self.busy.disproves(self.world.set.lock(), World::owner(1)), "robbed");
+        }
+
+        /// As `disproves`, with one look instead of two.
+        fn suspect_rashly(&self) {
+            self.world.step();
+            let idle = self.busy.of_the_dead().is_none();
+            self.world.step();
+            assert!(!idle || self.world.set.lock().owner().is_none(), "robbed");
+        }
+    }
+
+    fn model(owner: fn(&Suspects), suspicious: fn(&Suspects)) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(4);
+        builder.check(move || {
+            let both = Arc::new(Suspects { world: World::new(1, 2), busy: Busy::default() });
+            let shared = both.clone();
+            let other = loom::thread::spawn(move || owner(&shared));
+            suspicious(&both);
+            other.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_genuine_owner_is_never_disproved() {
+        model(|it| it.own(false), Suspects::suspect);
+    }
+
+    #[test]
+    #[should_panic(expected = "robbed")]
+    fn planted_a_suspicion_that_looks_once() {
+        model(|it| it.own(false), Suspects::suspect_rashly);
+    }
+
+    #[test]
+    #[should_panic(expected = "robbed")]
+    fn planted_an_owner_who_says_too_early_that_he_has_let_go() {
+        model(|it| it.own(true), Suspects::suspect);
+    }
+}

@@ -1,5 +1,7 @@
-//! The kernel's System V calls, and the C structures that they exchange with programs.
+//! Semaphore sets.
 
+use super::{IpcPerm, flag, plain};
+use crate::limits::SemLimits;
 use crate::{Errno, raw};
 
 /// One operation of a `semop` vector: `struct sembuf`.
@@ -12,30 +14,6 @@ pub struct Sembuf {
     pub sem_op: i16,
     /// `IPC_NOWAIT`, `SEM_UNDO`.
     pub sem_flg: i16,
-}
-
-/// `struct ipc_perm` as glibc has it on x86-64.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(C)]
-pub struct IpcPerm {
-    /// Key, 0 for a private or removed object.
-    pub key: i32,
-    /// Owner.
-    pub uid: u32,
-    /// Owner's group.
-    pub gid: u32,
-    /// Creator.
-    pub cuid: u32,
-    /// Creator's group.
-    pub cgid: u32,
-    /// Permission bits.
-    pub mode: u32,
-    /// Sequence number.
-    pub seq: u16,
-    /// Unused.
-    pub pad: [u16; 3],
-    /// Unused.
-    pub unused: [u64; 2],
 }
 
 /// `struct semid_ds` as glibc has it on x86-64.
@@ -84,17 +62,6 @@ pub struct Seminfo {
     pub semaem: i32,
 }
 
-/// `IPC_CREAT`, `IPC_EXCL`, `IPC_NOWAIT`, `SEM_UNDO` and the commands of `semctl`, under their C names.
-pub mod flag {
-    pub use libc::{
-        GETALL, GETNCNT, GETPID, GETVAL, GETZCNT, IPC_CREAT, IPC_EXCL, IPC_INFO, IPC_NOWAIT, IPC_PRIVATE,
-        IPC_RMID, IPC_SET, IPC_STAT, SEM_INFO, SEM_STAT, SEM_STAT_ANY, SEM_UNDO, SETALL, SETVAL,
-    };
-}
-
-/// Largest value of a semaphore, SEMVMX of `<linux/sem.h>`: not a setting.
-pub const SEMVMX: i32 = 32_767;
-
 /// semget(2), by the kernel.
 pub fn semget(key: i32, nsems: i32, flags: i32) -> Result<i32, Errno> {
     // SAFETY: no pointers.
@@ -133,23 +100,34 @@ pub unsafe fn semctl(id: i32, semnum: i32, cmd: i32, arg: usize) -> Result<i32, 
         .map(|n| n as i32)
 }
 
-macro_rules! plain {
-    ($($name:ty)*) => {$(
-        impl $name {
-            /// The structure's bytes, as C sees them.
-            pub fn as_bytes(&self) -> &[u8] {
-                // SAFETY: the structure consists of integers without padding between or behind them (its size is
-                // the sum of theirs), so every byte is initialised.
-                unsafe { core::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
-            }
+/// All values of a set at one moment (`GETALL`), from the kernel.
+pub fn sem_values(id: i32) -> Result<Vec<u16>, Errno> {
+    let (count, mut values) = room(id)?;
+    // SAFETY: writes as many values as the set has, for which there is room.
+    unsafe { semctl(id, 0, flag::GETALL, values.as_mut_ptr() as usize) }?;
+    values.truncate(count);
+    Ok(values)
+}
 
-            /// The structure's bytes, to be overwritten: any bytes are a valid value.
-            pub fn as_bytes_mut(&mut self) -> &mut [u8] {
-                // SAFETY: as above, and every pattern of bits is a valid integer.
-                unsafe { core::slice::from_raw_parts_mut((&raw mut *self).cast(), size_of::<Self>()) }
-            }
-        }
-    )*};
+/// Sets all values at one moment (`SETALL`), in the kernel. `EINVAL` unless there is one for each semaphore.
+pub fn set_sem_values(id: i32, new: &[u16]) -> Result<(), Errno> {
+    let (count, mut values) = room(id)?;
+    if new.len() != count {
+        return Err(Errno::EINVAL);
+    }
+    values[..count].copy_from_slice(new);
+    // SAFETY: reads as many values as the set has, which are there.
+    unsafe { semctl(id, 0, flag::SETALL, values.as_ptr() as usize) }.map(drop)
+}
+
+/// How many semaphores a set has, and room for as many as any can have: until the kernel looks, the id may have become
+/// another set's, which was made under the limit as it is now.
+fn room(id: i32) -> Result<(usize, Vec<u16>), Errno> {
+    let mut status = SemidDs::default();
+    // SAFETY: the address is that of a live structure of the command's type.
+    unsafe { semctl(id, 0, flag::IPC_STAT, &raw mut status as usize) }?;
+    let count = status.sem_nsems as usize;
+    Ok((count, vec![0; count.max(SemLimits::read().per_set as usize)]))
 }
 
 plain! { SemidDs Seminfo }
@@ -157,7 +135,6 @@ plain! { SemidDs Seminfo }
 // The layouts are the ABI that programs are compiled for.
 const _: () = {
     assert!(size_of::<Sembuf>() == size_of::<libc::sembuf>());
-    assert!(size_of::<IpcPerm>() == size_of::<libc::ipc_perm>());
     assert!(size_of::<SemidDs>() == size_of::<libc::semid_ds>());
     assert!(core::mem::offset_of!(SemidDs, sem_nsems) == core::mem::offset_of!(libc::semid_ds, sem_nsems));
     assert!(size_of::<Seminfo>() == size_of::<libc::seminfo>());

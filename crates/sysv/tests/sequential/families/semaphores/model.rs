@@ -2,15 +2,17 @@
 //!
 //! Order of checks: Linux 6.18, `ipc/sem.c` and `ipc/util.c`.
 
-use crate::program::{Call, Command, Name, Patience, Vector};
+use super::program::{Call, Command, Patience, Vector};
+use crate::families::names::{Name, Names};
 use std::collections::BTreeMap;
 use unspin_sys::Errno;
-use unspin_sys::ipc::{SEMVMX, Sembuf, flag};
+use unspin_sys::ipc::{SEMAEM, SEMVMX, Sembuf, flag};
 
 /// A mistake that the model makes on purpose, so that a comparison which finds nothing is known to look.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Flaw {
     /// None: the model is meant.
+    #[default]
     None,
     /// A vector that fails leaves behind what its first operations did.
     HalfVectors,
@@ -20,12 +22,12 @@ pub enum Flaw {
     RangeFirst,
     /// A key is found after its set was removed.
     KeysOutliveSets,
-}
-
-impl Flaw {
-    /// All mistakes.
-    pub const ALL: [Flaw; 4] =
-        [Flaw::HalfVectors, Flaw::ZeroLeavesNoPid, Flaw::RangeFirst, Flaw::KeysOutliveSets];
+    /// Operations without SEM_UNDO are undone, too. To be seen at the end of the process only, as the next ones.
+    UndoesEverything,
+    /// An overwritten value keeps its adjustment.
+    AdjustmentsOutliveSetval,
+    /// Values go below zero when they are undone.
+    UndoesWithoutEnd,
 }
 
 /// A set of semaphores.
@@ -35,9 +37,23 @@ pub struct Set {
     pub mode: u32,
     /// Value and last pid of each semaphore.
     pub sems: Vec<(i32, i32)>,
+    /// The process's adjustment for each.
+    pub owed: Owed,
     /// Whether an operation has succeeded: `sem_otime` is not 0.
     pub operated: bool,
 }
+
+/// Adjustments (`semadj`). No call tells of them, so sets are equal whatever is owed.
+#[derive(Clone, Default, Debug)]
+pub struct Owed(pub Vec<i32>);
+
+impl PartialEq for Owed {
+    fn eq(&self, _: &Owed) -> bool {
+        true
+    }
+}
+
+impl Eq for Owed {}
 
 /// What a call answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,7 +71,7 @@ pub enum Answer {
 /// All sets.
 pub struct Model {
     sets: BTreeMap<i32, Set>,
-    made: Vec<i32>,
+    names: Names,
     pid: i32,
     flaw: Flaw,
 }
@@ -64,21 +80,30 @@ type Outcome<T> = Result<T, Errno>;
 
 impl Model {
     pub fn new(flaw: Flaw) -> Model {
-        Model { sets: BTreeMap::new(), made: vec![], pid: std::process::id() as i32, flaw }
+        Model { sets: BTreeMap::new(), names: Names::default(), pid: std::process::id() as i32, flaw }
     }
 
     /// The id behind a name.
     pub fn id(&self, name: Name) -> i32 {
-        match name {
-            Name::Made(_) if self.made.is_empty() => 0,
-            Name::Made(n) => self.made[n as usize % self.made.len()],
-            Name::Number(n) => n,
-        }
+        self.names.id(name)
     }
 
     /// Ids of all sets that are there.
     pub fn ids(&self) -> impl Iterator<Item = i32> + '_ {
         self.sets.keys().copied()
+    }
+
+    /// The process ends: values of each set that is there, with what it did undone.
+    pub fn end(&self) -> Vec<(i32, Vec<i32>)> {
+        let clamp = |value: i32| match self.flaw {
+            Flaw::UndoesWithoutEnd => value & SEMVMX,
+            _ => value.clamp(0, SEMVMX),
+        };
+        let undone = |set: &Set| {
+            let both = set.sems.iter().zip(&set.owed.0);
+            both.map(|(&(value, _), &owed)| if owed == 0 { value } else { clamp(value + owed) }).collect()
+        };
+        self.sets.iter().map(|(&id, set)| (id, undone(set))).collect()
     }
 
     /// A set that is there.
@@ -88,10 +113,8 @@ impl Model {
 
     /// Notes which id a new set got; `false` if it cannot have got that one.
     pub fn name(&mut self, id: i32, set: Set) -> bool {
-        let fresh = id >= 0 && !self.made.contains(&id);
-        self.made.push(id);
         self.sets.insert(id, set);
-        fresh
+        self.names.note(id)
     }
 
     /// Performs a call.
@@ -126,7 +149,8 @@ impl Model {
             return Err(Errno::EINVAL);
         }
         let mode = flags as u32 & 0o777;
-        Ok(Answer::New(Set { key, mode, sems: vec![(0, 0); nsems as usize], operated: false }))
+        let (sems, owed) = (vec![(0, 0); nsems as usize], Owed(vec![0; nsems as usize]));
+        Ok(Answer::New(Set { key, mode, sems, owed, operated: false }))
     }
 
     fn operate(&mut self, id: i32, ops: &[Sembuf], patience: Patience, vector: Vector) -> Outcome<()> {
@@ -147,10 +171,10 @@ impl Model {
         if ops.iter().any(|op| op.sem_num as usize >= set.sems.len()) {
             return Err(Errno::EFBIG);
         }
-        let mut after = set.sems.clone();
+        let mut after = (set.sems.clone(), set.owed.clone());
         let result = ops.iter().try_for_each(|op| perform(&mut after, op, pid, flaw));
         if result.is_ok() || flaw == Flaw::HalfVectors {
-            set.sems = after;
+            (set.sems, set.owed) = after;
         }
         result?;
         set.operated = true;
@@ -179,7 +203,12 @@ impl Model {
             Command::Ask(flag::GETPID) => return Ok(Answer::Number(Ok(sem?.1))),
             Command::Ask(flag::GETNCNT | flag::GETZCNT) => return sem.map(|_| Answer::Number(Ok(0))),
             Command::Ask(_) => return Err(Errno::EINVAL),
-            Command::SetVal(value) => *sem? = (value, pid),
+            Command::SetVal(value) => {
+                *sem? = (value, pid);
+                if self.flaw != Flaw::AdjustmentsOutliveSetval {
+                    set.owed.0[semnum as usize] = 0;
+                }
+            }
             Command::GetAll => return Ok(Answer::Values(set.sems.iter().map(|sem| sem.0).collect())),
             Command::SetAll(first) => {
                 let values: Vec<i32> = Command::values(first, set.sems.len()).map(i32::from).collect();
@@ -187,6 +216,7 @@ impl Model {
                     return Err(Errno::ERANGE);
                 }
                 set.sems = values.into_iter().map(|value| (value, pid)).collect();
+                set.owed.0.fill(0);
             }
             Command::Stat => return Ok(Answer::Status(0, set.clone())),
             Command::SetMode(extra) => set.mode = 0o600 | extra,
@@ -199,8 +229,8 @@ impl Model {
     }
 }
 
-/// One operation; earlier ones of the same call have been performed on `sems`.
-fn perform(sems: &mut [(i32, i32)], op: &Sembuf, pid: i32, flaw: Flaw) -> Outcome<()> {
+/// One operation; earlier ones of the same call have been performed on `sems` and `owed`.
+fn perform((sems, owed): &mut (Vec<(i32, i32)>, Owed), op: &Sembuf, pid: i32, flaw: Flaw) -> Outcome<()> {
     let (value, last) = &mut sems[op.sem_num as usize];
     let result = *value + i32::from(op.sem_op);
     if flaw == Flaw::RangeFirst && i32::from(op.sem_op) > 32_000 {
@@ -212,6 +242,13 @@ fn perform(sems: &mut [(i32, i32)], op: &Sembuf, pid: i32, flaw: Flaw) -> Outcom
     }
     if result > SEMVMX {
         return Err(Errno::ERANGE);
+    }
+    if i32::from(op.sem_flg) & flag::SEM_UNDO != 0 || flaw == Flaw::UndoesEverything {
+        let owed = &mut owed.0[op.sem_num as usize];
+        *owed -= i32::from(op.sem_op);
+        if !(-SEMAEM - 1..=SEMAEM).contains(owed) {
+            return Err(Errno::ERANGE);
+        }
     }
     *value = result;
     if op.sem_op != 0 || flaw != Flaw::ZeroLeavesNoPid {

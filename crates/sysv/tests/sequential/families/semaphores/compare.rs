@@ -1,28 +1,45 @@
 //! A program, performed by an engine and by the model.
 
-use crate::model::{Answer, Flaw, Model, Set};
-use crate::program::{Call, Command, Patience, Vector};
+use super::model::{Answer, Flaw, Model, Owed, Set};
+use super::program::{Call, Command, Patience, Vector};
+use crate::families::{self, BAD_ADDRESS};
 use unspin_sys::Errno;
 use unspin_sys::ipc::{SemidDs, flag};
 use unspin_sysv::Engine;
 
-/// No memory is mapped in the first page.
-const BAD_ADDRESS: usize = 64;
-
-/// Performs `calls` with both, and says where they first differ. Afterwards the engine has no set of the program's.
-///
-/// `first_key` is added to the program's keys.
+/// See [`families::Family::compare`].
 pub fn compare(engine: &Engine, first_key: i32, calls: &[Call], flaw: Flaw) -> Result<(), String> {
+    let (result, model, stray) = perform_all(engine, first_key, calls, flaw);
+    remove(engine, model.ids().chain(stray));
+    result
+}
+
+/// Performs `calls` with both. What came of it, the model, and sets that the model does not know.
+pub fn perform_all(
+    engine: &Engine,
+    first_key: i32,
+    calls: &[Call],
+    flaw: Flaw,
+) -> (Result<(), String>, Model, Vec<i32>) {
     let mut model = Model::new(flaw);
     let mut stray = vec![];
     let result = calls.iter().enumerate().try_for_each(|(i, call)| {
         step(engine, first_key, &mut model, call, &mut stray)
             .map_err(|difference| format!("call {i} of {calls:#?}\n{difference}"))
     });
-    for id in model.ids().chain(stray) {
+    (result, model, stray)
+}
+
+/// Removes sets.
+pub fn remove(engine: &Engine, ids: impl Iterator<Item = i32>) {
+    for id in ids {
         let _ = control(engine, id, 0, flag::IPC_RMID, 0);
     }
-    result
+}
+
+/// The values of a set of up to 64 semaphores.
+pub fn values(engine: &Engine, id: i32) -> Vec<i32> {
+    (0..size(engine, id) as i32).map(|n| control(engine, id, n, flag::GETVAL, 0).unwrap_or(-1)).collect()
 }
 
 fn step(
@@ -35,7 +52,7 @@ fn step(
     let meant = model.call(call);
     let same = match call {
         Call::Get { key, nsems, flags } => {
-            let key = if *key == 0 { flag::IPC_PRIVATE } else { first_key + i32::from(*key) };
+            let key = families::key(first_key, *key);
             match (engine.semget(key, *nsems, *flags), meant) {
                 (Ok(id), Answer::New(set)) => check(model.name(id, set), || format!("id {id} is not new")),
                 (got, meant) => {
@@ -143,7 +160,13 @@ fn status(engine: &Engine, id: i32, command: i32) -> Answer {
             let key = status.sem_perm.key as u8;
             Answer::Status(
                 answer,
-                Set { key, mode: status.sem_perm.mode, sems, operated: status.sem_otime != 0 },
+                Set {
+                    key,
+                    mode: status.sem_perm.mode,
+                    sems,
+                    owed: Owed::default(),
+                    operated: status.sem_otime != 0,
+                },
             )
         }
         Err(errno) => Answer::Number(Err(errno)),

@@ -1,5 +1,7 @@
 //! Programs of one process: sequences of semaphore calls, read from any bytes.
 
+use crate::families::bytes::Bytes;
+use crate::families::names::Name;
 use unspin_sys::ipc::{Sembuf, flag};
 
 /// One call. None of them blocks.
@@ -11,15 +13,6 @@ pub enum Call {
     Operate { set: Name, ops: Vec<Sembuf>, patience: Patience, vector: Vector },
     /// semctl(2).
     Control { set: Name, semnum: i32, command: Command },
-}
-
-/// How a program names a set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Name {
-    /// The n-th that semget made, modulo how many there are; it may have been removed since.
-    Made(u8),
-    /// A number that semget never returned.
-    Number(i32),
 }
 
 /// Why a call returns at once.
@@ -70,44 +63,16 @@ pub enum Command {
 }
 
 /// Calls of a program at most.
-const LONGEST: usize = 64;
+pub const LONGEST: usize = 64;
 /// Operations of a call at most.
 const MOST_OPS: u8 = 5;
 
-/// Any bytes are a program.
-pub fn decode(bytes: &[u8]) -> Vec<Call> {
-    let mut bytes = Bytes(bytes);
-    let mut calls = vec![];
-    while !bytes.0.is_empty() && calls.len() < LONGEST {
-        calls.push(call(&mut bytes));
-    }
-    calls
-}
-
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    /// The next byte; 0 when there are no more.
-    fn next(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
-    }
-
-    fn below(&mut self, n: u8) -> u8 {
-        self.next() % n
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.next() as usize % from.len()]
-    }
-}
-
-fn call(bytes: &mut Bytes<'_>) -> Call {
+/// The call that the next bytes are.
+pub fn call(bytes: &mut Bytes<'_>) -> Call {
     match bytes.below(12) {
         0 | 1 => get(bytes),
         2..=7 => operate(bytes),
-        _ => Call::Control { set: name(bytes), semnum: semnum(bytes), command: command(bytes) },
+        _ => Call::Control { set: bytes.name(), semnum: semnum(bytes), command: command(bytes) },
     }
 }
 
@@ -118,15 +83,8 @@ fn get(bytes: &mut Bytes<'_>) -> Call {
     Call::Get { key, nsems, flags: flags | 0o600 }
 }
 
-fn name(bytes: &mut Bytes<'_>) -> Name {
-    match bytes.next() {
-        250.. => Name::Number(bytes.pick(&[-1, i32::MIN, i32::MAX])),
-        n => Name::Made(n),
-    }
-}
-
 fn operate(bytes: &mut Bytes<'_>) -> Call {
-    let set = name(bytes);
+    let set = bytes.name();
     let patience = match bytes.below(16) {
         0..=7 => Patience::NoWait,
         8..=13 => Patience::Zero,
@@ -152,8 +110,8 @@ fn operation(bytes: &mut Bytes<'_>, patience: Patience) -> Sembuf {
         253 => i16::from_le_bytes([bytes.next(), bytes.next()]),
         n => i16::from(n % 7) - 3,
     };
-    let given = bytes.pick(&[0, 0, flag::IPC_NOWAIT, flag::IPC_NOWAIT]);
-    let sem_flg = if patience == Patience::NoWait { flag::IPC_NOWAIT } else { given };
+    let given = bytes.pick(&[0, flag::SEM_UNDO, flag::IPC_NOWAIT, flag::IPC_NOWAIT | flag::SEM_UNDO]);
+    let sem_flg = if patience == Patience::NoWait { given | flag::IPC_NOWAIT } else { given };
     Sembuf { sem_num, sem_op, sem_flg: sem_flg as i16 }
 }
 

@@ -1,0 +1,88 @@
+//! The arena that a command line names.
+
+use crate::engine::Engine;
+use std::path::{Path, PathBuf};
+
+/// The name under which `--arena` has the usual one of user, IPC namespace and engine. A file of that name is `./default`.
+pub const USUAL: &str = "default";
+
+/// The file that `--arena` names, as an absolute path; `None` for the usual one.
+pub fn file(named: &Path) -> Result<Option<PathBuf>, String> {
+    if named == Path::new(USUAL) { Ok(None) } else { absolute(named).map(Some) }
+}
+
+/// The file of the arena that a program under an engine is to use; `None` for the usual one.
+pub fn of(engine: Option<Engine>, named: Option<&Path>) -> Result<Option<PathBuf>, String> {
+    check(engine, named)?;
+    Ok(named.map(file).transpose()?.flatten())
+}
+
+/// An arena's path, whatever folder a program goes to.
+pub fn absolute(path: &Path) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("arena {}: {error}", path.display()))
+}
+
+/// Refuses an arena that is named for an engine that has none: which objects are meant?
+pub fn check(engine: Option<Engine>, named: Option<&Path>) -> Result<(), String> {
+    match (engine, named) {
+        (Some(Engine::Kernel), Some(named)) => Err(format!(
+            "--sysv kernel has no arena, its objects are the kernel's own: leave out --arena {}, or choose global or rcu",
+            named.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Says that an arena is not there, and how those that are can be seen.
+pub fn there_is_none(arena: &Path) -> String {
+    let there = match arena.parent() {
+        Some(folder) if folder == Path::new("") => "=.".into(),
+        Some(folder) if folder != Path::new("/dev/shm") && folder.is_dir() => {
+            format!("={}", folder.display())
+        }
+        _ => String::new(),
+    };
+    format!(
+        "arena {}: there is none; `unspin ipcs --arenas{there}` shows those that there are",
+        arena.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_one_has_a_name_and_files_have_paths() {
+        let of = |named: &str| file(Path::new(named)).unwrap();
+        assert_eq!(of("default"), None);
+        assert_eq!(of("/a/b"), Some("/a/b".into()));
+        for relative in ["./default", "default/a", "x"] {
+            assert!(of(relative).is_some_and(|path| path.is_absolute()), "{relative}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_objects_are_in_no_arena() {
+        assert!(
+            check(Some(Engine::Kernel), Some(Path::new("a"))).is_err_and(|why| why.contains("--arena a"))
+        );
+        assert_eq!(check(Some(Engine::Kernel), None), Ok(()));
+        assert_eq!(check(Some(Engine::Rcu), Some(Path::new("a"))), Ok(()));
+        assert_eq!(check(None, Some(Path::new("a"))), Ok(()));
+    }
+
+    #[test]
+    fn who_looks_for_an_arena_is_told_where_others_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = there_is_none(&folder.path().join("a"));
+        assert!(
+            said.contains(&format!("`unspin ipcs --arenas={}` shows", folder.path().display())),
+            "{said}"
+        );
+        assert!(there_is_none(Path::new("a")).contains("`unspin ipcs --arenas=.` shows"));
+        for beside in ["/dev/shm/a", "/nonexistent/a"] {
+            assert!(there_is_none(Path::new(beside)).contains("`unspin ipcs --arenas` shows"), "{beside}");
+        }
+    }
+}

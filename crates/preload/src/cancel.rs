@@ -1,0 +1,170 @@
+//! Cancellation of threads, and what it may meet.
+//!
+//! Asynchronous cancellation unwinds a thread from between any two instructions. Compiled Rust has no landing place there, and
+//! the engine may hold a lock: glibc would abort the program, where a thread in a system call is just cancelled. So a thread
+//! that lets itself be cancelled like that does not while it is in the engine, but for the engine's sleeps ([`sheltered`]);
+//! nor does it use the fast path, which so need not ask. Which threads these are is known from `pthread_setcanceltype`, the
+//! one way to become one. Until it is sheltered, and in those sleeps, it may be unwound through functions that have nothing
+//! to drop, and so no table of landing places; what has is not inlined into them.
+
+use crate::next::next;
+use core::ffi::{c_int, c_void};
+use core::mem::{MaybeUninit, transmute};
+use unspin_sysv::cancel::{self, Manner};
+
+/// PTHREAD_CANCEL_DEFERRED and PTHREAD_CANCEL_ASYNCHRONOUS.
+pub const DEFERRED: c_int = 0;
+/// See [`DEFERRED`].
+pub const ASYNCHRONOUS: c_int = 1;
+
+next! {
+    static SET_TYPE = c"pthread_setcanceltype";
+}
+
+/// Makes the sleeps of the engine in msgsnd and msgrcv cancellation points, and in all calls of threads of that kind.
+pub fn prepare() {
+    cancel::set_sleeper(sleep);
+}
+
+/// pthread_setcanceltype(3).
+///
+/// # Safety
+/// As for libc's: `before` is null or a live int.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_setcanceltype(how: c_int, before: *mut c_int) -> c_int {
+    // From before it is so until after it is so no more.
+    if how == ASYNCHRONOUS {
+        cancel::note(Manner::Asynchronous);
+    }
+    // SAFETY: the caller's promise.
+    let code = unsafe { set_type(how, before) };
+    if (code, how) == (0, DEFERRED) {
+        cancel::note(Manner::Deferred);
+    }
+    code
+}
+
+/// libc's function. May unwind.
+///
+/// # Safety
+/// As for `pthread_setcanceltype`.
+unsafe fn set_type(how: c_int, before: *mut c_int) -> c_int {
+    let address = SET_TYPE.address();
+    if address == 0 {
+        return libc::EINVAL;
+    }
+    // SAFETY: the next definition has the type that libc's header gives it; the caller's promise.
+    unsafe {
+        transmute::<usize, unsafe extern "C-unwind" fn(c_int, *mut c_int) -> c_int>(address)(how, before)
+    }
+}
+
+/// Lets the thread be cancelled like this from now on, and answers how it was before. To libc only: the engine knows the
+/// thread by what the program chose.
+pub fn cancellation(how: c_int) -> c_int {
+    let mut before = DEFERRED;
+    // SAFETY: a live int.
+    unsafe { set_type(how, &mut before) };
+    before
+}
+
+/// Runs a handler of the program, in which its thread may be cancelled as if the kernel had answered the calls that it has
+/// interrupted: anywhere, if that is what the program chose, whatever the engine has made of it for its call; and in the
+/// sleep of a cancellation point, where libc (before 2.41) and the engine let it. A call of the engine in the handler must know
+/// that. Who leaves the handler by a jump stays as it was in there, as with libc.
+#[inline(always)]
+pub fn handling(handler: impl FnOnce()) {
+    // To look it up takes the dynamic linker's lock, which may be what was interrupted.
+    if SET_TYPE.known() == 0 {
+        return handler();
+    }
+    match cancel::manner() {
+        Manner::Asynchronous => {
+            let before = cancellation(ASYNCHRONOUS);
+            handler();
+            // Else what the handler chose remains.
+            if before == DEFERRED {
+                cancellation(DEFERRED);
+            }
+        }
+        Manner::Deferred if cancellation(DEFERRED) == DEFERRED => handler(),
+        Manner::Deferred => {
+            cancel::note(Manner::Asynchronous);
+            cancellation(ASYNCHRONOUS);
+            handler();
+            cancel::note(Manner::Deferred);
+        }
+    }
+}
+
+/// Makes a call of the engine.
+#[inline(always)]
+pub fn sheltered<R: Copy>(call: impl FnOnce() -> R) -> R {
+    match cancel::manner() {
+        Manner::Deferred => aside(call),
+        Manner::Asynchronous => {
+            let before = cancellation(DEFERRED);
+            let answer = aside(call);
+            // What came meanwhile takes effect here.
+            cancellation(before);
+            answer
+        }
+    }
+}
+
+/// Makes a call, in a function of its own.
+#[inline(never)]
+fn aside<R>(call: impl FnOnce() -> R) -> R {
+    call()
+}
+
+/// Runs a sleep of the engine, in which the thread may be cancelled.
+fn sleep(sleep: &mut dyn FnMut()) {
+    let mut buffer = MaybeUninit::<Buffer>::uninit();
+    let manner = core::ptr::without_provenance_mut(cancel::manner() as usize);
+    // SAFETY: the buffer is popped before this function returns.
+    unsafe {
+        _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, manner);
+        let before = cancellation(ASYNCHRONOUS);
+        sleep();
+        cancellation(before);
+        _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
+    }
+}
+
+/// What a thread does that was cancelled in its sleep, before its own clean-up handlers. glibc's longjmp(3) calls it too; then
+/// no wait is under way, as the trampoline of the handler that jumps has ended it, and the thread goes on as the program lets
+/// it be cancelled.
+unsafe extern "C-unwind" fn cancelled(manner: *mut c_void) {
+    cancellation(DEFERRED);
+    cancel::leave();
+    if manner.addr() == Manner::Asynchronous as usize {
+        cancellation(ASYNCHRONOUS);
+    } else {
+        // The handler may have run as in a thread of the other kind.
+        cancel::note(Manner::Deferred);
+    }
+}
+
+/// `struct _pthread_cleanup_buffer` of pthread.h.
+#[repr(C)]
+pub struct Buffer {
+    routine: usize,
+    argument: usize,
+    type_before: c_int,
+    previous: usize,
+}
+
+unsafe extern "C-unwind" {
+    /// pthread_testcancel(3).
+    pub safe fn pthread_testcancel();
+    /// What pthread_cleanup_push(3) was before glibc 2.3.3, and is to programs of that time: a function, where today's is a
+    /// macro.
+    pub fn _pthread_cleanup_push(
+        buffer: *mut Buffer,
+        routine: unsafe extern "C-unwind" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+    /// Its counterpart.
+    pub fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
+}

@@ -1,0 +1,65 @@
+//! Which holds are timed at level `sampled`: drawn by lot. A thread that takes its locks in turn would otherwise have the
+//! same one timed for ever, and the others never. Neither does the clock do as a lot: with a program that is as regular as
+//! it, the draws lead to one another, and few of them recur for ever.
+
+use core::cell::Cell;
+
+/// A sequence of numbers that nothing in the program follows: `SplitMix64` (Steele, Lea and Flood 2014).
+pub struct Lot(Cell<u64>);
+
+impl Lot {
+    /// One that has not begun: every thread would draw the same numbers.
+    pub const fn new() -> Lot {
+        Lot(Cell::new(0))
+    }
+
+    /// Begins at `seed`.
+    pub fn begin(&self, seed: u64) {
+        self.0.set(seed);
+    }
+
+    /// A number from 1 to 2 · `every` - 1, which is `every` on average.
+    #[inline]
+    pub fn draw(&self, every: u32) -> u32 {
+        let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 32;
+        let numbers = u64::from(every.saturating_mul(2) - 1);
+        1 + ((mixed * numbers) >> 32) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_so_many_is_drawn() {
+        for every in [1, 2, 3, 16, 1000] {
+            let lot = Lot::new();
+            let draws: Vec<u64> = (0..100_000).map(|_| lot.draw(every).into()).collect();
+            let (least, most) = (*draws.iter().min().unwrap(), *draws.iter().max().unwrap());
+            let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+            assert!(least >= 1 && most < 2 * u64::from(every), "{every}: from {least} to {most}");
+            assert!((mean / f64::from(every) - 1.0).abs() < 0.02, "{every}: {mean}");
+        }
+        assert!(Lot::new().draw(u32::MAX) >= 1);
+    }
+
+    /// What a thread does that takes two locks in turn.
+    #[test]
+    fn turns_are_not_followed() {
+        let lot = Lot::new();
+        for seed in 0..100 {
+            lot.begin(seed);
+            let mut timed = [0; 2];
+            let mut hold = 0;
+            while hold < 20_000 {
+                timed[hold % 2] += 1;
+                hold += lot.draw(16) as usize;
+            }
+            assert!(timed.iter().all(|n| (500..750).contains(n)), "{seed}: {timed:?}");
+        }
+    }
+}

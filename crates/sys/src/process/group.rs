@@ -1,0 +1,96 @@
+//! A process as a whole, all its threads and whatever programs it executes one after the other.
+
+use super::{Life, Stat, exists, pid, pid_namespace};
+use crate::child;
+use core::time::Duration;
+
+/// A process (the kernel's thread group), distinguishable from every other that this boot has seen, and the same after
+/// `exec`: a thread that executes a program takes over pid and start time of the group's leader (`de_thread` in
+/// fs/exec.c). Zeroed: nobody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Group {
+    /// Process id, in the pid namespace of the process.
+    pub pid: u32,
+    /// Start time of the leader in clock ticks since boot: field 22 of `/proc/PID/stat`; 0 if unknown.
+    pub start_time: u64,
+    /// Inode number of the pid namespace; 0 if unknown.
+    pub namespace: u64,
+}
+
+impl Group {
+    /// The calling process. Reads `/proc` once (some 10 us).
+    pub fn current() -> Group {
+        let pid = pid();
+        let start_time = Stat::of(pid).map_or(0, |stat| stat.start_time);
+        Group { pid, start_time, namespace: pid_namespace() }
+    }
+
+    /// Whether a thread of it can still execute an instruction of a program. A zombie cannot; neither can a process of one
+    /// thread that has begun to exit.
+    ///
+    /// Costs a read of `/proc` (some 5 us), or less if it is gone without trace. Where `/proc` is not mounted a zombie counts as
+    /// alive; a process of another pid namespace always does.
+    pub fn life(&self) -> Life {
+        if self.pid == 0 {
+            return Life::Dead;
+        }
+        if self.namespace != 0 && self.namespace != pid_namespace() {
+            return Life::Alive;
+        }
+        // Reaped, or /proc tells nothing.
+        let Some(stat) = Stat::of(self.pid) else {
+            return if exists(self.pid) { Life::Alive } else { Life::Dead };
+        };
+        let reused = self.start_time != 0 && stat.start_time != self.start_time;
+        // Threads that are still to end are counted (`__exit_signal`), the leader until it is reaped.
+        if reused || stat.ended && stat.threads <= 1 { Life::Dead } else { Life::Alive }
+    }
+
+    /// Waits until the process has ended, at most for `patience`; not at all if its end cannot be waited for. To be asked
+    /// when its end has been announced: some threads of it may be a little later than others.
+    pub fn await_end(&self, patience: Duration) {
+        let _ = child::ended_within(self.pid, patience);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_outlives_its_first_thread_and_dies_with_its_last() {
+        // SAFETY: the child makes threads and plain calls only, and never returns.
+        unsafe {
+            let mut ends = [0; 2];
+            assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+            let child = libc::fork();
+            if child == 0 {
+                extern "C" fn stay(_: *mut libc::c_void) -> *mut libc::c_void {
+                    // SAFETY: as above.
+                    unsafe { libc::pause() };
+                    core::ptr::null_mut()
+                }
+                let mut thread = core::mem::zeroed();
+                libc::pthread_create(&mut thread, core::ptr::null(), stay, core::ptr::null_mut());
+                libc::syscall(libc::SYS_write, ends[1], c"x".as_ptr(), 1usize);
+                libc::syscall(libc::SYS_exit, 0);
+            }
+            let mut byte = 0u8;
+            libc::read(ends[0], (&raw mut byte).cast(), 1);
+            let stat = || Stat::of(child as u32).unwrap();
+            let group = Group { pid: child as u32, start_time: stat().start_time, ..Group::default() };
+            while !stat().ended {
+                libc::sched_yield();
+            }
+            assert_eq!(group.life(), Life::Alive, "its leader is a zombie");
+            assert_eq!(Group { start_time: group.start_time + 1, ..group }.life(), Life::Dead, "a namesake");
+            libc::kill(child, libc::SIGKILL);
+            group.await_end(Duration::from_secs(100));
+            assert_eq!(group.life(), Life::Dead, "a zombie as a whole");
+            libc::waitpid(child, core::ptr::null_mut(), 0);
+            assert_eq!(group.life(), Life::Dead);
+        }
+        assert_eq!(Group::current().life(), Life::Alive);
+        assert_eq!(Group::default().life(), Life::Dead);
+    }
+}

@@ -1,0 +1,350 @@
+//! A word of shared memory that the kernel marks when the thread that holds it ends, in whatever way.
+//!
+//! That is what robust futexes are (Documentation/locking/robust-futexes.rst): each thread has a list of words; when it
+//! ends, or executes another program, the kernel goes through it, and where a word holds the thread's id it sets
+//! [`OWNER_DIED`] in its place and wakes one sleeper, if [`WAITERS`] says that there may be some. The list's head belongs
+//! to libc, which keeps its robust mutexes there, each with its links 24 bytes behind the word. So must we.
+//!
+//! The word is shared; the links are addresses of this process, and libc follows them when it takes a neighbour out. They
+//! must not lie where another process can write, nor a child made by a bare clone(2) which still has them. So the page of the
+//! word is mapped once more, in front of a private page: the word are the bytes before the last twenty of the one, the
+//! links begin the other.
+//!
+//! Only glibc's list is used, which is told by its distance between link and word.
+
+use crate::signal::{Mask, set_mask};
+use crate::{Errno, page, raw};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+
+/// The thread that held the word has ended, or its program has become another one.
+pub const OWNER_DIED: u32 = libc::FUTEX_OWNER_DIED;
+/// Somebody sleeps on the word, or was about to.
+pub const WAITERS: u32 = libc::FUTEX_WAITERS;
+/// The id of the thread that holds the word; 0 if none does.
+pub const HOLDER: u32 = libc::FUTEX_TID_MASK;
+
+/// Where in a page of shared memory such a word lies.
+pub const OFFSET: usize = page::BYTES - LINKS_BEHIND;
+
+/// `__list` behind `__lock` in glibc's `pthread_mutex_t`.
+const LINKS_BEHIND: usize = 24;
+/// Of the second link, `__next`, which the kernel's list goes through, to the word.
+const FUTEX_OFFSET: isize = -(LINKS_BEHIND as isize) - 8;
+
+/// `struct robust_list_head`; `struct robust_list` is one link.
+#[repr(C)]
+struct Head {
+    first: usize,
+    futex_offset: isize,
+    pending: usize,
+}
+
+/// The links, as `__pthread_list_t` of glibc. Both hold addresses of the `next` of other ones, or of the head.
+#[repr(C)]
+struct Links {
+    prev: usize,
+    next: usize,
+}
+
+/// The lowest bit of a link says what kind of futex it leads to.
+const KIND: usize = 1;
+
+/// Two pages of this process, the shared one of a word and the private one of its links, mapped when they are first needed.
+///
+/// Their memory is never given back: libc may still have the links in its list in a child made by a bare clone(2).
+#[derive(Debug, Default)]
+pub struct Bond {
+    pages: AtomicUsize,
+}
+
+impl Bond {
+    /// Without pages yet.
+    pub const fn new() -> Bond {
+        Bond { pages: AtomicUsize::new(0) }
+    }
+
+    /// Reserves the pages.
+    fn reserve(&self) -> Result<(), Errno> {
+        // Relaxed: an address; what lies there is the caller's own.
+        if self.pages.load(Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+        let anonymous = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
+        let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+        // SAFETY: no address is asked for, so no existing mapping is touched.
+        let at =
+            unsafe { raw::call(libc::SYS_mmap, [0, 2 * page::BYTES, access, anonymous, usize::MAX, 0])? };
+        // Relaxed: as above.
+        self.pages.store(at, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Puts the calling thread's id into `word`, if that still is `seen`, for as long as the thread lives. [`WAITERS`] stays.
+    /// `EINVAL` if the word does not lie at [`OFFSET`] of a page, `EAGAIN` if it has changed, or if the thread is in the
+    /// middle of changing its list, and `ENOSYS` if it has none that we know.
+    ///
+    /// # Safety
+    /// `word` lies in a shared mapping; no thread of this process holds a word by this bond, and no other is trying to.
+    pub unsafe fn take(&self, word: &AtomicU32, seen: u32, tid: u32) -> Result<(), Errno> {
+        self.reserve()?;
+        self.map(word)?;
+        let mask = set_mask(Mask::ALL);
+        // SAFETY: the list is the calling thread's own, and no handler of its interferes; nobody has our links in hand, by
+        // the caller's promise.
+        let result = unsafe { self.link(seen, tid) };
+        set_mask(mask);
+        result
+    }
+
+    /// Maps the page of the word in front of the links.
+    fn map(&self, word: &AtomicU32) -> Result<(), Errno> {
+        let at = word.as_ptr() as usize;
+        if at % page::BYTES != OFFSET {
+            return Err(Errno::EINVAL);
+        }
+        // Relaxed: as in `reserve`.
+        let (shared, flags) = (at - OFFSET, (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize);
+        // SAFETY: a length of 0 duplicates the shared mapping (mremap(2)); what it replaces is our own page.
+        unsafe {
+            raw::call(libc::SYS_mremap, [shared, 0, page::BYTES, flags, self.pages.load(Ordering::Relaxed)])?;
+        }
+        Ok(())
+    }
+
+    fn links(&self) -> *mut Links {
+        // Relaxed: as in `reserve`.
+        (self.pages.load(Ordering::Relaxed) + page::BYTES) as *mut Links
+    }
+
+    /// The address by which lists know our links.
+    fn name(&self) -> usize {
+        self.links() as usize + core::mem::offset_of!(Links, next)
+    }
+
+    /// # Safety
+    /// As [`Bond::take`], with signals blocked.
+    unsafe fn link(&self, seen: u32, tid: u32) -> Result<(), Errno> {
+        let head = own_head()?;
+        // SAFETY: libc registered the head for this thread, and keeps it while the thread lives. The links in it are its own
+        // or ours, each readable and writable.
+        unsafe {
+            if (*head).pending != 0 {
+                // We are in a handler that interrupted libc between two stores.
+                return Err(Errno::EAGAIN);
+            }
+            // From here on the kernel marks the word even if we get no further.
+            (&raw mut (*head).pending).write_volatile(self.name());
+            compiler_fence(Ordering::SeqCst);
+            // AcqRel. Acquire: partner of the Release of whoever held the word before. Release: partner of the Acquire of
+            // those who look at the word: our process is registered.
+            // By the address that the kernel will use, so that it need not fault the page in when the thread ends.
+            let word = &*self.links().cast::<u8>().sub(LINKS_BEHIND).cast::<AtomicU32>();
+            let taken = word
+                .compare_exchange(seen, seen & WAITERS | tid, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+            if taken {
+                let first = (*head).first;
+                self.links().write(Links { prev: head as usize, next: first });
+                (*links_of(first)).prev = self.name();
+                compiler_fence(Ordering::SeqCst);
+                (&raw mut (*head).first).write_volatile(self.name());
+            }
+            compiler_fence(Ordering::SeqCst);
+            (&raw mut (*head).pending).write_volatile(0);
+            if taken { Ok(()) } else { Err(Errno::EAGAIN) }
+        }
+    }
+
+    /// Gives the word back: nobody holds it. Whether there may be sleepers, who are to be woken; `None` if the calling thread
+    /// does not hold it, or is in the middle of changing its list.
+    ///
+    /// # Safety
+    /// `word` is the one that was last taken by this bond.
+    pub unsafe fn give_back(&self, word: &AtomicU32, tid: u32) -> Option<Sleepers> {
+        // Relaxed: our own id, if it is there.
+        if word.load(Ordering::Relaxed) & HOLDER != tid {
+            return None;
+        }
+        let mask = set_mask(Mask::ALL);
+        // SAFETY: the links are in the list of the calling thread, which holds the word.
+        let result = unsafe { self.unlink(word) };
+        set_mask(mask);
+        result
+    }
+
+    /// # Safety
+    /// As [`Bond::give_back`], of a thread that holds the word, with signals blocked.
+    unsafe fn unlink(&self, word: &AtomicU32) -> Option<Sleepers> {
+        let head = own_head().ok()?;
+        // SAFETY: as in `link`.
+        unsafe {
+            if (*head).pending != 0 {
+                return None;
+            }
+            (&raw mut (*head).pending).write_volatile(self.name());
+            compiler_fence(Ordering::SeqCst);
+            let links = self.links().read();
+            (*links_of(links.next)).prev = links.prev;
+            compiler_fence(Ordering::SeqCst);
+            (&raw mut (*links_of(links.prev)).next).write_volatile(links.next);
+            compiler_fence(Ordering::SeqCst);
+            // AcqRel: as in `link`.
+            let before = word.swap(0, Ordering::AcqRel);
+            (&raw mut (*head).pending).write_volatile(0);
+            Some(if before & WAITERS != 0 { Sleepers::Some } else { Sleepers::None })
+        }
+    }
+}
+
+/// Whether somebody may sleep on a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sleepers {
+    /// Nobody.
+    None,
+    /// Perhaps.
+    Some,
+}
+
+/// What stands in front of a `next`: glibc has one before the head, too (`QUEUE_PTR_ADJUST` of nptl/descr.h).
+fn links_of(name: usize) -> *mut Links {
+    ((name & !KIND) - core::mem::offset_of!(Links, next)) as *mut Links
+}
+
+/// The list of the calling thread.
+fn own_head() -> Result<*mut Head, Errno> {
+    let (mut head, mut len) = (0usize, 0usize);
+    let at = [0, &raw mut head as usize, &raw mut len as usize];
+    // SAFETY: writes an address and a length.
+    unsafe { raw::call(libc::SYS_get_robust_list, at)? };
+    if head == 0 || len != size_of::<Head>() {
+        return Err(Errno::ENOSYS);
+    }
+    let head = head as *mut Head;
+    // SAFETY: libc registered it for this thread, and keeps it while the thread lives.
+    if unsafe { (*head).futex_offset } == FUTEX_OFFSET { Ok(head) } else { Err(Errno::ENOSYS) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::Mapping;
+    use crate::process;
+    use std::os::fd::FromRawFd;
+
+    /// A page that a child shares, and the word in it.
+    fn word() -> &'static AtomicU32 {
+        // SAFETY: a C string; the descriptor is new, so nobody else owns it.
+        let file =
+            unsafe { std::fs::File::from_raw_fd(libc::memfd_create(c"unspin-sys-robust".as_ptr(), 0)) };
+        file.set_len(page::BYTES as u64).unwrap();
+        let page = Mapping::shared(&file, page::BYTES).unwrap().leak();
+        // SAFETY: inside the page, aligned, and never unmapped.
+        unsafe { &*page.add(OFFSET).cast::<AtomicU32>().as_ptr() }
+    }
+
+    fn in_a_child(body: impl FnOnce()) -> i32 {
+        // SAFETY: the child runs the body and ends.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                body();
+                libc::_exit(0);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            status
+        }
+    }
+
+    fn held(word: &AtomicU32, seen: u32) -> Bond {
+        let bond = Bond::new();
+        // SAFETY: a shared word, and a new bond.
+        unsafe { bond.take(word, seen, process::tid()) }.unwrap();
+        assert_eq!(word.load(Ordering::SeqCst) & HOLDER, process::tid());
+        bond
+    }
+
+    #[test]
+    fn every_end_marks_the_word() {
+        type Ending = fn();
+        let endings: [Ending; 3] = [
+            || (),
+            // SAFETY: kills this very child.
+            || unsafe {
+                libc::kill(libc::getpid(), libc::SIGKILL);
+            },
+            // SAFETY: a program that ends; if there is none the child ends by itself.
+            || unsafe {
+                libc::execl(c"/bin/true".as_ptr(), c"true".as_ptr(), 0usize);
+            },
+        ];
+        for ending in endings {
+            let word = word();
+            in_a_child(|| {
+                held(word, 0);
+                word.fetch_or(WAITERS, Ordering::SeqCst);
+                ending();
+            });
+            assert_eq!(word.load(Ordering::SeqCst), OWNER_DIED | WAITERS);
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_is_left_alone() {
+        let word = word();
+        let bond = held(word, 0);
+        // SAFETY: as it was taken.
+        assert_eq!(unsafe { bond.give_back(word, process::tid()) }, Some(Sleepers::None));
+        // SAFETY: not held any more.
+        assert_eq!(unsafe { bond.give_back(word, process::tid()) }, None);
+        assert_eq!(word.load(Ordering::SeqCst), 0);
+        word.store(OWNER_DIED | WAITERS, Ordering::SeqCst);
+        let status = in_a_child(|| _ = held(word, OWNER_DIED | WAITERS));
+        assert_eq!((status, word.load(Ordering::SeqCst)), (0, OWNER_DIED | WAITERS));
+    }
+
+    /// libc puts its mutexes before ours and behind it, and takes them out around it.
+    #[test]
+    fn robust_mutexes_of_the_program_go_on_working() {
+        let word = word();
+        let status = in_a_child(|| {
+            // SAFETY: mutexes of this child, used as they are made for.
+            unsafe {
+                let mut kind: libc::pthread_mutexattr_t = core::mem::zeroed();
+                libc::pthread_mutexattr_init(&mut kind);
+                libc::pthread_mutexattr_setrobust(&mut kind, libc::PTHREAD_MUTEX_ROBUST);
+                let mutexes: *mut [libc::pthread_mutex_t; 3] = Box::leak(Box::new(core::mem::zeroed()));
+                let mutex = |n: usize| (&raw mut (*mutexes)[n]);
+                (0..3).for_each(|n| assert_eq!(libc::pthread_mutex_init(mutex(n), &kind), 0));
+                let all = |f: unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> i32, order: [usize; 3]| {
+                    order.iter().for_each(|&n| assert_eq!(f(mutex(n)), 0));
+                };
+                let (lock, unlock) = (libc::pthread_mutex_lock, libc::pthread_mutex_unlock);
+                for round in 0..3 {
+                    libc::pthread_mutex_lock(mutex(0));
+                    let bond = held(word, 0);
+                    libc::pthread_mutex_lock(mutex(1));
+                    libc::pthread_mutex_lock(mutex(2));
+                    if round == 1 {
+                        assert_eq!(bond.give_back(word, process::tid()), Some(Sleepers::None));
+                        all(unlock, [1, 0, 2]);
+                    } else {
+                        all(unlock, [1, 0, 2]);
+                        assert_eq!(bond.give_back(word, process::tid()), Some(Sleepers::None));
+                    }
+                    all(lock, [0, 1, 2]);
+                    all(unlock, [0, 1, 2]);
+                }
+                held(word, 0);
+            }
+        });
+        assert_eq!((status, word.load(Ordering::SeqCst)), (0, OWNER_DIED));
+    }
+
+    #[test]
+    fn a_word_elsewhere_is_refused() {
+        let word = AtomicU32::new(0);
+        // SAFETY: it is refused.
+        assert_eq!(unsafe { Bond::new().take(&word, 0, 1) }, Err(Errno::EINVAL));
+    }
+}

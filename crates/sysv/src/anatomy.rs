@@ -1,0 +1,145 @@
+//! Where what lies in an arena: for tests that damage it.
+
+use crate::arena::{Arena, Header, PEOPLE_AT, PROCESSES_AT, SLOTS_AT};
+use crate::engine::{Engine, Inner};
+use crate::heap;
+use crate::ipc::{self, Class, Keys, Object, Table};
+use crate::msg::{self, MessageQueue};
+use crate::participant::Participant;
+use crate::process;
+use crate::sem::{self, Set};
+use crate::shm;
+use crate::thread::Thread;
+use core::mem::offset_of;
+use unspin_rcu::Slot;
+use unspin_sync::atomic::Ordering::Relaxed;
+use unspin_sys::Errno;
+
+/// A piece of an arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// What it is.
+    pub what: &'static str,
+    /// Offset in the file.
+    pub at: u64,
+    /// Length in bytes, a multiple of four.
+    pub bytes: u64,
+}
+
+impl Part {
+    pub(crate) fn new(what: &'static str, at: u64, bytes: usize) -> Part {
+        Part { what, at, bytes: bytes as u64 }
+    }
+}
+
+/// Participants, and entries of tables, that are listed: others are like them.
+const SOME: usize = 4;
+
+/// What there is in an engine's arena, while nobody else changes it; nothing of the kernel's engine. `ENOSYS` if the arena is
+/// damaged.
+pub fn parts(engine: &Engine) -> Result<Vec<Part>, Errno> {
+    let Some(inner) = engine.inner else { return Ok(Vec::new()) };
+    let thread = Thread::of(inner)?;
+    let mut parts = fixed(&inner.arena);
+    let _read = thread.read();
+    for class in Class::ALL {
+        let root = inner.arena.header().root(class);
+        // Relaxed (both): nobody changes them.
+        let (table, keys) = (root.table.load(Relaxed), root.keys.load(Relaxed));
+        parts.push(Part::new("table", table, Table::bytes(SOME as u32) as usize));
+        parts.push(Part::new("keys", keys, Keys::bytes(SOME as u32) as usize));
+        parts.extend([table, keys].map(head));
+        for at in ipc::objects(&inner.arena, class) {
+            parts.push(head(at));
+            match class {
+                Class::Sem => of_set(inner, at, &mut parts),
+                Class::Msg => of_queue(inner, at, &mut parts),
+                Class::Shm => parts.extend(shm::parts(at)),
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// What a lock says that the calling thread holds.
+pub fn name(engine: &Engine) -> Result<u32, Errno> {
+    let Some(inner) = engine.inner else { return Ok(0) };
+    Ok(Thread::of(inner)?.owner().word())
+}
+
+/// Writes the count of locks of the calling thread anew, as the next lock does that it takes and releases. What a participant
+/// says of itself that does nothing more, and has been overwritten, is all that a test has to set right: nobody can tell it
+/// from an owner who is stopped.
+pub fn speak_up(engine: &Engine) {
+    if let Some(thread) = engine.inner.and_then(|inner| Thread::current(inner.number)) {
+        let _critical = thread.critical();
+        thread.enter_busy();
+        thread.leave_busy();
+    }
+}
+
+fn head(payload: u64) -> Part {
+    Part::new("head of a block", payload - heap::HEAD, heap::HEAD as usize)
+}
+
+fn lock<O: Object>(inner: &Inner, object: &O) -> Part {
+    Part::new("lock", inner.arena.offset_of(object.lock()), 4)
+}
+
+/// What every arena has.
+fn fixed(arena: &Arena) -> Vec<Part> {
+    let slots =
+        (0..SOME).map(|i| Part::new("slot", SLOTS_AT + (i * size_of::<Slot>()) as u64, size_of::<Slot>()));
+    let people = (0..SOME).flat_map(|i| {
+        let at = PEOPLE_AT + (i * size_of::<Participant>()) as u64;
+        let field = |what, field: usize, bytes| Part::new(what, at + field as u64, bytes);
+        [
+            field("waiter", offset_of!(Participant, waiter), 64),
+            field("redo", offset_of!(Participant, redo), 64),
+            field("errand", offset_of!(Participant, errand), 64),
+            field("busy, and block under way", offset_of!(Participant, busy), 16),
+            field("operations and changes", offset_of!(Participant, lines), 64),
+            field("watched", offset_of!(Participant, watch), 32),
+        ]
+    });
+    let entry = size_of::<process::Entry>();
+    let processes = (0..SOME).flat_map(|i| {
+        [
+            Part::new("process", PROCESSES_AT + (i * entry) as u64, entry),
+            Part::new("life", arena.offset_of(arena.life(i)), 4),
+        ]
+    });
+    let header = |what, field: usize, bytes| Part::new(what, field as u64, bytes);
+    let mut parts = vec![
+        header("header", offset_of!(Header, kind), 48),
+        header("changes", offset_of!(Header, changes), 8),
+        header("lock", offset_of!(Header, global), 4),
+        header("lock", offset_of!(Header, registry), 4),
+        header("roots", offset_of!(Header, roots), 3 * 128),
+        header("processes", offset_of!(Header, processes), 4),
+        header("making", offset_of!(Header, making), 64),
+        header("heap", offset_of!(Header, heap), 256),
+        header("domain", offset_of!(Header, domain), 256),
+        header("deferred", offset_of!(Header, deferred), 128),
+    ];
+    parts.extend(slots.chain(people).chain(processes));
+    parts
+}
+
+fn of_set(inner: &'static Inner, at: u64, parts: &mut Vec<Part>) {
+    let Some(set) = sem::find_set(&inner.arena, at) else { return };
+    parts.push(lock(inner, set));
+    parts.push(Part::new("set", at, size_of::<Set>()));
+    let space = sem::space(inner, at, set);
+    parts.extend(space.sems.iter().map(|sem| Part::new("semaphore", inner.arena.offset_of(&sem.word), 64)));
+    parts.extend(
+        space.records().flat_map(|record| [head(record.at), Part::new("adjustments", record.at, 68)]),
+    );
+}
+
+fn of_queue(inner: &'static Inner, at: u64, parts: &mut Vec<Part>) {
+    let Some(queue) = MessageQueue::at(&inner.arena, at) else { return };
+    parts.push(lock(inner, queue));
+    parts.push(Part::new("queue", at, size_of::<MessageQueue>()));
+    parts.extend(msg::parts(inner, queue, SOME));
+}

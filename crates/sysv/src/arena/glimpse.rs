@@ -1,0 +1,53 @@
+//! A look at an arena from outside.
+
+use super::file::validate;
+use super::outside::open_to_read;
+use super::{Arena, ArenaError, PEOPLE_AT};
+use crate::Kind;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use unspin_sys::mem::Mapping;
+
+/// A copy of an arena's fixed part but for the participants' records: the header, and who takes part. Nobody who takes
+/// part notices, nothing that is damaged or cut short under our eyes can fault, and whatever is written goes nowhere.
+#[derive(Debug)]
+pub(crate) struct Glimpse {
+    arena: Arena,
+    /// What `arena` lies in.
+    _memory: Mapping,
+    /// The engine that it was made for.
+    pub kind: Kind,
+    /// The arena itself, for what lies in its heap: see [`super::load_objects`].
+    pub file: File,
+}
+
+impl Glimpse {
+    /// Reads the arena at `path`.
+    pub fn of(path: &Path) -> Result<Glimpse, ArenaError> {
+        let failed = |error| ArenaError::io(path, error);
+        let file = open_to_read(path).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.size();
+        if bytes < PEOPLE_AT {
+            return Err(ArenaError::Corrupt(path.into()));
+        }
+        let memory = copy(&file).map_err(failed)?;
+        let arena = Arena { start: memory.start(), bytes: PEOPLE_AT };
+        let kind = validate(path, arena.header(), bytes)?;
+        Ok(Glimpse { arena, _memory: memory, kind, file })
+    }
+
+    /// The copy. Beyond the slots there is nothing in it.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+}
+
+fn copy(file: &File) -> Result<Mapping, std::io::Error> {
+    let memory = Mapping::wiped_on_fork(PEOPLE_AT as usize)
+        .map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
+    // SAFETY: 1. memory of that size, made just now: nobody else refers to it; 2. its zeroes are bytes.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(memory.start().as_ptr(), memory.len()) };
+    file.read_exact_at(bytes, 0)?;
+    Ok(memory)
+}

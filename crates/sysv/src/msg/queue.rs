@@ -1,0 +1,221 @@
+//! A message queue, as it lies in shared memory, and the chains of its cells.
+//!
+//! The messages are the cells with a serial number in the slabs that belong to the queue. Everything else, the order, the
+//! free cells, the counts, follows from them, and is made anew from them when a holder of the lock has died.
+
+use super::cell::{Cell, Size};
+use crate::arena::{Arena, Shared};
+use crate::ipc::Perm;
+use crate::list::List;
+use crate::lock::Lock;
+use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// `struct msg_queue`. What is not immutable is protected by the lock.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(crate) struct MessageQueue {
+    /// Key, id, owner, mode; and whether the queue is removed.
+    pub perm: Perm,
+    /// `q_qbytes`: most bytes, and most messages.
+    pub most: AtomicU64,
+    /// Creation, or last change by `msgctl`.
+    pub changed: AtomicI64,
+    /// See [`Contended`].
+    pub contended: Contended,
+}
+
+// SAFETY: atomics only.
+unsafe impl Shared for MessageQueue {}
+
+/// What changes with every call, on lines of its own, away from what finds the queue: each line that a call writes has to
+/// come from the CPU of the call before. Usually it is the first two.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(crate) struct Contended {
+    /// Protects the queue.
+    pub lock: Lock,
+    /// Serial number of the last message.
+    pub serial: AtomicU64,
+    /// Who waits for a message.
+    pub receivers: List,
+    /// Who waits for room.
+    pub senders: List,
+    /// Messages in order of arrival. Derived.
+    pub messages: Chain,
+    /// `q_cbytes`: bytes of all messages. Derived.
+    pub bytes: AtomicU64,
+    /// `q_qnum`: messages. Derived.
+    pub count: AtomicU64,
+    /// Last `msgsnd`, seconds since the epoch, 0 if none.
+    pub sent: AtomicI64,
+    /// Last `msgrcv`.
+    pub received: AtomicI64,
+    /// Process of the last `msgsnd`.
+    pub sender: AtomicU32,
+    /// Process of the last `msgrcv`.
+    pub receiver: AtomicU32,
+    /// Order of arrival of the last waiter.
+    pub ticket: AtomicU64,
+    /// The free cells of each size. Used in turn, first freed first used, so that messages lie one behind the other as they
+    /// come: processors fetch what lies so before it is asked for, and from another CPU's cache that takes longer than a call.
+    /// Derived.
+    pub free: [Chain; Size::COUNT],
+    /// Offset of the first slab.
+    pub slabs: AtomicU64,
+}
+
+// The first line ends with the counts, and the second has the free cells of the sizes that messages usually have.
+const _: () = assert!(core::mem::offset_of!(Contended, sent) == 64);
+const _: () = assert!(core::mem::offset_of!(Contended, free) == 128 - 2 * size_of::<Chain>());
+
+impl MessageQueue {
+    /// Fills in a new, zeroed queue, not yet published.
+    pub fn init(&self, most: u64, now: i64) {
+        // Relaxed: published by the Release store of the queue's offset in the table.
+        self.most.store(most, Relaxed);
+        self.changed.store(now, Relaxed);
+    }
+}
+
+/// Offsets of the first and the last cell of a list; 0: none. Under the queue's lock.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    head: AtomicU64,
+    tail: AtomicU64,
+}
+
+// Relaxed throughout: read and written under the queue's lock only.
+impl Chain {
+    /// Cells in order, each with the offset of the one before it and its own.
+    #[inline]
+    pub fn iter<'a>(&self, arena: &'a Arena) -> impl Iterator<Item = (u64, u64, &'a Cell)> + use<'a> {
+        let (mut before, mut next) = (0, self.head.load(Relaxed));
+        (0..Chain::most(arena)).map_while(move |_| {
+            let at = next;
+            let cell = (at != 0).then(|| arena.get::<Cell>(at)).flatten()?;
+            let found = (before, at, cell);
+            next = cell.next.load(Relaxed);
+            before = at;
+            Some(found)
+        })
+    }
+
+    /// Cells that fit into the arena at most: bounds walks whatever memory holds.
+    #[inline]
+    pub fn most(arena: &Arena) -> usize {
+        arena.bytes() as usize / size_of::<Cell>()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head.load(Relaxed) == 0
+    }
+
+    /// Offset of the first cell; 0: none.
+    #[inline]
+    pub fn first(&self) -> u64 {
+        self.head.load(Relaxed)
+    }
+
+    /// Takes out the first cell.
+    #[inline]
+    pub fn unlink_first(&self, first: &Cell) {
+        self.head.store(first.next.load(Relaxed), Relaxed);
+    }
+
+    /// Forgets all.
+    pub fn clear(&self) {
+        self.head.store(0, Relaxed);
+        self.tail.store(0, Relaxed);
+    }
+
+    /// Puts the cell at an offset at the end.
+    #[inline]
+    pub fn push_back(&self, arena: &Arena, at: u64, cell: &Cell) {
+        cell.next.store(0, Relaxed);
+        match arena.get::<Cell>(self.tail.load(Relaxed)).filter(|_| !self.is_empty()) {
+            Some(last) => last.next.store(at, Relaxed),
+            None => self.head.store(at, Relaxed),
+        }
+        self.tail.store(at, Relaxed);
+    }
+
+    /// Puts a message where its serial number belongs.
+    pub fn insert(&self, arena: &Arena, at: u64) {
+        let serial = |cell: &Cell| cell.serial.load(Relaxed);
+        let Some(cell) = arena.get::<Cell>(at) else { return };
+        match self.iter(arena).find(|&(_, _, other)| serial(other) > serial(cell)) {
+            Some((before, after, _)) => {
+                cell.next.store(after, Relaxed);
+                self.follow(arena, before, at);
+            }
+            None => self.push_back(arena, at, cell),
+        }
+    }
+
+    /// Takes out a cell whose predecessor is known.
+    #[inline]
+    pub fn unlink(&self, arena: &Arena, before: u64, at: u64, cell: &Cell) {
+        let next = cell.next.load(Relaxed);
+        self.follow(arena, before, next);
+        if self.tail.load(Relaxed) == at {
+            self.tail.store(before, Relaxed);
+        }
+    }
+
+    #[inline]
+    fn follow(&self, arena: &Arena, before: u64, next: u64) {
+        match arena.get::<Cell>(before).filter(|_| before != 0) {
+            Some(cell) => cell.next.store(next, Relaxed),
+            None => self.head.store(next, Relaxed),
+        }
+    }
+
+    /// Puts the cells in the order of their serial numbers: a merge sort on the links, which needs no memory.
+    pub fn sort(&self, arena: &Arena) {
+        let count = self.iter(arena).count();
+        let (head, _) = sorted(arena, self.head.load(Relaxed), count);
+        self.clear();
+        let mut next = head;
+        for _ in 0..count {
+            let Some(cell) = arena.get::<Cell>(next) else { break };
+            let at = core::mem::replace(&mut next, cell.next.load(Relaxed));
+            self.push_back(arena, at, cell);
+        }
+    }
+}
+
+/// Sorts the `count` cells that begin at `head`: the first of them then, and what followed the last before.
+fn sorted(arena: &Arena, head: u64, count: usize) -> (u64, u64) {
+    let Some(cell) = arena.get::<Cell>(head).filter(|_| count > 0) else { return (0, head) };
+    if count == 1 {
+        return (head, cell.next.swap(0, Relaxed));
+    }
+    let (left, rest) = sorted(arena, head, count / 2);
+    let (right, rest) = sorted(arena, rest, count - count / 2);
+    (merged(arena, left, right, count), rest)
+}
+
+/// Of two sorted chains one, of `count` cells together; of more only where they lead in circles.
+fn merged(arena: &Arena, mut left: u64, mut right: u64, count: usize) -> u64 {
+    let root = AtomicU64::new(0);
+    let mut last = &root;
+    for _ in 0..count {
+        let (true, true, Some(l), Some(r)) =
+            (left != 0, right != 0, arena.get::<Cell>(left), arena.get::<Cell>(right))
+        else {
+            break;
+        };
+        let (at, cell, from) = match l.serial.load(Relaxed) <= r.serial.load(Relaxed) {
+            true => (left, l, &mut left),
+            false => (right, r, &mut right),
+        };
+        *from = cell.next.load(Relaxed);
+        last.store(at, Relaxed);
+        last = &cell.next;
+    }
+    last.store(if left != 0 { left } else { right }, Relaxed);
+    root.load(Relaxed)
+}

@@ -1,0 +1,90 @@
+//! The slabs of a queue, and what follows from the cells in them.
+
+use super::cell::{Size, Slab};
+use super::queue::{Chain, MessageQueue};
+use super::section::Section;
+use crate::arena::Arena;
+use crate::heap;
+use crate::list::List;
+use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use unspin_sys::Errno;
+
+/// Block of the heap for the first slab of a queue: one that holds a message now and then takes no more.
+const FIRST_BLOCK: u64 = 4096;
+/// For the others.
+const BLOCK: u64 = 16_384;
+
+impl Section {
+    /// Offsets of all slabs.
+    pub(super) fn slabs(&self) -> impl Iterator<Item = u64> + use<> {
+        slabs_of(self.arena(), self.queue())
+    }
+
+    /// Adds a slab of cells of this size, unless there are free ones by now. The caller holds the registry lock too.
+    pub fn grow(&self, size: Size) -> Result<(), Errno> {
+        let (contended, arena) = (self.contended(), self.arena());
+        if !contended.free[size.index()].is_empty() {
+            return Ok(());
+        }
+        let first = contended.slabs.load(Relaxed);
+        let count = size.cells_in(if first == 0 { FIRST_BLOCK } else { BLOCK });
+        let at = heap::allocate(arena, self.maker(), size.slab_bytes(count))?;
+        Slab::init(arena, at, size, count);
+        if let Some(slab) = arena.get::<Slab>(at) {
+            slab.next.store(first, Relaxed);
+        }
+        // Release: the slab is complete when it is the queue's.
+        contended.slabs.store(at, Release);
+        heap::publish(self.maker());
+        Slab::cells(arena, at).for_each(|(at, cell)| self.release(at, cell));
+        Ok(())
+    }
+
+    /// Makes everything anew that follows from the cells and from the participants' records.
+    pub(super) fn rebuild(&self) {
+        let (contended, arena) = (self.contended(), self.arena());
+        let (mut bytes, mut count, mut last) = (0, 0, contended.serial.load(Relaxed));
+        contended.messages.clear();
+        contended.free.iter().for_each(Chain::clear);
+        let cells = self.slabs().flat_map(|slab| Slab::cells(arena, slab));
+        for (at, cell) in cells.take(Chain::most(arena)) {
+            // Acquire: partner of the Release stores that make and end messages.
+            match cell.serial.load(Acquire) {
+                0 => self.release(at, cell),
+                serial => {
+                    contended.messages.push_back(arena, at, cell);
+                    (bytes, count, last) = (bytes + cell.size() as u64, count + 1, last.max(serial));
+                }
+            }
+        }
+        contended.messages.sort(arena);
+        contended.bytes.store(bytes, Relaxed);
+        contended.count.store(count, Relaxed);
+        contended.serial.store(last, Relaxed);
+        [&contended.receivers, &contended.senders].into_iter().for_each(List::clear);
+        for (person, index) in self.people().iter().zip(0u32..) {
+            if self.waits_here(person) {
+                self.list(person.queue()).insert(self.people(), index);
+                let ticket = person.waiter.ticket.load(Relaxed);
+                contended.ticket.store(ticket.max(contended.ticket.load(Relaxed)), Relaxed);
+            }
+        }
+    }
+}
+
+/// Slabs that fit into the arena at most: bounds walks whatever memory holds.
+pub(super) fn most(arena: &Arena) -> u64 {
+    arena.bytes() / heap::SMALLEST
+}
+
+/// Offsets of all slabs of a queue. Under its lock.
+pub(super) fn slabs_of(
+    arena: &'static Arena,
+    queue: &'static MessageQueue,
+) -> impl Iterator<Item = u64> + use<> {
+    let mut next = queue.contended.slabs.load(Relaxed);
+    (0..most(arena)).map_while(move |_| {
+        let slab = (next != 0).then(|| arena.get::<Slab>(next)).flatten()?;
+        Some(core::mem::replace(&mut next, slab.next.load(Relaxed)))
+    })
+}

@@ -1,0 +1,143 @@
+//! A sleeper that waits for somebody's death: who becomes a holder behind its back, and dies, does not leave it asleep.
+//!
+//! The kernel's part, marking a word and waking one of its sleepers, is played by the thread that dies; the sleeper does what
+//! `crate::vigil` does.
+
+use super::*;
+use unspin_sys::robust::{OWNER_DIED, WAITERS};
+
+/// A set with one semaphore, a record of participant 1's process, and the word that tells of its end.
+struct Scene {
+    world: World,
+    record: u64,
+    life: AtomicU32,
+}
+
+/// Participant 1 as a thread, and as a process.
+const HOLDER: u32 = 1;
+const PROCESS: u64 = 7;
+
+impl Scene {
+    /// Participant 0 waits for more than there is.
+    fn new() -> Scene {
+        let (arena, record) = crate::arena::Arena::new().with_undo(1);
+        let mut world = World::new(1, 2);
+        world.arena = Some(arena);
+        let scene = Scene { world, record, life: AtomicU32::new(HOLDER) };
+        let space = scene.world.space();
+        let record = space.record(record).unwrap();
+        record.assign(PROCESS, pid(HOLDER));
+        space.add_record(&record);
+        // One token: the waiter wants it, and somebody will have it first.
+        scene.world.perform(HOLDER, &[op(0, 1)]).unwrap().unwrap();
+        assert_eq!(scene.world.perform(0, &[op(0, -2)]), None);
+        scene
+    }
+
+    /// A section of `me`, as `Guard` begins and ends it.
+    fn section(&self, me: u32, f: impl FnOnce(&mut Section<'_>)) {
+        self.world.acquire(me);
+        self.world.section(me, |section| {
+            // Acquire: partner of the exchange in `die`.
+            let gone = |_: u64| self.life.load(Ordering::Acquire) == OWNER_DIED;
+            section.reckon(gone, |_| false);
+            f(section);
+            section.serve();
+            section.brief();
+        });
+    }
+
+    /// An operation of the holder's that can proceed, and serves nobody.
+    fn perform(&self, op: Op, brief: fn(&Section<'_>)) {
+        self.world.step();
+        self.world.acquire(HOLDER);
+        self.world.section(HOLDER, |section| {
+            section.touch(0);
+            let record = section.space.record(self.record).unwrap();
+            assert_eq!(section.perform_one(op, pid(HOLDER), Some(&record)), Performed::Done);
+            brief(section);
+        });
+    }
+
+    /// Ends, as the kernel sees to it.
+    fn die(&self) {
+        self.world.step();
+        // AcqRel: the kernel orders all.
+        let before = self.life.swap(OWNER_DIED, Ordering::AcqRel);
+        self.world.step();
+        if before & WAITERS != 0 {
+            futex::wake(&self.life, 1);
+        }
+    }
+
+    /// As `wait::wait` and `vigil::keep`.
+    fn wait(&self, me: u32) -> Result<(), Errno> {
+        let person = &self.world.people[me as usize];
+        loop {
+            if let Some(result) = self.world.ended(me) {
+                return result;
+            }
+            self.world.step();
+            person.waiter.fall_asleep();
+            self.world.step();
+            if person.watch().is_empty() {
+                futex::wait(&person.waiter.status, status::SLEEPING, None);
+                continue;
+            }
+            // Relaxed: as in `Inner::announce`.
+            let seen = self.life.fetch_or(WAITERS, Ordering::Relaxed);
+            if seen & !WAITERS == OWNER_DIED {
+                self.life.store(OWNER_DIED, Ordering::Relaxed);
+                self.section(me, |section| section.watch());
+                continue;
+            }
+            self.world.step();
+            futex::wait_any(&[(&person.waiter.status, status::SLEEPING), (&self.life, seen | WAITERS)]);
+        }
+    }
+}
+
+fn undoable(sem: u16, sem_op: i16) -> Op {
+    Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: flag::SEM_UNDO as i16 })
+}
+
+/// Participant 0 sleeps for two tokens, of which there is one. Participant 1 takes that with SEM_UNDO, gives another one
+/// without, and dies: now there are two.
+fn explore_vigil(brief: fn(&Section<'_>)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(move || {
+        let scene = Arc::new(Scene::new());
+        let holder = {
+            let scene = scene.clone();
+            loom::thread::spawn(move || {
+                scene.perform(undoable(0, -1), brief);
+                scene.perform(op(0, 1), |_| {});
+                scene.die();
+            })
+        };
+        assert_eq!(scene.wait(0), Ok(()));
+        holder.join().unwrap();
+        assert_eq!(scene.world.word(0).value(), 0);
+        assert!(!scene.world.word(0).is_slow(), "nobody is owed anything");
+    });
+}
+
+#[test]
+fn who_becomes_a_holder_behind_a_sleepers_back_is_watched() {
+    explore_vigil(|section| section.brief());
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_holder_who_says_nothing() {
+    explore_vigil(|_| {});
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_holder_who_does_not_rouse() {
+    explore_vigil(|section| {
+        section.space.people[0].watch().add(PROCESS);
+    });
+}

@@ -1,0 +1,75 @@
+//! SETVAL and SETALL: values are overwritten, and every process's adjustments for them dropped, all or nothing, whoever
+//! dies.
+//!
+//! The new values lie in the semaphores' tentative ones. The set's mark, one store, decides, and says what they are for.
+
+use super::change::Change;
+use super::section::Section;
+use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Values of `Contended::overwriting`.
+mod mark {
+    /// Nothing is under way. Zero: a new set.
+    pub const NONE: u32 = 0;
+    /// All values.
+    pub const ALL: u32 = 1;
+    /// From here on: the value of the semaphore with this index.
+    pub const ONE: u32 = 2;
+}
+
+impl Section<'_> {
+    /// Sets one value, as SETVAL does.
+    pub fn set_value(&self, sem: usize, value: i32, pid: u32) {
+        self.touch(sem);
+        // Relaxed: under the lock.
+        if self.space.sem(sem).adjusted.load(Relaxed) == 0 {
+            // One store needs no mark.
+            return self.space.put(sem, value, pid);
+        }
+        self.prepare(sem, value);
+        self.overwrite(mark::ONE + sem as u32, pid);
+    }
+
+    /// Sets all values, as SETALL does.
+    pub fn set_all(&self, values: &[u16], pid: u32) {
+        self.touch_all();
+        values.iter().enumerate().for_each(|(sem, &value)| self.prepare(sem, value.into()));
+        self.overwrite(mark::ALL, pid);
+    }
+
+    fn prepare(&self, sem: usize, value: i32) {
+        let Some(sem) = self.space.sems.get(sem) else { return };
+        // Relaxed: scratch under the lock. No evaluation may take it for its own.
+        sem.round.store(0, Relaxed);
+        sem.tentative.store(Change::to(value).word(), Relaxed);
+    }
+
+    fn overwrite(&self, what: u32, pid: u32) {
+        self.contended().overwriter.store(pid, Relaxed);
+        // Release: decides; partner of the Acquire in `finish_overwriting`.
+        self.contended().overwriting.store(what, Release);
+        self.finish_overwriting();
+    }
+
+    /// Finishes what was decided. Doing it twice is harmless.
+    pub(super) fn finish_overwriting(&self) {
+        // Acquire: partner of the Release in `overwrite`.
+        let what = self.contended().overwriting.load(Acquire);
+        let sems = match what {
+            mark::NONE => return,
+            mark::ALL => 0..self.space.sems.len(),
+            one => (one - mark::ONE) as usize..(one - mark::ONE) as usize + 1,
+        };
+        for record in self.space.active() {
+            let adjusted = record.adjusted().filter(|(sem, _)| sems.contains(sem));
+            adjusted.for_each(|(sem, _)| self.space.adjust(&record, sem, 0));
+        }
+        let pid = self.contended().overwriter.load(Relaxed);
+        for (index, sem) in self.space.sems.iter().enumerate().take(sems.end).skip(sems.start) {
+            let value = Change::from_word(sem.tentative.load(Relaxed)).value & 0x7FFF;
+            self.space.put(index, value, pid);
+        }
+        // Release: all values are written when the mark is gone.
+        self.contended().overwriting.store(mark::NONE, Release);
+    }
+}

@@ -1,0 +1,86 @@
+//! Finding the record of the calling process's adjustments for a set, or making it.
+
+use super::undo::{self, Record};
+use super::{Section, Set, Space, find_set, space};
+use crate::engine::Inner;
+use crate::heap;
+use crate::ipc::{self, Class};
+use crate::names::Call;
+use crate::participant::MAX_PROCESSES;
+use crate::process::Process;
+use crate::retire;
+use crate::thread::Thread;
+use unspin_sys::Errno;
+
+/// The process's record for the set of a section.
+pub(super) fn find<'a>(section: &Section<'a>, process: Process) -> Option<Record<'a>> {
+    section.space.records().find(|record| record.owner() == process.word())
+}
+
+impl Inner {
+    /// Sees to it that the process has a record for the set of `id`: that of one who is dead and has been undone, or a new
+    /// one. `EINVAL` without the set, `EIDRM` if it is removed meanwhile, `ENOMEM` without memory.
+    pub fn make_record(
+        &'static self,
+        thread: &'static Thread,
+        id: i32,
+        process: Process,
+    ) -> Result<(), Errno> {
+        self.with_registry(thread, Class::Sem, Call::Semop, |_| {
+            let set = self.find(id)?;
+            // The registry lock keeps the set from being removed.
+            if self.reuse_record(thread, set, process) {
+                return Ok(());
+            }
+            let me = thread.person();
+            let at = heap::allocate(&self.arena, me, undo::bytes(set.1.count()))?;
+            let mut guard = self.guard_found(thread, Call::Semop, set);
+            let space = guard.section().space;
+            if let Some(record) = space.record(at) {
+                record.assign(process.word(), thread.pid());
+                space.add_record(&record);
+            }
+            drop(guard);
+            heap::publish(me);
+            Ok(())
+        })
+    }
+
+    fn reuse_record(&'static self, thread: &Thread, set: (u64, &'static Set), process: Process) -> bool {
+        let mut guard = self.guard_found(thread, Call::Semop, set);
+        let section = guard.section();
+        // The section has reckoned: what is still active belongs to the living.
+        let is_vacant = |record: &Record<'_>| {
+            let owner = Process::from_word(record.owner());
+            !record.is_active() && owner.is_none_or(|owner| self.is_gone(owner))
+        };
+        let found = find(section, process);
+        let Some(record) = found.or_else(|| section.space.records().find(is_vacant)) else { return false };
+        if record.owner() != process.word() {
+            // Its threads may have been granted something after their death.
+            section.undo(&record);
+            record.assign(process.word(), thread.pid());
+            guard.serve();
+        }
+        true
+    }
+
+    /// Frees the records of a set that is removed. Under the registry lock.
+    pub fn release_records(&'static self, thread: &Thread, space: &Space<'_>) {
+        for _ in 0..MAX_PROCESSES {
+            let Some(record) = space.records().next() else { break };
+            heap::unpublish(thread.person(), record.at);
+            space.shift_record(&record);
+            let bytes = heap::size(&self.arena, record.at);
+            retire::retire(&self.arena, &self.rcu(), thread.person(), record.at, bytes);
+        }
+    }
+
+    /// Whether a payload of the heap is a record of some set. Under the registry lock.
+    pub fn is_record(&'static self, payload: u64) -> bool {
+        ipc::objects(&self.arena, Class::Sem).any(|at| {
+            let records = find_set(&self.arena, at).map(|set| space(self, at, set).records());
+            records.into_iter().flatten().any(|record| record.at == payload)
+        })
+    }
+}

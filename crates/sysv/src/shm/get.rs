@@ -1,0 +1,130 @@
+//! shmget(2).
+//!
+//! Order of checks as in Linux (`ksys_shmget`, `ipcget`): for a key that exists EEXIST, then size (EINVAL), then permission
+//! (EACCES); for one that does not, ENOENT, or whatever the kernel answers to whoever makes a segment: EINVAL for a size
+//! out of range, ENOSPC beyond `shmall` or `shmmni`, ENOMEM, EPERM for huge pages.
+
+use super::segment::{Birth, Name, Now};
+use super::{Segment, find_segment, settle};
+use crate::engine::{Engine, Inner};
+use crate::heap;
+use crate::ipc::{self, Class, Id, Perm, Registry};
+use crate::kind::Kind;
+use crate::names::Call;
+use crate::thread::Thread;
+use crate::time;
+use unspin_sys::ipc::flag::{IPC_CREAT, IPC_EXCL, IPC_PRIVATE};
+use unspin_sys::ipc::{ShmidDs, shm_remove, shm_stat_any};
+use unspin_sys::{Errno, namespace, process};
+
+impl Engine {
+    /// shmget(2). The id is the kernel's, see the module's text.
+    pub fn shmget(&self, key: i32, size: usize, flags: i32) -> Result<i32, Errno> {
+        let Some(inner) = self.inner else { return unspin_sys::ipc::shmget(key, size, flags) };
+        let thread = Thread::of(inner)?;
+        let ask = Ask { inner, thread, key, size, flags };
+        // The engine `global` does everything under a lock.
+        if key != IPC_PRIVATE && inner.kind == Kind::Rcu {
+            match ask.find()? {
+                Some((id, status)) => return ask.existing(id, &status),
+                None if flags & IPC_CREAT == 0 => return Err(Errno::ENOENT),
+                None => {}
+            }
+        }
+        inner.with_registry(thread, Class::Shm, Call::Shmget, |registry| ask.find_or_create(registry))
+    }
+}
+
+/// The arguments of a call.
+struct Ask {
+    inner: &'static Inner,
+    thread: &'static Thread,
+    key: i32,
+    size: usize,
+    flags: i32,
+}
+
+impl Ask {
+    /// The segment of the key, without a lock.
+    fn find(&self) -> Result<Option<(i32, ShmidDs)>, Errno> {
+        let name = {
+            let _read = self.thread.read();
+            let at = ipc::find_key(&self.inner.arena, Class::Shm, self.key);
+            at.and_then(|at| find_segment(&self.inner.arena, at)).map(Segment::name)
+        };
+        let Some(name) = name else { return Ok(None) };
+        Ok(match name.ask()? {
+            Now::Live(status) => Some((name.id, status)),
+            Now::Doomed(_) | Now::Gone => None,
+        })
+    }
+
+    fn existing(&self, id: i32, status: &ShmidDs) -> Result<i32, Errno> {
+        if self.flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
+            return Err(Errno::EEXIST);
+        }
+        if self.size as u64 > status.shm_segsz {
+            return Err(Errno::EINVAL);
+        }
+        match Perm::from_c(&status.shm_perm).allows_flags(&self.thread.creds.read(), self.flags) {
+            true => Ok(id),
+            false => Err(Errno::EACCES),
+        }
+    }
+
+    fn find_or_create(&self, registry: &Registry<'static>) -> Result<i32, Errno> {
+        if self.key != IPC_PRIVATE
+            && let Some(at) = registry.find_key(self.key)
+            && let Some(segment) = find_segment(registry.arena, at)
+        {
+            let id = segment.name().id;
+            if let Some(status) = settle(registry, at)? {
+                return self.existing(id, &status);
+            }
+        }
+        match self.key == IPC_PRIVATE || self.flags & IPC_CREAT != 0 {
+            true => self.create(registry),
+            false => Err(Errno::ENOENT),
+        }
+    }
+
+    fn create(&self, registry: &Registry<'static>) -> Result<i32, Errno> {
+        let making = &registry.arena.header().making.0;
+        let creds = self.thread.creds.read();
+        // The pid is asked for: a child made by vfork has its parent's record.
+        let maker = process::pid() as i32;
+        let birth = Birth {
+            size: self.size as u64,
+            made: time::seconds(),
+            maker,
+            uid: creds.uid,
+            gid: creds.gid,
+            pids: process::pid_namespace(),
+            users: namespace::user(),
+        };
+        making.begin(&birth, self.flags as u32);
+        let id = unspin_sys::ipc::shmget(IPC_PRIVATE, self.size, self.flags).inspect_err(|_| making.end())?;
+        making.made(id);
+        let named = self.name(registry, id);
+        if named.is_err() {
+            // It was made a moment ago, by this process: it may be removed, and nobody has it attached.
+            let _ = shm_remove(id);
+        }
+        making.end();
+        named.map(|()| id)
+    }
+
+    /// Enters a segment that the kernel has made into the arena.
+    fn name(&self, registry: &Registry<'static>, id: i32) -> Result<(), Errno> {
+        let (_, status) = shm_stat_any(id)?;
+        // Kernels with `ipcmni_extend` have more indices than the table: two that are alive may meet there.
+        let before = ipc::find_index(registry.arena, Class::Shm, Id(id).index());
+        settle(registry, before)?;
+        registry.claim(Id(id))?;
+        let at = heap::allocate(registry.arena, registry.me, size_of::<Segment>() as u64)?;
+        let segment = find_segment(registry.arena, at).ok_or(Errno::ENOMEM)?;
+        segment.init(&Name { id, key: self.key, birth: Birth::of(&status) });
+        registry.add(at);
+        Ok(())
+    }
+}

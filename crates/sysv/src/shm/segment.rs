@@ -1,0 +1,179 @@
+//! A segment's name.
+
+use crate::arena::PAGE;
+use crate::ipc::Perm;
+use unspin_sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use unspin_sys::ipc::{ShmidDs, flag, shm_stat_any};
+use unspin_sys::{Errno, namespace, process};
+
+/// As it lies in the arena. Of `perm` only id, key and the mark of removal count: owner and mode are the kernel's.
+///
+/// Id and birth are immutable once published; the key changes once, to 0, under the registry lock.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(crate) struct Segment {
+    pub perm: Perm,
+    size: AtomicU64,
+    made: AtomicI64,
+    maker: AtomicI32,
+    uid: AtomicU32,
+    gid: AtomicU32,
+    pids: AtomicU64,
+    users: AtomicU64,
+}
+
+// Relaxed throughout: published by the Release store of the segment's offset in the table.
+impl Segment {
+    /// Fills in a new segment, which the kernel has just made, not yet published.
+    pub(super) fn init(&self, name: &Name) {
+        self.perm.id.store(name.id, Relaxed);
+        self.perm.key.store(name.key, Relaxed);
+        self.size.store(name.birth.size, Relaxed);
+        self.made.store(name.birth.made, Relaxed);
+        self.maker.store(name.birth.maker, Relaxed);
+        self.uid.store(name.birth.uid, Relaxed);
+        self.gid.store(name.birth.gid, Relaxed);
+        self.pids.store(name.birth.pids, Relaxed);
+        self.users.store(name.birth.users, Relaxed);
+    }
+
+    /// A copy, which stays what it is when the section ends in which the segment was found.
+    pub(super) fn name(&self) -> Name {
+        Name {
+            id: self.perm.id.load(Relaxed),
+            key: self.perm.key.load(Relaxed),
+            birth: Birth {
+                size: self.size.load(Relaxed),
+                made: self.made.load(Relaxed),
+                maker: self.maker.load(Relaxed),
+                uid: self.uid.load(Relaxed),
+                gid: self.gid.load(Relaxed),
+                pids: self.pids.load(Relaxed),
+                users: self.users.load(Relaxed),
+            },
+        }
+    }
+}
+
+/// What never changes of a segment. The kernel gives ids out again, to others when the arena has outlived its IPC
+/// namespace or the boot, and memory that was overwritten names any: what is not the same segment is left alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Birth {
+    /// Bytes, as asked for.
+    pub size: u64,
+    /// Seconds since the epoch: the first `shm_ctime`, which can only grow.
+    pub made: i64,
+    /// Process that made it.
+    pub maker: i32,
+    /// Creator.
+    pub uid: u32,
+    /// Creator's group.
+    pub gid: u32,
+    /// The pid namespace in which `maker` is meant, by its inode number; 0 if unknown.
+    pub pids: u64,
+    /// The user namespace in which `uid` and `gid` are meant.
+    pub users: u64,
+}
+
+impl Birth {
+    /// What the kernel says of a segment.
+    pub fn of(status: &ShmidDs) -> Birth {
+        Birth {
+            size: status.shm_segsz,
+            made: status.shm_ctime,
+            maker: status.shm_cpid,
+            uid: status.shm_perm.cuid,
+            gid: status.shm_perm.cgid,
+            pids: process::pid_namespace(),
+            users: namespace::user(),
+        }
+    }
+
+    /// Whether a segment that the kernel has now may be the one that was born like this. Ids of processes and users are
+    /// other numbers in other namespaces; there they say nothing.
+    pub fn is_of(&self, status: &ShmidDs) -> bool {
+        let maker = self.maker == status.shm_cpid || self.pids != process::pid_namespace();
+        let owner = (self.uid, self.gid) == (status.shm_perm.cuid, status.shm_perm.cgid)
+            || self.users != namespace::user();
+        self.size == status.shm_segsz && status.shm_ctime >= self.made && maker && owner
+    }
+}
+
+/// A segment as the arena names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Name {
+    /// The kernel's id.
+    pub id: i32,
+    /// The program's key, 0 for a private one, or one that was removed.
+    pub key: i32,
+    /// See [`Birth`].
+    pub birth: Birth,
+}
+
+/// What has become of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Now {
+    /// It is there.
+    Live(ShmidDs),
+    /// Removed, and still attached (`SHM_DEST`): it has its id, and no key.
+    Doomed(ShmidDs),
+    /// The kernel has it no more.
+    Gone,
+}
+
+impl Name {
+    /// Asks the kernel. An error only if it will not say.
+    pub fn ask(&self) -> Result<Now, Errno> {
+        match shm_stat_any(self.id) {
+            Ok((id, status)) if self.is(id, &status) => Ok(match status.shm_perm.mode & flag::SHM_DEST {
+                0 => Now::Live(status),
+                _ => Now::Doomed(status),
+            }),
+            Ok(_) | Err(Errno::EINVAL | Errno::EIDRM) => Ok(Now::Gone),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Whether what the kernel has under this id is this segment.
+    pub fn is(&self, id: i32, status: &ShmidDs) -> bool {
+        self.id == id && self.birth.is_of(status)
+    }
+
+    /// The segment as the kernel describes it, with the key by which it is known here.
+    pub fn translate(&self, status: ShmidDs) -> ShmidDs {
+        let mut status = status;
+        status.shm_perm.key = if status.shm_perm.mode & flag::SHM_DEST == 0 { self.key } else { 0 };
+        status
+    }
+
+    /// Whether it was born in the namespaces of processes and users that the caller is in: then all that is known of it can be
+    /// compared.
+    pub fn is_of_here(&self) -> bool {
+        (self.birth.pids, self.birth.users) == (process::pid_namespace(), namespace::user())
+    }
+
+    /// Pages, as `shmall` counts them.
+    pub fn pages(&self) -> u64 {
+        self.birth.size.div_ceil(PAGE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel numbers processes and users as the asker's namespaces do.
+    #[test]
+    fn a_segment_is_the_same_seen_from_another_namespace() {
+        let mut seen = ShmidDs { shm_segsz: 100, shm_ctime: 7, shm_cpid: 1234, ..ShmidDs::default() };
+        (seen.shm_perm.cuid, seen.shm_perm.cgid) = (1000, 1000);
+        let here = Birth::of(&seen);
+        assert!(here.is_of(&seen));
+        for stranger in [Birth { maker: 1, ..here }, Birth { uid: 0, ..here }, Birth { gid: 0, ..here }] {
+            assert!(!stranger.is_of(&seen));
+        }
+        assert!(Birth { maker: 1, pids: here.pids + 1, ..here }.is_of(&seen));
+        assert!(Birth { uid: 0, gid: 0, users: here.users + 1, ..here }.is_of(&seen));
+        assert!(!Birth { size: 99, pids: here.pids + 1, users: here.users + 1, ..here }.is_of(&seen));
+    }
+}

@@ -1,0 +1,152 @@
+//! shmctl(2).
+//!
+//! What a command does to a segment is left to the kernel, with its checks and their order; what it says of one is given
+//! the key that the segment has here. Listings know the segments of the arena only.
+
+use super::segment::{Name, Segment};
+use super::{find_id, find_index, find_segment, listing, settle};
+use crate::arena::PAGE;
+use crate::engine::{Engine, Inner};
+use crate::ipc::{self, Class, Id};
+use crate::names::Call;
+use crate::thread::Thread;
+use unspin_sync::atomic::Ordering::Relaxed;
+use unspin_sys::ipc::{ShmInfo, ShmidDs, flag, shm_limits};
+use unspin_sys::{Errno, fault};
+
+impl Engine {
+    /// shmctl(2); `arg` is the address of what the command wants.
+    ///
+    /// # Safety
+    /// An address in `arg` is one that the program means to be read or written by the command; others are answered
+    /// with `EFAULT`.
+    pub unsafe fn shmctl(&self, id: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
+        // SAFETY: the caller's promise is the kernel's.
+        let kernel = || unsafe { unspin_sys::ipc::shmctl(id, cmd, arg) };
+        let Some(inner) = self.inner else { return kernel() };
+        if id < 0 {
+            return Err(Errno::EINVAL);
+        }
+        let ctl = |inner| Ok::<_, Errno>(Ctl { inner, thread: Thread::of(inner)?, id });
+        match cmd {
+            flag::IPC_INFO => ctl(inner)?.limits(arg),
+            flag::SHM_INFO => ctl(inner)?.info(arg),
+            flag::IPC_STAT => ctl(inner)?.stat(arg),
+            flag::SHM_STAT | flag::SHM_STAT_ANY => ctl(inner)?.stat_index(cmd, arg),
+            flag::IPC_RMID => {
+                let done = kernel()?;
+                ctl(inner)?.settle();
+                Ok(done)
+            }
+            // IPC_SET, SHM_LOCK, SHM_UNLOCK, and what there is not.
+            _ => kernel(),
+        }
+    }
+}
+
+struct Ctl {
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+}
+
+/// What all segments of the arena come to.
+struct Census {
+    segments: u32,
+    pages: u64,
+    /// 0 if there is none.
+    highest: i32,
+    ids: Vec<i32>,
+}
+
+impl Ctl {
+    /// `shmctl_ipc_info`: the limits are those of the IPC namespace.
+    fn limits(&self, arg: usize) -> Result<i32, Errno> {
+        let (_, limits) = shm_limits()?;
+        // SAFETY: `shmctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(limits.as_bytes(), arg) }?;
+        Ok(self.census().highest)
+    }
+
+    /// `shmctl_shm_info`.
+    fn info(&self, arg: usize) -> Result<i32, Errno> {
+        let census = self.census();
+        let usage = listing::usage(&census.ids);
+        let info = ShmInfo {
+            used_ids: census.segments as i32,
+            shm_tot: census.pages,
+            shm_rss: usage.resident / PAGE,
+            shm_swp: usage.swapped / PAGE,
+            ..ShmInfo::default()
+        };
+        // SAFETY: `shmctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(info.as_bytes(), arg) }?;
+        Ok(census.highest)
+    }
+
+    /// Counts the segments that the kernel has still.
+    fn census(&self) -> Census {
+        self.inner.with_registry(self.thread, Class::Shm, Call::Shmctl, |registry| {
+            for at in registry.objects() {
+                // What the kernel will not speak of is counted.
+                let _ = settle(registry, at);
+            }
+            let root = registry.arena.header().root(Class::Shm);
+            let names =
+                registry.objects().filter_map(|at| find_segment(registry.arena, at)).map(Segment::name);
+            let ids: Vec<i32> = names.map(|name| name.id).collect();
+            // Relaxed: under the registry lock.
+            let (segments, pages) = (root.in_use.load(Relaxed), root.units.load(Relaxed));
+            Census { segments, pages, highest: ids.last().map_or(0, |&id| Id(id).index() as i32), ids }
+        })
+    }
+
+    /// `shmctl_stat` with IPC_STAT. A segment that is not of the arena is shown as it is.
+    fn stat(&self, arg: usize) -> Result<i32, Errno> {
+        let name = self.find(|inner| find_id(&inner.arena, self.id));
+        let (_, status) = ask(self.id, flag::IPC_STAT)?;
+        let status = match name {
+            Some(name) if name.is(self.id, &status) => name.translate(status),
+            _ => status,
+        };
+        // SAFETY: `shmctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(status.as_bytes(), arg) }?;
+        Ok(0)
+    }
+
+    /// `shmctl_stat` with SHM_STAT and SHM_STAT_ANY: the id's index is what counts, and the answer is the id.
+    fn stat_index(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
+        let name = self.find(|inner| find_index(&inner.arena, Id(self.id).index())).ok_or(Errno::EINVAL)?;
+        let (id, status) = ask(name.id, cmd)?;
+        if !name.is(id, &status) {
+            return Err(Errno::EINVAL);
+        }
+        // SAFETY: `shmctl`'s caller promises that the answer goes there.
+        unsafe { fault::copy_out(name.translate(status).as_bytes(), arg) }?;
+        Ok(id)
+    }
+
+    fn find(&self, find: impl FnOnce(&'static Inner) -> Option<Name>) -> Option<Name> {
+        let _read = self.thread.read();
+        find(self.inner)
+    }
+
+    /// After the kernel has removed the segment: takes away its key, or its name. Who looks for either before this is
+    /// done asks the kernel.
+    fn settle(&self) {
+        if self.find(|inner| find_id(&inner.arena, self.id)).is_none() {
+            return;
+        }
+        self.inner.with_registry(self.thread, Class::Shm, Call::Shmctl, |registry| {
+            let _ = settle(registry, ipc::find_index(registry.arena, Class::Shm, Id(self.id).index()));
+        });
+    }
+}
+
+/// What the kernel answers to a command that describes a segment.
+fn ask(id: i32, cmd: i32) -> Result<(i32, ShmidDs), Errno> {
+    let mut status = ShmidDs::default();
+    // SAFETY: the address is that of a live structure of the command's type.
+    let id = unsafe { unspin_sys::ipc::shmctl(id, cmd, &raw mut status as usize) }?;
+    Ok((id, status))
+}

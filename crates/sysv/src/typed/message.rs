@@ -1,0 +1,100 @@
+//! Messages.
+
+use core::fmt;
+
+/// A message, and the memory that its text lies in. One that was received can be sent on, and its memory used again.
+#[derive(Clone)]
+pub struct Message {
+    kind: i64,
+    /// As long as there is room.
+    memory: Vec<u8>,
+    len: usize,
+}
+
+impl Message {
+    /// A message of this type, which must be above zero to be sent.
+    pub fn new(kind: i64, text: &[u8]) -> Message {
+        Message { kind, memory: text.to_vec(), len: text.len() }
+    }
+
+    /// Room for a text of so many bytes. What is received must fit.
+    pub fn with_capacity(bytes: usize) -> Message {
+        Message { kind: 0, memory: vec![0; bytes], len: 0 }
+    }
+
+    /// Another type and text in the same memory, which grows if it must.
+    pub fn set(&mut self, kind: i64, text: &[u8]) {
+        if text.len() > self.memory.len() {
+            self.memory.resize(text.len(), 0);
+        }
+        self.memory[..text.len()].copy_from_slice(text);
+        (self.kind, self.len) = (kind, text.len());
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> i64 {
+        self.kind
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &[u8] {
+        &self.memory[..self.len]
+    }
+
+    /// Longest text that there is room for.
+    pub fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Has `fill` write a text into the room that there is, and answer its type and length. What does not succeed leaves an
+    /// empty message.
+    pub(super) fn fill<E>(
+        &mut self,
+        fill: impl FnOnce(&mut [u8]) -> Result<(i64, usize), E>,
+    ) -> Result<(), E> {
+        (self.kind, self.len) = (0, 0);
+        (self.kind, self.len) = fill(&mut self.memory)?;
+        Ok(())
+    }
+}
+
+/// Types and texts; not the memory behind them.
+impl PartialEq for Message {
+    fn eq(&self, other: &Message) -> bool {
+        self.kind() == other.kind() && self.text() == other.text()
+    }
+}
+
+impl Eq for Message {}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message").field("kind", &self.kind()).field("text", &self.text()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_used_again_and_grows() {
+        let mut message = Message::new(7, b"twelve bytes");
+        assert_eq!((message.kind(), message.text(), message.capacity()), (7, &b"twelve bytes"[..], 12));
+        message.set(8, b"six...");
+        assert_eq!((message.kind(), message.text(), message.capacity()), (8, &b"six..."[..], 12));
+        assert_eq!(message, Message::new(8, b"six..."));
+        assert_ne!(message, Message::new(9, b"six..."));
+        message.set(9, &[1; 17]);
+        assert_eq!((message.kind(), message.text(), message.capacity()), (9, &[1; 17][..], 17));
+    }
+
+    #[test]
+    fn what_fails_leaves_nothing() {
+        let mut message = Message::new(3, b"before");
+        assert_eq!(message.fill(|room| Ok::<_, ()>((5, room.len() - 1))), Ok(()));
+        assert_eq!(message, Message::new(5, b"befor"));
+        assert_eq!(message.fill(|_| Err(())), Err(()));
+        assert_eq!(message, Message::new(0, b""));
+    }
+}

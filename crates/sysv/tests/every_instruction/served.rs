@@ -1,0 +1,57 @@
+//! A sleeper that is served by others after each single instruction of what it does meanwhile.
+
+use super::*;
+
+/// Lets a stopped child go on to its end.
+fn go_on(child: i32) -> i32 {
+    let mut status = 0;
+    // SAFETY: `child` is ours, stopped by us, and has not been reaped; no signal is passed on.
+    unsafe {
+        libc::ptrace(libc::PTRACE_CONT, child, 0, 0);
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+    }
+    status
+}
+
+/// Steps that a sleeper takes, from its look around until it is back asleep, and is served after so many of them.
+///
+/// It waits on one set. On its patrol it finds somebody dead who waited on another, buries him, and comes across a process that
+/// is owed something by that set and is dead as well: so it changes three semaphores there, while who serves it holds another
+/// lock.
+fn served(engine: &Engine, steps: usize) -> usize {
+    let (here, there) = (set(engine), set(engine));
+    engine.semop_ops(there, &[op(0, 5), op(1, 5)]).unwrap();
+    let holder = Holder::of(engine, there, &[undoable(0, -1), undoable(1, -2), undoable(2, 3)]);
+    let sleeper = start(engine, here, &|| ignore(engine.semop_ops(here, &[op(0, -1)])));
+    let waiter = start(engine, there, &|| ignore(engine.semop_ops(there, &[op(0, -9)])));
+    assert!(matches!(follow(waiter, 1 << 20), End::Asleep(_)), "there is not so much");
+    finish(waiter, &End::Killed);
+    // Who counts the waiters finds him dead, and leaves him to others.
+    assert_eq!(ctl(engine, there, 0, flag::GETNCNT, 0), Ok(0));
+    holder.kill();
+    assert!(matches!(follow(sleeper, 1 << 20), End::Asleep(_)), "the token is to come");
+    let end = follow(sleeper, steps);
+    if end == End::Killed {
+        engine.semop_ops(here, &[op(0, 1)]).unwrap();
+        assert_eq!(go_on(sleeper), 0, "it is served after {steps} steps");
+    } else {
+        finish(sleeper, &end);
+    }
+    assert_eq!(values(engine, there), [5, 5, 0], "{end:?} after {steps} steps");
+    [here, there].into_iter().for_each(|id| ignore(ctl(engine, id, 0, flag::IPC_RMID, 0)));
+    match end {
+        End::Asleep(taken) => taken,
+        _ => steps,
+    }
+}
+
+#[test]
+fn a_sleeper_that_buries_is_served_meanwhile() {
+    let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    // Under one lock for all nobody is served meanwhile.
+    let engine = &Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+    let total = served(engine, 1 << 20);
+    eprintln!("{total} instructions");
+    moments(total).into_iter().for_each(|steps| ignore(served(engine, steps)));
+}
