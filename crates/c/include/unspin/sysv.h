@@ -1,0 +1,153 @@
+/*
+ * unspin/sysv.h - System V semaphores, message queues and shared memory in user space
+ *
+ *     #include <unspin/sysv.h>
+ *     cc prog.c $(pkg-config --cflags --libs unspin-sysv)
+ *
+ * For programs that want unspin's engines without a preload. Each function takes an engine, then the arguments of the
+ * system's call of the same name, and answers as that call does: the same values, the same errno, in the same order of
+ * checks. The structures, flags and commands are those of <sys/sem.h>, <sys/msg.h> and <sys/shm.h>; read semop(2),
+ * msgop(2), shmop(2) and their kin for what they mean. libc's own semop() and the others stay the kernel's.
+ *
+ * PROCESSES
+ *     Objects live in an arena, a file that processes share by naming it: one that this library opened, or a program
+ *     under `unspin run --sysv ENGINE --arena FILE`. They outlive their users as the kernel's do, until IPC_RMID or the
+ *     removal of the file (`unspin ipcrm --arena FILE`). Whoever may write the file can do anything to the objects in
+ *     it: permission checks keep honest programs apart, no more.
+ *
+ * THREADS, FORK, EXEC
+ *     Every function may be called from any thread at any time; nothing has to be set up or torn down for a thread, and
+ *     one that ends leaves by itself. A child made by fork() uses its parent's engines and is a process of its own, with
+ *     no adjustments (SEM_UNDO) and its parent's attachments, as under the kernel. A program that is executed opens its
+ *     own engines; adjustments stay with the process.
+ *
+ * DEATH
+ *     A process may be killed at any instruction. What it held is released, finished or undone by whoever is held up by
+ *     it; there is no daemon.
+ *
+ * SIGNALS
+ *     Signals are blocked for the moments in which the engine holds a lock of its own. A signal whose handler runs while
+ *     a call sleeps ends that call with EINTR, never restarted, as under the kernel. One that comes in the few
+ *     microseconds before the call falls asleep may leave it asleep: give unspin_semtimedop() a time where the kernel's
+ *     race between alarm(2) and pause(2) would matter, too. A handler may call these functions, though POSIX calls none of
+ *     them safe there; one that leaves a sleeping call by longjmp() leaves its wait behind until the thread's next call.
+ *
+ * CANCELLATION
+ *     No function is a cancellation point. A thread must not have asynchronous cancelability within a call.
+ *
+ * ADDRESSES
+ *     What is passed must be valid; a bad address is SIGSEGV, as in any library, where a system call answers EFAULT.
+ *
+ * DEFECTS
+ *     A broken invariant prints one line on standard error and calls abort(3). No C++ exception and no panic leaves a
+ *     function.
+ *
+ * x86-64 Linux with glibc. Include with _GNU_SOURCE, _DEFAULT_SOURCE or _XOPEN_SOURCE defined, as <sys/ipc.h> wants it.
+ */
+#ifndef UNSPIN_SYSV_H
+#define UNSPIN_SYSV_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/types.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An engine that is open. */
+typedef struct unspin_sysv unspin_sysv;
+
+/* The engines. */
+enum unspin_sysv_kind {
+    UNSPIN_SYSV_KERNEL = 0, /* the running kernel's own System V IPC; needs no arena */
+    UNSPIN_SYSV_GLOBAL = 1, /* one spin lock for everything: for comparison */
+    UNSPIN_SYSV_RCU = 2     /* one lock for each object, and none for simple operations: what you want */
+};
+
+/* How to make an arena that is not there yet. Begin with UNSPIN_SYSV_OPTIONS_INIT; zero stands for what is usual. */
+struct unspin_sysv_options {
+    size_t size;          /* sizeof(struct unspin_sysv_options) */
+    uint64_t arena_bytes; /* length of the file, which is sparse: address space, not memory; usually 512 MiB */
+    uint32_t arena_mode;  /* its permission bits, whatever the umask; usually 0600 */
+};
+
+#define UNSPIN_SYSV_OPTIONS_INIT { sizeof(struct unspin_sysv_options), 0, 0 }
+
+/*
+ * unspin_sysv_open - opens an engine
+ *
+ * Joins the arena at `path`, or makes it. NULL stands for the arena that all programs of this user, IPC namespace and
+ * engine share unless told otherwise, in /dev/shm. `options` may be NULL. A process may have several engines.
+ *
+ * Returns the engine, or NULL with errno set, and unspin_sysv_error() says in words what is wrong and what to do:
+ *     EINVAL      the kind, the options, or the size: no room for anything
+ *     EACCES      the arena belongs to another user, who did not open it
+ *     EBADMSG     the file is no arena, or is damaged
+ *     EOPNOTSUPP  the arena was made by another version of unspin, or for another engine
+ *     any that open(2), mmap(2) or link(2) sets
+ */
+unspin_sysv *unspin_sysv_open(int kind, const char *path, const struct unspin_sysv_options *options);
+
+/*
+ * unspin_sysv_close - gives an engine back
+ *
+ * The pointer must not be used any more. What it gave access to stays: objects, attachments, adjustments; and the arena
+ * stays mapped until the process ends, so opening is for the beginning of a program. NULL is ignored.
+ */
+void unspin_sysv_close(unspin_sysv *engine);
+
+/*
+ * unspin_sysv_error - why unspin_sysv_open() failed
+ *
+ * Returns one line, without a newline, about the calling thread's last failure; empty if there was none. Valid until the
+ * thread's next call of unspin_sysv_open() or its end.
+ */
+const char *unspin_sysv_error(void);
+
+/*
+ * Semaphores: semget(2), semop(2), semtimedop(2), semctl(2)
+ *
+ * A single operation on a semaphore that nobody waits for is one compare-and-swap under UNSPIN_SYSV_RCU. The fourth
+ * argument of unspin_semctl is a `union semun`, as in semctl(2): defined by the program, passed by value, needed by
+ * SETVAL, SETALL, GETALL, IPC_STAT, IPC_SET, SEM_STAT, SEM_STAT_ANY, IPC_INFO and SEM_INFO.
+ *
+ * A null engine answers EINVAL, here and below.
+ */
+int unspin_semget(unspin_sysv *engine, key_t key, int nsems, int flags);
+int unspin_semop(unspin_sysv *engine, int semid, struct sembuf *ops, size_t nops);
+int unspin_semtimedop(unspin_sysv *engine, int semid, struct sembuf *ops, size_t nops,
+                      const struct timespec *timeout);
+int unspin_semctl(unspin_sysv *engine, int semid, int semnum, int cmd, ...);
+
+/*
+ * Message queues: msgget(2), msgsnd(2), msgrcv(2), msgctl(2)
+ *
+ * A message is a `long`, its type, followed by its text; the sizes are those of the text.
+ */
+int unspin_msgget(unspin_sysv *engine, key_t key, int flags);
+int unspin_msgsnd(unspin_sysv *engine, int msqid, const void *message, size_t size, int flags);
+ssize_t unspin_msgrcv(unspin_sysv *engine, int msqid, void *message, size_t size, long type, int flags);
+int unspin_msgctl(unspin_sysv *engine, int msqid, int cmd, struct msqid_ds *buffer);
+
+/*
+ * Shared memory: shmget(2), shmat(2), shmdt(2), shmctl(2)
+ *
+ * unspin_shmat() returns the address, or (void *) -1. SHM_INFO and IPC_INFO want the address of another structure in
+ * `buffer`, cast, as in shmctl(2).
+ */
+int unspin_shmget(unspin_sysv *engine, key_t key, size_t size, int flags);
+void *unspin_shmat(unspin_sysv *engine, int shmid, const void *address, int flags);
+int unspin_shmdt(unspin_sysv *engine, const void *address);
+int unspin_shmctl(unspin_sysv *engine, int shmid, int cmd, struct shmid_ds *buffer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

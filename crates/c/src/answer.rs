@@ -1,0 +1,21 @@
+//! How a C function answers.
+
+use core::ffi::c_int;
+use unspin_sys::Errno;
+
+/// The value, or -1 with `errno` set; a success leaves `errno` alone.
+#[inline(always)]
+pub fn answer(result: Result<i32, Errno>) -> c_int {
+    result.unwrap_or_else(|errno| {
+        set_errno(errno);
+        -1
+    })
+}
+
+/// Sets the calling thread's `errno`.
+#[cold]
+#[inline(never)]
+pub fn set_errno(errno: Errno) {
+    // SAFETY: libc answers with the address of the calling thread's own errno.
+    unsafe { *libc::__errno_location() = errno.0 };
+}

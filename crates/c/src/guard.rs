@@ -1,0 +1,46 @@
+//! A broken invariant ends the program with one line, never with an unwinding through C.
+
+use std::panic::PanicHookInfo;
+
+/// Makes every later panic of this library's code an abort. The library has its own copy of Rust's standard library, so
+/// a program in Rust that is linked with it keeps its own hook.
+pub fn install() {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("{}", line(panic));
+        std::process::abort();
+    }));
+}
+
+fn line(panic: &PanicHookInfo<'_>) -> String {
+    let reason = panic.payload_as_str().unwrap_or("for no reason given").replace('\n', " ");
+    let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+    format!("unspin-sysv: a bug in unspin itself{place}, the program is aborted: {reason}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    const CHILD: &str = "UNSPIN_C_PANICS";
+
+    /// As its own child, since the process does not outlive it.
+    #[test]
+    fn a_panic_is_one_line_and_an_abort() {
+        if std::env::var_os(CHILD).is_some() {
+            install();
+            panic!("planted,\nin two lines");
+        }
+        let this = std::env::current_exe().unwrap();
+        let output = Command::new(this)
+            .args(["--exact", "guard::tests::a_panic_is_one_line_and_an_abort", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("the program is aborted: planted, in two lines\n"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        // SIGABRT, signal(7).
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(6));
+    }
+}
