@@ -4,8 +4,10 @@
 source "$(dirname "$0")/lib.sh"
 
 command -v apt-get >/dev/null || skip "this is no Debian: install a C compiler, stress-ng and liburcu yourself"
-packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-dev valgrind util-linux)
+packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-dev valgrind util-linux pkg-config)
 packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench rt-tests)
+packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
+packages+=(buffer bonnie++ dmsetup)
 # Its name has Debian's version of Python in it.
 version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) &&
     packages+=("libpython$version-testsuite")
