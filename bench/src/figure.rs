@@ -113,12 +113,15 @@ fn measured(row: &Row, sitting: &Sitting) -> Measured {
 }
 
 fn reached(wanted: Wanted, ratio: &Ratio, claims: Claims) -> Reached {
-    let (Wanted::AtLeast(times) | Wanted::Aim(times)) = wanted;
-    match claims {
-        Claims::None => Reached::Unclaimed,
-        Claims::Made if ratio.lower >= times => Reached::Yes,
-        Claims::Made if ratio.upper < times => Reached::No,
-        Claims::Made => Reached::Undecided,
+    match (claims, wanted) {
+        (Claims::None, _) => Reached::Unclaimed,
+        (Claims::Made, Wanted::NotWorse) if ratio.upper >= 1.0 => Reached::Yes,
+        (Claims::Made, Wanted::NotWorse) => Reached::No,
+        (Claims::Made, Wanted::AtLeast(times) | Wanted::Aim(times)) => match times {
+            times if ratio.lower >= times => Reached::Yes,
+            times if ratio.upper < times => Reached::No,
+            _ => Reached::Undecided,
+        },
     }
 }
 
@@ -146,6 +149,14 @@ mod tests {
         let ratio = Ratio { value: 3.0, lower: 2.9, upper: 3.1 };
         let reached = |times| reached(Wanted::AtLeast(times), &ratio, Claims::Made);
         assert_eq!([2.9, 3.0, 3.2].map(reached), [Reached::Yes, Reached::Undecided, Reached::No]);
+    }
+
+    #[test]
+    fn not_worse_is_what_the_interval_does_not_exclude() {
+        let reached = |lower, upper| {
+            super::reached(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Claims::Made)
+        };
+        assert_eq!((reached(0.9, 1.0), reached(0.9, 0.99)), (Reached::Yes, Reached::No));
     }
 
     #[test]

@@ -11,8 +11,10 @@
 
 mod conditions;
 mod figure;
+mod guest;
 mod inner;
 mod instructions;
+mod ipc;
 mod locks;
 mod measurement;
 mod meter;

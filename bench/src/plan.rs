@@ -2,6 +2,7 @@
 
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Section, Task};
+use crate::ipc;
 use crate::measurement::{Measurement, World};
 use crate::sitting::Extent;
 use crate::tools::Tools;
@@ -16,6 +17,8 @@ pub enum Wanted {
     AtLeast(f64),
     /// Hoped for.
     Aim(f64),
+    /// Not proven to be worse: the interval reaches 1.
+    NotWorse,
 }
 
 /// One figure.
@@ -67,12 +70,13 @@ pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
     rows.extend(own_sets(extent));
     rows.push(ring("semopbench -g 1 -s 2", 1, 2, 20_000, &[AtLeast(3.0)]));
     rows.push(ring("semopbench -g 64 -s 16", 64, 16, 100, &[AtLeast(1.0), Aim(1.3)]));
+    rows.extend(ipc::rows(tools, extent));
     rows.extend(sections(tools, extent));
     rows
 }
 
 /// A row for the rcu engine against the bare kernel, with the control and the global engine beside it.
-fn in_all_worlds(
+pub fn in_all_worlds(
     name: &'static str,
     unit: &'static str,
     direction: Direction,

@@ -20,6 +20,15 @@ pub fn command(
             command.args(["time-ms", &time_ms.to_string()]);
             Ok(command)
         }
+        Measurement::Inner(world, task @ Task::Postgres { .. }) => {
+            let (unspin, mut words) = (tools.guest.copy(&tools.unspin)?, words(task)?);
+            words[0] = tools.guest.copy(Path::new(&words[0]))?.into();
+            tools.guest.has_cluster()?;
+            let unspin = Unspin { program: &unspin, arenas: tools.guest.arenas() };
+            let mut command = unspin.run(*world, words);
+            tools.guest.invite(&mut command);
+            Ok(command)
+        }
         Measurement::Inner(world, task) | Measurement::Checked(world, task) => {
             inside(*world, tools, words(task)?, recording)
         }
@@ -47,25 +56,7 @@ pub fn inside(
     words: Vec<OsString>,
     recording: Option<&Path>,
 ) -> Result<Command, String> {
-    let mut command = match (world.engine(), world.mutex()) {
-        (None, None) => Command::new(&words[0]),
-        (engine, mutex) => {
-            let mut command = Command::new(&tools.unspin);
-            command.arg("run");
-            if let Some(engine) = engine {
-                command.args(["--sysv", engine, "--arena"]).arg(tools.arena(engine));
-            }
-            if let Some(kind) = mutex {
-                command.args(["--mutex", kind.name()]);
-            }
-            command.arg("--").arg(&words[0]);
-            command
-        }
-    };
-    command.args(&words[1..]);
-    for variable in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
-        command.env_remove(variable);
-    }
+    let mut command = Unspin { program: &tools.unspin, arenas: tools.scratch() }.run(world, words);
     if let Some(library) = library(world, tools)? {
         command.env("LD_PRELOAD", library);
     }
@@ -73,6 +64,42 @@ pub fn inside(
         command.env("UNSPIN_RECORD", recording);
     }
     Ok(command)
+}
+
+/// The `unspin` binary, and where the arenas of what it runs are to be.
+struct Unspin<'a> {
+    program: &'a Path,
+    arenas: &'a Path,
+}
+
+impl Unspin<'_> {
+    /// A command line under `unspin run`, or by itself in a world without.
+    fn run(&self, world: World, words: Vec<OsString>) -> Command {
+        let mut command = match (world.engine(), world.mutex()) {
+            (None, None) => Command::new(&words[0]),
+            (engine, mutex) => {
+                let mut command = Command::new(self.program);
+                command.arg("run");
+                if let Some(engine) = engine {
+                    command.args(["--sysv", engine]);
+                }
+                // The kernel has none.
+                if let Some(engine) = engine.filter(|&engine| engine != "kernel") {
+                    command.arg("--arena").arg(self.arenas.join(format!("arena-{engine}")));
+                }
+                if let Some(kind) = mutex {
+                    command.args(["--mutex", kind.name()]);
+                }
+                command.arg("--").arg(&words[0]);
+                command
+            }
+        };
+        command.args(&words[1..]);
+        for variable in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
+            command.env_remove(variable);
+        }
+        command
+    }
 }
 
 /// What is loaded before the program's own libraries, where this program sees to that itself.
@@ -99,6 +126,22 @@ fn arguments(task: &Task) -> Vec<String> {
         }
         Task::Semopbench { groups, semaphores, repetitions } => {
             words(&[&"semopbench", &"-g", groups, &"-s", semaphores, &"-n", repetitions])
+        }
+        Task::Messages { bytes, effort } => {
+            words(&[&"messages", &"--bytes", bytes, &effort.option(), &effort.amount()])
+        }
+        Task::PingPong { placement, effort } => {
+            words(&[&"ping-pong", &value_name(*placement), &effort.option(), &effort.amount()])
+        }
+        Task::Attach { effort } => words(&[&"attach", &effort.option(), &effort.amount()]),
+        Task::Death { rounds } => words(&[&"death", &"--rounds", rounds]),
+        Task::Fakeroot { effort } => words(&[&"fakeroot", &effort.option(), &effort.amount()]),
+        Task::Owners { effort } => words(&[&"owners", &effort.option(), &effort.amount()]),
+        Task::Stress { stressor, seconds } => {
+            words(&[&"stress", &value_name(*stressor), &"--seconds", seconds])
+        }
+        Task::Postgres { folder, seconds } => {
+            words(&[&"postgres", &"--folder", &folder.display(), &"--seconds", seconds])
         }
         Task::Pair { company, effort } => {
             words(&[&"pair", &value_name(*company), &effort.option(), &effort.amount()])
@@ -134,7 +177,9 @@ fn value_name(value: impl ValueEnum) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inner::{Call, Company, Contended, EffortOptions, LockKind, Protocol, Section, Share};
+    use crate::inner::{
+        Call, Company, Contended, EffortOptions, LockKind, Placement, Protocol, Section, Share, Stressor,
+    };
     use crate::options::{self, Options};
     use clap::Parser;
 
@@ -146,6 +191,14 @@ mod tests {
             Task::Section { section: Section::Epoch, effort },
             Task::OwnSets { processes: 2, time_ms: 5 },
             Task::Semopbench { groups: 1, semaphores: 2, repetitions: 3 },
+            Task::Messages { bytes: 64, effort },
+            Task::PingPong { placement: Placement::OneCpu, effort },
+            Task::Attach { effort },
+            Task::Death { rounds: 3 },
+            Task::Fakeroot { effort },
+            Task::Owners { effort },
+            Task::Stress { stressor: Stressor::SemSysv, seconds: 1 },
+            Task::Postgres { folder: "/tmp/somewhere".into(), seconds: 2 },
             Task::Pair { company: Company::Sleeper, effort },
             Task::Ticks { effort },
             Task::Known { threads: 2, rounds: 3 },

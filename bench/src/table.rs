@@ -103,6 +103,7 @@ fn wanted((wanted, reached): &(Wanted, Reached)) -> String {
     let wanted = match wanted {
         Wanted::AtLeast(times) => format!("{}x", number(*times)),
         Wanted::Aim(times) => format!("aim {}x", number(*times)),
+        Wanted::NotWorse => "not worse".into(),
     };
     verdict(wanted, *reached)
 }

@@ -1,5 +1,6 @@
 //! What the benchmark needs besides itself: the `unspin` binary, its preload library, a C program for liburcu, mutrace.
 
+use crate::guest::Guest;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +17,8 @@ pub struct Tools {
     pub mutrace: Result<PathBuf, String>,
     /// The liburcu program, or why there is none.
     pub liburcu: Result<PathBuf, String>,
+    /// Who runs what refuses to be run by root.
+    pub guest: Guest,
     /// Holds the arenas, and is removed with all that is in it.
     scratch: tempfile::TempDir,
 }
@@ -29,7 +32,8 @@ impl Tools {
         let preload = preload_of(&unspin)?;
         let mutrace = find_mutrace(mutrace)?;
         let liburcu = build_liburcu(scratch.path());
-        Ok(Tools { unspin, version, preload, mutrace, liburcu, scratch })
+        let guest = Guest::new().map_err(|e| format!("no folder for another user: {e}"))?;
+        Ok(Tools { guest, unspin, version, preload, mutrace, liburcu, scratch })
     }
 
     /// A folder that has nothing in it; the last one's contents are gone.
@@ -42,19 +46,14 @@ impl Tools {
         made.map(|()| folder.clone()).map_err(|e| format!("{}: {e}", folder.display()))
     }
 
-    /// An arena that nobody else uses.
-    pub fn arena(&self, engine: &str) -> PathBuf {
-        self.scratch.path().join(format!("arena-{engine}"))
-    }
-
-    /// The folder for files that are not to stay.
+    /// The folder for files that are not to stay, arenas among them.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
     }
 }
 
 /// In memory, as the arena is by default.
-fn scratch() -> std::io::Result<tempfile::TempDir> {
+pub fn scratch() -> std::io::Result<tempfile::TempDir> {
     let prefixed = || tempfile::Builder::new().prefix("unspin-bench-").to_owned();
     prefixed().tempdir_in("/dev/shm").or_else(|_| prefixed().tempdir())
 }

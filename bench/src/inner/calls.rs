@@ -20,6 +20,15 @@ pub fn run(call: Call, effort: &Effort) -> Result<f64, String> {
             });
             Ok(pair / 2.0)
         }
+        Call::Undo => {
+            let (mut post, mut take) = (operation(1, libc::SEM_UNDO), operation(-1, libc::SEM_UNDO));
+            Ok(per_call(effort, || {
+                // SAFETY: one live operation, as the count says.
+                expect(unsafe { libc::semop(id, &mut post, 1) }, 0);
+                // SAFETY: as above.
+                expect(unsafe { libc::semop(id, &mut take, 1) }, 0);
+            }))
+        }
         Call::Eagain => {
             let mut take = operation(-1, libc::IPC_NOWAIT);
             // SAFETY: one live operation, as the count says.
@@ -47,7 +56,7 @@ impl Set {
     fn create(call: Call) -> Result<Set, String> {
         match call {
             Call::Semget => Set::with_key(),
-            Call::Semop | Call::Eagain | Call::Getval => Set::private(),
+            Call::Semop | Call::Undo | Call::Eagain | Call::Getval => Set::private(),
         }
     }
 

@@ -3,25 +3,35 @@
 //! Those that use semaphores or locks call libc's own functions: a preloaded engine answers, or the kernel does; a meter
 //! watches, or nobody does.
 
+mod attach;
 mod calls;
 mod contend;
 pub mod crowd;
+mod death;
 mod holds;
 pub mod inversion;
 mod known;
 mod lock;
+mod messages;
 pub mod own_sets;
+mod owners;
 mod pair;
+mod postgres;
 mod section;
+mod stress;
 mod timing;
 mod truth;
 
 pub use contend::Contended;
 pub use crowd::Share;
 pub use lock::LockKind;
+pub use messages::Placement;
+pub use postgres::{Cluster, commands as postgres_commands};
+pub use stress::Stressor;
 pub use truth::Truth;
 
 use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use std::time::Duration;
 use timing::Effort;
 use unspin_workloads::hackbench;
@@ -59,6 +69,66 @@ pub enum Task {
         /// Rounds of the token
         #[arg(short = 'n')]
         repetitions: u32,
+    },
+    /// msgsnd and msgrcv of a message of this size in one process; prints ns for both
+    Messages {
+        /// Of its text
+        #[arg(long)]
+        bytes: usize,
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// A message of 64 bytes to another process and back; prints us
+    PingPong {
+        /// Where they run
+        #[arg(value_enum)]
+        placement: Placement,
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// shmat and shmdt of a segment of one page; prints ns for both
+    Attach {
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// A holder with SEM_UNDO is killed; prints us until a waiter has what it held
+    Death {
+        /// How often; the median is printed
+        #[arg(long)]
+        rounds: u32,
+    },
+    /// Owners under fakeroot-sysv: chown and stat of a file; prints us for both
+    Fakeroot {
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// What is run under it
+    Owners {
+        /// For how long
+        #[command(flatten)]
+        effort: EffortOptions,
+    },
+    /// stress-ng, verified; prints bogo-ops a second
+    Stress {
+        /// Which
+        #[arg(value_enum)]
+        stressor: Stressor,
+        /// For how long
+        #[arg(long)]
+        seconds: u64,
+    },
+    /// pgbench -S -c 4 on a PostgreSQL whose shared memory is System V's; prints transactions a second
+    Postgres {
+        /// Where its cluster is
+        #[arg(long)]
+        folder: PathBuf,
+        /// For how long
+        #[arg(long)]
+        seconds: u64,
     },
     /// A read-side section that reads one pointer; prints ns per section
     Section {
@@ -171,6 +241,8 @@ pub enum Company {
 pub enum Call {
     /// semop +1 and -1 in turn
     Semop,
+    /// The same with SEM_UNDO; prints ns for both
+    Undo,
     /// semop -1 with IPC_NOWAIT on a semaphore that is 0
     Eagain,
     /// semctl GETVAL
@@ -232,6 +304,16 @@ pub fn run(task: &Task) -> Result<(), String> {
         Task::Semopbench { groups, semaphores, repetitions } => {
             ring(groups, semaphores, repetitions)?.to_string()
         }
+        Task::Messages { bytes, effort } => messages::pair(bytes, &Effort::from(effort))?.to_string(),
+        Task::PingPong { placement, effort } => {
+            messages::ping_pong(placement, &Effort::from(effort))?.to_string()
+        }
+        Task::Attach { effort } => attach::run(&Effort::from(effort))?.to_string(),
+        Task::Death { rounds } => death::run(rounds)?.to_string(),
+        Task::Fakeroot { effort } => owners::under_fakeroot(&effort)?,
+        Task::Owners { effort } => owners::run(&Effort::from(effort))?.to_string(),
+        Task::Stress { stressor, seconds } => stress::run(stressor, seconds)?.to_string(),
+        Task::Postgres { ref folder, seconds } => Cluster::at(folder).measure(seconds)?.to_string(),
         Task::Section { section, effort } => section::run(section, &Effort::from(effort))?.to_string(),
         Task::Pair { company, effort } => pair::run(company, &Effort::from(effort)).to_string(),
         Task::Ticks { effort } => pair::ticks(&Effort::from(effort)).to_string(),
