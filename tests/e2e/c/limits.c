@@ -12,6 +12,39 @@ static void set_limits(int msl, int mns, int opm, int mni)
     }
 }
 
+/* As many sets as the kernel has unless told otherwise, at once. */
+static void all_of_them(void)
+{
+    enum { MANY = 32000 };
+    static int ids[MANY];
+    int made = 0, wrong = 0;
+    set_limits(32000, 1024000000, 500, MANY);
+    while (made < MANY && (ids[made] = semget(0x10000 + made, 1 + made % 3, IPC_CREAT | IPC_EXCL | 0600)) != -1)
+        made++;
+    line("sets", "%d", made);
+    ROW("one more", semget(IPC_PRIVATE, 1, 0600));
+    struct seminfo info;
+    ROW("SEM_INFO", semctl(0, 0, SEM_INFO, (union semun){ .info = &info }));
+    line("SEM_INFO", "%d sets, %d semaphores", info.semusz, info.semaem);
+    for (int i = 0; i < MANY; i++)
+        wrong += semget(0x10000 + i, 1, 0) != ids[i];
+    for (int i = 0; i < MANY; i += 7)
+        wrong += SEMOP(ids[i], OP(0, 3, 0), OP(0, -1, 0)) != 0 || get(ids[i], 0, GETVAL) != 2;
+    line("found", "%d wrong", wrong);
+    for (int i = 0; i < MANY; i += 2)
+        remove_set(ids[i]);
+    for (int i = 0; i < MANY; i++)
+        wrong += semget(0x10000 + i, 1, 0) != (i % 2 ? ids[i] : -1);
+    for (int i = 0; i < MANY; i += 2)
+        wrong += (ids[i] = semget(0x10000 + i, 1, IPC_CREAT | 0600)) == -1;
+    ROW("one more again", semget(IPC_PRIVATE, 1, 0600));
+    line("half of them anew", "%d wrong", wrong);
+    for (int i = 0; i < MANY; i++)
+        remove_set(ids[i]);
+    ROW("none is left", semctl(0, 0, SEM_INFO, (union semun){ .info = &info }));
+    line("none is left", "%d sets, %d semaphores", info.semusz, info.semaem);
+}
+
 int main(void)
 {
     struct seminfo info;
@@ -59,5 +92,6 @@ int main(void)
     remove_set(b);
     remove_set(c);
     remove_set(d);
+    all_of_them();
     return 0;
 }

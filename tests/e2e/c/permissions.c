@@ -1,22 +1,11 @@
 /* Who may do what (ipcperms in the kernel): owner, group and others, the first class that fits decides. */
-#include "check.h"
-
-enum { OWNER = 1111, CREATOR = 2222, STRANGER = 3333, GROUP = 4444, OTHER_GROUP = 5555, EXTRA_GROUP = 6666 };
-
-static void become(uid_t uid, gid_t gid, int extra)
-{
-    gid_t groups[1] = { EXTRA_GROUP };
-    MUST(setgroups(extra ? 1 : 0, groups));
-    MUST(setegid(gid));
-    MUST(seteuid(uid));
-}
+#include "users.h"
 
 static void try_all(const char *who, int id, key_t key)
 {
     char row[64];
     struct semid_ds ds;
     unsigned short values[2] = { 0, 0 };
-#define TRY(what, call) (snprintf(row, sizeof row, "%s: %s", who, what), errno = 0, report(row, (call), errno))
     TRY("semget asking nothing", semget(key, 0, 0) == id ? 0 : -1);
     TRY("semget asking read", semget(key, 0, 0444) == id ? 0 : -1);
     TRY("semget asking alter", semget(key, 0, 0222) == id ? 0 : -1);
@@ -111,10 +100,8 @@ static void switching(void)
 
 int main(void)
 {
-    if (geteuid() != 0 || !alone()) {
-        line("permissions", "skipped, not root");
+    if (!can_try())
         return 0;
-    }
     int modes[] = { 0600, 0060, 0006, 0000, 0444, 0222, 0640, 0066, 0606, 0604 };
     for (unsigned i = 0; i < COUNT(modes); i++)
         with_mode(modes[i]);

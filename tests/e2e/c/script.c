@@ -1,196 +1,289 @@
-/* Carries out a script of semaphore calls by several processes and prints, after each step, everything that can
- * be observed. A step may leave its process asleep; it is over when every process has answered or is counted
- * among the sleepers, so that the output is determined although the processes run freely.
+/* Carries out a script of System V calls by several processes and prints, after each step, everything that can be observed. A
+ * step may leave its process asleep; it is over when every process has answered or sleeps with nobody awake who could wake it,
+ * so that the output is determined although the processes run freely. What the kernel itself leaves to chance is not done.
  *
- * A line of the script:  PROCESS COMMAND SLOT NUMBER...   where a slot holds the id that a semget answered. */
-#include "check.h"
+ * A line of the script:  PROCESS COMMAND SLOT NUMBER...   where a slot holds the id that semget, msgget or shmget answered. With
+ * 10 added to PROCESS it is a thread that makes the call, and ends. */
+#include "script/quiet.h"
+#include "script/show.h"
+#include "script/worker.h"
 
-enum { PROCESSES = 4, SLOTS = 3, NUMBERS = 24, IDS = 4096 };
+enum { IDS = 4096 };
 
-struct step {
-    int process, slot, count;
-    char command;
-    int numbers[NUMBERS];
-};
+static int seen[CLASSES][IDS], seens[CLASSES];
+static struct step doing[PROCESSES]; /* what each does, or did last */
+static int on[PROCESSES];            /* the id that this concerns */
+static int asleep[PROCESSES], mute[PROCESSES];
+/* Whose death the kernel reports to nobody but those who ask (docs/semantics.md, "SEM_UNDO"). */
+static int unheard[PROCESSES];
 
-static int *slots; /* shared by all */
-static key_t keys; /* the first of 64 that nobody else has */
-static int seen[IDS], seens;
-static pid_t pids[PROCESSES];
-static int to[PROCESSES], from[PROCESSES], asleep[PROCESSES];
+/* ---- Processes. ---- */
 
-static int operate(int id, const int *n, int count)
+static void begin(int i)
 {
-    struct sembuf ops[NUMBERS];
-    struct timespec zero = { 0, 0 };
-    int i;
-    for (i = 0; 3 * i + 3 < count; i++)
-        ops[i] = OP((unsigned short)n[3 * i + 1], (short)n[3 * i + 2], (short)n[3 * i + 3]);
-    return n[0] ? semtimedop(id, ops, (size_t)i, &zero) : semop(id, ops, (size_t)i);
-}
-
-static int carry_out(const struct step *s)
-{
-    const int *n = s->numbers;
-    int id = slots[s->slot];
-    unsigned short all[NUMBERS] = { 0 };
-    struct semid_ds ds;
-    switch (s->command) {
-    case 'G': {
-        int got = semget(n[0] ? keys + n[0] : IPC_PRIVATE, n[1], n[2]);
-        if (got >= 0)
-            slots[s->slot] = got;
-        return got;
-    }
-    case 'O':
-        return operate(id, n, s->count);
-    case 'V':
-        return semctl(id, n[0], SETVAL, (union semun){ .val = n[1] });
-    case 'A':
-        for (int i = 0; i < s->count; i++)
-            all[i] = (unsigned short)n[i];
-        return semctl(id, 0, SETALL, (union semun){ .array = all });
-    case 'C':
-        return semctl(id, n[0], n[1]);
-    case 'M':
-        if (semctl(id, 0, IPC_STAT, (union semun){ .buf = &ds }) == -1)
-            return -1;
-        ds.sem_perm.mode = (unsigned short)n[0];
-        return semctl(id, 0, IPC_SET, (union semun){ .buf = &ds });
-    case 'R':
-        return semctl(id, 0, IPC_RMID);
-    default:
-        return -3;
+    asleep[i] = mute[i] = unheard[i] = 0;
+    fflush(stdout);
+    pids[i] = (pid_t)MUST(fork());
+    if (pids[i] == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        begin_service(i);
+        serve();
     }
 }
 
-static void serve(int in, int out)
+/* Until the process is a zombie or gone. Its children become ours. */
+static void await_end(int i, int fd)
 {
-    struct step step;
-    while (read(in, &step, sizeof step) == sizeof step) {
-        errno = 0;
-        struct answer answer = { carry_out(&step), 0 };
-        answer.error = errno;
-        if (write(out, &answer, sizeof answer) != sizeof answer)
-            break;
-    }
-    _exit(0);
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    while (poll(&p, 1, -1) != 1)
+        ;
+    close(fd);
+    asleep[i] = 0;
 }
 
-static void remember(int id)
+static int descriptor_of(int i)
 {
-    for (int i = 0; i < seens; i++)
-        if (seen[i] == id)
-            return;
-    if (seens < IDS)
-        seen[seens++] = id;
+    return (int)MUST(syscall(SYS_pidfd_open, pids[i], 0));
 }
 
-static int sleepers(void)
+static void end(int i)
 {
-    int sum = 0;
-    for (int i = 0; i < seens; i++) {
-        struct semid_ds ds;
-        if (semctl(seen[i], 0, IPC_STAT, (union semun){ .buf = &ds }) == -1)
-            continue;
-        for (unsigned long j = 0; j < ds.sem_nsems; j++) {
-            int n = get(seen[i], (int)j, GETNCNT), z = get(seen[i], (int)j, GETZCNT);
-            sum += (n > 0 ? n : 0) + (z > 0 ? z : 0);
-        }
-    }
-    return sum;
+    int fd = descriptor_of(i);
+    MUST(kill(pids[i], SIGKILL));
+    await_end(i, fd);
+    pids[i] = 0;
 }
 
-static const char *named(const struct step *step, int process, struct answer answer)
+static void reap(void)
 {
-    static char text[64];
-    if (answer.result == -1)
-        return errno_name(answer.error);
-    if (step != NULL && step->process == process && step->command == 'G')
-        return "an id";
-    if (step != NULL && step->process == process && step->command == 'C' && step->numbers[1] == GETPID) {
-        for (int i = 0; i < PROCESSES; i++)
-            if (answer.result == pids[i]) {
-                snprintf(text, sizeof text, "process %d", i);
-                return text;
-            }
-    }
-    snprintf(text, sizeof text, "%d%s", answer.result, answer.error ? " (errno was touched)" : "");
-    return text;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
 }
 
-/* Collects what has been answered; true if everybody else is known to be asleep. */
-static int settle(const struct step *step, struct answer *answers, int *answered)
+/* At the end, however it comes; not at that of a child. */
+static pid_t coordinator;
+static void kill_all(void)
 {
-    int outstanding = 0;
-    for (int i = 0; i < PROCESSES; i++) {
-        struct pollfd p = { .fd = from[i], .events = POLLIN };
-        if (asleep[i] && poll(&p, 1, 0) == 1) {
-            MUST(read(from[i], &answers[i], sizeof answers[i]));
-            asleep[i] = 0;
-            answered[i] = 1;
-            if (step != NULL && step->process == i && step->command == 'G' && answers[i].result >= 0)
-                remember(answers[i].result);
-        }
-        outstanding += asleep[i];
-    }
-    /* Only semop sleeps, and the kernel counts a caller whose timeout is zero as a sleeper for a moment. */
-    if (step != NULL && (step->command != 'O' || step->numbers[0]) && asleep[step->process])
-        return 0;
-    /* A sleeper that moves on to another semaphore while these are counted one by one may count twice, once. */
-    return outstanding == 0 || (outstanding == sleepers() && outstanding == sleepers());
+    for (int i = 0; i < PROCESSES && getpid() == coordinator; i++)
+        if (pids[i] > 0)
+            kill(pids[i], SIGKILL);
 }
 
-static void show_state(void)
-{
-    for (int s = 0; s < SLOTS; s++) {
-        struct semid_ds ds;
-        if (slots[s] == -1)
-            continue;
-        if (semctl(slots[s], 0, IPC_STAT, (union semun){ .buf = &ds }) == -1) {
-            printf("   slot %d %s\n", s, errno_name(errno));
-            continue;
-        }
-        printf("   slot %d mode %o otime %d:", s, ds.sem_perm.mode, ds.sem_otime != 0);
-        for (unsigned long j = 0; j < ds.sem_nsems; j++) {
-            int pid = get(slots[s], (int)j, GETPID), by = -1;
-            for (int i = 0; i < PROCESSES; i++)
-                if (pid == pids[i])
-                    by = i;
-            printf(" %d/%d/%d/%d", get(slots[s], (int)j, GETVAL), by, get(slots[s], (int)j, GETNCNT),
-                   get(slots[s], (int)j, GETZCNT));
-        }
-        printf("\n");
-    }
-}
+/* ---- What is not done. ---- */
 
-static void take(int number, const struct step *step)
+/* How many sleep in such a call on the queue. */
+static int sleepers(const char *command, int id)
 {
-    struct answer answers[PROCESSES];
-    int answered[PROCESSES] = { 0 };
-    if (step != NULL) {
-        if (asleep[step->process]) {
-            printf("%d busy\n", number);
-            return;
-        }
-        asleep[step->process] = 1;
-        MUST(write(to[step->process], step, sizeof *step));
-    }
-    for (int tries = 0; !settle(step, answers, answered); tries++)
-        usleep(tries < 20 ? 20 : 500);
-    printf("%d", number);
+    int count = 0;
     for (int i = 0; i < PROCESSES; i++)
-        if (answered[i])
-            printf(" process %d: %s;", i, named(step, i, answers[i]));
+        count += asleep[i] && is(&doing[i], command) && on[i] == id;
+    return count;
+}
+
+/* Why a step is left out; null if it is not. */
+static const char *obstacle(const struct step *s)
+{
+    int id = shared->ids[QUEUES][s->slot];
+    if (is(s, "kill") || is(s, "signal"))
+        return mute[s->process] && is(s, "signal") ? "gone" : NULL;
+    if (mute[s->process])
+        return "gone";
+    if (is(s, "fork") && s->numbers[0] == s->process)
+        return "the same";
+    /* Of senders that there is room for the kernel wakes all, and whoever runs first sends. Receivers queue up again, too, when
+     * the queue is changed. */
+    if ((is(s, "msgrcv") || is(s, "msgset")) && sleepers("msgsnd", id) > 1)
+        return "whose turn it would be is chance";
+    if (is(s, "msgset") && sleepers("msgrcv", id) > 1)
+        return "whose turn it would be is chance";
+    return NULL;
+}
+
+/* ---- Answers. ---- */
+
+static enum class class_of(const struct step *s)
+{
+    return strncmp(commands[s->command].name, "sem", 3) == 0 || strncmp(commands[s->command].name, "set", 3) == 0 ? SETS
+           : strncmp(commands[s->command].name, "msg", 3) == 0 ? QUEUES
+                                                                : SEGMENTS;
+}
+
+static void remember(enum class class, int id)
+{
+    for (int i = 0; i < seens[class]; i++)
+        if (seen[class][i] == id)
+            return;
+    if (seens[class] < IDS)
+        seen[class][seens[class]++] = id;
+}
+
+static void print_answer(int i, struct reply reply)
+{
+    const struct step *s = &doing[i];
+    printf(" process %d: ", i);
+    if (reply.result == -1)
+        printf("%s;", errno_name(reply.error));
+    else if (is(s, "semget") || is(s, "msgget") || is(s, "shmget"))
+        printf("an id;");
+    else if (is(s, "semctl") && s->numbers[1] == GETPID)
+        printf("%c;", named(reply.result));
+    else if (is(s, "msgrcv"))
+        printf("%d bytes of %c, type %ld;", reply.result, reply.letter, reply.type);
+    else if (is(s, "peek"))
+        printf("%d;", reply.letter);
+    else if (is(s, "fork"))
+        printf("forked;");
+    else
+        printf("%d;", reply.result);
+    if (reply.result != -1 && reply.error != 0)
+        printf(" (errno was touched)");
+}
+
+static struct reply replies[PROCESSES];
+static int answered[PROCESSES];
+
+/* Takes what has been answered. */
+static void collect(void)
+{
+    for (int i = 0; i < PROCESSES; i++) {
+        struct pollfd p = { .fd = end_of(REPLIES, i, OUT), .events = POLLIN };
+        if (!asleep[i] || poll(&p, 1, 0) != 1)
+            continue;
+        MUST(read(p.fd, &replies[i], sizeof replies[i]));
+        asleep[i] = 0;
+        answered[i] = 1;
+        const struct step *s = &doing[i];
+        struct reply reply = replies[i];
+        if (reply.result >= 0 && (is(s, "semget") || is(s, "msgget") || is(s, "shmget")))
+            remember(class_of(s), reply.result);
+        if (reply.result > 0 && is(s, "fork")) {
+            pids[s->numbers[0]] = reply.result;
+            mute[s->numbers[0]] = unheard[s->numbers[0]] = 0;
+        }
+        if (is(s, "exec") && s->numbers[0] != 0)
+            mute[i] = unheard[i] = 1;
+    }
+}
+
+/* Whether there were answers. They come in any order. */
+static int print_answers(void)
+{
+    int count = 0;
+    for (int i = 0; i < PROCESSES; i++)
+        if (answered[i]) {
+            print_answer(i, replies[i]);
+            answered[i] = 0;
+            count++;
+        }
+    return count > 0;
+}
+
+/* Until the step is over. */
+static void settle(void)
+{
+    for (;;) {
+        struct pollfd awaited[PROCESSES];
+        pid_t waiting[PROCESSES];
+        int n = 0, dozes = 0;
+        collect();
+        for (int i = 0; i < PROCESSES; i++)
+            if (asleep[i]) {
+                /* With a timeout of zero the kernel lets it sleep for a moment. */
+                dozes |= is(&doing[i], "semop") && doing[i].numbers[0];
+                awaited[n] = (struct pollfd){ .fd = end_of(REPLIES, i, OUT), .events = POLLIN };
+                waiting[n++] = pids[i];
+            }
+        if (n == 0 || (!dozes && all_sleep(waiting, n) && poll(awaited, (nfds_t)n, 0) == 0))
+            return;
+        poll(awaited, (nfds_t)n, 1);
+    }
+}
+
+/* ---- Steps. ---- */
+
+static void perform(struct step *s)
+{
+    int i = s->process;
+    if (is(s, "signal")) {
+        MUST(kill(pids[i], s->numbers[0] ? SIGUSR2 : SIGUSR1));
+        return;
+    }
+    if (is(s, "kill")) {
+        end(i);
+        /* As a zombie it is as dead. */
+        if (s->numbers[0] == 0)
+            reap();
+        begin(i);
+        return;
+    }
+    if (is(s, "fork"))
+        end(s->numbers[0]);
+    doing[i] = *s;
+    on[i] = shared->ids[class_of(s)][s->slot];
+    unheard[i] |= s->threaded;
+    int fd = is(s, "exit") ? descriptor_of(i) : -1;
+    MUST(write(end_of(COMMANDS, i, IN), s, sizeof *s));
+    asleep[i] = 1;
+    if (fd != -1) {
+        await_end(i, fd);
+        begin(i);
+    }
+}
+
+static int command_of(const char *name)
+{
+    int command = 0;
+    while (command < (int)COUNT(commands) && strcmp(commands[command].name, name) != 0)
+        command++;
+    return command;
+}
+
+/* Whoever sleeps, or hears of nothing any more, leaves the step to the next who does not. If there is none the process is
+ * interrupted instead. */
+static void delegate(struct step *s)
+{
+    if (is(s, "kill") || is(s, "signal"))
+        return;
+    for (int i = 0; i < PROCESSES && (asleep[s->process] || mute[s->process]); i++)
+        s->process = (s->process + 1) % PROCESSES;
+    if (asleep[s->process])
+        s->command = command_of("signal");
+}
+
+static void take(struct step *s)
+{
+    delegate(s);
+    const char *why = obstacle(s);
+    printf("%d %s by %d:", s->number, commands[s->command].name, s->process);
+    if (why != NULL) {
+        printf(" not done: %s\n", why);
+        return;
+    }
+    /* Whose death this may be. */
+    int victim = is(s, "fork") ? s->numbers[0] : s->process, quietly = unheard[victim];
+    perform(s);
+    if (quietly && !asleep[victim]) {
+        fflush(stdout);
+        /* Somebody asks. */
+        for (int slot = 0; slot < SLOTS; slot++)
+            semctl(shared->ids[SETS][slot], 0, GETVAL);
+    }
+    settle();
+    print_answers();
     printf("\n");
-    show_state();
+    show_slots();
+    /* Nobody may have waited for somebody to look. */
+    settle();
+    if (print_answers())
+        printf(" came late\n");
 }
 
 static int parse(const char *text, struct step *step)
 {
+    char command[16];
     int used;
     memset(step, 0, sizeof *step);
-    if (sscanf(text, "%d %c %d%n", &step->process, &step->command, &step->slot, &used) != 3)
+    if (sscanf(text, "%d %15s %d%n", &step->process, command, &step->slot, &used) != 3)
         return 0;
     while (step->count < NUMBERS) {
         int more;
@@ -200,46 +293,96 @@ static int parse(const char *text, struct step *step)
         used = more;
         step->count++;
     }
-    return step->process >= 0 && step->process < PROCESSES && step->slot >= 0 && step->slot < SLOTS;
+    step->threaded = step->process >= 10;
+    step->process %= 10;
+    step->command = command_of(command);
+    return step->process >= 0 && step->process < PROCESSES && step->slot >= 0 && step->slot < SLOTS &&
+           step->command < (int)COUNT(commands) && step->count >= commands[step->command].least;
 }
 
-int main(void)
+/* ---- The whole. ---- */
+
+static void make_world(void)
 {
-    char text[1024];
-    struct step step;
-    keys = own_key(0);
-    slots = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (int s = 0; s < SLOTS; s++)
-        slots[s] = -1;
-    for (int i = 0; i < PROCESSES; i++) {
-        int down[2], up[2];
-        MUST(pipe(down));
-        MUST(pipe(up));
-        pids[i] = (pid_t)MUST(fork());
-        if (pids[i] == 0) {
-            close(down[1]);
-            for (int j = 0; j < i; j++)
-                close(to[j]);
-            serve(down[0], up[1]);
+    int fd = (int)MUST(syscall(SYS_memfd_create, "world", 0));
+    MUST(ftruncate(fd, PAGE));
+    MUST(dup2(fd, WORLD));
+    find_world();
+    shared->keys = own_key(0);
+    memset(shared->ids, -1, sizeof shared->ids);
+    for (int i = 0; i < PROCESSES; i++)
+        for (int pipes = COMMANDS; pipes <= REPLIES; pipes += REPLIES - COMMANDS) {
+            int ends[2];
+            MUST(pipe(ends));
+            MUST(dup2(ends[OUT], end_of(pipes, i, OUT)));
+            MUST(dup2(ends[IN], end_of(pipes, i, IN)));
+            close(ends[OUT]);
+            close(ends[IN]);
         }
-        close(down[0]);
-        close(up[1]);
-        to[i] = down[1];
-        from[i] = up[0];
+    MUST(prctl(PR_SET_CHILD_SUBREAPER, 1));
+    hear_signals();
+    coordinator = getpid();
+    atexit(kill_all);
+}
+
+/* One after the other, so that what each leaves is seen. */
+static void end_all(void)
+{
+    for (int i = 0; i < PROCESSES; i++) {
+        end(i);
+        printf("without process %d\n", i);
+        show_slots();
     }
-    for (int number = 1; fgets(text, sizeof text, stdin) != NULL; number++) {
+    show_listings();
+    reap();
+}
+
+static void remove_all(void)
+{
+    for (int i = 0; i < seens[SETS]; i++)
+        semctl(seen[SETS][i], 0, IPC_RMID);
+    for (int i = 0; i < seens[QUEUES]; i++)
+        msgctl(seen[QUEUES][i], IPC_RMID, NULL);
+    for (int i = 0; i < seens[SEGMENTS]; i++)
+        shmctl(seen[SEGMENTS][i], IPC_RMID, NULL);
+    printf("removed\n");
+    show_slots();
+}
+
+/* A new image of one of the processes. */
+static void go_on(int process, int answers_more)
+{
+    find_world();
+    hear_signals();
+    begin_service(process);
+    answer((struct reply){ 0 });
+    while (!answers_more)
+        pause();
+    serve();
+}
+
+int main(int argc, char **argv)
+{
+    static char script[1 << 16];
+    struct step step;
+    int number = 0;
+    if (argc > 2)
+        go_on(atoi(argv[2]), strcmp(argv[1], "serve") == 0);
+    /* At once, and nothing is left to read: a process that ends would move where we are in the file. */
+    MUST(fread(script, 1, sizeof script - 1, stdin) > 0 && getchar() == EOF ? 0 : -1);
+    fclose(stdin);
+    make_world();
+    for (int i = 0; i < PROCESSES; i++)
+        begin(i);
+    for (char *text = strtok(script, "\n"); text != NULL; text = strtok(NULL, "\n")) {
         if (!parse(text, &step)) {
-            fprintf(stderr, "line %d of the script is none: %s", number, text);
+            fprintf(stderr, "this is no step: %s\n", text);
             return 99;
         }
-        take(number, &step);
+        step.number = ++number;
+        take(&step);
     }
-    for (int i = 0; i < seens; i++)
-        remove_set(seen[i]);
-    take(0, NULL);
-    for (int i = 0; i < PROCESSES; i++)
-        close(to[i]);
-    while (wait(NULL) > 0)
-        ;
+    end_all();
+    remove_all();
     return 0;
 }

@@ -8,24 +8,38 @@
 //! with `SKIPPED`.
 #![warn(missing_docs)]
 
+pub mod apache;
 mod compiler;
+mod eventually;
 mod memcache;
+mod namespace;
 mod outcome;
+mod place;
+mod postgres;
 mod preload;
+mod process;
 mod recorder;
 mod run;
 mod running;
+pub mod sysv_ipc;
 mod tools;
+mod user;
 mod world;
 
 pub use compiler::{Program, build, build_library};
+pub use eventually::eventually;
 pub use memcache::Memcache;
+pub use namespace::own_ipc_namespace;
 pub use outcome::{Outcome, assert_same};
-pub use preload::library as preload;
+pub use place::Place;
+pub use postgres::Postgres;
+pub use preload::{library as preload, target_directory};
+pub use process::Process;
 pub use recorder::{LEVELS, Recorder};
 pub use run::{Run, scratch};
 pub use running::Running;
 pub use tools::{find_tool, is_root, shared_library, skip};
+pub use user::User;
 pub use world::World;
 
 use unspin_locks::Kind;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitStatus;
 
 /// Everything a run can be judged by.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// Standard output.
     pub stdout: String,
@@ -12,6 +12,14 @@ pub struct Outcome {
     pub stderr: String,
     /// Exit status, or the signal.
     pub status: ExitStatus,
+}
+
+impl Outcome {
+    /// Whether the run succeeded, and the library under test had nothing to say.
+    pub fn is_clean(&self) -> bool {
+        let complains = |text: &str| text.lines().any(|line| line.starts_with("unspin: "));
+        self.status.success() && !complains(&self.stdout) && !complains(&self.stderr)
+    }
 }
 
 impl fmt::Display for Outcome {

@@ -1,10 +1,10 @@
 //! Running a program in a world of its own.
 
-use crate::{Outcome, Recorder, Running, World, preload};
+use crate::{Outcome, Recorder, Running, User, World, preload};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A program about to run, with an arena that nobody else has.
@@ -15,6 +15,7 @@ pub struct Run {
     before: Vec<OsString>,
     behind: Vec<OsString>,
     input: Vec<u8>,
+    user: Option<User>,
     directory: tempfile::TempDir,
 }
 
@@ -27,7 +28,8 @@ impl Run {
         for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
             command.env_remove(name);
         }
-        Run { command, world, before: vec![], behind: vec![], input: vec![], directory: scratch() }
+        let (before, behind, input) = (vec![], vec![], vec![]);
+        Run { command, world, before, behind, input, user: None, directory: scratch() }
     }
 
     /// Adds arguments.
@@ -63,6 +65,13 @@ impl Run {
     /// What the program reads from its standard input.
     pub fn input(mut self, text: impl Into<Vec<u8>>) -> Run {
         self.input = text.into();
+        self
+    }
+
+    /// Lets another user run the program.
+    pub fn user(mut self, user: User) -> Run {
+        user.runs(&mut self.command);
+        self.user = Some(user);
         self
     }
 
@@ -107,11 +116,21 @@ impl Run {
         Running { child, name, directory: self.directory }
     }
 
+    /// The library under test, where whoever runs the program can read it.
+    fn library(&self) -> PathBuf {
+        let Some(user) = self.user else { return preload().to_owned() };
+        let directory = self.directory.path();
+        user.owns(directory).expect("who changes the user gives away what he likes");
+        let copy = directory.join("libunspin_preload.so");
+        std::fs::copy(preload(), &copy).expect("the scratch directory takes a file");
+        copy
+    }
+
     /// Sets what the test has not set itself.
     fn enter_world(&mut self) {
         let mut preloads = self.before.clone();
         if let Some(engine) = self.world.engine() {
-            preloads.push(preload().into());
+            preloads.push(self.library().into());
             let arena = self.directory.path().join("arena");
             for (name, value) in [("UNSPIN_SYSV", engine.as_ref()), ("UNSPIN_ARENA", arena.as_os_str())] {
                 if !self.command.get_envs().any(|(set, to)| set == name && to.is_some()) {

@@ -1,12 +1,8 @@
 //! A program that runs.
 
 use crate::Outcome;
+use crate::eventually::{HANGS_AFTER, eventually, within};
 use std::process::{Child, ExitStatus};
-use std::time::{Duration, Instant};
-
-/// After this long a program is taken to hang. No test asserts a time: the longest takes seconds, and minutes where
-/// twenty programs share a CPU with it, since the spin lock of the engine `global` must wait for its turn each time.
-const HANGS_AFTER: Duration = Duration::from_secs(300);
 
 /// A program that was started. It and its children are killed if this is dropped before their end.
 #[derive(Debug)]
@@ -38,31 +34,43 @@ impl Running {
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        self.read("stderr")
+    }
+
+    /// Waits until it has written `text` to standard error. Answers whether it did, rather than end.
+    pub fn await_stderr(&mut self, text: &str) -> bool {
+        let what = format!("{}: {text}", self.name);
+        eventually(what, || {
+            let runs = self.runs();
+            let written = self.stderr().contains(text);
+            (written || !runs).then_some(written)
+        })
+    }
+
     /// Whether it has not ended yet.
     pub fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
     fn outcome(&self, status: ExitStatus) -> Outcome {
-        let read = |name: &str| {
-            let path = self.directory.path().join(name);
-            String::from_utf8_lossy(&std::fs::read(path).expect("it was made at the start")).into_owned()
-        };
-        Outcome { stdout: read("stdout"), stderr: read("stderr"), status }
+        Outcome { stdout: self.read("stdout"), stderr: self.read("stderr"), status }
+    }
+
+    fn read(&self, name: &str) -> String {
+        let path = self.directory.path().join(name);
+        String::from_utf8_lossy(&std::fs::read(path).expect("it was made at the start")).into_owned()
     }
 
     /// The status; none after too long a time.
     fn wait(&mut self) -> Option<ExitStatus> {
-        let deadline = Instant::now() + HANGS_AFTER;
-        let mut pause = Duration::from_micros(200);
-        loop {
-            let status = self.child.try_wait().expect("the child is ours");
-            if status.is_some() || Instant::now() > deadline {
-                return status;
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
-        }
+        within(HANGS_AFTER, || self.child.try_wait().expect("the child is ours"))
     }
 
     fn kill(&mut self) -> ExitStatus {

@@ -25,6 +25,11 @@ fn fairness() {
 }
 
 #[test]
+fn undo() {
+    conforms("undo", &[]);
+}
+
+#[test]
 fn semctl() {
     conforms("semctl", &[]);
 }
@@ -32,6 +37,11 @@ fn semctl() {
 #[test]
 fn permissions() {
     conforms("permissions", &[]);
+}
+
+#[test]
+fn capabilities() {
+    conforms("capabilities", &[]);
 }
 
 #[test]
@@ -44,6 +54,71 @@ fn faults() {
     conforms("faults", &[]);
 }
 
+#[test]
+fn msgget() {
+    conforms("msgget", &[]);
+}
+
+#[test]
+fn messages() {
+    conforms("messages", &[]);
+}
+
+#[test]
+fn msgwait() {
+    conforms("msgwait", &[]);
+}
+
+#[test]
+fn msgrules() {
+    conforms("msgrules", &[]);
+}
+
+#[test]
+fn msgcancel() {
+    conforms("msgcancel", &[]);
+}
+
+#[test]
+fn asynchronous_cancellation() {
+    conforms("asynccancel", &[]);
+}
+
+#[test]
+fn shmget() {
+    conforms("shmget", &[]);
+}
+
+#[test]
+fn shmat() {
+    conforms("shmat", &[]);
+}
+
+#[test]
+fn shmctl() {
+    conforms("shmctl", &[]);
+}
+
+#[test]
+fn shared_memory_lives() {
+    conforms("shmlife", &[]);
+}
+
+#[test]
+fn shared_memory_permissions() {
+    conforms("shmperm", &[]);
+}
+
+#[test]
+fn proc() {
+    conforms("proc", &[]);
+}
+
+#[test]
+fn namespaces() {
+    conforms("namespaces", &[]);
+}
+
 /// A gate that has never been red proves nothing: here is an engine with one wrong errno.
 #[test]
 #[should_panic(expected = "here:   index too large: -1 EINVAL")]
@@ -54,4 +129,16 @@ fn a_wrong_errno_is_noticed() {
     let kernel = Run::new(program.path(), World::Bare).output();
     let other = Run::new(program.path(), World::Bare).preload_before(wrong.path()).output();
     assert_same("semop", World::Bare, &kernel, &other);
+}
+
+/// The same for message queues.
+#[test]
+#[should_panic(expected = "here:   too large: -1 ENOMSG")]
+fn a_wrong_errno_of_messages_is_noticed() {
+    let (Some(program), Some(wrong)) = (build("messages"), build_library("wrong")) else {
+        panic!("not tried without a compiler, instead of: here:   too large: -1 ENOMSG");
+    };
+    let kernel = Run::new(program.path(), World::Bare).output();
+    let other = Run::new(program.path(), World::Bare).preload_before(wrong.path()).output();
+    assert_same("messages", World::Bare, &kernel, &other);
 }

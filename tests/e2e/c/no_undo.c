@@ -1,4 +1,4 @@
-/* A library that takes SEM_UNDO out of every operation, for programs that insist on it while the engines have none. */
+/* A library that takes SEM_UNDO out of every operation: what the dead have done stays done. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

@@ -1,0 +1,124 @@
+//! Apache with `Mutex sysvsem`: its processes accept connections in turn, and whoever holds the mutex may be killed.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
+use std::time::Duration;
+use unspin_e2e::apache::{Apache, fetch};
+use unspin_e2e::{Place, World, build_library, eventually, own_ipc_namespace, skip};
+
+const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
+
+#[test]
+fn apache() {
+    if Apache::program().is_none() {
+        return skip("apache", "there is no apache2; install apache2-bin");
+    }
+    let alone = own_ipc_namespace();
+    // Apache replaces its dead but once a second, so all worlds run at once.
+    std::thread::scope(|scope| {
+        for world in WORLDS {
+            scope.spawn(move || serves_and_leaves_nothing(world));
+        }
+    });
+    if alone {
+        assert_eq!(Place::new(World::Bare).leftovers(), "");
+    }
+}
+
+fn serves_and_leaves_nothing(world: World) {
+    let place = Place::new(world);
+    let mut apache = Apache::start(&place, |run| run);
+    assert!(apache.log().contains("Accept mutex: sysvsem"), "{}", apache.log());
+    serves_while_children_die(&apache);
+    apache.restart();
+    // Everybody must have had his turn after all that.
+    (0..100).for_each(|i| fetch(apache.ports()[i % 2]).unwrap_or_else(|e| panic!("{world}: {e}")));
+    let outcome = apache.stop();
+    assert!(outcome.is_clean(), "{world}: {outcome}");
+    if World::ENGINES.contains(&world) {
+        assert_eq!(place.leftovers(), "", "{world}");
+    }
+}
+
+/// Clients fetch a page all the time, while each process that serves is killed, in several rounds. Each death may cost one
+/// connection, and no more.
+fn serves_while_children_die(apache: &Apache) {
+    let clients = Clients::default();
+    let mut killed = 0;
+    std::thread::scope(|scope| {
+        for client in 0..4 {
+            let (clients, port) = (&clients, apache.ports()[client % 2]);
+            scope.spawn(move || clients.fetch_all_the_time(port));
+        }
+        let _end = EndOfClients(&clients);
+        for _ in 0..rounds() {
+            let several = || Some(apache.children()).filter(|children| children.len() >= 4);
+            for child in eventually("Apache replaces the dead", several) {
+                child.signal(libc::SIGKILL);
+                killed += 1;
+                // The next one dies once others have been served since.
+                let enough = clients.fetched.load(SeqCst) + 20;
+                let served = || (clients.fetched.load(SeqCst) > enough).then_some(());
+                eventually("Apache serves after a death", served);
+            }
+        }
+    });
+    let broken = clients.broken.load(SeqCst);
+    assert!(broken <= killed, "{broken} connections broke, {killed} processes were killed");
+}
+
+/// How often the processes that serve are all killed.
+fn rounds() -> usize {
+    std::env::var("UNSPIN_APACHE_ROUNDS").map_or(3, |rounds| rounds.parse().expect("it is a number"))
+}
+
+/// What the clients have seen.
+#[derive(Default)]
+struct Clients {
+    end: AtomicBool,
+    fetched: AtomicUsize,
+    broken: AtomicUsize,
+}
+
+impl Clients {
+    fn fetch_all_the_time(&self, port: u16) {
+        while !self.end.load(SeqCst) {
+            let count = if fetch(port).is_ok() { &self.fetched } else { &self.broken };
+            count.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+/// Lets the clients end, also when the test fails.
+struct EndOfClients<'a>(&'a Clients);
+
+impl Drop for EndOfClients<'_> {
+    fn drop(&mut self) {
+        self.0.end.store(true, SeqCst);
+    }
+}
+
+/// What the test above would see if nothing undid what the dead have done: somebody dies with the mutex in hand, and nobody
+/// accepts a connection any more.
+#[test]
+fn a_mutex_that_dies_with_its_holder_is_noticed() {
+    if Apache::program().is_none() {
+        return skip(
+            "a_mutex_that_dies_with_its_holder_is_noticed",
+            "there is no apache2; install apache2-bin",
+        );
+    }
+    let Some(no_undo) = build_library("no_undo") else { return };
+    own_ipc_namespace();
+    let place = Place::new(World::Bare);
+    let apache = Apache::start(&place, |run| run.preload_before(no_undo.path()));
+    let [port, _] = apache.ports();
+    fetch(port).expect("all are alive");
+    for child in apache.children() {
+        child.signal(libc::SIGKILL);
+        child.await_end();
+    }
+    let (answers, answer) = mpsc::channel();
+    std::thread::spawn(move || answers.send(fetch(port).is_ok()));
+    assert_eq!(answer.recv_timeout(Duration::from_secs(3)), Err(mpsc::RecvTimeoutError::Timeout));
+}

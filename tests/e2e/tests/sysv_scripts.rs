@@ -1,0 +1,109 @@
+//! Python, Perl and PHP, whose own modules for System V make the calls.
+
+use std::path::Path;
+use std::process::Command;
+use unspin_e2e::sysv_ipc::SysvIpc;
+use unspin_e2e::{
+    Outcome, Place, Run, World, assert_same, build_library, find_tool, own_ipc_namespace, skip,
+};
+
+const WORLDS: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
+
+#[test]
+fn perls_own_modules() {
+    let perl = Script {
+        file: "perl/modules.pl",
+        interpreter: "perl",
+        probe: &["-MIPC::SharedMem", "-e1"],
+        package: "perl",
+    };
+    perl.is_the_same_everywhere(|run| run);
+}
+
+#[test]
+fn perls_shared_variables() {
+    let perl = Script {
+        file: "perl/shareable.pl",
+        interpreter: "perl",
+        probe: &["-MIPC::Shareable", "-MIPC::ShareLite", "-e1"],
+        package: "libipc-shareable-perl and libipc-sharelite-perl",
+    };
+    perl.is_the_same_everywhere(|run| run);
+}
+
+#[test]
+fn php() {
+    const PROBE: &str =
+        "exit(array_diff(['sysvmsg', 'sysvsem', 'sysvshm', 'posix'], get_loaded_extensions()) ? 1 : 0);";
+    let Some(shallow) = build_library("shallow") else { return };
+    let php = Script { file: "php/sysv.php", interpreter: "php", probe: &["-r", PROBE], package: "php-cli" };
+    // As it is it calls libc past the preload, wherever the objects are then.
+    php.is_the_same_everywhere(|run| run);
+    php.is_the_same_everywhere(|run| run.preload_before(shallow.path()));
+}
+
+/// A script of this crate.
+struct Script {
+    file: &'static str,
+    interpreter: &'static str,
+    /// Arguments with which the interpreter succeeds if it has the modules that the script wants.
+    probe: &'static [&'static str],
+    /// Where they can be had.
+    package: &'static str,
+}
+
+impl Script {
+    /// Demands of every world what the bare run prints, and that nothing stays behind.
+    fn is_the_same_everywhere(&self, with: impl Fn(Run) -> Run) {
+        let interpreter = find_tool(self.interpreter).filter(|path| {
+            Command::new(path).args(self.probe).output().is_ok_and(|output| output.status.success())
+        });
+        let Some(interpreter) = interpreter else {
+            return skip(self.file, &format!("{} lacks modules; install {}", self.interpreter, self.package));
+        };
+        let alone = own_ipc_namespace();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file);
+        let mut bare = None;
+        for place in WORLDS.map(Place::new) {
+            let outcome = with(place.run(&interpreter).args([&file])).output();
+            assert!(outcome.is_clean() && outcome.stderr.is_empty(), "{}: {outcome}", place.world());
+            assert_same(self.file, place.world(), bare.get_or_insert(outcome.clone()), &outcome);
+            if alone || World::ENGINES.contains(&place.world()) {
+                assert_eq!(place.leftovers(), "", "{} in world {}", self.file, place.world());
+            }
+        }
+    }
+}
+
+/// All tests that sysv_ipc, the Python package, brings along.
+#[test]
+fn sysv_ipc_of_python() {
+    let installed = match SysvIpc::install() {
+        Ok(installed) => installed,
+        Err(reason) => return skip("sysv_ipc_of_python", &reason),
+    };
+    let alone = own_ipc_namespace();
+    let places = WORLDS.map(Place::new);
+    // They mostly sleep, so all worlds run at once.
+    let running = places.each_ref().map(|place| {
+        let args = ["-m", "unittest", "--verbose"];
+        place.run(&installed.python).args(args).current_dir(&installed.source).start()
+    });
+    let [bare, others @ ..] = running.map(|running| without_time(running.output()));
+    assert!(bare.status.success() && bare.stderr.contains("\nRan 137 tests"), "{bare}");
+    for (world, other) in WORLDS[1..].iter().zip(others) {
+        assert_same("sysv_ipc", world, &bare, &other);
+    }
+    for place in places.iter().filter(|place| alone || World::ENGINES.contains(&place.world())) {
+        assert_eq!(place.leftovers(), "", "{}", place.world());
+    }
+}
+
+/// Python says at the end how long it took.
+fn without_time(outcome: Outcome) -> Outcome {
+    let timeless = |line: &str| match line.split_once(" tests in ") {
+        Some((head, _)) => format!("{head} tests\n"),
+        None => format!("{line}\n"),
+    };
+    Outcome { stderr: outcome.stderr.lines().map(timeless).collect(), ..outcome }
+}
