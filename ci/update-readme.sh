@@ -6,7 +6,7 @@ output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 cargo build --locked --release --package unspin-cli
 # 0, 1 and 3 are verdicts: docs/exit-codes.md.
-cargo run --locked --release -- prove semopbench >"$output" ||
+cargo run --locked --release -- prove semopbench -g 8 -s 1 -n 50000 >"$output" ||
     case $? in 1 | 3) ;; *) fail "prove failed" ;; esac
 awk -v output="$output" '
     /^<!-- What the command printed/ { print; getline; print; while ((getline line < output) > 0) print line; skip = 1; next }
