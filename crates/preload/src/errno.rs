@@ -1,6 +1,6 @@
 //! How a C function answers.
 
-use crate::start;
+use crate::{cancel, start};
 use core::ffi::c_int;
 use unspin_sys::Errno;
 
@@ -17,9 +17,9 @@ pub fn answer(result: Result<i32, Errno>) -> c_int {
 /// a hook that ends with this call has nothing to drop, so it jumps here.
 #[cold]
 #[inline(never)]
-pub extern "C" fn refuse(errno: Errno) -> c_int {
+pub extern "C-unwind" fn refuse(errno: Errno) -> c_int {
     if errno == Errno::ENOSYS {
-        start::say_if_damaged();
+        cancel::sheltered(start::say_if_damaged);
     }
     set(errno);
     -1

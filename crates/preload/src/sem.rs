@@ -23,21 +23,34 @@ pub extern "C-unwind" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int
 /// As for libc's: `ops` is `nsops` operations, or EFAULT is answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
-    if count(nsops) != 1 {
+    // In a debug build the fast path has landing places, and whoever may be cancelled anywhere must not enter it.
+    let astray = cfg!(debug_assertions) && cancel::manner() == Manner::Asynchronous;
+    if count(nsops) != 1 || astray {
         // SAFETY: the caller's promise.
         return unsafe { operate(id, ops, nsops, core::ptr::null()) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { single(id, ops) }
+}
+
+/// semop of one operation.
+///
+/// # Safety
+/// As for `semop`.
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline(always))]
+unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
     // The engine is the process's only one, and a thread that has not called it before has joined none.
     // SAFETY: the caller's address, as the engine wants it.
-    match unsafe { Engine::try_semop(id, ops as usize) } {
+    match unsafe { Engine::try_semop(id, op as usize) } {
         Some(Ok(value)) => value,
         Some(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
         None => unsafe {
             match cancel::manner() {
-                Manner::Deferred => patiently(id, ops),
+                Manner::Deferred => patiently(id, op),
                 // There is no such way for it.
-                Manner::Asynchronous => operate(id, ops, 1, core::ptr::null()),
+                Manner::Asynchronous => operate(id, op, 1, core::ptr::null()),
             }
         },
     }

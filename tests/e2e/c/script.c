@@ -90,11 +90,10 @@ static const char *obstacle(const struct step *s)
         return "gone";
     if (is(s, "fork") && s->numbers[0] == s->process)
         return "the same";
-    /* Of senders that there is room for the kernel wakes all, and whoever runs first sends. Receivers queue up again, too, when
-     * the queue is changed. */
-    if ((is(s, "msgrcv") || is(s, "msgset")) && sleepers("msgsnd", id) > 1)
-        return "whose turn it would be is chance";
-    if (is(s, "msgset") && sleepers("msgrcv", id) > 1)
+    /* Of senders that there is room for the kernel wakes all, and whoever runs first sends. When the queue is changed it wakes
+     * receivers too, and a message is handed to them or taken by them, as who queues up again first has it. */
+    int senders = sleepers("msgsnd", id);
+    if ((is(s, "msgrcv") && senders > 1) || (is(s, "msgset") && senders + sleepers("msgrcv", id) > 1))
         return "whose turn it would be is chance";
     return NULL;
 }
