@@ -1,0 +1,65 @@
+//! What is done under the registry lock: making objects and removing them.
+
+use super::{Inner, count};
+use crate::arena::Arena;
+use crate::ipc::{Class, Registry};
+use crate::lock::Taken;
+use crate::names::{Call, LockName};
+use crate::thread::Thread;
+use crate::{msg, retire, sem, shm};
+use unspin_meter::Event;
+
+impl Inner {
+    /// Runs `f` under the registry lock, with the registry of a class.
+    pub fn with_registry<R>(
+        &'static self,
+        thread: &Thread,
+        class: Class,
+        call: Call,
+        f: impl FnOnce(&Registry<'static>) -> R,
+    ) -> R {
+        let lock = &self.arena.header().registry.0;
+        let (held, taken) = self.acquire(thread, LockName::Registry, call, lock);
+        let of =
+            |class| Registry { arena: &self.arena, class, rcu: self.rcu(), me: thread.person(), units_of };
+        if taken == Taken::Inherited {
+            for class in Class::ALL {
+                let registry = of(class);
+                registry.repair(&mut |object| self.evict(thread, &registry, object));
+            }
+            shm::recover(&of(Class::Shm));
+        }
+        let registry = of(class);
+        let reaped = retire::reap(&registry, thread);
+        let result = f(&registry);
+        drop(held);
+        if reaped > 0 {
+            count(thread, Event::GracePeriod, 1);
+        }
+        retire::work(self, thread);
+        result
+    }
+
+    /// Whether the arena still refers to a payload of the heap, or will free it. Under the registry lock.
+    pub fn is_in_use(&'static self, registry: &Registry<'_>, payload: u64) -> bool {
+        registry.is_in_use(payload) || self.is_record(payload) || msg::owns(self, payload)
+    }
+
+    /// Marks an object as removed and ends all waits on it; returns its bytes. Under the registry lock.
+    pub fn evict(&'static self, thread: &Thread, registry: &Registry<'_>, object: u64) -> u64 {
+        match registry.class {
+            Class::Sem => sem::evict(self, thread, object),
+            Class::Msg => msg::evict(self, thread, registry, object),
+            Class::Shm => shm::evict(&self.arena, object),
+        }
+    }
+}
+
+/// What an object consists of, as its class counts it: see [`ipc::Root`].
+fn units_of(arena: &Arena, class: Class, object: u64) -> u64 {
+    match class {
+        Class::Sem => sem::units_of(arena, object),
+        Class::Msg => 0,
+        Class::Shm => shm::units_of(arena, object),
+    }
+}
