@@ -2,7 +2,7 @@
 //!
 //! Seen red: with a corpse that keeps the message it was granted (`Section::bury`), [`a_dead_receiver_takes_nothing`].
 
-use super::{engines, ignore, length, moments, step};
+use crate::stepping::{engines, ignore, length, moments, step};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use unspin_sys::Errno;

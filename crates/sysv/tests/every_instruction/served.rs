@@ -1,6 +1,9 @@
 //! A sleeper that is served by others after each single instruction of what it does meanwhile.
 
-use super::*;
+use crate::sets::{Holder, ctl, op, set, undoable, values};
+use crate::stepping::{End, ONE, finish, follow, ignore, moments, start};
+use unspin_sys::ipc::flag;
+use unspin_sysv::{Engine, Kind, Options};
 
 /// Lets a stopped child go on to its end.
 fn go_on(child: i32) -> i32 {

@@ -3,11 +3,10 @@
 //!
 //! `UNSPIN_STORM=N` sets the number of kills of each test; the default is small enough for every run of the tests.
 
-#[path = "common/child.rs"]
+#[path = "../common/child.rs"]
 mod child;
-#[path = "kill_storm/messages.rs"]
 mod messages;
-#[path = "common/noise.rs"]
+#[path = "../common/noise.rs"]
 mod noise;
 
 use noise::Noise;
