@@ -311,6 +311,35 @@ mod tests {
         assert!(matches!(Found::at(&path), Err(ArenaError::Corrupt(_))));
     }
 
+    /// Whoever makes an arena can write down any segment's name. Root removes those only that its owner has made.
+    #[test]
+    fn a_forged_arena_costs_nobody_else_a_segment() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        use unspin_sys::ipc::shm_stat_any;
+        if unspin_sys::creds::Creds::current().uid != 0 {
+            println!(
+                "a_forged_arena_costs_nobody_else_a_segment: skipped, because only root gives files away"
+            );
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("any name");
+        let segment = made(&path).shmget(IPC_PRIVATE, 100, 0o600).unwrap();
+        let removed = |owner: u32, mode: u32| {
+            let copy = folder.path().join("copy");
+            fs::copy(&path, &copy).unwrap();
+            fs::set_permissions(&copy, PermissionsExt::from_mode(mode)).unwrap();
+            chown(&copy, Some(owner), None).unwrap();
+            Found::at(&copy).unwrap().unwrap().remove().unwrap()
+        };
+        for mode in [0o600, 0o666] {
+            assert_eq!(removed(65_534, mode), Removed { segments: 0, refused: 1 });
+            assert!(shm_stat_any(segment).is_ok());
+        }
+        assert_eq!(removed(0, 0o600), Removed { segments: 1, refused: 0 });
+        assert!(shm_stat_any(segment).is_err());
+    }
+
     /// The parts that are read: header and slots.
     #[test]
     fn noise_is_told_apart_and_never_believed() {

@@ -25,7 +25,7 @@ use unspin_sys::namespace::{Ipc, Relation};
 pub struct Removed {
     /// Shared memory segments that were removed from the kernel with it.
     pub segments: usize,
-    /// Those that the kernel would not remove, as they are another user's.
+    /// Those that stay: made by another user than the arena's owner, or not ours to remove.
     pub refused: usize,
 }
 
@@ -79,12 +79,12 @@ fn try_remove_segments(file: &File) -> io::Result<Removed> {
     let orphan = making.orphan(&|id| names.iter().any(|name| name.id == id));
     let about = file.metadata()?;
     let named = names.iter().filter(|name| is_there(name)).map(|name| name.id);
-    let ids: BTreeSet<i32> = named.chain(orphan).filter(|id| can_be_of(&about, *id)).collect();
+    let ids: BTreeSet<i32> = named.chain(orphan).filter(|&id| can_be_named(id)).collect();
     let mut removed = Removed::default();
     for id in ids {
-        match shm_remove(id) {
-            Ok(()) => removed.segments += 1,
-            Err(_) => removed.refused += 1,
+        match is_of_owner(&about, id) && shm_remove(id).is_ok() {
+            true => removed.segments += 1,
+            false => removed.refused += 1,
         }
     }
     Ok(removed)
@@ -95,16 +95,15 @@ fn is_there(name: &Name) -> bool {
     shm_stat_any(name.id).is_ok_and(|(id, status)| name.is(id, &status))
 }
 
-/// Whether a segment can have been made by way of an arena: it has no key in the kernel, and its maker is the arena's owner, or
-/// anybody if others may write to the arena. Of all this the kernel is asked: what an arena says can have been written by
-/// anybody who may, and root may remove what is not theirs.
-fn can_be_of(arena: &Metadata, id: i32) -> bool {
-    const OTHERS_WRITE: u32 = 0o022;
-    shm_stat_any(id).is_ok_and(|(found, status)| {
-        let perm = &status.shm_perm;
-        let theirs = arena.uid() == perm.cuid || arena.mode() & OTHERS_WRITE != 0;
-        found == id && perm.key == 0 && theirs
-    })
+/// Whether a segment can have been made by way of an arena: it has no key in the kernel.
+fn can_be_named(id: i32) -> bool {
+    shm_stat_any(id).is_ok_and(|(found, status)| found == id && status.shm_perm.key == 0)
+}
+
+/// Whether the arena's owner has made it. The kernel is asked: what an arena says can have been written by anybody who may, and
+/// root may remove what is not theirs.
+fn is_of_owner(arena: &Metadata, id: i32) -> bool {
+    shm_stat_any(id).is_ok_and(|(_, status)| status.shm_perm.cuid == arena.uid())
 }
 
 /// The segments that have names: those in the table, and those that lie about in the heap, if the table can have been
