@@ -20,7 +20,9 @@ fn engine() -> &'static Engine {
 /// The flaw that `UNSPIN_FLAW` names: `ci/fuzz.sh` demands that it is found.
 fn flaw<F: Family>() -> F::Flaw {
     static NAME: OnceLock<Option<String>> = OnceLock::new();
-    let Some(name) = NAME.get_or_init(|| std::env::var("UNSPIN_FLAW").ok()) else { return F::Flaw::default() };
+    let Some(name) = NAME.get_or_init(|| std::env::var("UNSPIN_FLAW").ok()) else {
+        return F::Flaw::default();
+    };
     let mut flaws = F::FLAWS.iter().copied();
     flaws
         .find(|flaw| format!("{flaw:?}") == *name)
