@@ -8,6 +8,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use unspin_sysv::ArenaError;
 
+/// What open(2) answers to a symbolic link that is not to be followed. asm-generic/errno.h: `ErrorKind` has no stable name for it.
+const ELOOP: i32 = 40;
+
 /// An error that ends a command.
 #[derive(Debug)]
 pub enum Error {
@@ -43,10 +46,19 @@ impl Error {
                     "permit more address space (ulimit -v), as it is mapped whole, or free memory".into()
                 }
                 ErrorKind::NotFound => format!("make its folder, or {ANOTHER}"),
+                _ if io.raw_os_error() == Some(ELOOP) => {
+                    format!("a symbolic link is not followed: name the file that it leads to, or {ANOTHER}")
+                }
                 _ => ANOTHER.into(),
             },
             ArenaError::TooSmall(_) => ANOTHER.into(),
             ArenaError::NotOurs(_) => format!("ask its owner to open it to you, or {ANOTHER}"),
+            ArenaError::Foisted(path) => {
+                format!(
+                    "`unspin ipcrm --arena {}` by that user, or by root, removes it; or {ANOTHER}",
+                    path.display()
+                )
+            }
             ArenaError::Corrupt(path) => format!(
                 "{ANOTHER}; `unspin ipcrm --arena {}` removes what can still be told to be an arena",
                 path.display()

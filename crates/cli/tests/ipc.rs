@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::compiled;
 use common::util_linux::{namespace, possible};
+use common::{compiled, skip};
 use regex::Regex;
 use std::fmt::Write;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -279,6 +280,56 @@ fn the_usual_arena_may_not_be_there_yet() {
              unspin: ipcs: no program has used the engine rcu, but global: `--sysv global` shows its objects\n\
              0\n\n\n{empty}"
         )
+    );
+}
+
+/// `/dev/shm` is open to everybody: what another user has put where root's arena would be, root could open, and would share
+/// memory with him.
+#[test]
+fn a_usual_arena_of_another_users_is_not_used() {
+    if !possible("an arena of another user's") {
+        return;
+    }
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        skip("an arena of another user's", "only root gives files away: run as root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+        usual=/dev/shm/unspin-sysv-0-$(stat -Lc %i /proc/self/ns/ipc)-rcu
+        trap 'rm -f $usual $usual.ns-*' EXIT
+        give() { chown 12345 $usual; chmod $1 $usual; }
+        try() { "$@" >out 2>&1; echo "$? $(grep -c 'lies where your own would, but belongs to another user' out)"; }
+        refuse_all() {
+            try $unspin ipcs
+            try $unspin ipcs --arena $usual
+            try $unspin ipcrm -a
+            try $unspin ipcmk -Q
+            try $unspin run --sysv rcu true
+        }
+        $unspin ipcmk -S 1 >out
+        for mode in 600 666; do give $mode; refuse_all; done
+        $unspin ipcrm --arena default; echo $?
+        head -c 10000 /dev/urandom >$usual; give 666; refuse_all
+        rm $usual
+        export usual
+        try $unspin run --sysv rcu sh -c 'chown 12345 $usual; ipcs -s'
+        $unspin ipcs --arenas | awk '/-rcu/ { print $1, $4 != "0B" }' | grep 12345
+        ls $usual.ns-* 2>/dev/null
+        # The planted bug: without an owner to mind, all of them work.
+        chown 0 $usual; refuse_all
+    "#;
+    let output = namespace()
+        .args(["sh", "-c", script])
+        .env("unspin", UNSPIN)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    let refused = "125 1\n".repeat(5);
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        format!("{refused}{refused}0\n{refused}0 1\n12345 1\n{}", "0 0\n".repeat(5))
     );
 }
 

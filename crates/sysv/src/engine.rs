@@ -24,6 +24,18 @@ use unspin_sys::{Errno, membarrier, namespace, sched};
 pub(crate) const FOLDER: &str = "/dev/shm";
 pub(crate) const PREFIX: &str = "unspin-sysv-";
 
+/// How the paths of a user's usual arenas begin.
+fn beginning(uid: u32) -> String {
+    format!("{FOLDER}/{PREFIX}{uid}-")
+}
+
+/// Whether the path is that of a usual arena of the calling user, for whatever engine and namespace. The folder is open to
+/// everybody, so somebody else may have put a file there.
+pub(crate) fn is_usual(path: &Path) -> bool {
+    let uid = unspin_sys::creds::Creds::current().uid;
+    path.as_os_str().as_encoded_bytes().starts_with(beginning(uid).as_bytes())
+}
+
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// What an engine consists of. Made once, never dropped: threads refer to it until they end.
@@ -89,7 +101,7 @@ impl Engine {
     /// The arena that processes of this user, IPC namespace and engine share unless told otherwise.
     pub fn default_arena(kind: Kind) -> PathBuf {
         let uid = unspin_sys::creds::Creds::current().uid;
-        PathBuf::from(format!("{FOLDER}/{PREFIX}{uid}-{}-{kind}", namespace::Ipc::current().inode))
+        PathBuf::from(format!("{}{}-{kind}", beginning(uid), namespace::Ipc::current().inode))
     }
 
     /// Whether the arena was found cut short or overwritten: then calls answer `ENOSYS`.

@@ -74,7 +74,7 @@ enum unspin_sysv_kind {
 struct unspin_sysv_options {
     size_t size;          /* sizeof(struct unspin_sysv_options) */
     uint64_t arena_bytes; /* length of the file, which is sparse: address space, not memory; usually 512 MiB */
-    uint32_t arena_mode;  /* its permission bits, whatever the umask; usually 0600 */
+    uint32_t arena_mode;  /* its permission bits, of 0777, whatever the umask; usually 0600 */
 };
 
 #define UNSPIN_SYSV_OPTIONS_INIT { sizeof(struct unspin_sysv_options), 0, 0 }
@@ -85,9 +85,9 @@ struct unspin_sysv_options {
  * Joins the arena at `path`, or makes it. NULL stands for the arena that all programs of this user, IPC namespace and
  * engine share unless told otherwise, in /dev/shm. `options` may be NULL. A process may have several engines.
  *
- * Returns the engine, or NULL with errno set, and unspin_sysv_error() says in words what is wrong and what to do:
+ * Returns the engine, or NULL with errno set, and unspin_sysv_error() says in words what is wrong:
  *     EINVAL      the kind, the options, or the size: no room for anything
- *     EACCES      the arena belongs to another user, who did not open it
+ *     EACCES      the arena belongs to another user, who did not open it, or lies where the usual one would
  *     EBADMSG     the file is no arena, or is damaged
  *     EOPNOTSUPP  the arena was made by another version of unspin, or for another engine
  *     any that open(2), mmap(2) or link(2) sets

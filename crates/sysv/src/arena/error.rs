@@ -1,3 +1,4 @@
+use crate::engine::is_usual;
 use core::fmt;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +12,8 @@ pub enum ArenaError {
     Io(PathBuf, std::io::Error),
     /// It belongs to another user, who did not open it to others.
     NotOurs(PathBuf),
+    /// It lies where one of this user's own would lie, and belongs to another user.
+    Foisted(PathBuf),
     /// It is no arena, or its first page was overwritten.
     Corrupt(PathBuf),
     /// It was made by another version of unspin.
@@ -28,7 +31,10 @@ pub enum ArenaError {
 impl ArenaError {
     pub(crate) fn io(path: &Path, error: std::io::Error) -> ArenaError {
         match error.kind() {
-            ErrorKind::PermissionDenied if is_anothers(path) => ArenaError::NotOurs(path.into()),
+            ErrorKind::PermissionDenied if is_anothers(path) => match is_usual(path) {
+                true => ArenaError::Foisted(path.into()),
+                false => ArenaError::NotOurs(path.into()),
+            },
             _ => ArenaError::Io(path.into(), error),
         }
     }
@@ -47,6 +53,9 @@ impl fmt::Display for ArenaError {
             ArenaError::Io(path, error) => say(path, error),
             ArenaError::NotOurs(path) => {
                 say(path, &"belongs to another user, who has not opened it to others")
+            }
+            ArenaError::Foisted(path) => {
+                say(path, &"lies where your own would, but belongs to another user, and is not used")
             }
             ArenaError::Corrupt(path) => say(path, &"is no arena of unspin, or is damaged"),
             ArenaError::Version(path) => say(path, &"was made by another version of unspin"),

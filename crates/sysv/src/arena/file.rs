@@ -3,13 +3,15 @@
 use super::outside::{is_magic, namespace};
 use super::{Arena, ArenaError, CONDEMNED, Footer, HEAP_AT, Header, MAGIC, PAGE, PEOPLE_AT, SLOTS_AT};
 use crate::Kind;
+use crate::engine::is_usual;
 use crate::ipc::{Class, Registry};
 use crate::participant::Participant;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use unspin_sync::atomic::Ordering::{Relaxed, Release};
+use unspin_sys::creds::Creds;
 use unspin_sys::mem::Mapping;
 use unspin_sys::namespace::{Ipc, Relation};
 use unspin_sys::{Errno, file};
@@ -19,7 +21,7 @@ use unspin_sys::{Errno, file};
 pub struct Options {
     /// Length of the file, which is sparse: address space, not memory. A semaphore takes 64 bytes of it.
     pub bytes: u64,
-    /// Permission bits of the file. Whoever may write it may do to its semaphores what he likes: permission
+    /// Permission bits of the file, of which 0777 count. Whoever may write it may do to its semaphores what he likes: permission
     /// checks among those who share an arena are cooperative.
     pub mode: u32,
 }
@@ -95,6 +97,10 @@ enum Sought {
 
 fn seek(path: &Path, here: &Ipc) -> Result<Sought, ArenaError> {
     match open_file(path) {
+        // Before anything is believed of what is in it. A file that was opened keeps its owner's mark, a name does not.
+        Ok(file) if is_usual(path) && !is_ours(&file).map_err(|e| ArenaError::io(path, e))? => {
+            Err(ArenaError::Foisted(path.into()))
+        }
         Ok(file) => Ok(match namespace(&file).relation(here) {
             Relation::Same => Sought::Here(file),
             Relation::Successor => Sought::Outlived(file),
@@ -135,6 +141,11 @@ fn clear(path: &Path, file: &File) -> Result<(), Error> {
 
 fn open_file(path: &Path) -> Result<File, Error> {
     OpenOptions::new().read(true).write(true).custom_flags(O_NOFOLLOW).open(path)
+}
+
+/// Whether the calling user owns a file. Who may open it is no answer: root may open what anybody has put there.
+fn is_ours(file: &File) -> Result<bool, Error> {
+    Ok(file.metadata()?.uid() == Creds::current().uid)
 }
 
 fn join(path: &Path, file: File, kind: Kind) -> Result<Arena, ArenaError> {
@@ -188,12 +199,12 @@ fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Er
         .read(true)
         .write(true)
         .create_new(true)
-        .mode(options.mode)
+        .mode(options.mode & 0o777)
         .custom_flags(O_NOFOLLOW)
         .open(path)?;
     // The mode that was asked for, whatever the umask.
-    file::set_mode(&file, options.mode).map_err(into_io)?;
-    let bytes = options.bytes.next_multiple_of(PAGE);
+    file::set_mode(&file, options.mode & 0o777).map_err(into_io)?;
+    let bytes = options.bytes.checked_next_multiple_of(PAGE).ok_or(ErrorKind::FileTooLarge)?;
     // Asked first: beyond the limit the kernel sends SIGXFSZ, which kills.
     if bytes > unspin_sys::limits::file_size() {
         return Err(ErrorKind::FileTooLarge.into());
