@@ -265,8 +265,11 @@ fn what_is_no_arena_is_left_alone() {
         let (code, said) = refusal(&["ipcrm", "--force", "--arena", text(path)]);
         assert_eq!(code, 1, "{said}");
         assert!(said.contains("is no arena of unspin, and is left alone"), "{said}");
+        assert_eq!(said.contains("rm removes it"), path == other, "{said}");
         assert!(path.exists());
     }
+    let (code, said) = refusal(&["ipcs", "--arena", text(&link)]);
+    assert!(code == 125 && said.contains("a symbolic link is not followed: name the file"), "{said}");
     let (code, said) = refusal(&["ipcrm", "--arena", text(&file("absent"))]);
     assert!(code == 1 && said.contains(": there is none; `unspin ipcs --arenas="), "{said}");
 
@@ -282,6 +285,16 @@ fn what_is_no_arena_is_left_alone() {
     assert!(said.contains("is no arena of unspin, or is damaged"), "{said}");
     print(&["ipcrm", "--arena", text(&link), text(&real)]);
     assert!(!link.exists() && !real.exists() && other.exists());
+}
+
+/// Anybody may give a file in `/dev/shm` any name, and root is shown it.
+#[test]
+fn names_of_files_are_shown_on_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("unspin-sysv-0-1-rcu\x1b]0;x\x07\nroot  rcu \u{9b}31m\u{e4}"), "").unwrap();
+    let listed = print(&["ipcs", &format!("--arenas={}", folder.path().display())]);
+    let shown = r"/unspin-sysv-0-1-rcu\u{1b}]0;x\u{7}\nroot  rcu \u{9b}31mä";
+    assert!(listed.ends_with(&format!("{shown}\n\n")), "{listed:?}");
 }
 
 /// What util-linux refuses is refused with its exit code; so is what concerns arenas only.

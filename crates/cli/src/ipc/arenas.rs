@@ -92,15 +92,25 @@ fn row(arena: &Found, unit: Unit, legend: &Legend) -> [String; 11] {
         segments,
         bytes,
         users(arena),
-        arena.path.display().to_string(),
+        on_one_line(&arena.path),
     ]
+}
+
+/// A file's name without what would end the line or be obeyed by a terminal: in `/dev/shm` anybody gives files names, and root
+/// is shown them.
+fn on_one_line(path: &Path) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().collect(),
+        false => c.to_string(),
+    };
+    path.display().to_string().chars().map(escaped).collect()
 }
 
 /// Why nothing can be said of what is in an arena, in a word.
 fn condition(error: &ArenaError) -> &'static str {
     match error {
         ArenaError::Version(_) => "(other version)",
-        ArenaError::Io(..) | ArenaError::NotOurs(_) => "(unreadable)",
+        ArenaError::Io(..) | ArenaError::NotOurs(_) | ArenaError::Foisted(_) => "(unreadable)",
         _ => "(damaged)",
     }
 }
@@ -133,7 +143,10 @@ pub fn remove(named: &[PathBuf], options: &Ipcrm) -> Result<ExitCode, Error> {
 }
 
 /// Of a file that neither begins nor ends as an arena does, nor is called like one.
-const NO_ARENA: &str = "is no arena of unspin, and is left alone; if you know that it was one, rm removes it, and \
+const NO_ARENA: &str = "is no arena of unspin, and is left alone";
+
+/// What a file may have been, which a folder, a link or a device has not.
+const PERHAPS_ONE: &str = "; if you know that it was one, rm removes it, and \
      `unspin ipcs -m -c --sysv kernel` shows what it may have left: `unspin ipcrm -m ID --sysv kernel` removes that";
 
 fn remove_one(path: &Path, options: &Ipcrm) -> Result<(), String> {
@@ -141,11 +154,12 @@ fn remove_one(path: &Path, options: &Ipcrm) -> Result<(), String> {
     let arena = match Found::at(path) {
         Ok(Some(arena)) => arena,
         Ok(None) => return Err(arena::there_is_none(path)),
-        Err(ArenaError::NotOurs(_)) => {
+        Err(ArenaError::NotOurs(_) | ArenaError::Foisted(_)) => {
             return Err(format!("arena {name}: belongs to another user: ask its owner, or root"));
         }
         Err(ArenaError::Corrupt(_)) => {
-            return Err(format!("arena {name}: {NO_ARENA}"));
+            let is_file = path.symlink_metadata().is_ok_and(|about| about.is_file());
+            return Err(format!("arena {name}: {NO_ARENA}{}", if is_file { PERHAPS_ONE } else { "" }));
         }
         Err(error) => return Err(error.to_string()),
     };
