@@ -216,6 +216,8 @@ fn arenas_and_their_segments_are_removed_together() {
     let folder = tempfile::tempdir().unwrap();
     let script = r#"
         ipcmk -M 4096 >/dev/null
+        $unspin ipcmk --arena a -S 1 >/dev/null
+        $unspin ipcrm --arena a -v -m 0 2>&1 || ipcs -mu | grep segments
         for size in 1 2 3; do $unspin ipcmk --arena a -M $size; done
         $unspin ipcrm --arena a -v -m 1
         ipcs -mu | grep segments
@@ -234,7 +236,10 @@ fn arenas_and_their_segments_are_removed_together() {
         .unwrap();
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "Shared memory id: 1\nShared memory id: 2\nShared memory id: 3\n\
+        "unspin: ipcrm: invalid id (0): no shared memory segment has it; `unspin ipcs -m` shows those that there are\n\
+         removing shared memory segment id `0'\n\
+         segments allocated 1\n\
+         Shared memory id: 1\nShared memory id: 2\nShared memory id: 3\n\
          removing shared memory segment id `1'\n\
          segments allocated 3\n\
          removing shared memory segment id `2'\nremoving shared memory segment id `3'\n\

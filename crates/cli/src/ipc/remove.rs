@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use unspin_sys::Errno;
-use unspin_sysv::{Class, Engine};
+use unspin_sysv::{Class, Engine, Kind};
 
 /// Removes what is asked for: all of it that can be.
 pub fn remove(options: &Ipcrm) -> Result<ExitCode, Error> {
@@ -115,7 +115,8 @@ impl Work {
             Name::Key(key) => engine.id_of(removal.class, key),
         };
         let removed = id.and_then(|id| {
-            self.said += &format!("removing {} id `{id}'\n", word(removal.class));
+            self.tell(removal.class, id);
+            expect(engine, removal.class, id)?;
             engine.remove(removal.class, id)
         });
         if let Err(errno) = removed {
@@ -123,10 +124,19 @@ impl Work {
         }
     }
 
+    fn tell(&mut self, class: Class, id: i32) {
+        self.said += &format!("removing {} id `{id}'\n", word(class));
+    }
+
     fn remove_all(&mut self, engine: Engine, kinds: Kinds) -> Result<(), Error> {
         for &class in kinds.classes() {
             let ids = engine.readable(class).map_err(|errno| refused(name(class), errno))?;
-            ids.into_iter().for_each(|id| self.remove(engine, Removal { class, name: Name::Id(id) }));
+            for id in ids {
+                self.tell(class, id);
+                if let Err(errno) = engine.remove(class, id) {
+                    self.missed(Removal { class, name: Name::Id(id) }, errno);
+                }
+            }
         }
         Ok(())
     }
@@ -158,6 +168,15 @@ impl Work {
         eprintln!("unspin: ipcrm: {text}");
         self.failures += 1;
     }
+}
+
+/// `EINVAL` for a segment that is not among the arena's. Ids of segments are good everywhere: the kernel would remove any
+/// program's, which `unspin ipcs` has not shown.
+fn expect(engine: Engine, class: Class, id: i32) -> Result<(), Errno> {
+    let is_there = class != Class::Shm
+        || engine.kind() == Kind::Kernel
+        || engine.segments()?.iter().any(|(listed, _)| *listed == id);
+    if is_there { Ok(()) } else { Err(Errno::EINVAL) }
 }
 
 /// What util-linux calls an object that it removes.

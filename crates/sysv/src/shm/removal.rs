@@ -79,7 +79,7 @@ fn try_remove_segments(file: &File) -> io::Result<Removed> {
     let orphan = making.orphan(&|id| names.iter().any(|name| name.id == id));
     let about = file.metadata()?;
     let named = names.iter().filter(|name| is_there(name)).map(|name| name.id);
-    let ids: BTreeSet<i32> = named.chain(orphan).filter(|&id| can_be_named(id)).collect();
+    let ids: BTreeSet<i32> = named.chain(orphan).collect();
     let mut removed = Removed::default();
     for id in ids {
         match is_of_owner(&about, id) && shm_remove(id).is_ok() {
@@ -93,11 +93,6 @@ fn try_remove_segments(file: &File) -> io::Result<Removed> {
 /// Whether the kernel has the segment: not another one under the same id.
 fn is_there(name: &Name) -> bool {
     shm_stat_any(name.id).is_ok_and(|(id, status)| name.is(id, &status))
-}
-
-/// Whether a segment can have been made by way of an arena: it has no key in the kernel.
-fn can_be_named(id: i32) -> bool {
-    shm_stat_any(id).is_ok_and(|(found, status)| found == id && status.shm_perm.key == 0)
 }
 
 /// Whether the arena's owner has made it. The kernel is asked: what an arena says can have been written by anybody who may, and

@@ -90,12 +90,14 @@ impl Birth {
     }
 
     /// Whether a segment that the kernel has now may be the one that was born like this. Ids of processes and users are
-    /// other numbers in other namespaces; there they say nothing.
+    /// other numbers in other namespaces; there they say nothing. The kernel is never told a key: what has one there is
+    /// somebody else's, whatever was written into the arena.
     pub fn is_of(&self, status: &ShmidDs) -> bool {
         let maker = self.maker == status.shm_cpid || self.pids != process::pid_namespace();
         let owner = (self.uid, self.gid) == (status.shm_perm.cuid, status.shm_perm.cgid)
             || self.users != namespace::user();
-        self.size == status.shm_segsz && status.shm_ctime >= self.made && maker && owner
+        let unnamed = status.shm_perm.key == flag::IPC_PRIVATE;
+        unnamed && self.size == status.shm_segsz && status.shm_ctime >= self.made && maker && owner
     }
 }
 
@@ -161,6 +163,7 @@ impl Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unspin_sys::ipc::IpcPerm;
 
     /// The kernel numbers processes and users as the asker's namespaces do.
     #[test]
@@ -174,6 +177,8 @@ mod tests {
         }
         assert!(Birth { maker: 1, pids: here.pids + 1, ..here }.is_of(&seen));
         assert!(Birth { uid: 0, gid: 0, users: here.users + 1, ..here }.is_of(&seen));
+        let keyed = ShmidDs { shm_perm: IpcPerm { key: 7, ..seen.shm_perm }, ..seen };
+        assert!(!here.is_of(&keyed));
         assert!(!Birth { size: 99, pids: here.pids + 1, users: here.users + 1, ..here }.is_of(&seen));
     }
 }
