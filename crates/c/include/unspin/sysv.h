@@ -26,7 +26,8 @@
  *     it; there is no daemon.
  *
  * SIGNALS
- *     Signals are blocked for the moments in which the engine holds a lock of its own. A signal whose handler runs while
+ *     Signals are blocked for the moments in which the engine holds a lock of its own; these are two system calls, so
+ *     messages take about as long as the kernel's, and SEM_UNDO longer, while nobody waits. A signal whose handler runs while
  *     a call sleeps ends that call with EINTR, never restarted, as under the kernel. One that comes in the few
  *     microseconds before the call falls asleep may leave it asleep: give unspin_semtimedop() a time where the kernel's
  *     race between alarm(2) and pause(2) would matter, too. A handler may call these functions, though POSIX calls none of
