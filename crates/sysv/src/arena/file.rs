@@ -254,6 +254,20 @@ mod tests {
         std::fs::metadata(path).unwrap().ino()
     }
 
+    /// A file that anybody may write, and that is set-uid on top, would be worse than either.
+    #[test]
+    fn of_what_is_asked_for_permissions_and_sizes_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("arena");
+        let asked = Options { mode: 0o7640, ..Options::default() };
+        Arena::open(&path, Kind::Rcu, &asked).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
+        let asked = Options { bytes: u64::MAX, ..Options::default() };
+        let refused = Arena::open(&dir.path().join("b"), Kind::Rcu, &asked);
+        assert!(matches!(refused, Err(ArenaError::Io(_, e)) if e.kind() == ErrorKind::FileTooLarge));
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+    }
+
     #[test]
     fn an_arena_that_has_outlived_its_namespace_gives_way() {
         let dir = tempfile::tempdir().unwrap();
