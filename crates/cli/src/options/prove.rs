@@ -52,7 +52,7 @@ pub struct Prove {
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 
-    /// Exactly so many rounds, however long they take [default: as many as the time budget allows]
+    /// Exactly so many rounds, 5 or more, however long they take [default: as many as the time budget allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100_000))]
     pub runs: Option<u32>,
 
