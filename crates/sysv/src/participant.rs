@@ -53,7 +53,9 @@ pub mod status {
 
     /// Whether a waiter that dies in this status leaves something to be done.
     pub fn concerns_others(status: u32) -> bool {
-        matches!(status, QUEUED | SLEEPING | GRANTED | RETRY)
+        // REVERTED: whoever took the grant back may have died as well, before he was done. Who has the object's lock finishes
+        // it, by what this waiter's record says.
+        matches!(status, QUEUED | SLEEPING | GRANTED | REVERTED | RETRY)
     }
 
     /// Still to be served?

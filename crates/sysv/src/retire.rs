@@ -15,7 +15,7 @@ use crate::time;
 use unspin_meter::{Outcome, Sample};
 use unspin_rcu::Rcu;
 use unspin_rcu::deferred::Exclusive;
-use unspin_rcu::work::Attempt;
+use unspin_rcu::work::{Attempt, Garbage};
 use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::sched;
 
@@ -92,9 +92,13 @@ pub(crate) fn repair(arena: &Arena, me: &Participant) {
 
 /// Whether a payload waits for its grace period, or to be freed after it. Under the registry lock.
 pub(crate) fn is_retired(arena: &Arena, payload: u64) -> bool {
-    let header = arena.header();
-    ring(arena).iter().any(|garbage| garbage.item == payload)
-        || header.deferred.0.work_queue().iter().any(|garbage| garbage.item == payload)
+    times_retired(arena, payload) > 0
+}
+
+fn times_retired(arena: &Arena, payload: u64) -> usize {
+    let is_it = |garbage: &Garbage| garbage.item == payload;
+    ring(arena).iter().filter(is_it).count()
+        + arena.header().deferred.0.work_queue().iter().filter(is_it).count()
 }
 
 /// Frees some large blocks, outside the registry lock: their pages first, which takes long.
@@ -123,11 +127,50 @@ fn free_large(inner: &'static Inner, thread: &Thread) -> bool {
                 heap::free(held.arena, held.me, garbage.item)
             });
         }
-        // Somebody was killed here. The block may be free by now, and in use again.
+        // Somebody was killed here. The block may be free by now, in use again, and retired again: once it is retired as long
+        // as this goes on.
         Attempt::Again => inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
-            if !heap::is_free(held.arena, garbage.item) && !inner.is_in_use(held, garbage.item) {
+            let is_again = inner.refers_to(held, garbage.item) || times_retired(held.arena, garbage.item) > 1;
+            if !is_again && !heap::is_free(held.arena, garbage.item) {
                 heap::free(held.arena, held.me, garbage.item);
             }
         }),
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Engine, Kind, Options};
+    use core::panic::AssertUnwindSafe;
+    use unspin_rcu::Fences;
+    use unspin_sys::process::Identity;
+
+    /// Whoever frees a large block is killed before it is free: the next one frees it.
+    #[test]
+    fn what_a_dead_worker_was_freeing_is_freed() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let (inner, thread) = (engine.inner.unwrap(), Thread::of(engine.inner.unwrap()).unwrap());
+        let registry = inner.rcu().registry();
+        // Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
+        let nobody = Identity { pid: 1 << 23, tid: 1 << 23, ..Identity::default() };
+        let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+        let payload = inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
+            let payload = heap::allocate(held.arena, held.me, 9_000).unwrap();
+            heap::unpublish(held.me, payload);
+            retire(held.arena, &held.rcu, held.me, payload, 9_000);
+            assert_eq!(reap_ring(held.arena, &held.rcu, held.me), 1);
+            let killed = || {
+                let queue = held.arena.header().deferred.0.work_queue();
+                queue.work(&registry, dead, |_, _| std::panic::resume_unwind(Box::new(())))
+            };
+            assert!(std::panic::catch_unwind(AssertUnwindSafe(killed)).is_err());
+            assert!(!heap::is_free(held.arena, payload) && is_retired(held.arena, payload));
+            payload
+        });
+        work(inner, thread);
+        assert!(inner.arena.header().deferred.0.work_queue().is_empty());
+        assert!(heap::is_free(&inner.arena, payload));
+    }
 }

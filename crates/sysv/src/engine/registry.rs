@@ -42,7 +42,12 @@ impl Inner {
 
     /// Whether the arena still refers to a payload of the heap, or will free it. Under the registry lock.
     pub fn is_in_use(&'static self, registry: &Registry<'_>, payload: u64) -> bool {
-        registry.is_in_use(payload) || self.is_record(payload) || msg::owns(self, payload)
+        self.refers_to(registry, payload) || retire::is_retired(&self.arena, payload)
+    }
+
+    /// Whether the arena still refers to a payload of the heap. Under the registry lock.
+    pub fn refers_to(&'static self, registry: &Registry<'_>, payload: u64) -> bool {
+        registry.refers_to(payload) || self.is_record(payload) || msg::owns(self, payload)
     }
 
     /// Marks an object as removed and ends all waits on it; returns its bytes. Under the registry lock.

@@ -234,15 +234,15 @@ impl<'a> Registry<'a> {
         let _ = self.replace_keys(capacity);
     }
 
-    /// Whether the arena still refers to this payload, or will free it.
-    pub fn is_in_use(&self, payload: u64) -> bool {
+    /// Whether this class or another one refers to this payload.
+    pub fn refers_to(&self, payload: u64) -> bool {
         let used_by = |class| {
             let root = self.arena.header().root(class);
             root.table.load(Relaxed) == payload
                 || root.keys.load(Relaxed) == payload
                 || is_object(self.arena, class, payload)
         };
-        Class::ALL.into_iter().any(used_by) || retire::is_retired(self.arena, payload)
+        Class::ALL.into_iter().any(used_by)
     }
 }
 

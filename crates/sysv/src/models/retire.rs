@@ -13,7 +13,3 @@ pub(crate) fn retire(arena: &Arena, rcu: &Rcu<'_>, _: &Participant, payload: u64
 }
 
 pub(crate) fn repair(_: &Arena, _: &Participant) {}
-
-pub(crate) fn is_retired(_: &Arena, _: u64) -> bool {
-    false
-}

@@ -137,3 +137,66 @@ impl Section {
 fn has_room(receiver: &Participant, letter: &Letter) -> bool {
     receiver.errand.most.load(Relaxed) >= letter.size as u64
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::heap;
+    use crate::ipc::Class;
+    use crate::lock::Owner;
+    use crate::msg::cell::Size;
+    use crate::msg::memory::Memory;
+    use crate::msg::section::Place;
+    use crate::msg::{MessageQueue, Wanted};
+    use crate::names::Call;
+    use crate::thread::Thread;
+    use crate::{Engine, Kind, Options};
+    use unspin_rcu::Fences;
+    use unspin_sys::ipc::flag;
+    use unspin_sys::process::Identity;
+
+    /// Whoever gives a dead receiver's message back is killed as soon as that is decided. The receiver's place is swept before
+    /// his, and the message is in the queue all the same.
+    #[test]
+    fn a_message_that_is_on_its_way_back_outlives_both() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let (inner, thread) = (engine.inner.unwrap(), Thread::of(engine.inner.unwrap()).unwrap());
+        let id = engine.msgget(flag::IPC_PRIVATE, 0o600).unwrap();
+        // Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
+        let [receiver, undertaker] = [1 << 23, (1 << 23) + 1].map(|tid| {
+            let nobody = Identity { pid: tid, tid, ..Identity::default() };
+            let registry = inner.rcu().registry();
+            let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+            inner.arena.reserve_participant(dead.index()).unwrap();
+            dead
+        });
+        let (at, queue) = inner.find::<MessageQueue>(id).unwrap();
+        let person = |index: usize| &inner.people()[index];
+        let size = Size::fitting(100).unwrap();
+        inner.with_registry(thread, Class::Msg, Call::Mailbox, |held| {
+            let mailbox = heap::allocate(held.arena, held.me, size.slab_bytes(1)).unwrap();
+            Slab::init(held.arena, mailbox, size, 1);
+            person(receiver.index()).errand.mailbox.store(mailbox, Release);
+            heap::publish(held.me);
+        });
+        let busy = &person(undertaker.index()).busy;
+        busy.enter(busy.renew().more());
+        let owner = Owner::new(undertaker.index() as u32, undertaker.generation());
+        assert!(queue.contended.lock.try_acquire(owner));
+        let section = |index: usize| Section::new(inner, queue, at, index as u32);
+        section(receiver.index()).await_message(Wanted::Any, 100, Place::Last);
+        let text = *b"hello";
+        let letter = Letter { kind: 3, memory: Memory::Ours, text: text.as_ptr() as usize, size: text.len() };
+        let sent = section(undertaker.index()).send(&letter, Caller { pid: 1, now: 1 });
+        assert_eq!(sent, Ok(Sent::Done));
+        let status = &person(receiver.index()).waiter.status;
+        assert_eq!(status.load(Relaxed), status::GRANTED);
+        status.store(status::REVERTED, Release);
+
+        assert_eq!(engine.bury_dead(), Ok(2));
+        let mut room = [0; 100];
+        assert_eq!(engine.receive(id, &mut room, 0, flag::IPC_NOWAIT), Ok((3, 5)));
+        assert_eq!(&room[..5], b"hello");
+    }
+}

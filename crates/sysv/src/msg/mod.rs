@@ -108,7 +108,9 @@ pub(crate) fn evict(inner: &'static Inner, thread: &Thread, registry: &Registry<
         let Some(slab) = arena.get::<Slab>(at).filter(|_| at != 0) else { break };
         heap::unpublish(registry.me, at);
         // Release: announced before it is unlinked, so that whoever buries us retires it.
-        first.store(slab.next.swap(0, Relaxed), Release);
+        first.store(slab.next.load(Relaxed), Release);
+        // Release: not before the next one is the first, or whoever goes on after us would find none behind this one.
+        slab.next.store(0, Release);
         retire::retire(arena, &registry.rcu, registry.me, at, heap::size(arena, at));
     }
     size_of::<MessageQueue>() as u64
