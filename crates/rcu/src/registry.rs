@@ -260,6 +260,22 @@ impl<'a, H: Host> Registry<'a, H> {
         }
     }
 
+    /// Condemns the slots that an image before has left under the very name of the calling thread, which `who` is: where the
+    /// stack is not placed at random, `exec` can leave all of a name as it was. `own` says which are the thread's own.
+    pub fn condemn_namesakes(&self, who: &Identity, own: &dyn Fn(Participant) -> bool) {
+        // Without these two it may be another thread's name as well.
+        if who.start_time == 0 || who.namespace == 0 {
+            return;
+        }
+        for (index, slot) in self.used().iter().enumerate() {
+            let state = slot.state();
+            let State::Live(generation, _) = state else { continue };
+            if slot.identity(state) == Some(*who) && !own(Participant::new(index, generation)) {
+                self.condemn(slot, state, generation);
+            }
+        }
+    }
+
     /// [`condemn_if_dead`](Registry::condemn_if_dead), at most once per [`EXAMINE_EVERY`] ticks and slot.
     pub(crate) fn examine(&self, slot: &Slot, state: State) -> Life {
         let now = self.host.ticks();
@@ -280,12 +296,16 @@ impl<'a, H: Host> Registry<'a, H> {
         if self.host.life(&who) == Life::Alive {
             return Life::Alive;
         }
+        self.condemn(slot, state, generation);
+        Life::Dead
+    }
+
+    fn condemn(&self, slot: &Slot, state: State, generation: u64) {
         // A generation is never live twice: if the word still is what it was, so is the owner.
         if slot.shift(state, State::Condemned(generation)) {
             // Release: partner is the load in `sweep`.
             self.roster.condemned.fetch_add(1, Ordering::Release);
         }
-        Life::Dead
     }
 
     fn sweep_slot(

@@ -174,6 +174,9 @@ impl Inner {
     /// dead who held something can be had back only by a participant. `ENOMEM` if the living fill the arena.
     pub fn register(&self, who: &Identity) -> Result<(unspin_rcu::Participant, Crowded), Errno> {
         let (domain, slots) = (&self.arena.header().domain.0, self.arena.slots());
+        // All that this thread has has a record of its own: what is not among it is another image's.
+        let own = |participant| thread::joined().any(|thread| thread.participant() == participant);
+        self.rcu().registry().condemn_namesakes(who, &own);
         let claim = |places: usize| {
             self.arena.reserve_participant(places - 1).map_err(|_| Errno::ENOMEM)?;
             let registry = Rcu::new(domain, &slots[..places]).registry();
@@ -227,6 +230,29 @@ mod tests {
     use crate::participant::status;
     use unspin_sync::atomic::Ordering::Relaxed;
     use unspin_sys::ipc::flag::IPC_PRIVATE;
+
+    /// As `exec` by another thread leaves the place of the first one where the stack is not placed at random.
+    #[test]
+    fn the_place_of_a_former_image_of_the_same_name_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let inner = engine.inner.unwrap();
+        let registry = inner.rcu().registry();
+        std::thread::spawn(move || {
+            let me = Identity::current();
+            let former = registry.register(&me, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+            inner.arena.reserve_participant(former.index()).unwrap();
+            assert_eq!(registry.life(former), Life::Alive, "nothing tells it from this one");
+            assert_eq!(engine.participants(), Ok(1));
+            assert_eq!(registry.life(former), Life::Dead);
+            // What is in use goes on, also in another engine of the same arena.
+            let again =
+                Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+            assert_eq!((again.participants(), engine.participants()), (Ok(2), Ok(2)));
+        })
+        .join()
+        .unwrap();
+    }
 
     /// Places of the dead who held nothing are had at once; of those who waited, only by somebody who takes part.
     #[test]
