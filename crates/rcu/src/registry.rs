@@ -261,7 +261,7 @@ impl<'a, H: Host> Registry<'a, H> {
     }
 
     /// Condemns the slots that an image before has left under the very name of the calling thread, which `who` is: where the
-    /// stack is not placed at random, `exec` can leave all of a name as it was. `own` says which are the thread's own.
+    /// stack is not placed at random, `exec` can leave all of a name as it was. `own` says which are this image's.
     pub fn condemn_namesakes(&self, who: &Identity, own: &dyn Fn(Participant) -> bool) {
         // Without these two it may be another thread's name as well.
         if who.start_time == 0 || who.namespace == 0 {

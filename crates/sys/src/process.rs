@@ -36,6 +36,20 @@ pub enum Life {
     Dead,
 }
 
+/// A number that tells the image of a program that runs now from those that the process has executed before: made of the
+/// random bytes that the kernel gives to each (getauxval(3), `AT_RANDOM`), so that these cannot be told from it, as libc
+/// guards the stack with them. 0 if there are none.
+pub fn image() -> u64 {
+    // SAFETY: takes no address.
+    let bytes = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u64; 2];
+    if bytes.is_null() {
+        return 0;
+    }
+    // SAFETY: the address of 16 bytes, which stay.
+    let [low, high] = unsafe { bytes.read_unaligned() };
+    low ^ high.rotate_left(32)
+}
+
 impl Identity {
     /// The calling thread. Reads `/proc/TID/stat` once (some 10 us): keep the result.
     pub fn current() -> Identity {

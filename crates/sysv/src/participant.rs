@@ -371,6 +371,8 @@ pub struct Participant {
     pub(crate) pending: AtomicU64,
     pub(crate) lines: [Line; MAX_OPS],
     pub(crate) watch: [AtomicU64; WATCHED],
+    /// Which image of its program the thread belongs to (`unspin_sys::process::image`). Written by itself when it has joined.
+    pub(crate) image: AtomicU64,
 }
 
 /// One of the operations that the thread waits for, and one of the changes that it is making. Side by side, so that what
@@ -394,6 +396,7 @@ impl Default for Participant {
             pending: AtomicU64::default(),
             lines: core::array::from_fn(|_| Line::default()),
             watch: core::array::from_fn(|_| AtomicU64::default()),
+            image: AtomicU64::default(),
         }
     }
 }

@@ -27,7 +27,7 @@ use unspin_sync::atomic::{
     Ordering::{Acquire, Relaxed},
 };
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
-use unspin_sys::process::Identity;
+use unspin_sys::process::{self, Identity};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
 use unspin_sys::{Errno, page};
@@ -178,6 +178,8 @@ impl Thread {
         thread.identity.set(who);
         thread.pid.set(who.pid);
         thread.locks.set(thread.person().busy.renew());
+        // Relaxed: read by this thread alone.
+        thread.person().image.store(process::image(), Relaxed);
         thread.frees.set(false);
         thread.process.set(None);
         thread.life.set(None);
