@@ -9,7 +9,8 @@
 //! each: it withdraws a waiting call, and puts a signal off that arrives in a critical section until the section's
 //! end. Then nothing is paid on the way.
 
-use crate::thread;
+use crate::engine::Inner;
+use crate::thread::{self, Thread};
 use crate::wait::{self, Buffer};
 use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 
@@ -38,10 +39,10 @@ pub(crate) fn masks() -> bool {
 }
 
 /// What a trampoline does with the signal it got.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Entry {
-    /// Run the program's handler.
-    Deliver,
+    /// Run the program's handler, and when it has returned (if it does), go [on](Interrupted::go_on).
+    Deliver(Interrupted),
     /// Block everything in the interrupted context's mask, queue the signal to the thread again, and return: it
     /// arrives when the engine restores the mask.
     Defer,
@@ -58,5 +59,25 @@ pub fn entering_handler(mask_before: u64) -> Entry {
         return Entry::Defer;
     }
     thread::joined().for_each(|thread| wait::interrupt(thread, Buffer::Live));
-    Entry::Deliver
+    Entry::Deliver(Interrupted(thread::joined().next().map(|thread| (thread, thread.inner()))))
+}
+
+/// The engine's state of a thread when a handler interrupted it: perhaps in the middle of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupted(Option<(&'static Thread, &'static Inner)>);
+
+impl Interrupted {
+    /// That of a thread which certainly was in no call.
+    pub const OUTSIDE: Interrupted = Interrupted(None);
+
+    /// The handler has returned. If it has forked, and this is the child, the state was wiped: the interrupted call goes on
+    /// with it here as well, as a participant of its own.
+    #[inline]
+    pub fn go_on(self) {
+        if let Interrupted(Some((thread, inner))) = self
+            && thread.is_wiped()
+        {
+            thread.return_to(inner);
+        }
+    }
 }

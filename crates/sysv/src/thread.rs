@@ -30,7 +30,7 @@ use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::process::{self, Identity};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
-use unspin_sys::{Errno, page};
+use unspin_sys::{Errno, clock, page};
 
 /// One thread in one engine. Valid when zeroed: of no engine.
 ///
@@ -164,6 +164,13 @@ impl Thread {
             Some(wiped) => wiped,
             None => Thread::allocate()?,
         };
+        thread.take_part(inner)?;
+        Ok(thread)
+    }
+
+    /// Makes the thread a participant, of which this is the record.
+    fn take_part(&'static self, inner: &'static Inner) -> Result<(), Errno> {
+        let thread = self;
         let who = Identity::current();
         let (participant, crowded) = inner.register(&who)?;
         let index = participant.index();
@@ -185,6 +192,9 @@ impl Thread {
         thread.life.set(None);
         thread.unlisted.set(false);
         thread.patience.begin();
+        // Calls and waits that a fork has brought here along, in frames of the stack, know theirs by numbers from before.
+        thread.calls.set(clock::ticks());
+        thread.waits.number_from(clock::ticks());
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
             // SAFETY: nobody else has a reference: no duty is set in a new or wiped record.
             unsafe { (*thread.table.get()).write(table) };
@@ -199,7 +209,21 @@ impl Thread {
             Crowded::No => sweep::glance(inner, thread),
             Crowded::Yes => drop(sweep::sweep(inner, thread, Extent::All)),
         }
-        Ok(thread)
+        Ok(())
+    }
+
+    /// Whether a fork has wiped the record, and the child has not called the engine since.
+    pub fn is_wiped(&self) -> bool {
+        self.inner.get().is_none()
+    }
+
+    /// A child that was made in a signal handler returns to a call that the handler has interrupted.
+    #[cold]
+    pub fn return_to(&'static self, inner: &'static Inner) {
+        let mask = set_mask(Mask::ALL_BUT_FAULTS);
+        // Its frames know this record, and must find a participant in it.
+        self.take_part(inner).expect("the arena has a place for a child that returns to its parent's call");
+        set_mask(mask);
     }
 
     fn allocate() -> Result<&'static Thread, Errno> {

@@ -47,7 +47,8 @@ pub(crate) struct Waits {
     ended: [Cell<(u64, End)>; DEPTH],
 }
 
-/// Handlers within handlers whose waits' results are kept. A wait deeper down than that answers EINTR.
+/// Handlers within handlers whose waits' results are kept until the interrupted call asks. A wait deeper down than that answers
+/// EINTR.
 const DEPTH: usize = 8;
 
 /// What a thread waits for. Zeroed: the first.
@@ -99,6 +100,11 @@ impl Waits {
         self.last.get()
     }
 
+    /// Waits are numbered from here on.
+    pub fn number_from(&self, number: u64) {
+        self.last.set(number);
+    }
+
     /// Whether no wait has begun since this one.
     pub fn is_last(&self, number: u64) -> bool {
         self.last.get() == number
@@ -113,13 +119,17 @@ impl Waits {
         if number == 0 {
             return; // A handler was here first, between the caller's look and this one.
         }
-        self.ended[number as usize % DEPTH].set((number, end));
+        // A place that nobody asks for any more; else the oldest, of a call that a jump has most likely left. Free ones are
+        // numbered 0.
+        let place = self.ended.iter().min_by_key(|place| place.get().0);
+        place.into_iter().for_each(|place| place.set((number, end)));
     }
 
+    /// How a wait has ended, which is asked once.
     fn end_of(&self, number: u64) -> End {
-        match self.ended[number as usize % DEPTH].get() {
-            (noted, end) if noted == number => end,
-            _ => End::Failed(Errno::EINTR),
+        match self.ended.iter().find(|place| place.get().0 == number) {
+            Some(place) => place.replace((0, End::Retry)).1,
+            None => End::Failed(Errno::EINTR),
         }
     }
 }
@@ -154,14 +164,15 @@ pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline
 }
 
 fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
-    let waiter = &thread.person().waiter;
-    let posture = Posture::of(waiter);
+    let posture = Posture::of(&thread.person().waiter);
     let mut patrol = FIRST_PATROL_NS;
     let mut patrols = 0u32;
     loop {
         if let Some(end) = ended(inner, thread, number) {
             return end;
         }
+        // Each time: see `spin`.
+        let waiter = &thread.person().waiter;
         waiter.fall_asleep();
         let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
         if left == Some(0) {
@@ -226,9 +237,10 @@ fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
 }
 
 fn spin(thread: &Thread, budget: u64) {
-    let waiter = &thread.person().waiter;
     let start = clock::ticks();
     loop {
+        // Each time: a handler may have forked, and in the child this is another one.
+        let waiter = &thread.person().waiter;
         // Relaxed: a peek; `ended` orders.
         if !status::is_waiting(waiter.status.load(Relaxed)) {
             return thread.patience.rewarded();
@@ -324,5 +336,31 @@ fn look_around(inner: &'static Inner, thread: &Thread, patrols: u32) {
             sweep::sweep(inner, thread, Extent::Condemned);
         }
         Grants::Settled => sweep::sweep_condemned(inner, thread),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A handler that runs between a grant and the sleeper's look may wait as often as it likes: the grant is not forgotten.
+    #[test]
+    fn an_interrupted_wait_keeps_its_result() {
+        // SAFETY: zeroed, as in a new record: cells of integers, and of ends and aims, whose first variants are zero.
+        let waits: Waits = unsafe { core::mem::zeroed() };
+        let granted = waits.begin(Aim::Operation);
+        waits.note_end(End::Done(Received::default()));
+        for _ in 0..3 * DEPTH {
+            let inner = waits.begin(Aim::Operation);
+            waits.note_end(End::Failed(Errno::EAGAIN));
+            assert_eq!(waits.end_of(inner), End::Failed(Errno::EAGAIN));
+        }
+        // Left by jumps, which never ask.
+        for _ in 0..DEPTH - 1 {
+            waits.begin(Aim::Operation);
+            waits.note_end(End::Failed(Errno::EINTR));
+        }
+        assert_eq!(waits.end_of(granted), End::Done(Received::default()));
+        assert_eq!(waits.end_of(granted), End::Failed(Errno::EINTR), "asked once");
     }
 }

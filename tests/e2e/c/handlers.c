@@ -1,6 +1,7 @@
 /* Handlers that run while a thread is in semop, and what they may do. */
 #include "check.h"
 #include <pthread.h>
+#include <sys/msg.h>
 
 static int id, calls;
 static sigjmp_buf back;
@@ -33,6 +34,34 @@ static void post_and_wait(int signal)
     calls += SEMTIMEDOP(id, &soon, OP(1, -1, 0)) == -1 && errno == EAGAIN;
     calls += SEMOP(id, OP(1, 1, 0), OP(1, -1, 0)) == 0;
     errno = before;
+}
+
+static volatile pid_t forked;
+
+static void fork_here(int signal)
+{
+    (void)signal;
+    int before = errno;
+    fflush(stdout);
+    forked = fork();
+    errno = before;
+}
+
+/* A handler forks, and both return to the call that it has interrupted, which is there for both as it is for one. */
+static void returned_twice(const char *row, long result)
+{
+    int error = errno, status = 0;
+    if (forked == 0) {
+        report(row, result, error);
+        ROW("the child posts", SEMOP(id, OP(0, 1, 0)));
+        ROW("the child waits", SEMOP(id, OP(0, -1, 0), OP(1, 1, 0)));
+        _exit(0);
+    }
+    waitpid(forked, &status, 0);
+    report(row, result, error);
+    line("its end", "%d", status);
+    row_values("so", id);
+    ROW("nobody waits", get(id, 0, GETNCNT));
 }
 
 static void on(int signal, void (*handler)(int), int flags)
@@ -194,6 +223,18 @@ int main(void)
     ROW("the handler waits itself", SEMOP(id, OP(0, -1, 0)));
     line("its two calls", "%d", calls);
     row_values("so", id);
+
+    on(SIGALRM, fork_here, 0);
+    in_a_moment();
+    returned_twice("the handler forks", SEMOP(id, OP(0, -1, 0)));
+    in_a_moment();
+    returned_twice("a wait with a time", SEMTIMEDOP(id, &minute, OP(0, -1, SEM_UNDO)));
+    struct { long type; char text[8]; } message = { 1, "" };
+    int queue = (int)MUST(msgget(IPC_PRIVATE, 0600));
+    in_a_moment();
+    returned_twice("a wait for a message", msgrcv(queue, &message, sizeof message.text, 0, 0));
+    MUST(msgctl(queue, IPC_RMID, NULL));
+    MUST(semctl(id, 0, SETALL, (union semun){ .array = (unsigned short[]){ 0, 0 } }));
 
     /* A signal to one thread does not disturb another. */
     on(SIGUSR1, count, 0);

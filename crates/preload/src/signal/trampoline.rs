@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_void};
 use libc::{siginfo_t, ucontext_t};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::{fault, process, raw};
-use unspin_sysv::signal::{Entry, entering_handler};
+use unspin_sysv::signal::{Entry, Interrupted, entering_handler};
 
 /// A handler as installed with SA_SIGINFO. One without takes the first argument only and does not see the
 /// others: the kernel itself passes all three to both.
@@ -30,10 +30,17 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
         if faulted && owned(signal) && (mended(signal, info) || fixed_up(frame)) {
             return rearm(signal);
         }
-        if !faulted && let Entry::Defer = entering_handler(*mask(frame)) {
-            rearm(signal);
-            return put_off(signal, info, frame);
-        }
+        let interrupted = match faulted {
+            // By the program's own code: the engine's are fixed up.
+            true => Interrupted::OUTSIDE,
+            false => match entering_handler(*mask(frame)) {
+                Entry::Deliver(interrupted) => interrupted,
+                Entry::Defer => {
+                    rearm(signal);
+                    return put_off(signal, info, frame);
+                }
+            },
+        };
         let disposition = disposition::get(signal);
         match disposition.target() {
             Target::Handler(address) => {
@@ -44,6 +51,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
                 }
                 let handler = core::mem::transmute::<usize, Handler>(address);
                 cancel::handling(|| handler(signal, info, context));
+                interrupted.go_on();
             }
             Target::Ignore if !faulted => {}
             Target::Default | Target::Ignore => act_by_default(signal, info),
