@@ -40,7 +40,7 @@ pub mod status {
     pub const QUEUED: u32 = 1;
     /// In the set's queue, asleep on this word or about to be.
     pub const SLEEPING: u32 = 2;
-    /// Its operation was performed by another participant.
+    /// Its operation was performed by another participant. The upper bits tell this grant from the next ones: see [`granted`].
     pub const GRANTED: u32 = 3;
     /// As `GRANTED`, and the waiter was alive at that time: if it dies now, the operation has happened.
     pub const CONFIRMED: u32 = 4;
@@ -55,12 +55,25 @@ pub mod status {
     pub fn concerns_others(status: u32) -> bool {
         // REVERTED: whoever took the grant back may have died as well, before he was done. Who has the object's lock finishes
         // it, by what this waiter's record says.
-        matches!(status, QUEUED | SLEEPING | GRANTED | REVERTED | RETRY)
+        matches!(status & 0xFF, QUEUED | SLEEPING | GRANTED | REVERTED | RETRY)
     }
 
     /// Still to be served?
     pub fn is_waiting(status: u32) -> bool {
         matches!(status, QUEUED | SLEEPING)
+    }
+
+    /// `GRANTED`, to the wait that has this ticket at the object at this offset. Whoever confirms a grant has found its waiter
+    /// alive some time ago. Since then the waiter may have waited again, died, and been granted that as well, which is to be
+    /// taken back: so he confirms the one that he means, by 24 bits of a hash (Fibonacci's: Knuth, vol. 3, 6.4).
+    pub fn granted(ticket: u64, object: u64) -> u32 {
+        let hash = (ticket ^ object.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        GRANTED | (hash >> 40 << 8) as u32
+    }
+
+    /// Whether it is `GRANTED`, to whatever wait.
+    pub fn is_granted(status: u32) -> bool {
+        status & 0xFF == GRANTED
     }
 
     /// `FAILED` with an error number.
@@ -208,18 +221,16 @@ impl Waiter {
     pub(crate) fn end_own(&self, end: u32) {
         // AcqRel: as in `Wakes::finish`.
         self.status.swap(end, Ordering::AcqRel);
-        self.confirm();
+        self.confirm(end);
     }
 
-    /// Somebody who was granted his operation was alive at that time.
-    pub(crate) fn confirm(&self) {
-        // Relaxed: no data goes with it. A failure means that the waiter has acknowledged already.
-        let _ = self.status.compare_exchange(
-            status::GRANTED,
-            status::CONFIRMED,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+    /// Somebody who was granted his operation was alive at that time. Nothing if his wait has ended in another way.
+    pub(crate) fn confirm(&self, grant: u32) {
+        if status::is_granted(grant) {
+            // Relaxed: no data goes with it. A failure means that the waiter has acknowledged already.
+            let _ =
+                self.status.compare_exchange(grant, status::CONFIRMED, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// Wakes the waiter; returns whether it slept.

@@ -42,12 +42,12 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes, se
 pub(crate) fn wake(inner: &Inner, wake: Wake) -> Grants {
     let Some(person) = inner.people().get(wake.index as usize) else { return Grants::Settled };
     let woken = person.waiter.wake();
-    // Relaxed: if the waiter has moved on to another wait, this one was acknowledged.
-    if person.waiter.ticket.load(Relaxed) as u32 != wake.ticket {
+    // Acquire: as in `settle`. If it is another one the waiter has moved on, or somebody has settled this one.
+    if person.waiter.status.load(Acquire) != wake.end {
         return Grants::Settled;
     }
     if woken {
-        person.waiter.confirm();
+        person.waiter.confirm(wake.end);
         return Grants::Settled;
     }
     settle(inner, wake.index, person)
@@ -67,13 +67,14 @@ pub(crate) fn verify(inner: &Inner, set: u64) -> Grants {
 
 fn settle(inner: &Inner, index: u32, person: &Participant) -> Grants {
     // Acquire: whoever reads the grant sees the slot as its waiter had it.
-    if !matches!(person.waiter.status.load(Acquire), status::GRANTED | status::RETRY) {
+    let end = person.waiter.status.load(Acquire);
+    if !status::is_granted(end) && end != status::RETRY {
         return Grants::Settled;
     }
     let registry = inner.rcu().registry();
     match registry.participant(index as usize).map(|who| registry.life(who)) {
         Some(Life::Alive) => {
-            person.waiter.confirm();
+            person.waiter.confirm(end);
             Grants::Settled
         }
         _ => Grants::ToTheDead,

@@ -9,8 +9,8 @@ use unspin_sync::atomic::Ordering::{AcqRel, Relaxed};
 pub struct Wake {
     /// Participant.
     pub index: u32,
-    /// Lower half of his ticket when the wake-up was due: tells this wait from his next ones.
-    pub ticket: u32,
+    /// The status with which his wait ended: tells a grant from his next ones.
+    pub end: u32,
 }
 
 /// Wake-ups that are made after the lock is released, so that a woken process that preempts its waker does
@@ -26,18 +26,18 @@ impl Wakes {
     /// Ends the wait of participant `index`, under the lock of the object that he waits for. From this store on he may return
     /// and use his record anew.
     pub(crate) fn finish(&mut self, waiter: &Waiter, index: u32, end: u32) {
-        let (beat, ticket) = (waiter.beat.load(Relaxed), waiter.ticket.load(Relaxed));
+        let beat = waiter.beat.load(Relaxed);
         // AcqRel. Release: partner of the waiter's Acquire load of its end; decides the redo record. Acquire:
         // partner of the waiter's exchange to SLEEPING.
         let before = waiter.status.swap(end, AcqRel);
         let seen_running = time::ticks().wrapping_sub(beat) < FRESH_TICKS;
         // What others rely on: that it takes what it was granted, or the room that was made for it.
-        let matters = matches!(end, status::GRANTED | status::RETRY);
+        let matters = status::is_granted(end) || end == status::RETRY;
         if before == status::QUEUED && (seen_running || !matters) {
-            waiter.confirm();
+            waiter.confirm(end);
             return;
         }
-        if !self.push(Wake { index, ticket: ticket as u32 }) {
+        if !self.push(Wake { index, end }) {
             // The list is full: wake now, under the lock. Whether the waiter was alive is looked for afterwards.
             waiter.wake();
         }
@@ -47,7 +47,7 @@ impl Wakes {
     fn push(&mut self, wake: Wake) -> bool {
         match self.list.get_mut(self.count) {
             Some(slot) => {
-                *slot = (wake.ticket as u64) << 32 | wake.index as u64;
+                *slot = (wake.end as u64) << 32 | wake.index as u64;
                 self.count += 1;
                 true
             }
@@ -75,7 +75,7 @@ impl Wakes {
 
     /// The wake-ups, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Wake> + '_ {
-        self.list[..self.count].iter().map(|&w| Wake { index: w as u32, ticket: (w >> 32) as u32 })
+        self.list[..self.count].iter().map(|&w| Wake { index: w as u32, end: (w >> 32) as u32 })
     }
 }
 

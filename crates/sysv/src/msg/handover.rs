@@ -27,8 +27,9 @@ impl Section {
             Taker::Gets(index, person) => {
                 self.hand_over(letter, caller, person)?;
                 // From here on the message is received, whoever dies.
-                self.end(receivers, index, person, status::GRANTED);
-                person.waiter.ticket.load(Relaxed)
+                let ticket = person.waiter.ticket.load(Relaxed);
+                self.end(receivers, index, person, status::granted(ticket, self.at));
+                ticket
             }
             Taker::Retries(index, person) => {
                 let sent = self.put(letter, caller)?;
@@ -191,7 +192,7 @@ mod tests {
         let sent = section(undertaker.index()).send(&letter, Caller { pid: 1, now: 1 });
         assert_eq!(sent, Ok(Sent::Done));
         let status = &person(receiver.index()).waiter.status;
-        assert_eq!(status.load(Relaxed), status::GRANTED);
+        assert!(status::is_granted(status.load(Relaxed)));
         status.store(status::REVERTED, Release);
 
         assert_eq!(engine.bury_dead(), Ok(2));

@@ -27,7 +27,7 @@ use unspin_sys::Errno;
 pub(crate) struct Section {
     inner: &'static Inner,
     queue: &'static MessageQueue,
-    at: u64,
+    pub(super) at: u64,
     me: u32,
     wakes: Wakes,
 }
@@ -326,9 +326,13 @@ impl Section {
             if self.waits_here(person) {
                 self.dequeue(self.list(person.queue()), person);
                 self.wakes.finish(&person.waiter, index, status::failed(Errno::EIDRM.0));
-            } else if self.concerns(person) {
+                continue;
+            }
+            // Acquire: the object as it was when this status was written, or later.
+            let end = person.waiter.status.load(Acquire);
+            if self.concerns(person) {
                 // Nothing is to be given back to a queue that is gone, least of all to the one that lies there next.
-                person.waiter.confirm();
+                person.waiter.confirm(end);
             }
         }
     }
@@ -368,7 +372,7 @@ impl ipc::Section for Section {
             self.dequeue(self.list(person.queue()), person);
         } else if !self.concerns(person) {
             return;
-        } else if person.waiter.status.load(Acquire) == status::GRANTED {
+        } else if status::is_granted(person.waiter.status.load(Acquire)) {
             return self.give_back(person);
         }
         // Relaxed: its owner is dead, and everybody else looks under the lock.

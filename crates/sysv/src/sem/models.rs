@@ -13,7 +13,7 @@ mod vigil;
 mod word;
 
 use super::fast::{self, Fast};
-use super::{Op, Performed, Section, Sem, Set, Space, Wakes, word::Word};
+use super::{Op, Performed, Section, Sem, Set, Space, Wake, Wakes, word::Word};
 use crate::arena::Arena;
 use crate::futex;
 use crate::lock::{Discipline, Owner, Taken};
@@ -131,7 +131,7 @@ impl World {
                 let mut section = Section::new(self.space(), me);
                 section.repair();
                 section.thaw();
-                section.wakes.iter().for_each(|wake| self.wake(wake.index, wake.ticket));
+                section.wakes.iter().for_each(|wake| self.wake(wake));
                 return Taken::Inherited;
             }
             loom::thread::yield_now();
@@ -146,18 +146,18 @@ impl World {
         self.step();
         section.thaw();
         self.set.lock().release();
-        section.wakes.iter().for_each(|wake| self.wake(wake.index, wake.ticket));
+        section.wakes.iter().for_each(|wake| self.wake(wake));
         (result, section.wakes)
     }
 
     /// As `wake::wake`.
-    fn wake(&self, index: u32, ticket: u32) {
-        let waiter = &self.people[index as usize].waiter;
+    fn wake(&self, wake: Wake) {
+        let waiter = &self.people[wake.index as usize].waiter;
         self.step();
         waiter.wake();
-        // Relaxed: as in `wake::wake`.
-        if waiter.ticket.load(Ordering::Relaxed) as u32 == ticket && !self.is_dead(index) {
-            waiter.confirm();
+        // Acquire: as in `wake::wake`.
+        if waiter.status.load(Ordering::Acquire) == wake.end && !self.is_dead(wake.index) {
+            waiter.confirm(wake.end);
         }
     }
 

@@ -53,8 +53,7 @@ impl<'a> Section<'a> {
         let granted = self.wakes.iter().filter(|wake| {
             let waiter = &self.space.someone(wake.index).waiter;
             // Relaxed: a waiter that lives may change it; it is asked whether it does.
-            waiter.status.load(Relaxed) == status::GRANTED
-                && waiter.ticket.load(Relaxed) as u32 == wake.ticket
+            status::is_granted(wake.end) && waiter.status.load(Relaxed) == wake.end
         });
         let corpses = granted.filter(|wake| dead(wake.index));
         corpses.map(|wake| self.bury(wake.index)).count() > 0
@@ -93,12 +92,12 @@ impl<'a> Section<'a> {
         for (person, index) in space.people.iter().zip(0u32..) {
             // Acquire: partner of the Release in `enqueue`. Relaxed: ordered by it.
             let status = person.waiter.status.load(Acquire);
-            let waits = status::is_waiting(status) || status == status::GRANTED;
+            let waits = status::is_waiting(status) || status::is_granted(status);
             if waits
                 && person.waiter.undo.load(Relaxed) == record.at
                 && person.waiter.object.load(Relaxed) == space.offset
             {
-                debug_assert!(status == status::GRANTED || queue::waits_here(&space, person));
+                debug_assert!(status::is_granted(status) || queue::waits_here(&space, person));
                 self.bury(index);
             }
         }

@@ -127,7 +127,7 @@ fn is_decided(space: &Space<'_>, maker: &Participant, kind: u32) -> bool {
     match kind {
         state::COMMITTED => true,
         state::GRANT => !(same && status::is_waiting(now)),
-        state::REVERT => !(same && now == status::GRANTED),
+        state::REVERT => !(same && status::is_granted(now)),
         _ => false,
     }
 }

@@ -218,7 +218,7 @@ impl<'a> Section<'a> {
             self.dequeue(index);
             // Relaxed: its owner is dead, and everybody else looks under the lock.
             person.waiter.status.store(status::IDLE, Relaxed);
-        } else if person.waiter.status.load(Acquire) == status::GRANTED
+        } else if status::is_granted(person.waiter.status.load(Acquire))
             && person.waiter.object.load(Relaxed) == self.space.offset
             && person.ops().all(|op| op.sem() < self.space.sems.len())
         {
@@ -409,7 +409,8 @@ impl<'a> Section<'a> {
         redo::note_displaced(&self.space, person);
         redo::prepare(&self.space, self.maker(), (redo::state::GRANT, index), who, changes);
         self.dequeue(index);
-        self.finish(index, status::GRANTED);
+        let ticket = person.waiter.ticket.load(Relaxed);
+        self.finish(index, status::granted(ticket, self.space.offset));
         redo::apply(&self.space, self.maker());
         self.space.set.operated_at(time::seconds());
     }
@@ -432,8 +433,12 @@ impl<'a> Section<'a> {
             if queue::waits_here(&space, person) {
                 queue::unlink(&space, index);
                 self.finish(index, status::failed(Errno::EIDRM.0));
-            } else if person.waiter.object.load(Relaxed) == space.offset {
-                person.waiter.confirm();
+                continue;
+            }
+            // Acquire: the object as it was when this status was written, or later.
+            let end = person.waiter.status.load(Acquire);
+            if person.waiter.object.load(Relaxed) == space.offset {
+                person.waiter.confirm(end);
             }
         }
     }
