@@ -81,7 +81,8 @@ my $private = IPC::Msg->new(IPC_PRIVATE, 0600) or die "msgget: $!";
 @ids{qw(queue given private)} = map { $_->id } $queue, $given, $private;
 
 # A segment that nobody has attached, one attached twice, one that goes when it is detached.
-my $plain = IPC::SharedMem->new(0x51ee0002, 5000, $new | 0644) or die "shmget: $!";
+# Of a size that is no pid (PID_MAX_LIMIT is 2^22).
+my $plain = IPC::SharedMem->new(0x51ee0002, 5_000_000, $new | 0644) or die "shmget: $!";
 my $attached = IPC::SharedMem->new(0x51ee0003, 1 << 20, $new | 0666) or die "shmget: $!";
 my @addresses = map { shmat($attached->id, undef, 0) // die "shmat: $!" } 1, 2;
 $attached->write("x" x 10000, 0, 10000) or die "shmwrite: $!";
