@@ -258,8 +258,9 @@ static void take(struct step *s)
         printf(" not done: %s\n", why);
         return;
     }
-    /* Whose death this may be. */
-    int victim = is(s, "fork") ? s->numbers[0] : s->process, quietly = unheard[victim];
+    /* Whose death this may be. Of one whose first thread has ended before the process nobody is told, either. */
+    int victim = is(s, "fork") ? s->numbers[0] : s->process;
+    int quietly = unheard[victim] || (is(s, "exit") && s->numbers[0] == 2);
     perform(s);
     if (quietly && !asleep[victim]) {
         fflush(stdout);
