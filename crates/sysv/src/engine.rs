@@ -206,9 +206,11 @@ impl Inner {
     /// places then seem to be alive. A place of this image under that name is another copy's of this library.
     fn release_namesakes(&self, who: &Identity) {
         let image = process::image();
-        // Relaxed: written by this very thread.
-        let is_of_here =
-            |namesake: unspin_rcu::Participant| self.people()[namesake.index()].image.load(Relaxed) == image;
+        let is_of_here = |namesake: unspin_rcu::Participant| {
+            let person = self.people().get(namesake.index());
+            // Relaxed: written by this very thread.
+            person.is_none_or(|person| person.image.load(Relaxed) == image)
+        };
         if image != 0 {
             self.rcu().registry().condemn_namesakes(who, &is_of_here);
         }
