@@ -1,6 +1,6 @@
 //! How a System V call is answered: by the engine, or by the kernel that it stands for.
 
-use crate::cancel::sheltered;
+use crate::cancel::{self, sheltered};
 use crate::{errno, start};
 use core::ffi::{c_int, c_long};
 use unspin_sys::{Errno, raw};
@@ -19,7 +19,7 @@ pub enum Server {
 pub fn server() -> Result<Server, Errno> {
     let engine = match start::opened() {
         Some(engine) => engine,
-        None => sheltered(start::engine)?,
+        None => cancel::undisturbed(start::engine)?,
     };
     Ok(if engine.kind() == Kind::Kernel { Server::Kernel } else { Server::Engine(engine) })
 }

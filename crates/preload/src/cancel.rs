@@ -102,14 +102,18 @@ pub fn handling(handler: impl FnOnce()) {
 pub fn sheltered<R: Copy>(call: impl FnOnce() -> R) -> R {
     match cancel::manner() {
         Manner::Deferred => aside(call),
-        Manner::Asynchronous => {
-            let before = cancellation(DEFERRED);
-            let answer = aside(call);
-            // What came meanwhile takes effect here.
-            cancellation(before);
-            answer
-        }
+        Manner::Asynchronous => undisturbed(call),
     }
+}
+
+/// Makes a call in which the thread is not cancelled, of whatever kind it may be: before there is an engine it may be in a
+/// handler in which libc lets it be cancelled anywhere, and nothing tells.
+pub fn undisturbed<R: Copy>(call: impl FnOnce() -> R) -> R {
+    let before = cancellation(DEFERRED);
+    let answer = aside(call);
+    // What came meanwhile takes effect here.
+    cancellation(before);
+    answer
 }
 
 /// Makes a call, in a function of its own.

@@ -24,8 +24,8 @@ pub extern "C-unwind" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
     // In a debug build the fast path has landing places, and whoever may be cancelled anywhere must not enter it.
-    let astray = cfg!(debug_assertions) && cancel::manner() == Manner::Asynchronous;
-    if count(nsops) != 1 || astray {
+    let enters = !cfg!(debug_assertions) || Engine::is_quick() && cancel::manner() == Manner::Deferred;
+    if count(nsops) != 1 || !enters {
         // SAFETY: the caller's promise.
         return unsafe { operate(id, ops, nsops, core::ptr::null()) };
     }
@@ -48,9 +48,10 @@ unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
         // SAFETY: the caller's promise.
         None => unsafe {
             match cancel::manner() {
-                Manner::Deferred => patiently(id, op),
-                // There is no such way for it.
-                Manner::Asynchronous => operate(id, op, 1, core::ptr::null()),
+                Manner::Deferred if Engine::is_quick() => patiently(id, op),
+                // There is no such way for it; nor for whom the kernel answers, and who may be in a handler that libc lets be
+                // cancelled anywhere, which is told of to nobody then.
+                _ => operate(id, op, 1, core::ptr::null()),
             }
         },
     }

@@ -88,7 +88,7 @@ impl Bond {
     pub unsafe fn take(&self, word: &AtomicU32, seen: u32, tid: u32) -> Result<(), Errno> {
         self.reserve()?;
         self.map(word)?;
-        let mask = set_mask(Mask::ALL);
+        let mask = set_mask(Mask::ALL_BUT_FAULTS);
         // SAFETY: the list is the calling thread's own, and no handler of its interferes; nobody has our links in hand, by
         // the caller's promise.
         let result = unsafe { self.link(seen, tid) };
@@ -165,7 +165,7 @@ impl Bond {
         if word.load(Ordering::Relaxed) & HOLDER != tid {
             return None;
         }
-        let mask = set_mask(Mask::ALL);
+        let mask = set_mask(Mask::ALL_BUT_FAULTS);
         // SAFETY: the links are in the list of the calling thread, which holds the word.
         let result = unsafe { self.unlink(word) };
         set_mask(mask);

@@ -85,6 +85,11 @@ fn asynchronous_cancellation() {
 }
 
 #[test]
+fn roads() {
+    conforms("roads", &[]);
+}
+
+#[test]
 fn shmget() {
     conforms("shmget", &[]);
 }

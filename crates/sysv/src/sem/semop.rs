@@ -56,6 +56,12 @@ impl Engine {
         Some(flagged(thread, id, Op::new(op))?.map(|()| 0))
     }
 
+    /// Whether the calling thread has a fast path at all: if not, [`Engine::try_semop`] and [`Engine::try_undoable`] say `None`.
+    #[inline(always)]
+    pub fn is_quick() -> bool {
+        Thread::plain().is_some()
+    }
+
     /// semop(2), with the arguments as a C program gives them.
     ///
     /// # Safety
