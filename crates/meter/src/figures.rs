@@ -2,7 +2,7 @@
 
 /// A share as the 2001 program printed it: 5 characters up to 9999 %. The choice of digits is made before
 /// rounding, as it was there.
-pub fn percent(share: f64) -> String {
+pub(crate) fn lockmeter_percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 99.9 || percent == 0.0 {
         format!("{percent:4.0}%")
@@ -10,6 +10,17 @@ pub fn percent(share: f64) -> String {
         format!("{percent:4.1}%")
     } else {
         format!("{percent:4.2}%")
+    }
+}
+
+/// A share in 5 characters: as Lockmeter's, but that many thousands have their unit.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 9999.5 => lockmeter_percent(share),
+        percent if percent < 999.5e3 => format!("{:3.0}k%", percent / 1e3),
+        percent if percent < 9.95e6 => format!("{:3.1}M%", percent / 1e6),
+        percent if percent < 999.5e6 => format!("{:3.0}M%", percent / 1e6),
+        _ => " >1G%".into(),
     }
 }
 
@@ -168,6 +179,23 @@ mod tests {
             prop_assert!(text.len() <= 10, "{text}");
             let off = (text.parse::<f64>().unwrap() - (n >> shift) as f64).abs();
             prop_assert!(off <= 0.01 * (n >> shift) as f64);
+        }
+
+        #[test]
+        fn every_share_takes_five_characters(share in 0.0f64..10.0, tens in 0i32..12) {
+            let share = share * 10f64.powi(tens);
+            let text = percent(share);
+            prop_assert_eq!(text.chars().count(), 5, "{}", text);
+            let shown = text.trim_end_matches('%').trim();
+            let (shown, unit) = match (shown.strip_suffix('k'), shown.strip_suffix('M')) {
+                (Some(thousands), _) => (thousands, 1e1),
+                (_, Some(millions)) => (millions, 1e4),
+                _ => (shown, 1e-2),
+            };
+            match shown.parse::<f64>() {
+                Ok(shown) => prop_assert!((shown * unit - share).abs() <= 0.051 * share.max(1.0), "{text} {share}"),
+                Err(_) => prop_assert!(share >= 9.99e6, "{text} {share}"),
+            }
         }
 
         #[test]

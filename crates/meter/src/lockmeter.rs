@@ -1,6 +1,6 @@
 //! The layout of 2001: `lockstat` 1.4.11's tables, byte for byte in their number formats.
 
-use crate::figures::{lockmeter_time, percent};
+use crate::figures::{lockmeter_percent, lockmeter_time};
 use crate::kind::Kind;
 use crate::lock::Use;
 use crate::report::Report;
@@ -83,13 +83,13 @@ pub(crate) fn line(row: &Row, _: Option<&Use>, level: Level) -> String {
     format!(
         "{} {}{}{} {:9} {} {} {}{}",
         util(row, level != Level::Total),
-        percent(row.con),
+        lockmeter_percent(row.con),
         hold(row),
         wait(row),
         row.attempts,
-        percent(row.share(row.nowait)),
-        percent(row.share(row.spun.saturating_add(row.slept))),
-        percent(row.share(row.rejected)),
+        lockmeter_percent(row.share(row.nowait)),
+        lockmeter_percent(row.share(row.spun.saturating_add(row.slept))),
+        lockmeter_percent(row.share(row.rejected)),
         name(row, level)
     )
 }
@@ -109,11 +109,11 @@ fn read_line(row: &Row, of: Option<&Use>, level: Level) -> String {
     format!(
         "{} {}{busy}{} {:9} {} {}{}",
         util(row, level == Level::Lock),
-        percent(row.con),
+        lockmeter_percent(row.con),
         wait(row),
         row.attempts,
-        percent(row.share(row.nowait)),
-        percent(row.share(row.spun.saturating_add(row.slept))),
+        lockmeter_percent(row.share(row.nowait)),
+        lockmeter_percent(row.share(row.spun.saturating_add(row.slept))),
         name(row, level)
     )
 }
@@ -122,13 +122,13 @@ fn write_line(row: &Row, _: Option<&Use>, level: Level) -> String {
     format!(
         "{} {}{}{}{} {:9} {} {}{}{}",
         util(row, level != Level::Total),
-        percent(row.con),
+        lockmeter_percent(row.con),
         hold(row),
         wait(row),
         " ".repeat(15),
         row.attempts,
-        percent(row.share(row.nowait)),
-        percent(row.share(row.spun.saturating_add(row.slept))),
+        lockmeter_percent(row.share(row.nowait)),
+        lockmeter_percent(row.share(row.spun.saturating_add(row.slept))),
         " ".repeat(7),
         name(row, level)
     )
@@ -136,7 +136,7 @@ fn write_line(row: &Row, _: Option<&Use>, level: Level) -> String {
 
 /// The utilisation, or blanks where it means nothing.
 fn util(row: &Row, means_something: bool) -> String {
-    if means_something { format!(" {}", percent(row.util)) } else { " ".repeat(6) }
+    if means_something { format!(" {}", lockmeter_percent(row.util)) } else { " ".repeat(6) }
 }
 
 fn name(row: &Row, level: Level) -> String {
@@ -156,7 +156,7 @@ fn wait(row: &Row) -> String {
         return format!("    0us{}", " ".repeat(15));
     }
     let mean = lockmeter_time(row.lost / waiters as f64);
-    format!(" {mean}({})({})", lockmeter_time(row.wait_max), percent(row.spin_cpu))
+    format!(" {mean}({})({})", lockmeter_time(row.wait_max), lockmeter_percent(row.spin_cpu))
 }
 
 #[cfg(test)]
