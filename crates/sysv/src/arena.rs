@@ -78,7 +78,7 @@ unsafe impl Shared for Root {}
 unsafe impl Shared for Header {}
 
 /// Says what a file is. The last byte is the version's.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"unspinA\x04");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"unspinA\x05");
 
 /// The last page of an arena: written once, and read by those who have to do with one whose first page was overwritten.
 #[repr(C)]

@@ -254,8 +254,12 @@ pub struct Errand {
     pub mailbox: AtomicU64,
     /// Who had received a message before it was handed this one, and when: should that be taken back.
     pub before: AtomicU32,
+    /// Who is being handed the message in its place, as an index plus one, or 0: see [`crate::msg`].
+    pub heir: AtomicU32,
     /// See `before`.
     pub before_at: AtomicI64,
+    /// The heir's ticket.
+    pub heir_ticket: AtomicU64,
 }
 
 #[cfg(not(loom))]

@@ -1,12 +1,16 @@
-//! A message from a sender straight to a receiver that waits for it (`pipelined_send` of `ipc/msg.c`), and back, if the receiver
-//! turns out to be dead.
+//! A message from a sender straight to a receiver that waits for it (`pipelined_send` of `ipc/msg.c`); and on to the next one, or
+//! back, if the receiver turns out to be dead.
+//!
+//! A message that goes on is in two mailboxes for a moment. It is the heir's from the store that ends his wait; whoever inherits
+//! the lock from one who died about that time finds by the heir's ticket whether it was made, before anybody else's wait can end
+//! ([`Section::settle_estates`]).
 
 use super::cell::{Cell, Slab};
 use super::mailbox;
-use super::memory::Letter;
+use super::memory::{Letter, Memory};
 use super::section::{Caller, Section, Sent};
 use crate::participant::{Participant, status};
-use unspin_sync::atomic::Ordering::{Relaxed, Release};
+use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
 /// A receiver that waits for a message which has come.
@@ -25,11 +29,11 @@ impl Section {
         let receivers = &self.contended().receivers;
         let until = match self.taker(letter) {
             Taker::Gets(index, person) => {
-                self.hand_over(letter, caller, person)?;
-                // From here on the message is received, whoever dies.
-                let ticket = person.waiter.ticket.load(Relaxed);
-                self.end(receivers, index, person, status::granted(ticket, self.at));
-                ticket
+                // Should the receiver turn out to be dead the message has its place in the queue.
+                self.hand_over(letter, self.next_serial(), person)?;
+                self.note_sent(caller);
+                self.note_received(Caller { pid: person.waiter.pid.load(Relaxed), ..caller });
+                self.grant(index, person)
             }
             Taker::Retries(index, person) => {
                 let sent = self.put(letter, caller)?;
@@ -77,21 +81,28 @@ impl Section {
     }
 
     /// Writes a message into the mailbox of a receiver. It is his once his status says so.
-    fn hand_over(&mut self, letter: &Letter, caller: Caller, person: &Participant) -> Result<(), Errno> {
+    fn hand_over(&self, letter: &Letter, serial: u64, person: &Participant) -> Result<(), Errno> {
         let at = Slab::first(person.errand.mailbox.load(Relaxed));
         let (cell, text) = self.cell(at, letter.size)?;
         letter.write(text)?;
         cell.describe(letter.kind, letter.size);
-        // Should the receiver turn out to be dead the message has its place in the queue.
-        cell.serial.store(self.next_serial(), Relaxed);
-        self.note_sent(caller);
-        person.errand.before.store(self.contended().receiver.load(Relaxed), Relaxed);
-        person.errand.before_at.store(self.contended().received.load(Relaxed), Relaxed);
-        self.note_received(Caller { pid: person.waiter.pid.load(Relaxed), ..caller });
+        cell.serial.store(serial, Relaxed);
+        let (errand, contended) = (&person.errand, self.contended());
+        errand.before.store(contended.receiver.load(Relaxed), Relaxed);
+        errand.before_at.store(contended.received.load(Relaxed), Relaxed);
+        errand.heir.store(0, Relaxed);
         Ok(())
     }
 
-    /// Lets those try again who wait for a message that is in the queue: after one was put back.
+    /// Ends the wait of a receiver who has a message in his mailbox: from here on it is received, whoever dies. Returns his
+    /// ticket.
+    fn grant(&mut self, index: u32, person: &Participant) -> u64 {
+        let ticket = person.waiter.ticket.load(Relaxed);
+        self.end(&self.contended().receivers, index, person, status::granted(ticket, self.at));
+        ticket
+    }
+
+    /// Lets those try again who wait for a message that is in the queue: whoever was to be handed it may have been left out.
     pub(super) fn serve_receivers(&mut self) {
         let receivers = &self.contended().receivers;
         for (index, person) in self.waiting(receivers) {
@@ -101,8 +112,88 @@ impl Section {
         }
     }
 
-    /// Puts the message that a receiver was granted back into its place. The receiver is dead, or gives it back itself.
+    /// Lets the message that a receiver was granted go to whom it would have gone without him: to the next who waits for it, or
+    /// into its place in the queue. He is dead, or gives it back himself.
     pub fn give_back(&mut self, person: &Participant) {
+        let Some((cell, text)) = mailbox::message(self.arena(), person) else {
+            return self.put_back(person);
+        };
+        let (kind, text) = (cell.kind.load(Relaxed), text.as_ptr() as usize);
+        let letter = Letter { kind, memory: Memory::Ours, text, size: cell.size() };
+        let taker = self.taker(&letter);
+        let until = match taker {
+            Taker::Gets(index, heir) => match self.bequeath(&letter, cell, person, (index, heir)) {
+                Ok(ticket) => ticket,
+                Err(_) => return self.put_back(person),
+            },
+            Taker::Retries(index, heir) => {
+                self.put_back(person);
+                self.end(&self.contended().receivers, index, heir, status::RETRY);
+                heir.waiter.ticket.load(Relaxed)
+            }
+            Taker::Nobody => {
+                self.put_back(person);
+                u64::MAX
+            }
+        };
+        self.refuse(&letter, until);
+    }
+
+    /// Hands on what a receiver was granted. Returns the heir's ticket.
+    fn bequeath(
+        &mut self,
+        letter: &Letter,
+        cell: &Cell,
+        person: &Participant,
+        (index, heir): (u32, &'static Participant),
+    ) -> Result<u64, Errno> {
+        let received = self.forget_receipt(person);
+        self.hand_over(letter, cell.serial.load(Relaxed), heir)?;
+        if let Some(now) = received {
+            self.note_received(Caller { pid: heir.waiter.pid.load(Relaxed), now });
+        }
+        person.errand.heir_ticket.store(heir.waiter.ticket.load(Relaxed), Relaxed);
+        // Release: behind the ticket, and before the exchange in `grant`.
+        person.errand.heir.store(index + 1, Release);
+        let ticket = self.grant(index, heir);
+        // Release: the heir has it before the other has it no more.
+        person.waiter.status.store(status::IDLE, Release);
+        Ok(ticket)
+    }
+
+    /// Who held the lock has died: what he was handing on was received, or it was not.
+    pub(super) fn settle_estates(&mut self) {
+        for person in self.people() {
+            // Acquire: partner of the Release in `bequeath`.
+            let heir = person.errand.heir.load(Acquire);
+            if heir == 0 || !self.concerns(person) || !status::is_granted(person.waiter.status.load(Acquire))
+            {
+                continue;
+            }
+            let (heir, ticket) = (self.someone(heir - 1), person.errand.heir_ticket.load(Relaxed));
+            if self.waits_here(heir) && heir.waiter.ticket.load(Relaxed) == ticket {
+                person.errand.heir.store(0, Relaxed);
+            } else {
+                person.waiter.status.store(status::IDLE, Release);
+            }
+        }
+    }
+
+    /// Makes it as if a receiver had received nothing, unless somebody has received since. Returns when that was.
+    fn forget_receipt(&self, person: &Participant) -> Option<i64> {
+        let (contended, errand) = (self.contended(), &person.errand);
+        let received = contended.received.load(Relaxed);
+        (contended.receiver.load(Relaxed) == person.waiter.pid.load(Relaxed)).then(|| {
+            self.note_received(Caller {
+                pid: errand.before.load(Relaxed),
+                now: errand.before_at.load(Relaxed),
+            });
+            received
+        })
+    }
+
+    /// Puts the message that a receiver was granted into its place in the queue.
+    fn put_back(&mut self, person: &Participant) {
         // Release: decides; partner of the Acquire in `repair`.
         person.waiter.status.store(status::REVERTED, Release);
         if let Some(at) = self.adopt(person) {
@@ -111,12 +202,7 @@ impl Section {
             contended.messages.insert(self.arena(), at);
             contended.bytes.store(contended.bytes.load(Relaxed) + cell.size() as u64, Relaxed);
             contended.count.store(contended.count.load(Relaxed) + 1, Relaxed);
-            // Unless somebody has received since.
-            if self.contended().receiver.load(Relaxed) == person.waiter.pid.load(Relaxed) {
-                let (pid, now) = (&person.errand.before, &person.errand.before_at);
-                self.note_received(Caller { pid: pid.load(Relaxed), now: now.load(Relaxed) });
-            }
-            self.serve_receivers();
+            self.forget_receipt(person);
         }
     }
 
@@ -146,7 +232,6 @@ mod tests {
     use crate::ipc::Class;
     use crate::lock::Owner;
     use crate::msg::cell::Size;
-    use crate::msg::memory::Memory;
     use crate::msg::section::Place;
     use crate::msg::{MessageQueue, Wanted};
     use crate::names::Call;
@@ -156,48 +241,104 @@ mod tests {
     use unspin_sys::ipc::flag;
     use unspin_sys::process::Identity;
 
-    /// Whoever gives a dead receiver's message back is killed as soon as that is decided. The receiver's place is swept before
-    /// his, and the message is in the queue all the same.
-    #[test]
-    fn a_message_that_is_on_its_way_back_outlives_both() {
+    /// A queue for which dead receivers wait, with the lock of an undertaker who is dead as well. He has sent a message, and the
+    /// first has it. `receivers`: their tids.
+    struct Scene {
+        _dir: tempfile::TempDir,
+        engine: Engine,
+        id: i32,
+        receivers: Vec<&'static Participant>,
+        section: Section,
+    }
+
+    /// Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
+    const NOBODYS: u32 = 1 << 23;
+
+    fn scene(count: u32) -> Scene {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let (inner, thread) = (engine.inner.unwrap(), Thread::of(engine.inner.unwrap()).unwrap());
         let id = engine.msgget(flag::IPC_PRIVATE, 0o600).unwrap();
-        // Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
-        let [receiver, undertaker] = [1 << 23, (1 << 23) + 1].map(|tid| {
+        let dead = |tid| {
             let nobody = Identity { pid: tid, tid, ..Identity::default() };
             let registry = inner.rcu().registry();
             let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
             inner.arena.reserve_participant(dead.index()).unwrap();
             dead
-        });
+        };
         let (at, queue) = inner.find::<MessageQueue>(id).unwrap();
         let person = |index: usize| &inner.people()[index];
+        let section = |index: usize| Section::new(inner, queue, at, index as u32);
         let size = Size::fitting(100).unwrap();
-        inner.with_registry(thread, Class::Msg, Call::Mailbox, |held| {
-            let mailbox = heap::allocate(held.arena, held.me, size.slab_bytes(1)).unwrap();
-            Slab::init(held.arena, mailbox, size, 1);
-            person(receiver.index()).errand.mailbox.store(mailbox, Release);
-            heap::publish(held.me);
-        });
+        let receivers: Vec<_> = (NOBODYS..NOBODYS + count).map(dead).collect();
+        let undertaker = dead(NOBODYS + count);
+        for receiver in &receivers {
+            inner.with_registry(thread, Class::Msg, Call::Mailbox, |held| {
+                let mailbox = heap::allocate(held.arena, held.me, size.slab_bytes(1)).unwrap();
+                Slab::init(held.arena, mailbox, size, 1);
+                person(receiver.index()).errand.mailbox.store(mailbox, Release);
+                heap::publish(held.me);
+            });
+        }
         let busy = &person(undertaker.index()).busy;
         busy.enter(busy.renew().more());
         let owner = Owner::new(undertaker.index() as u32, undertaker.generation());
         assert!(queue.contended.lock.try_acquire(owner));
-        let section = |index: usize| Section::new(inner, queue, at, index as u32);
-        section(receiver.index()).await_message(Wanted::Any, 100, Place::Last);
+        for receiver in &receivers {
+            section(receiver.index()).await_message(Wanted::Any, 100, Place::Last);
+            // Not so lately that it must be alive.
+            person(receiver.index()).waiter.beat.store(0, Relaxed);
+        }
+        let mut section = section(undertaker.index());
         let text = *b"hello";
         let letter = Letter { kind: 3, memory: Memory::Ours, text: text.as_ptr() as usize, size: text.len() };
-        let sent = section(undertaker.index()).send(&letter, Caller { pid: 1, now: 1 });
-        assert_eq!(sent, Ok(Sent::Done));
-        let status = &person(receiver.index()).waiter.status;
-        assert!(status::is_granted(status.load(Relaxed)));
-        status.store(status::REVERTED, Release);
+        assert_eq!(section.send(&letter, Caller { pid: 1, now: 1 }), Ok(Sent::Done));
+        let receivers: Vec<_> = receivers.iter().map(|receiver| person(receiver.index())).collect();
+        assert!(status::is_granted(receivers[0].waiter.status.load(Relaxed)));
+        Scene { _dir: dir, engine, id, receivers, section }
+    }
 
-        assert_eq!(engine.bury_dead(), Ok(2));
-        let mut room = [0; 100];
-        assert_eq!(engine.receive(id, &mut room, 0, flag::IPC_NOWAIT), Ok((3, 5)));
-        assert_eq!(&room[..5], b"hello");
+    impl Scene {
+        /// Buries everybody: the message is in the queue, once.
+        fn ends(&self) {
+            assert_eq!(self.engine.bury_dead(), Ok(self.receivers.len() + 1));
+            let mut room = [0; 100];
+            assert_eq!(self.engine.receive(self.id, &mut room, 0, flag::IPC_NOWAIT), Ok((3, 5)));
+            assert_eq!(&room[..5], b"hello");
+            assert_eq!(self.engine.receive(self.id, &mut room, 0, flag::IPC_NOWAIT), Err(Errno::ENOMSG));
+        }
+    }
+
+    /// Whoever gives a dead receiver's message back is killed as soon as that is decided. The receiver's place is swept before
+    /// his, and the message is in the queue all the same.
+    #[test]
+    fn a_message_that_is_on_its_way_back_outlives_both() {
+        let scene = scene(1);
+        scene.receivers[0].waiter.status.store(status::REVERTED, Release);
+        scene.ends();
+    }
+
+    /// Whoever hands a dead receiver's message on is killed when the heir has it, before that is noted.
+    #[test]
+    fn a_message_that_has_gone_on_is_not_in_two_places() {
+        let mut scene = scene(2);
+        let &[dead, heir] = &scene.receivers[..] else { unreachable!() };
+        let before = dead.waiter.status.load(Relaxed);
+        scene.section.give_back(dead);
+        assert!(status::is_granted(heir.waiter.status.load(Relaxed)));
+        assert_eq!(scene.section.contended().receiver.load(Relaxed), heir.waiter.pid.load(Relaxed));
+        dead.waiter.status.store(before, Relaxed);
+        scene.ends();
+    }
+
+    /// Whoever hands it on is killed before the heir has it, and the heir leaves.
+    #[test]
+    fn a_message_that_does_not_go_on_stays() {
+        let scene = scene(2);
+        let &[dead, heir] = &scene.receivers[..] else { unreachable!() };
+        dead.errand.heir_ticket.store(heir.waiter.ticket.load(Relaxed), Relaxed);
+        let index = scene.section.people().iter().position(|person| core::ptr::eq(person, heir)).unwrap();
+        dead.errand.heir.store(index as u32 + 1, Relaxed);
+        scene.ends();
     }
 }

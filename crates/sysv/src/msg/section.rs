@@ -5,8 +5,8 @@
 //! it on the way; who waits for room tries again when there is some (`ss_wakeup`), in order of arrival.
 //!
 //! **Whoever dies**, a message is sent, received, or handed over by one store: of the serial number of its cell, or of the
-//! status of the receiver that has it in its mailbox. What was handed to somebody who was dead by then goes back to its place:
-//! the queue takes over the mailbox as it is, and that too is decided by his status.
+//! status of the receiver that has it in its mailbox. What was handed to somebody who was dead by then goes to the next who waits
+//! for it; or back to its place: the queue takes over the mailbox as it is, and that too is decided by his status.
 
 use super::cell::{Cell, Size};
 use super::memory::{Landing, Letter, Received};
@@ -86,7 +86,7 @@ impl Section {
     }
 
     /// A participant that was in use a moment ago; one that is nobody if the arena is damaged.
-    fn someone(&self, index: u32) -> &'static Participant {
+    pub(super) fn someone(&self, index: u32) -> &'static Participant {
         self.people().get(index as usize).unwrap_or_else(Participant::nobody)
     }
 
@@ -341,6 +341,7 @@ impl Section {
 impl ipc::Section for Section {
     #[cold]
     fn repair(&mut self) {
+        self.settle_estates();
         for person in self.people() {
             // Acquire: partner of the Release in `give_back`.
             if person.waiter.status.load(Acquire) == status::REVERTED && self.concerns(person) {
@@ -362,7 +363,7 @@ impl ipc::Section for Section {
         } else if person.waiter.status.load(Relaxed) != status::RETRY {
             return;
         }
-        // Relaxed: the waiter itself reads it. Who leaves with RETRY leaves room to the next: see `serve`.
+        // Relaxed: the waiter itself reads it. Who leaves with RETRY leaves a message, or room, to the next: see `serve`.
         person.waiter.status.store(status::failed(why.0), Relaxed);
     }
 
@@ -380,6 +381,7 @@ impl ipc::Section for Section {
     }
 
     fn serve(&mut self) {
+        self.serve_receivers();
         self.serve_senders();
     }
 

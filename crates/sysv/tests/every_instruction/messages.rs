@@ -2,7 +2,7 @@
 //!
 //! Seen red: with a corpse that keeps the message it was granted (`Section::bury`), [`a_dead_receiver_takes_nothing`].
 
-use crate::stepping::{engines, ignore, length, moments, step};
+use crate::stepping::{End, engines, finish, follow, ignore, length, moments, start, step};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use unspin_sys::Errno;
@@ -210,6 +210,45 @@ fn a_dead_receiver_holds_up_nobody() {
                 let next = next.lock().unwrap().take().unwrap().join().unwrap();
                 assert_eq!(next, Ok((1, 100)), "after {steps} steps");
                 assert_eq!(drain(engine, id), [], "after {steps} steps");
+            },
+        );
+    });
+}
+
+/// A message goes to a receiver who died in his sleep, and from there to who has waited longest, whoever dies meanwhile.
+#[test]
+fn a_dead_receivers_message_goes_to_the_next() {
+    engines(|engine| {
+        let waiters = std::sync::Mutex::new(None);
+        let set = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
+        let was_sent = std::cell::Cell::new(true);
+        each_moment(
+            engine,
+            |id| ignore(engine.send(id, 2, &text(2, 300), NOWAIT)),
+            |id| {
+                let dead = start(engine, set, &|| ignore(receive(engine, id, 0, 0)));
+                assert!(matches!(follow(dead, 1 << 20), End::Asleep(_)), "there is no message");
+                let next = waiting(engine, move |engine| receive(engine, id, 0, 0));
+                let last = waiting(engine, move |engine| receive(engine, id, -9, 0));
+                finish(dead, &End::Killed);
+                *waiters.lock().unwrap() = Some((next, last));
+            },
+            |id, steps| {
+                // The first time to the end.
+                let was_sent = was_sent.replace(false);
+                engine.bury_dead().unwrap();
+                send(engine, id, 3, 8);
+                send(engine, id, 4, 9);
+                let (next, last) = waiters.lock().unwrap().take().unwrap();
+                let received = (next.join().unwrap(), last.join().unwrap());
+                let (left, receiver) = (drain(engine, id), status(engine, id).msg_lrpid);
+                let fine = match received {
+                    (Ok((2, 300)), Ok((3, 8))) => left == [(4, 9)],
+                    (Ok((3, 8)), Ok((4, 9))) => left.is_empty() && !was_sent,
+                    _ => false,
+                };
+                assert!(fine, "{received:?} {left:?} after {steps} steps");
+                assert_ne!(receiver, 0, "after {steps} steps");
             },
         );
     });

@@ -108,11 +108,14 @@ pub fn follow(child: i32, steps: usize) -> End {
 
 /// Numbers of steps to be tried, up to the end of the operation.
 pub fn moments(total: usize) -> Vec<usize> {
-    match std::env::var("UNSPIN_STEPS").as_deref() {
-        Ok("all") => (0..total).collect(),
-        // In the middle of each part: before the first instruction nothing has happened.
-        _ => (0..SAMPLE.min(total)).map(|i| (2 * i + 1) * total / (2 * SAMPLE.min(total))).collect(),
-    }
+    let sample = match std::env::var("UNSPIN_STEPS").as_deref() {
+        Ok("all") => return (0..total).collect(),
+        Ok(number) => number.parse().expect("UNSPIN_STEPS is a number, or all"),
+        Err(_) => SAMPLE,
+    };
+    // In the middle of each part: before the first instruction nothing has happened.
+    let parts = total.min(sample);
+    (0..parts).map(|i| (2 * i + 1) * total / (2 * parts)).collect()
 }
 
 /// Steps that `operation` takes in all, with the way to it and from it.
