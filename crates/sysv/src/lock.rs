@@ -236,7 +236,7 @@ impl Lock {
         // No owner at all in a word that is not free: somebody else has written into it, and nobody will release it.
         let is_dead = match Owner::of(seen) {
             Some(owner) => dead(owner),
-            None => seen & !SLEEPERS != 0,
+            None => seen != 0,
         };
         // The exchange succeeds only if the word still names the participant that was found dead, of that generation.
         is_dead && self.exchange(seen, me.0 | SLEEPERS).is_ok()
@@ -282,7 +282,7 @@ mod tests {
     /// A word in which a bit was flipped is neither free nor anybody's.
     #[test]
     fn what_names_nobody_is_inherited() {
-        for word in [1 << INDEX_BITS, 1 << 30, SLEEPERS | 1 << 30] {
+        for word in [1 << INDEX_BITS, 1 << 30, SLEEPERS | 1 << 30, SLEEPERS] {
             for discipline in [Discipline::Park, Discipline::Spin] {
                 let lock = Lock { word: AtomicU32::new(word), ..Lock::default() };
                 let me = Owner::new(2, 1);
