@@ -229,7 +229,7 @@ fn has_room(receiver: &Participant, letter: &Letter) -> bool {
 mod tests {
     use super::*;
     use crate::heap;
-    use crate::ipc::Class;
+    use crate::ipc::{self, Class};
     use crate::lock::Owner;
     use crate::msg::cell::Size;
     use crate::msg::section::Place;
@@ -299,6 +299,11 @@ mod tests {
     }
 
     impl Scene {
+        fn index(&self, whose: &Participant) -> u32 {
+            let mut people = self.section.people().iter();
+            people.position(|person| core::ptr::eq(person, whose)).unwrap() as u32
+        }
+
         /// Buries everybody: the message is in the queue, once.
         fn ends(&self) {
             assert_eq!(self.engine.bury_dead(), Ok(self.receivers.len() + 1));
@@ -337,8 +342,33 @@ mod tests {
         let scene = scene(2);
         let &[dead, heir] = &scene.receivers[..] else { unreachable!() };
         dead.errand.heir_ticket.store(heir.waiter.ticket.load(Relaxed), Relaxed);
-        let index = scene.section.people().iter().position(|person| core::ptr::eq(person, heir)).unwrap();
-        dead.errand.heir.store(index as u32 + 1, Relaxed);
+        dead.errand.heir.store(scene.index(heir) + 1, Relaxed);
         scene.ends();
+    }
+    /// Only who was told to try again leaves something to the others: who sleeps, and looks up, does not have all of them asked.
+    #[test]
+    fn who_was_told_to_try_again_lets_others_try() {
+        for (told, end) in [(status::CONFIRMED, status::QUEUED), (status::RETRY, status::RETRY)] {
+            let mut scene = scene(2);
+            let &[dead, other] = &scene.receivers[..] else { unreachable!() };
+            // Puts the message into the queue, past the other.
+            other.errand.want(Wanted::Only(9));
+            scene.section.give_back(dead);
+            other.errand.want(Wanted::Any);
+            dead.waiter.status.store(told, Relaxed);
+            let index = scene.index(dead);
+            ipc::Section::bury(&mut scene.section, index);
+            ipc::Section::serve(&mut scene.section);
+            assert_eq!(other.waiter.status.load(Relaxed), end);
+        }
+    }
+    /// In an arena that was overwritten two receivers may have one mailbox.
+    #[test]
+    fn a_message_is_handed_on_to_where_it_lies() {
+        let mut scene = scene(2);
+        let &[dead, heir] = &scene.receivers[..] else { unreachable!() };
+        heir.errand.mailbox.store(dead.errand.mailbox.load(Relaxed), Relaxed);
+        scene.section.give_back(dead);
+        assert!(status::is_granted(heir.waiter.status.load(Relaxed)));
     }
 }

@@ -31,12 +31,12 @@ impl Letter {
     #[inline]
     pub fn write(&self, to: NonNull<u8>) -> Result<(), Errno> {
         // SAFETY: `to` has room for the text, in a cell or a mailbox that nobody else uses, as the lock holder or the
-        // mailbox's owner knows. Of ours the address is live.
+        // mailbox's owner knows. Of ours the address is live; in an arena that was overwritten the two may overlap.
         unsafe {
             match self.memory {
                 Memory::Program => fault::load(self.text, to.as_ptr(), self.size),
                 Memory::Ours => {
-                    core::ptr::copy_nonoverlapping(self.text as *const u8, to.as_ptr(), self.size);
+                    core::ptr::copy(self.text as *const u8, to.as_ptr(), self.size);
                     Ok(())
                 }
             }

@@ -321,6 +321,19 @@ impl Section {
         self.evict_all();
     }
 
+    /// Ends the wait of somebody who stands in no list, and is the caller or dead. Who was told to try again leaves a message to
+    /// the others, or room: see `serve`. Receivers are asked only then: that takes as many looks as there are of them, times the
+    /// messages.
+    fn leave(&mut self, person: &Participant, end: u32) {
+        // Relaxed: only its owner would write it without the lock.
+        let was_to_retry = person.waiter.status.load(Relaxed) == status::RETRY;
+        // Relaxed: the waiter itself reads it, or is dead, and everybody else looks under the lock.
+        person.waiter.status.store(end, Relaxed);
+        if was_to_retry {
+            self.serve_receivers();
+        }
+    }
+
     fn evict_all(&mut self) {
         for (person, index) in self.people().iter().zip(0u32..) {
             if self.waits_here(person) {
@@ -363,8 +376,7 @@ impl ipc::Section for Section {
         } else if person.waiter.status.load(Relaxed) != status::RETRY {
             return;
         }
-        // Relaxed: the waiter itself reads it. Who leaves with RETRY leaves a message, or room, to the next: see `serve`.
-        person.waiter.status.store(status::failed(why.0), Relaxed);
+        self.leave(person, status::failed(why.0));
     }
 
     fn bury(&mut self, dead: u32) {
@@ -376,12 +388,10 @@ impl ipc::Section for Section {
         } else if status::is_granted(person.waiter.status.load(Acquire)) {
             return self.give_back(person);
         }
-        // Relaxed: its owner is dead, and everybody else looks under the lock.
-        person.waiter.status.store(status::IDLE, Relaxed);
+        self.leave(person, status::IDLE);
     }
 
     fn serve(&mut self) {
-        self.serve_receivers();
         self.serve_senders();
     }
 
