@@ -345,6 +345,7 @@ mod tests {
         dead.errand.heir.store(scene.index(heir) + 1, Relaxed);
         scene.ends();
     }
+
     /// Only who was told to try again leaves something to the others: who sleeps, and looks up, does not have all of them asked.
     #[test]
     fn who_was_told_to_try_again_lets_others_try() {
@@ -362,6 +363,7 @@ mod tests {
             assert_eq!(other.waiter.status.load(Relaxed), end);
         }
     }
+
     /// In an arena that was overwritten two receivers may have one mailbox.
     #[test]
     fn a_message_is_handed_on_to_where_it_lies() {
