@@ -254,7 +254,7 @@ pub struct Errand {
     pub mailbox: AtomicU64,
     /// Who had received a message before it was handed this one, and when: should that be taken back.
     pub before: AtomicU32,
-    /// Who is being handed the message in its place, as an index plus one, or 0: see [`crate::msg`].
+    /// Who is being handed the message in its place, as an index plus one, or 0.
     pub heir: AtomicU32,
     /// See `before`.
     pub before_at: AtomicI64,
