@@ -242,7 +242,7 @@ mod tests {
     use unspin_sys::process::Identity;
 
     /// A queue for which dead receivers wait, with the lock of an undertaker who is dead as well. He has sent a message, and the
-    /// first has it. `receivers`: their tids.
+    /// first of them has it.
     struct Scene {
         _dir: tempfile::TempDir,
         engine: Engine,

@@ -356,7 +356,7 @@ impl ipc::Section for Section {
     fn repair(&mut self) {
         self.settle_estates();
         for person in self.people() {
-            // Acquire: partner of the Release in `give_back`.
+            // Acquire: partner of the Release in `put_back`.
             if person.waiter.status.load(Acquire) == status::REVERTED && self.concerns(person) {
                 self.adopt(person);
             }
