@@ -49,7 +49,7 @@ sysv_raw+='|^crates/sysv/src/ipc/(keys|table)\.rs:|^crates/sysv/src/sem/(semop|s
 
 check() {
     forbid "atomics and threads are named through unspin-sync" '(core|std)::(sync::atomic|thread)\b' \
-        < <(source_of crates/{locks,rcu,sysv,meter,preload}/src)
+        < <(source_of crates/{locks,rcu,sysv,meter,preload,waiting}/src)
     forbid "libc is named in sys (and for C types in preload and c) only" '\blibc::|use libc\b' \
         < <(source_of crates/*/src | grep -v -E '^crates/(sys|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:')
     forbid "system calls are made in sys only" '\b(asm|global_asm|naked_asm)!|libc::syscall\(' \
@@ -57,7 +57,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c and sysv's shared-memory layer" '\bunsafe\b[^_]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols}/src/lib.rs crates/cli/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{stats,meter,sync,symbols,waiting}/src/lib.rs crates/cli/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '^[^:]*:[0-9]+:\s*#!?\[allow\(' \
@@ -68,16 +68,17 @@ check() {
         < <(grep -rn --include='*.rs' --include='*.md' '' crates tests docs -- *.md)
     may_depend sync
     may_depend sys
-    may_depend locks
+    may_depend waiting
+    may_depend locks waiting
     may_depend rcu
     may_depend meter
     may_depend stats
     may_depend symbols
     may_depend workloads
-    may_depend sysv rcu meter
-    may_depend preload locks meter sysv
+    may_depend sysv rcu meter waiting
+    may_depend preload locks meter sysv waiting
     may_depend c sysv
-    may_depend cli locks stats meter symbols workloads sysv
+    may_depend cli waiting locks stats meter symbols workloads sysv
     [ "$violations" -eq 0 ] || fail "$violations rules are broken"
     echo "facade: all rules hold"
 }

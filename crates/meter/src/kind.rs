@@ -26,9 +26,30 @@ pub enum Kind {
     Barrier = 0x21,
     /// `sem_t`: taken by `sem_wait`, given by anybody.
     Semaphore = 0x22,
+    /// A wait for the end of a thread: `pthread_join` and its kin.
+    Join = 0x23,
+    /// A wait in `poll` or `ppoll`. Descriptors are not told apart: the call site names the wait, and the address is
+    /// [`ANY_DESCRIPTOR`].
+    Poll = 0x24,
+    /// A wait in `select` or `pselect`; as [`Kind::Poll`].
+    Select = 0x25,
+    /// A wait in `epoll_wait` or its kin; as [`Kind::Poll`].
+    Epoll = 0x26,
+    /// A blocking `read`, `recv` or one of their kin; as [`Kind::Poll`].
+    Receive = 0x27,
+    /// A blocking `accept` or `accept4`; as [`Kind::Poll`].
+    Accept = 0x28,
+    /// A wait in futex(2) through libc's `syscall()`: how Rust's standard library and parking_lot sleep. The address is the
+    /// futex word's.
+    Futex = 0x29,
+    /// A sleep of unspin's own System V engine.
+    EngineWait = 0x2a,
     /// Not a use, but where and when the object at an address was initialised: it serves to name it.
     Init = 0x30,
 }
+
+/// The address that a key of a wait for descriptors has: the call site alone names it.
+pub const ANY_DESCRIPTOR: usize = 1;
 
 /// Which part of the report a kind belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -43,7 +64,7 @@ pub enum Class {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 18] = [
         Kind::Engine,
         Kind::Mutex,
         Kind::Reacquired,
@@ -53,6 +74,14 @@ impl Kind {
         Kind::Condition,
         Kind::Barrier,
         Kind::Semaphore,
+        Kind::Join,
+        Kind::Poll,
+        Kind::Select,
+        Kind::Epoll,
+        Kind::Receive,
+        Kind::Accept,
+        Kind::Futex,
+        Kind::EngineWait,
         Kind::Init,
     ];
 
@@ -67,7 +96,17 @@ impl Kind {
             Kind::Engine | Kind::Mutex | Kind::Reacquired | Kind::Read | Kind::Write | Kind::Spin => {
                 Class::Lock
             }
-            Kind::Condition | Kind::Barrier | Kind::Semaphore => Class::Wait,
+            Kind::Condition
+            | Kind::Barrier
+            | Kind::Semaphore
+            | Kind::Join
+            | Kind::Poll
+            | Kind::Select
+            | Kind::Epoll
+            | Kind::Receive
+            | Kind::Accept
+            | Kind::Futex
+            | Kind::EngineWait => Class::Wait,
             Kind::Init => Class::Init,
         }
     }

@@ -122,7 +122,7 @@ pub use event::{Event, Key, Outcome, Sample};
 pub use held::Grip;
 pub use histogram::{BUCKETS, Histogram, Of};
 pub use image::Registers;
-pub use kind::{Class, Kind};
+pub use kind::{ANY_DESCRIPTOR, Class, Kind};
 pub use level::Level;
 pub use slot::Born;
 pub use table::{Place, Table};

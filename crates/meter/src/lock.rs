@@ -148,6 +148,14 @@ impl Kind {
             Kind::Condition => "condition",
             Kind::Barrier => "barrier",
             Kind::Semaphore => "semaphore",
+            Kind::Join => "join",
+            Kind::Poll => "poll",
+            Kind::Select => "select",
+            Kind::Epoll => "epoll",
+            Kind::Receive => "receive",
+            Kind::Accept => "accept",
+            Kind::Futex => "futex",
+            Kind::EngineWait => "engine wait",
             Kind::Init => "initialisation",
         }
     }

@@ -4,7 +4,7 @@
 //! exports libc's `syscall()`, so a call through libc would come back to us; and libc's wrappers write
 //! `errno`, which a hook must leave as its caller had it. Every call answers with [`Errno`] instead.
 //!
-//! One noun per module: [`futex`], [`robust`] (words that tell of the end of a thread), [`membarrier`], [`mem`] (mappings), [`page`] (a thread's own), [`entry!`] (who called a hook), [`process`] (who is alive), [`child`]
+//! One noun per module: [`futex`], [`robust`] (words that tell of the end of a thread), [`membarrier`], [`mem`] (mappings), [`page`] (a thread's own), [`entry!`] (who called a hook), [`event`] (what epoll_wait waits for), [`process`] (who is alive), [`child`]
 //! (processes of ours), [`clock`], [`cpu`] (where the calling thread runs), [`generation`] (whether it is a fork's child that reads), [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
 //! their C types), [`limits`] (the live `kernel.*` settings), [`memfile`] (files in memory), [`namespace`] (of IPC), [`local`] (words that one
 //! thread writes), [`maps`] (what is mapped into this process), [`tid`] (who the calling thread is) and [`tls`] (initial-exec thread-local words).
@@ -21,6 +21,7 @@ pub mod cpu;
 pub mod creds;
 pub mod entry;
 mod errno;
+pub mod event;
 pub mod fault;
 pub mod file;
 pub mod futex;

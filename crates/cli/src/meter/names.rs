@@ -263,7 +263,15 @@ fn size_of(kind: Kind) -> u64 {
         Kind::Spin => 4,
         Kind::Condition => 48,
         Kind::Barrier | Kind::Semaphore => 32,
+        Kind::Futex => 4,
         Kind::Engine | Kind::Init => 1,
+        Kind::Join
+        | Kind::Poll
+        | Kind::Select
+        | Kind::Epoll
+        | Kind::Receive
+        | Kind::Accept
+        | Kind::EngineWait => 1,
     }
 }
 

@@ -1,0 +1,113 @@
+//! What it costs to wake a thread whose CPU is idle.
+//!
+//! One thread sleeps; after its CPU has gone idle another thread notes the time, wakes it, and the sleeper notes the time at
+//! which it runs again. The median of some tens of such wake-ups is the cost. It contains the way out of the CPU's idle state,
+//! which on a virtual machine means that the hypervisor schedules the CPU again.
+
+use core::time::Duration;
+use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use unspin_sync::sync::Arc;
+use unspin_sync::thread;
+use unspin_sys::event::{Epoll, Event};
+use unspin_sys::{Errno, clock, futex, sched};
+
+/// What a wake-up costs, in nanoseconds: the median of [`ROUNDS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WakeUp {
+    /// Of a thread that sleeps on a futex.
+    pub futex_ns: u64,
+    /// Of a thread that sleeps in epoll_wait(2).
+    pub epoll_ns: u64,
+}
+
+/// Wake-ups of each sort that are timed.
+pub const ROUNDS: usize = 31;
+/// How long the sleeper's CPU is left idle before it is woken.
+const IDLE: Duration = Duration::from_micros(200);
+
+impl WakeUp {
+    /// Measures both sorts. Takes some 20 ms. Fails if the process may have no more threads or descriptors.
+    pub fn measure() -> Result<WakeUp, Errno> {
+        let (epoll, event) = (Epoll::new()?, Event::new()?);
+        epoll.add(&event)?;
+        let epoll_ns = median_of(
+            move |event: &Event| {
+                epoll.wait();
+                event.take();
+            },
+            Event::give,
+            Arc::new(event),
+        );
+        let futex_ns = median_of(
+            |word: &AtomicU32| {
+                // Acquire: partner of the Release below.
+                while word.load(Ordering::Acquire) == 0 {
+                    futex::wait(word, 0, None);
+                }
+                // Relaxed: the waker writes again only after it has read the time that the sleeper publishes.
+                word.store(0, Ordering::Relaxed);
+            },
+            |word| {
+                // Release: partner of the Acquire above.
+                word.store(1, Ordering::Release);
+                futex::wake(word, 1);
+            },
+            Arc::new(AtomicU32::new(0)),
+        );
+        Ok(WakeUp { futex_ns, epoll_ns })
+    }
+
+    /// The dearer one: for as long as that a poll can pay, whatever the thread would sleep on.
+    pub fn ns(self) -> u64 {
+        self.futex_ns.max(self.epoll_ns)
+    }
+}
+
+/// The median time from the beginning of `wakes` to the end of `sleeps` in another thread, in nanoseconds.
+fn median_of<T: Send + Sync + 'static>(
+    sleeps: impl Fn(&T) + Send + 'static,
+    wakes: impl Fn(&T),
+    what: Arc<T>,
+) -> u64 {
+    let awake_at = Arc::new(AtomicU64::new(0));
+    let sleeper = {
+        let (what, awake_at) = (Arc::clone(&what), Arc::clone(&awake_at));
+        thread::spawn(move || {
+            for _ in 0..ROUNDS {
+                sleeps(&what);
+                // Release: partner of the Acquire below: the sleeper is done with `what`.
+                awake_at.store(clock::ticks(), Ordering::Release);
+            }
+        })
+    };
+    let mut times = [0; ROUNDS];
+    for time in &mut times {
+        sched::nap(IDLE);
+        let woken_at = clock::ticks();
+        wakes(&what);
+        // Acquire: partner of the Release above.
+        while awake_at.load(Ordering::Acquire) == 0 {
+            sched::nap(Duration::from_micros(20));
+        }
+        // Relaxed: the sleeper writes it again only after the next wake-up.
+        *time = awake_at.swap(0, Ordering::Relaxed).saturating_sub(woken_at);
+    }
+    let _ = sleeper.join();
+    times.sort_unstable();
+    let ticks = u128::from(times[ROUNDS / 2]);
+    (ticks * 1_000_000_000 / u128::from(clock::ticks_per_second().max(1))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_up_takes_time_but_less_than_a_second() {
+        let cost = WakeUp::measure().unwrap();
+        assert!((100..1_000_000_000).contains(&cost.futex_ns), "{cost:?}");
+        assert!((100..1_000_000_000).contains(&cost.epoll_ns), "{cost:?}");
+        assert_eq!(cost.ns(), cost.futex_ns.max(cost.epoll_ns));
+        println!("{cost:?}");
+    }
+}
