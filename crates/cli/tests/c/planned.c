@@ -23,7 +23,7 @@ static void *worker(void *nothing)
 /* The kind on the first line of the plan that is no heading. */
 static void kind_of_mutex(char *kind, int size)
 {
-    const char *path = getenv("UNSPIN_MUTEXES");
+    const char *path = getenv("UNSPIN_PLAN");
     FILE *plan = path ? fopen(path, "r") : NULL;
     char line[4096];
     strcpy(kind, "none");
