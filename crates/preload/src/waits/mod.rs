@@ -32,6 +32,7 @@ mod wait;
 
 pub use wait::{Ended, Look, Wait};
 
+use crate::pthread::barrier;
 use crate::swap::plan;
 use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
@@ -53,6 +54,7 @@ pub fn prepare() {
     if let Ok(page) = Mapping::shared_with_children(size_of::<Crowd>()) {
         CROWD.store(page.leak().as_ptr().cast(), Relaxed);
     }
+    barrier::prepare();
     let policy = Policy::new(plan.wake_up_ns, clock::rough_ticks_per_second());
     READY.store(policy.ready, Relaxed);
     WAKE_UP.store(policy.wake_up, Relaxed);
