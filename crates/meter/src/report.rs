@@ -13,6 +13,7 @@ use crate::row::Row;
 use crate::snapshot::{Image, Snapshot, Unrecorded};
 use crate::sum::Sum;
 use crate::wait::Wait;
+use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,8 @@ pub struct Report {
     pub cpu_seconds: Option<f64>,
     /// How much was recorded of each acquisition.
     pub level: Level,
+    /// What a wake-up costs on the machine; none if it was not measured.
+    pub wake_up: Option<WakeUpCost>,
     /// Which locks share a row.
     pub fold: Fold,
     /// The processes, in the order in which they came.
@@ -139,6 +142,7 @@ impl Report {
             cpus: window.cpus,
             cpu_seconds: window.cpu_seconds,
             level: snapshot.level,
+            wake_up: snapshot.wake_up,
             fold: options.fold,
             processes: process::processes(snapshot),
             waiting: process::waiting(snapshot, &lock_and_caller),
