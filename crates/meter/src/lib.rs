@@ -97,6 +97,8 @@ mod times;
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
+mod wait_text;
+#[cfg(not(loom))]
 mod wakeup;
 #[cfg(not(loom))]
 mod window;
