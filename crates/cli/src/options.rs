@@ -11,6 +11,7 @@ mod top;
 pub use hackbench::{Hackbench, Transport};
 pub use ipc::{Ipcmk, Ipcrm, Ipcs, Kinds};
 pub use ipc_names::{Name, Removal, parse_id};
+use meter::percent;
 pub use meter::{Format, Meter, Recorded, Report, View};
 pub use mutexes::Mutexes;
 pub use prove::Prove;

@@ -11,11 +11,12 @@ use unspin_locks::Kind;
 
 const PROVE_EXIT_CODES: &str = "\
 Exit code:
-    0  at least one candidate is proven faster (better) than the control
+    0  at least one candidate is proven faster (better) than the control, within --cpu-limit if that is given
     1  none is proven faster, and at least one is proven slower or collapsed
     2  the command line is wrong, or a plan that it names, or a lock of that name is not to be found
     3  no difference is proven; or no lock costs enough time to look for one
     4  the control failed, or every candidate did, or the program has no use for what was to be judged
+    5  every candidate that is proven faster may use more CPU time than --cpu-limit allows
   125  unspin itself failed
   126  the program cannot be executed, the preload library cannot reach it, or it has no mutex that could be replaced
   127  there is no such program
@@ -65,6 +66,11 @@ pub struct Prove {
     /// The figure named by --metric is the better the higher it is
     #[arg(long, requires = "metric")]
     pub higher_is_better: bool,
+
+    /// Recommend no candidate whose CPU time for the same work may exceed the control's by more than this, such as 50 (percent)
+    /// [default: no limit]
+    #[arg(long, value_name = "PERCENT", value_parser = super::percent)]
+    pub cpu_limit: Option<f64>,
 
     /// No round begins after this time, such as 90s or 5m
     #[arg(long, value_name = "DURATION", default_value = "40s", value_parser = super::duration)]

@@ -135,6 +135,7 @@ fn plan(
     let candidates = contestants.iter().map(|c| c.candidate.clone()).collect();
     let mut plan = Plan::new(candidates, figure.metric.clone(), seed());
     plan.budget = budget;
+    plan.settings.cpu_limit = options.cpu_limit;
     if let Some(runs) = options.runs {
         (plan.rounds_min, plan.rounds_max, plan.budget) = (runs, runs, Duration::MAX);
     }

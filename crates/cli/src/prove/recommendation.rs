@@ -4,7 +4,6 @@ use super::report::Report;
 use crate::error::Error;
 use crate::mutex::PlanFile;
 use crate::program::Program;
-use unspin_stats::Verdict;
 
 /// A plan that was seen to win.
 #[derive(Clone, Debug)]
@@ -16,12 +15,11 @@ pub struct Recommended {
 }
 
 impl Recommended {
-    /// Of the plans that are proven faster, the one by most.
+    /// Of the plans that are proven faster, within the limit of CPU time if there is one, the fastest.
     pub fn of(report: &Report, program: &Program) -> Result<Option<Recommended>, Error> {
         let proven = report.contestants.iter().filter_map(|contestant| {
             let (plan, comparison) = (contestant.judged_plan()?, report.comparison(contestant)?);
-            let Verdict::ProvenFaster { ratio } = comparison.verdict else { return None };
-            Some((ratio.value, comparison, plan))
+            Some((comparison.recommended()?.value, comparison, plan))
         });
         let Some((_, comparison, plan)) = proven.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
         let comment = format!("Of `unspin prove {}`:\n{}", report.command.join(" "), comparison.sentence);

@@ -12,6 +12,9 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if let Some(recommended) = &report.recommended {
         return write_plan(f, report, recommended);
     }
+    if report.conclusion() == Conclusion::OverCpuLimit {
+        return writeln!(f, "No plan: what is proven faster may use more CPU time than --cpu-limit allows\n");
+    }
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
             writeln!(f, "No plan: nothing that was tried is proven better")?;
