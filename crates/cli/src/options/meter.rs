@@ -1,6 +1,6 @@
 //! The options of `unspin meter` and `unspin report`.
 
-use super::Mutexes;
+use super::Replace;
 use crate::engine::{self, Engine};
 use clap::{Args, ValueEnum};
 use regex::Regex;
@@ -83,7 +83,7 @@ pub struct Recorded {
     pub arena: Option<PathBuf>,
 
     #[command(flatten)]
-    pub mutexes: Mutexes,
+    pub replace: Replace,
 
     /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]

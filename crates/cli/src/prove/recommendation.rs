@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use crate::error::Error;
-use crate::mutex::PlanFile;
+use crate::plan::PlanFile;
 use crate::program::Program;
 
 /// A plan that was seen to win.
@@ -10,7 +10,7 @@ use crate::program::Program;
 pub struct Recommended {
     /// The candidate's name.
     pub name: String,
-    /// The plan for `unspin run --mutex-plan`.
+    /// The plan for `unspin run --use-plan`.
     pub file: PlanFile,
 }
 

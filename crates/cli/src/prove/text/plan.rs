@@ -40,7 +40,7 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(
-        "Kept by --plan FILE, applied by: unspin run --mutex-plan FILE -- {}",
+        "Kept by --plan FILE, applied by: unspin run --use-plan FILE -- {}",
         report.command.join(" ")
     );
     writeln!(f, "{}", paragraph(&how, 0))
