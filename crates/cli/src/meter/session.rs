@@ -2,6 +2,7 @@
 
 use super::relay::Relay;
 use super::running::Running;
+use super::wakeup;
 use crate::arena;
 use crate::engine::Engine;
 use crate::environment::Environment;
@@ -49,6 +50,7 @@ impl Session {
             }
             _ => Error::Environment(e.to_string()),
         })?;
+        wakeup::store(&recording);
         // In the cache, not in our folder: what the program leaves behind may start others when we are gone.
         let plan = plan.map(|plan| plan.keep()).transpose()?;
         Ok(Session { program, recording, library, engine: options.sysv, arena, plan, scratch })

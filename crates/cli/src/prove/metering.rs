@@ -9,6 +9,7 @@ use super::watch::Watch;
 use crate::meter::names::Lookup;
 use crate::meter::outputs::Results;
 use crate::meter::threads::Threads;
+use crate::meter::wakeup;
 use crate::meter::witness::Witness;
 use crate::options::View;
 use crate::plan::Located;
@@ -38,6 +39,7 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, patience: Duration) -> Result<M
     // The last one's, which nobody needs any more.
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
+    wakeup::store(&recording);
     let mut looks =
         Looks { recording: &recording, threads: Threads::new(), witness: Witness::new(&runner.program.path) };
     recording.start();

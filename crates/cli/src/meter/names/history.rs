@@ -182,7 +182,8 @@ mod tests {
 
     fn snapshot(images: Vec<Image>) -> Snapshot {
         let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
-        Snapshot { window, started: 0, level: Level::Full, images, unrecorded: Unrecorded::default() }
+        let unrecorded = Unrecorded::default();
+        Snapshot { window, started: 0, level: Level::Full, wake_up: None, images, unrecorded }
     }
 
     const fn init(address: usize, caller: usize) -> Key {
