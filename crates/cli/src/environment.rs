@@ -17,8 +17,8 @@ pub struct Environment<'a> {
     pub arena: Option<&'a Path>,
     /// The recording file, an absolute path; nothing is metered without one.
     pub recording: Option<&'a Path>,
-    /// The compiled plan of what replaces which mutex, an absolute path; all stay libc's without one.
-    pub mutexes: Option<&'a Path>,
+    /// The compiled plan of what replaces which mutex and which wait, an absolute path; all stay libc's without one.
+    pub plan: Option<&'a Path>,
 }
 
 impl Environment<'_> {
@@ -29,7 +29,7 @@ impl Environment<'_> {
         command.env("LD_PRELOAD", preload(self.library, others));
         command.env("UNSPIN_SYSV", self.engine.name());
         let paths =
-            [("UNSPIN_ARENA", self.arena), ("UNSPIN_RECORD", self.recording), ("UNSPIN_PLAN", self.mutexes)];
+            [("UNSPIN_ARENA", self.arena), ("UNSPIN_RECORD", self.recording), ("UNSPIN_PLAN", self.plan)];
         for (name, value) in paths {
             if let Some(path) = value {
                 command.env(name, path);
@@ -95,7 +95,7 @@ mod tests {
             engine: Engine::Rcu,
             arena: Some(Path::new("/dev/shm/a")),
             recording: None,
-            mutexes: None,
+            plan: None,
         };
         environment.apply(&mut command);
         let value = |name: &str| {

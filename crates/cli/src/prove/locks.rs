@@ -43,8 +43,8 @@ impl Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
 
-    /// Runs the program under the control of mutexes: what was before. A program that locks none is no program to judge
-    /// kinds of mutex by.
+    /// Runs the program under the control of plans: what was before. A program that locks no mutex is no program to judge kinds
+    /// of mutex by.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
@@ -52,8 +52,9 @@ impl Locks {
         patience: Duration,
     ) -> Result<(), Error> {
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
+        let only_mutexes = setup.plan.as_ref().is_some_and(|prepared| prepared.plan.waits.is_empty());
         match meter(runner, setup, patience) {
-            Ok(metering) if !metering.has_mutexes() => {
+            Ok(metering) if only_mutexes && !metering.has_mutexes() => {
                 Err(Error::Unjudged(without_mutexes(runner, &metering)))
             }
             Ok(metering) => {

@@ -11,8 +11,8 @@ use crate::meter::outputs::Results;
 use crate::meter::threads::Threads;
 use crate::meter::wakeup;
 use crate::meter::witness::Witness;
-use crate::mutex::Located;
 use crate::options::View;
+use crate::plan::Located;
 use std::time::Duration;
 use unspin_meter::{Config, Kind, Recording, Report, Snapshot};
 

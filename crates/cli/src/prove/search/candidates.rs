@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use super::picks::Pick;
-use crate::mutex::{Entry, Plan, Waits, Which};
+use crate::plan::{Entry, Plan, WaitPolicy, Which};
 use unspin_locks::Kind;
 use unspin_stats::screening::Standing;
 
@@ -32,8 +32,7 @@ pub fn candidates(picks: &[Pick], findings: &Findings) -> Vec<Named> {
         }
     }
     if findings.share(findings.by_design_s) >= MANY_WAITS && findings.by_design_mean_s < SHORT_WAIT_S {
-        let plan = Plan { waits: Waits::SpinningFirst, ..Plan::all(Kind::Adaptive) };
-        plans.push((format!("{} + spinning waits", Kind::Adaptive), plan));
+        plans.push(("poll".into(), Plan::all_waits(WaitPolicy::Poll)));
     }
     plans
 }
@@ -46,7 +45,7 @@ pub fn everywhere(kind: Kind) -> Named {
 /// A kind for one lock; none if it cannot be told from others.
 fn only(kind: Kind, pick: &Pick) -> Option<Named> {
     let entry = Entry { kind, which: Which::Located(pick.located.clone()?) };
-    Some((format!("{kind}@{}", pick.name), Plan { entries: vec![entry], waits: Waits::default() }))
+    Some((format!("{kind}@{}", pick.name), Plan { mutexes: vec![entry], waits: Vec::new() }))
 }
 
 /// The best kind for each lock, where it was better than the control; none unless several locks have one.
@@ -65,14 +64,14 @@ pub fn together(picks: &[Pick], standings: &[Standing]) -> Option<Named> {
         return None;
     }
     let name = parts.iter().map(|(_, name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
-    let entries = parts.into_iter().flat_map(|(.., plan)| plan.entries).collect();
-    Some((name, Plan { entries, waits: Waits::default() }))
+    let mutexes = parts.into_iter().flat_map(|(.., plan)| plan.mutexes).collect();
+    Some((name, Plan { mutexes, waits: Vec::new() }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutex::Located;
+    use crate::plan::Located;
     use unspin_stats::screening::Fate;
 
     /// Ten seconds on two CPUs.
@@ -119,7 +118,7 @@ mod tests {
             names(&all),
             ["adaptive", "steal", "adaptive@a", "adaptive@b", "steal@a", "steal@b", "fair"]
         );
-        assert_eq!(names(&candidates(&[], &findings(5.0, 20e-6))), ["adaptive + spinning waits"]);
+        assert_eq!(names(&candidates(&[], &findings(5.0, 20e-6))), ["poll"]);
         assert!(candidates(&[], &findings(5.0, 0.5)).is_empty(), "a long wait is nothing to spin through");
     }
 
@@ -135,7 +134,7 @@ mod tests {
         let picks = [pick("a", false), pick("b", false)];
         let standings = [standing("adaptive@a", 1.2), standing("steal@a", 1.3), standing("adaptive@b", 1.1)];
         let (name, plan) = together(&picks, &standings).unwrap();
-        assert_eq!((name.as_str(), plan.entries.len()), ("steal@a + adaptive@b", 2));
+        assert_eq!((name.as_str(), plan.mutexes.len()), ("steal@a + adaptive@b", 2));
         assert_eq!(together(&picks, &standings[..2]), None, "one alone has been tried");
     }
 }

@@ -23,12 +23,13 @@ use super::contestant::Contestant;
 use super::locks::{Locks, Metered};
 use super::metering::{Metering, meter};
 use super::runner::Runner;
-use super::setup::{Mutexes, Setup};
+use super::setup::{Prepared, Setup};
 use crate::error::Error;
-use crate::mutex::Plan;
 use crate::options;
+use crate::plan::{Plan, WaitPolicy};
 use serde::Serialize;
 use std::time::Duration;
+use unspin_locks::Kind;
 use unspin_stats::rounds_for_proof;
 
 /// The part of the time budget that choosing may take. Judging needs more: it is what counts.
@@ -60,7 +61,8 @@ pub struct Found {
 
 /// Searches.
 pub fn search(runner: &Runner<'_>, options: &options::Prove) -> Result<Found, Error> {
-    let control = Contestant::system(runner.program)?;
+    let plans = [Plan::all(Kind::System), Plan::all_waits(WaitPolicy::System)];
+    let control = Contestant::system(&plans, runner.program)?;
     let setup = control.setup.as_ref().expect("the control goes through the interposition");
     match meter(runner, setup, options.time_limit) {
         Ok(metering) => search_in(runner, control, metering, options),
@@ -105,7 +107,7 @@ fn contestants(
     runner: &Runner<'_>,
 ) -> Result<Vec<Contestant>, Error> {
     let contestant = |(name, plan): (String, Plan)| {
-        Ok(Contestant::judged(&name, Setup::of(Mutexes::new(plan, runner.program)?)))
+        Ok(Contestant::judged(&name, Setup::of(Prepared::new(plan, runner.program)?)))
     };
     plans.into_iter().map(contestant).collect()
 }

@@ -1,0 +1,45 @@
+//! What a wake-up costs on this machine, for compiled plans: for so long a wait polls at most.
+
+use crate::error::Error;
+use std::sync::OnceLock;
+use unspin_waiting::wakeup::WakeUp;
+
+/// The cost in nanoseconds, measured once in the life of this process (some 20 ms), and rounded to two significant digits:
+/// compiled plans are cached by their contents, and not every run is to leave another one.
+pub fn cost_ns() -> Result<u64, Error> {
+    static COST: OnceLock<Result<u64, String>> = OnceLock::new();
+    let measure = || WakeUp::measure().map(|cost| rounded(cost.ns())).map_err(|error| error.to_string());
+    COST.get_or_init(measure).clone().map_err(|error| {
+        Error::Environment(format!(
+            "the cost of a wake-up, which --waits needs, cannot be measured: {error}; permit one more thread and two more \
+             descriptors (ulimit -u, ulimit -n)"
+        ))
+    })
+}
+
+fn rounded(ns: u64) -> u64 {
+    let unit = 10_u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    (ns + unit / 2) / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_has_two_significant_digits() {
+        let cases = [
+            (0, 0),
+            (7, 7),
+            (99, 99),
+            (104, 100),
+            (105, 110),
+            (48_213, 48_000),
+            (49_600, 50_000),
+            (996, 1000),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(rounded(ns), expected, "{ns}");
+        }
+    }
+}
