@@ -1,6 +1,6 @@
 //! Running a program in a world of its own.
 
-use crate::{Outcome, Recorder, Running, User, World, preload};
+use crate::{Outcome, Recorder, Running, User, Waits, World, preload};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -25,7 +25,7 @@ impl Run {
         let mut command = Command::new(program);
         // What the program prints must not depend on who runs the tests.
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
-        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
+        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES", "UNSPIN_PLAN"] {
             command.env_remove(name);
         }
         let (before, behind, input) = (vec![], vec![], vec![]);
@@ -86,6 +86,13 @@ impl Run {
         std::fs::write(&path, format!("unspin mutexes 1\n{lines}\n"))
             .expect("the scratch directory takes a file");
         self.env("UNSPIN_MUTEXES", path)
+    }
+
+    /// Says what the program's threads do before they sleep.
+    pub fn waits(self, waits: Waits) -> Run {
+        let path = self.directory.path().join("plan");
+        std::fs::write(&path, waits.plan()).expect("the scratch directory takes a file");
+        self.env("UNSPIN_PLAN", path)
     }
 
     /// Runs to the end.
