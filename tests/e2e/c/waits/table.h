@@ -345,7 +345,7 @@ static long wait_futex_bitset(struct place *p)
     return woken(p, syscall(SYS_futex, &p->word, FUTEX_WAIT_BITSET_PRIVATE, 0, &until, NULL, 1));
 }
 
-static const struct wait waits[] = {
+__attribute__((unused)) static const struct wait waits[] = {
     { "poll", PIPE, wait_poll, POINT | BARE },
     { "poll with a limit", SOCKET, wait_poll_limit, POINT | BARE },
     { "__poll_chk", EVENT, wait_poll_chk, POINT | BARE },
@@ -428,7 +428,7 @@ static void open_listener(struct place *p)
     MUST_SYS(listen(p->in, 8));
 }
 
-static void open_place(struct place *p, enum object object)
+SHARED_HELPER void open_place(struct place *p, enum object object)
 {
     int ends[2] = { -1, -1 };
     memset(p, 0, sizeof *p);
@@ -470,7 +470,7 @@ static void open_place(struct place *p, enum object object)
 }
 
 /* Ends one wait. */
-static void end_wait(struct place *p)
+SHARED_HELPER void end_wait(struct place *p)
 {
     switch (p->object) {
     case EVENT: {
@@ -514,7 +514,7 @@ static void end_wait(struct place *p)
     }
 }
 
-static void shut_place(struct place *p)
+SHARED_HELPER void shut_place(struct place *p)
 {
     __atomic_store_n(&p->told, 1, __ATOMIC_SEQ_CST);
     if (p->has_agent)
