@@ -43,3 +43,53 @@ fn invalid_arguments_are_refused_alike() {
 fn short_reads_ends_and_flags_are_alike() {
     survives_polling("waits/streams", &[]);
 }
+
+#[test]
+fn event_of_a_shared_set_is_reported_once() {
+    survives_polling("waits/sets", &[]);
+}
+
+#[test]
+fn descriptor_closed_during_the_wait_is_seen_as_by_the_kernel() {
+    survives_polling("waits/closed", &[]);
+}
+
+#[test]
+fn barrier_has_one_serial_thread_and_may_be_destroyed_at_once() {
+    survives_polling("waits/barriers", &[]);
+}
+
+#[test]
+fn join_yields_the_value_of_the_thread() {
+    survives_polling("waits/joins", &[]);
+}
+
+#[test]
+fn sleeping_waiters_are_woken_in_order() {
+    survives_polling("waits/order", &[]);
+}
+
+#[test]
+fn futex_wakes_moves_and_times_out_alike() {
+    survives_polling("waits/futexes", &[]);
+}
+
+#[test]
+fn objects_are_shared_with_processes_that_sleep_at_once() {
+    survives_polling("waits/shared", &[]);
+}
+
+#[test]
+fn fork_and_exec_during_polls_leave_waits_usable() {
+    survives_polling("waits/forks", &[]);
+}
+
+#[test]
+fn sandbox_of_one_call_is_not_left() {
+    survives_polling("waits/sandboxed", &["prctl", "kills"]);
+}
+
+#[test]
+fn sandbox_installed_through_syscall_is_not_left() {
+    survives_polling("waits/sandboxed", &["syscall", "fails"]);
+}
