@@ -197,7 +197,11 @@ pub(crate) fn by_loss(a: &Row, b: &Row) -> Ordering {
         .then_with(|| a.name.cmp(&b.name))
 }
 
-/// Most time waited first, else as above.
+/// Most time waited first; where no times are known, those with most waits; else as above.
 pub(crate) fn by_wait(a: &WaitRow, b: &WaitRow) -> Ordering {
-    b.waited.total_cmp(&a.waited).then(b.calls.cmp(&a.calls)).then_with(|| a.name.cmp(&b.name))
+    b.waited
+        .total_cmp(&a.waited)
+        .then(b.waits.cmp(&a.waits))
+        .then(b.calls.cmp(&a.calls))
+        .then_with(|| a.name.cmp(&b.name))
 }

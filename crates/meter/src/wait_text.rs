@@ -33,11 +33,17 @@ pub(crate) fn write(report: &Report, layout: &Layout, text: &mut String) {
         return;
     }
     let _ = write!(text, "\nWaits: an idle thread loses nothing{}\n{TITLES}", explanation(report));
-    for wait in report.waits.iter().take(layout.rows) {
+    let shown = report.waits.len() - idle(report, layout);
+    for wait in report.waits[..shown].iter().take(layout.rows) {
         lines(report, wait, layout, text);
     }
-    if let Some(more @ 1..) = report.waits.len().checked_sub(layout.rows) {
+    if let Some(more @ 1..) = shown.checked_sub(layout.rows) {
         let _ = writeln!(text, "\nand {more} more: --all");
+    }
+    match report.waits.len() - shown {
+        0 => (),
+        1 => text.push_str("\nand 1 where no thread waited: --all shows it\n"),
+        idle => _ = writeln!(text, "\nand {idle} where no thread waited: --all shows them"),
     }
     advice(report, text);
 }
@@ -49,6 +55,18 @@ fn explanation(report: &Report) -> &'static str {
         (_, Some(_)) => "; SHORT is the share of WAITS that ended within three wake-ups",
         (_, None) => "; SHORT is not known: what a wake-up costs was not measured",
     }
+}
+
+/// How many rows at the end are not worth their lines: no call of theirs waited. All are shown on request, and so are those that
+/// a filter has chosen.
+fn idle(report: &Report, layout: &Layout) -> usize {
+    if layout.rows == usize::MAX || !report.left_out.is_nothing() {
+        return 0;
+    }
+    // A wait that goes on has time, and is not among those that have ended.
+    let waited = |wait: &Wait| wait.row.waits > 0 || wait.row.waited > 0.0;
+    let last = report.waits.iter().rposition(waited);
+    report.waits.len() - last.map_or(0, |last| last + 1)
 }
 
 fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {

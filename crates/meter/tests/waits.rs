@@ -246,6 +246,35 @@ fn long_waits_are_idle_and_have_no_sentence() {
 }
 
 #[test]
+fn calls_that_never_waited_share_a_line() {
+    let ready = Record { counts: Counts { nowait: 9, ..Counts::default() }, ..Record::default() };
+    let rows = [
+        (call_site(Kind::Epoll, 10), slept(&[(1, 50 * US)])),
+        (call_site(Kind::Receive, 20), ready),
+        (call_site(Kind::Receive, 30), ready),
+    ];
+    let all = report(vec![image(7, &rows)]);
+    let text = all.to_string();
+    assert!(text.contains("\nand 2 where no thread waited: --all shows them\n"), "{text}");
+    assert!(!text.contains("uv__async_io"), "{text}");
+    assert!(
+        report(vec![image(7, &rows[..2])])
+            .to_string()
+            .contains("\nand 1 where no thread waited: --all shows it")
+    );
+    assert!(all.text(&Layout::all(120)).contains("uv__async_io [receive]"));
+    let mut chosen = all.clone();
+    chosen.filter(&Filter { lock: Some(&|name| name == "uv__async_io"), ..Filter::default() });
+    assert!(chosen.to_string().contains("uv__async_io [receive]"));
+    // A thread that still waits has not ended any.
+    let going_on = Counts { nowait: 1, sleep: SECOND, wait_max: SECOND, ..Counts::default() };
+    let rows_now = [rows[1], (call_site(Kind::Join, 30), Record { counts: going_on, ..Record::default() })];
+    assert!(report(vec![image(7, &rows_now)]).to_string().contains("ThreadPool::stop [join]"));
+    let none = report(vec![image(7, &rows[1..])]).to_string();
+    assert!(none.contains("and 2 where no thread waited"), "{none}");
+}
+
+#[test]
 fn the_command_to_try_is_the_program_or_a_word_for_it() {
     let rows = [(call_site(Kind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
     let with = |command: &[&str]| {

@@ -57,13 +57,18 @@ pub fn set_questions(questions: Questions) {
     FORBIDDEN.store(questions == Questions::Forbidden, Ordering::Relaxed);
 }
 
+/// Whether the kernel may be asked.
+pub fn questions() -> Questions {
+    // Relaxed: see `set_questions`.
+    if FORBIDDEN.load(Ordering::Relaxed) { Questions::Forbidden } else { Questions::Allowed }
+}
+
 /// The calling thread's priority in a real-time class as it is now: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for
 /// SCHED_DEADLINE, which goes before them, and 0 for all other classes. Its own, not one that it was lent.
 ///
 /// 0 too where [`Questions`] are forbidden.
 pub fn real_time_priority() -> u32 {
-    // Relaxed: see `set_questions`.
-    if FORBIDDEN.load(Ordering::Relaxed) {
+    if questions() == Questions::Forbidden {
         return 0;
     }
     // SAFETY: 0 is the calling thread; no pointers.

@@ -8,18 +8,22 @@
 //! - a server that sleeps collects requests and serves them together; one that polls pays a system call for each;
 //! - a poller may slow down the hyperthread beside it, or keep a CPU from the thread that it waits for.
 //!
-//! What is compared is the *cycle*: the time from the end of one wait to the end of the next, per item received.
+//! Two times are compared: what a wait takes, and the *cycle*, which is the time from the end of one wait to the end of the
+//! next; both per item received. Polling must make waits shorter by a tenth, and must not make cycles longer: a server that
+//! takes its requests one by one waits for less time and serves fewer.
 //!
 //! | phase | the thread | left when |
 //! |---|---|---|
 //! | [`Phase::TimingSleep`] | sleeps, and takes the time | [`TRIAL`] waits are timed: to `TimingPoll` if enough of them were short, else to `Resting` |
-//! | [`Phase::TimingPoll`] | polls for up to three wake-ups, and takes the time | [`TRIAL`] waits are timed: to `Polling` if cycles became shorter by a tenth, else to `Resting` |
+//! | [`Phase::TimingPoll`] | polls for up to three wake-ups, and takes the time | [`TRIAL`] waits are timed: to `Polling` if that was better, else to `Resting` |
 //! | [`Phase::Polling`] | polls for as long as waits lately took | the credit is spent: to `Resting`; the time of the next trial has come: to `TimingSleep` |
 //! | [`Phase::Resting`] | sleeps at once, without a clock | so many waits have passed: to `TimingSleep` |
 //!
-//! *Credit* bounds the harm: a poll that ends with the answer earns what the trial says that it saves, a poll in vain costs
-//! its length. So a site whose waits become long stops polling after a few waits. Trials in vain become rarer: each doubles
-//! the number of waits before the next, and while a site polls trials take about one part in a hundred of its time.
+//! *Credit* bounds the harm, as competitive spinning does (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
+//! spinning for a shared-memory multiprocessor", SOSP 1991): a poll that finds the answer earns a wake-up less what it took, a
+//! poll in vain costs its length. So a site whose waits become long stops polling after a few waits. Trials in vain become
+//! rarer: each doubles the number of waits before the next, and while a site polls trials take about one part in a hundred of
+//! its time.
 
 use crate::policy::Policy;
 use core::cell::Cell;
@@ -30,12 +34,12 @@ pub const TRIAL: u32 = 8;
 const READY_MAX: u32 = 16 * TRIAL;
 /// Waits without a clock after a trial in vain: at first, and at most.
 const REST_FIRST: u32 = 32;
-const REST_LAST: u32 = 1 << 14;
+const REST_LAST: u32 = 1 << 10;
 /// While a site polls, a trial takes one part in so many of the time.
 const TRIAL_SHARE: u64 = 128;
 /// The most that can be earned, in wake-ups: so much polling in vain ends the polling.
 const CREDIT_WAKE_UPS: i64 = 8;
-/// A longer cycle counts as one of so many wake-ups: it says nothing of what a wake-up is worth.
+/// A longer wait or cycle counts as one of so many wake-ups: it says nothing of what a wake-up is worth.
 const CYCLE_WAKE_UPS: u64 = 8;
 
 /// See the module's text. Zeroed: nothing learnt.
@@ -56,24 +60,31 @@ pub struct Site {
     ready: Cell<u32>,
     /// Timed waits of this trial that were short.
     short: Cell<u32>,
-    cycles: Cycles,
-    /// Ticks of an item's cycle, by the last trial.
-    asleep: Cell<u64>,
-    polled: Cell<u64>,
+    times: Times,
+    /// Ticks of an item's wait and cycle in the trial's first half.
+    asleep: Cell<Mean>,
     /// When the next trial is due, in `Polling`.
     next_trial: Cell<u64>,
     /// When the current trial began.
     trial_began: Cell<u64>,
 }
 
-/// Cycles of one trial in one mode.
+/// Waits of one trial in one mode.
 #[derive(Debug, Default)]
-struct Cycles {
-    ticks: Cell<u64>,
+struct Times {
+    waited: Cell<u64>,
+    cycles: Cell<u64>,
     items: Cell<u64>,
-    /// The longest, which does not count: it is most likely another program's fault.
+    /// The longest cycle, which does not count: it is most likely another program's fault.
     longest: Cell<u64>,
     longest_items: Cell<u64>,
+}
+
+/// Ticks for an item.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    wait: u64,
+    cycle: u64,
 }
 
 /// See the module's text.
@@ -106,9 +117,7 @@ impl Site {
     pub fn forget(&self) {
         self.rest.set(0);
         self.typical.set(0);
-        self.asleep.set(0);
-        self.polled.set(0);
-        self.begin_trial();
+        self.begin(Phase::TimingSleep);
     }
 
     /// What to do with a wait that begins now.
@@ -117,7 +126,7 @@ impl Site {
         match self.phase.get() {
             Phase::Resting => match self.count.get() {
                 0 => {
-                    self.begin_trial();
+                    self.begin(Phase::TimingSleep);
                     Turn::Timed
                 }
                 left => {
@@ -133,34 +142,34 @@ impl Site {
 
     /// For how long to poll where that pays.
     fn budget(&self, policy: &Policy) -> u64 {
-        (4 * self.typical.get()).clamp(policy.wake_up / 2, 3 * policy.wake_up)
+        (4 * self.typical.get()).clamp(policy.wake_up / 2, 2 * policy.wake_up)
     }
 
     /// A call found `items` ready and did not wait.
-    pub fn was_ready(&self, policy: &Policy, items: u64) {
-        self.cycles.items.set(self.cycles.items.get() + items);
+    pub fn was_ready(&self, items: u64) {
+        self.times.items.set(self.times.items.get() + items);
         let ready = self.ready.get() + 1;
         self.ready.set(ready);
         let is_trial = matches!(self.phase.get(), Phase::TimingSleep | Phase::TimingPoll);
         if is_trial && ready > READY_MAX {
-            self.rest_longer(policy);
+            self.rest_longer();
         }
     }
 
     /// A wait of [`Turn::Timed`] took `waited` ticks, ended at `now`, and brought `items`.
     pub fn slept(&self, policy: &Policy, waited: u64, now: u64, items: u64) {
         if waited < policy.ready {
-            return self.was_ready(policy, items);
+            return self.was_ready(items);
         }
         if waited <= 4 * policy.wake_up {
             self.short.set(self.short.get() + 1);
         }
-        if !self.cycle(policy, now, items) {
+        if !self.add(policy, waited, now, items) {
             return;
         }
-        self.asleep.set(self.cycles.mean());
+        self.asleep.set(self.times.mean());
         if self.short.get() < TRIAL / 4 {
-            return self.rest_longer(policy);
+            return self.rest_longer();
         }
         // The first polled cycle begins where the last one asleep has ended.
         self.begin(Phase::TimingPoll);
@@ -173,28 +182,21 @@ impl Site {
         self.typical.set(if typical == 0 { took } else { typical - typical / 8 + took / 8 });
         match self.phase.get() {
             Phase::Polling => {
-                self.earn(policy);
-                if now >= self.next_trial.get() {
-                    self.begin_trial();
+                self.earn(policy, policy.wake_up as i64 - took as i64);
+                if self.phase.get() == Phase::Polling && now >= self.next_trial.get() {
+                    self.begin(Phase::TimingSleep);
                 }
             }
-            Phase::TimingPoll => self.end_of_cycle_polled(policy, now, items),
+            Phase::TimingPoll => self.end_of_timed_poll(policy, took, now, items),
             _ => {}
         }
     }
 
-    /// A poll of `spent` ticks was in vain; the thread slept then, until `now`, and got `items`.
-    pub fn polled_in_vain(&self, policy: &Policy, spent: u64, now: u64, items: u64) {
+    /// A poll of `spent` ticks was in vain; the thread slept then, until `now`, and got `items`. The whole wait took `waited`.
+    pub fn polled_in_vain(&self, policy: &Policy, spent: u64, waited: u64, now: u64, items: u64) {
         match self.phase.get() {
-            Phase::Polling => {
-                let credit = self.credit.get() - spent as i64;
-                self.credit.set(credit);
-                if credit < 0 {
-                    self.rest.set(REST_FIRST);
-                    self.rest_now();
-                }
-            }
-            Phase::TimingPoll => self.end_of_cycle_polled(policy, now, items),
+            Phase::Polling => self.earn(policy, -(spent as i64)),
+            Phase::TimingPoll => self.end_of_timed_poll(policy, waited, now, items),
             _ => {}
         }
     }
@@ -202,56 +204,54 @@ impl Site {
     /// A poll was broken off because another thread needed the CPU.
     pub fn was_crowded(&self, policy: &Policy) {
         match self.phase.get() {
-            Phase::TimingPoll => self.rest_longer(policy),
-            Phase::Polling => self.credit.set(self.credit.get() - policy.wake_up as i64),
+            Phase::TimingPoll => self.rest_longer(),
+            Phase::Polling => self.earn(policy, -(policy.wake_up as i64) / 4),
             _ => {}
         }
     }
 
-    fn end_of_cycle_polled(&self, policy: &Policy, now: u64, items: u64) {
-        if !self.cycle(policy, now, items) {
+    fn end_of_timed_poll(&self, policy: &Policy, waited: u64, now: u64, items: u64) {
+        if !self.add(policy, waited, now, items) {
             return;
         }
-        self.polled.set(self.cycles.mean());
-        if self.polled.get() * 10 > self.asleep.get() * 9 {
-            return self.rest_longer(policy);
+        let (asleep, polled) = (self.asleep.get(), self.times.mean());
+        let is_better = polled.wait * 10 <= asleep.wait * 9 && polled.cycle * 20 <= asleep.cycle * 21;
+        if !is_better {
+            return self.rest_longer();
         }
-        self.rest.set(REST_FIRST);
         self.credit.set(CREDIT_WAKE_UPS * policy.wake_up as i64);
         self.begin(Phase::Polling);
         let trial = now.wrapping_sub(self.trial_began.get());
         self.next_trial.set(now + TRIAL_SHARE * trial);
     }
 
-    fn earn(&self, policy: &Policy) {
-        let saved = self.asleep.get().saturating_sub(self.polled.get()) as i64;
+    /// Adds to the credit; without any left the site rests.
+    fn earn(&self, policy: &Policy, ticks: i64) {
         let most = CREDIT_WAKE_UPS * policy.wake_up as i64;
-        self.credit.set((self.credit.get() + saved).min(most));
+        let credit = (self.credit.get() + ticks).min(most);
+        self.credit.set(credit);
+        if credit == most {
+            // It pays: the next rest, if there is one, is short.
+            self.rest.set(0);
+        }
+        if credit < 0 {
+            self.rest_longer();
+        }
     }
 
-    /// Adds a cycle, and says whether the trial has all of them.
-    fn cycle(&self, policy: &Policy, now: u64, items: u64) -> bool {
+    /// Adds a timed wait, and says whether the trial has all of them.
+    fn add(&self, policy: &Policy, waited: u64, now: u64, items: u64) -> bool {
         let ended = self.ended.replace(now);
         if ended == 0 {
-            self.trial_began_unless_known(now);
-            self.cycles.clear();
+            self.trial_began.set(now);
+            self.times.clear();
+            self.short.set(0);
             return false;
         }
-        let ticks = now.saturating_sub(ended).min(CYCLE_WAKE_UPS * policy.wake_up);
-        self.cycles.add(ticks, items);
-        let count = self.count.get() + 1;
-        self.count.set(count);
-        count >= TRIAL
-    }
-
-    fn trial_began_unless_known(&self, now: u64) {
-        if self.phase.get() == Phase::TimingSleep {
-            self.trial_began.set(now);
-        }
-    }
-
-    fn begin_trial(&self) {
-        self.begin(Phase::TimingSleep);
+        let most = CYCLE_WAKE_UPS * policy.wake_up;
+        self.times.add(waited.min(most), now.saturating_sub(ended).min(most), items);
+        self.count.set(self.count.get() + 1);
+        self.count.get() >= TRIAL
     }
 
     fn begin(&self, phase: Phase) {
@@ -260,40 +260,42 @@ impl Site {
         self.ready.set(0);
         self.short.set(0);
         self.ended.set(0);
-        self.cycles.clear();
+        self.times.clear();
     }
 
-    fn rest_longer(&self, _: &Policy) {
-        self.rest.set((self.rest.get() * 2).clamp(REST_FIRST, REST_LAST));
-        self.rest_now();
-    }
-
-    fn rest_now(&self) {
+    fn rest_longer(&self) {
+        let rest = (self.rest.get() * 2).clamp(REST_FIRST, REST_LAST);
+        self.rest.set(rest);
         self.begin(Phase::Resting);
-        self.count.set(self.rest.get());
+        self.count.set(rest);
     }
 }
 
-impl Cycles {
+impl Times {
     fn clear(&self) {
-        self.ticks.set(0);
-        self.items.set(0);
-        self.longest.set(0);
-        self.longest_items.set(0);
+        for cell in [&self.waited, &self.cycles, &self.items, &self.longest, &self.longest_items] {
+            cell.set(0);
+        }
     }
 
-    fn add(&self, ticks: u64, items: u64) {
-        self.ticks.set(self.ticks.get() + ticks);
+    fn add(&self, waited: u64, cycle: u64, items: u64) {
+        self.waited.set(self.waited.get() + waited);
+        self.cycles.set(self.cycles.get() + cycle);
         self.items.set(self.items.get() + items);
-        if ticks > self.longest.get() {
-            self.longest.set(ticks);
+        if cycle > self.longest.get() {
+            self.longest.set(cycle);
             self.longest_items.set(items);
         }
     }
 
-    /// Ticks for an item.
-    fn mean(&self) -> u64 {
+    fn mean(&self) -> Mean {
         let items = self.items.get().saturating_sub(self.longest_items.get()).max(1);
-        (self.ticks.get() - self.longest.get()) / items
+        Mean {
+            wait: self.waited.get() / self.items.get().max(1),
+            cycle: (self.cycles.get() - self.longest.get()) / items,
+        }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

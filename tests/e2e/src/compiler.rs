@@ -50,9 +50,9 @@ fn compile(name: &str, output: &str, flags: &[&str]) -> Option<Program> {
     let directory = run::scratch();
     let path = directory.path().join(output);
     let source = if plus_plus.exists() { plus_plus } else { sources.join(format!("{name}.c")) };
-    // The older programs give their compiler much to say; those of `pthread/` nothing.
-    let warnings: &[&str] =
-        if name.starts_with("pthread/") { &["-Wall", "-Wextra", "-Werror"] } else { &["-w"] };
+    // The older programs give their compiler much to say; those of `pthread/` and `waits/` nothing.
+    let is_strict = ["pthread/", "waits/"].iter().any(|folder| name.starts_with(folder));
+    let warnings: &[&str] = if is_strict { &["-Wall", "-Wextra", "-Werror"] } else { &["-w"] };
     let result = Command::new(&compiler)
         .args(language.flags)
         .args(["-O1", "-g", "-pthread"])

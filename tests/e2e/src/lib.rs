@@ -24,6 +24,7 @@ mod running;
 pub mod sysv_ipc;
 mod tools;
 mod user;
+mod waits;
 mod world;
 
 pub use compiler::{Program, build, build_library};
@@ -40,6 +41,7 @@ pub use run::{Run, scratch};
 pub use running::Running;
 pub use tools::{find_tool, is_root, shared_library, skip};
 pub use user::User;
+pub use waits::{WAKE_UP_NS, Waits};
 pub use world::World;
 
 use unspin_locks::Kind;
@@ -77,6 +79,17 @@ pub fn survives_replacement(source: &str, args: &[&str], kinds: &[Kind]) {
         let recorder = Recorder::create(Level::Full);
         let metered = replaced().record(&recorder).output();
         assert_same(source, format!("replaced by {kind}, metered"), &bare, &metered);
+    }
+}
+
+/// Runs a program of `c/` bare and behind the preload with each way to wait, and demands of each what it does bare.
+pub fn survives_polling(source: &str, args: &[&str]) {
+    let Some(program) = build(source) else { return };
+    let run = |world| Run::new(program.path(), world).args(args);
+    let bare = run(World::Bare).output();
+    assert!(bare.status.success() && !bare.stdout.is_empty(), "{source} fails by itself:\n{bare}");
+    for waits in Waits::ALL {
+        assert_same(source, waits, &bare, &run(World::Kernel).waits(waits).output());
     }
 }
 

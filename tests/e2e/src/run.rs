@@ -1,6 +1,6 @@
 //! Running a program in a world of its own.
 
-use crate::{Outcome, Recorder, Running, User, World, preload};
+use crate::{Outcome, Recorder, Running, User, Waits, World, preload};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -85,6 +85,13 @@ impl Run {
         let path = self.directory.path().join("mutexes");
         std::fs::write(&path, format!("unspin plan 2\n{lines}\n"))
             .expect("the scratch directory takes a file");
+        self.env("UNSPIN_PLAN", path)
+    }
+
+    /// Says what the program's threads do before they sleep.
+    pub fn waits(self, waits: Waits) -> Run {
+        let path = self.directory.path().join("plan");
+        std::fs::write(&path, waits.plan()).expect("the scratch directory takes a file");
         self.env("UNSPIN_PLAN", path)
     }
 

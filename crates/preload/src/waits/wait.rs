@@ -3,6 +3,7 @@
 use super::site::Site;
 use super::thread::Waiter;
 use super::{crowd, policy};
+use crate::cancel::{DEFERRED, cancellation};
 use crate::sandbox;
 use crate::swap::plan;
 use crate::watch::Hook;
@@ -58,8 +59,7 @@ impl Wait {
     #[inline(never)]
     fn decide(hook: Hook) -> Wait {
         let policy = policy();
-        // A thread that may be cancelled anywhere polls nothing: it would be unwound out of the middle of a poll.
-        if policy.wake_up == 0 || sandbox::is_closed() || cancel::manner() == Manner::Asynchronous {
+        if policy.wake_up == 0 || sandbox::is_closed() {
             return Wait::SLEEP;
         }
         let Some(site) = Waiter::current().and_then(|waiter| waiter.sites.find(hook)) else {
@@ -88,9 +88,27 @@ impl Wait {
         items: impl FnOnce(&T) -> u64,
     ) -> Ended<T> {
         match self.turn {
-            Turn::Poll(budget) => self.poll_for(budget, looks, look, items),
+            Turn::Poll(budget) if cancel::manner() == Manner::Deferred => {
+                self.poll_for(budget, looks, look, items)
+            }
+            Turn::Poll(budget) => self.poll_sheltered(budget, looks, look, items),
             _ => Ended::Asleep,
         }
+    }
+
+    /// The same in a thread that may be cancelled anywhere: it is cancelled at the looks, or when the poll has ended.
+    #[inline(never)]
+    fn poll_sheltered<T>(
+        &self,
+        budget: u64,
+        looks: Looks,
+        look: impl FnMut() -> Look<T>,
+        items: impl FnOnce(&T) -> u64,
+    ) -> Ended<T> {
+        let before = cancellation(DEFERRED);
+        let ended = self.poll_for(budget, looks, look, items);
+        cancellation(before);
+        ended
     }
 
     #[inline(never)]
@@ -112,7 +130,7 @@ impl Wait {
         });
         match polled {
             Polled::Found(Some(answer), took) if took < policy.ready && looks == Looks::Call => {
-                site.learnt.was_ready(&policy, items(&answer));
+                site.learnt.was_ready(items(&answer));
                 Ended::Found(answer)
             }
             Polled::Found(Some(answer), took) => {
@@ -143,9 +161,10 @@ impl Wait {
     fn report(&self, items: u64) {
         let Some(site) = self.site else { return };
         let (policy, now) = (policy(), clock::ticks());
+        let waited = now.saturating_sub(self.began);
         match (self.turn, self.in_vain.get()) {
-            (Turn::Timed, _) => site.learnt.slept(&policy, now.saturating_sub(self.began), now, items),
-            (Turn::Poll(_), spent @ 1..) => site.learnt.polled_in_vain(&policy, spent, now, items),
+            (Turn::Timed, _) => site.learnt.slept(&policy, waited, now, items),
+            (Turn::Poll(_), spent @ 1..) => site.learnt.polled_in_vain(&policy, spent, waited, now, items),
             _ => {}
         }
     }
