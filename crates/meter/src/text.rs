@@ -26,8 +26,8 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The table with what belongs to it: the time metered, what a wake-up costs, the worst lock in a sentence, waits, locks held at the end,
-    /// event counts, and what was not recorded or cannot be seen.
+    /// The table with what belongs to it: the time metered, what a wake-up costs, the worst lock in a sentence, waits, locks held
+    /// at the end, event counts, and what was not recorded or cannot be seen.
     pub fn text(&self, layout: &Layout) -> String {
         let mut text = String::new();
         let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };

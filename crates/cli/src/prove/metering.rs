@@ -63,6 +63,11 @@ impl Metering {
         Located::all(&self.snapshot, &self.lookup)
     }
 
+    /// Where the preload library recognises the call sites of the report's waits.
+    pub fn call_sites(&self) -> Vec<Located> {
+        Located::sites(&self.snapshot, &self.lookup)
+    }
+
     /// Whether a mutex was used.
     pub fn has_mutexes(&self) -> bool {
         let mut uses = self.report.locks.iter().flat_map(|lock| &lock.uses);

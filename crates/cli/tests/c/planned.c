@@ -1,7 +1,8 @@
 /* Two threads wait for each other's lock for some milliseconds. Then it prints how fast it was, which depends on the kind
  * of mutex that it has been given, or where none is given on what its waits do: `planned system=100 adaptive=200 poll=300
  * steal=hang fair=crash`. What is not among these is as fast as the first. `both=N` is for a plan that names a kind and polls;
- * `burn` makes it compute for a while under a plan that polls. */
+ * `burn` makes it compute for a while under a plan that polls;
+ * with `turns` its threads take turns by a condition, instead of waiting for a lock that is held long. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,15 +11,36 @@
 #include <unistd.h>
 
 static pthread_mutex_t narrow = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static int next_player;
+static int started;
 
 static void *worker(void *nothing)
 {
+    /* On a busy machine one thread could be done before the other begins. */
+    __atomic_fetch_add(&started, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&started, __ATOMIC_SEQ_CST) < 2)
+        usleep(100);
     for (int i = 0; i < 10; i++) {
         pthread_mutex_lock(&narrow);
         usleep(1000);
         pthread_mutex_unlock(&narrow);
     }
     return nothing;
+}
+
+static void *player(void *me)
+{
+    int own = me != NULL;
+    for (int i = 0; i < 3000; i++) {
+        pthread_mutex_lock(&narrow);
+        while (next_player != own)
+            pthread_cond_wait(&moved, &narrow);
+        next_player = !own;
+        pthread_cond_signal(&moved);
+        pthread_mutex_unlock(&narrow);
+    }
+    return NULL;
 }
 
 /* The kind on the first line of the plan that has one; or the policy of its waits; or "both". */
@@ -52,8 +74,12 @@ int main(int argc, char **argv)
     pthread_t threads[2];
     char kind[64];
     const char *speed = argc > 1 ? strchr(argv[1], '=') + 1 : "100";
+    void *(*what)(void *) = worker;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "turns") == 0)
+            what = player;
     for (int i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, worker, NULL);
+        pthread_create(&threads[i], NULL, what, i ? &threads[i] : NULL);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     given(kind, sizeof kind);

@@ -23,6 +23,8 @@ pub struct Findings {
     pub by_design_s: f64,
     /// The mean of these waits.
     pub by_design_mean_s: f64,
+    /// Time that threads waited for anything else: descriptors, joins, futexes, the System V engine.
+    pub other_waits_s: f64,
     /// Time that threads were off the CPUs and no row of the report explains; none if it cannot be told.
     pub unexplained_s: Option<f64>,
     /// Attempts at mutexes.
@@ -65,6 +67,7 @@ impl Findings {
             spin_locks_s: lost(&[Kind::Spin]),
             by_design_s,
             by_design_mean_s: by_design_s / waits(|row| (row.satisfied + row.gave_up) as f64).max(1.0),
+            other_waits_s: report.blocked.other_waits,
             unexplained_s: report.blocked.unexplained(),
             attempts: mutexes.map(|lock| lock.row.attempts).sum(),
             worst: worst.map(|lock| Worst {

@@ -18,7 +18,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
             writeln!(f, "No plan: nothing that was tried is proven better")?;
-            for sentence in why(&search.findings, &search.picks, seemed(report)) {
+            for sentence in why(&search.findings, &search.picks, &search.polling, seemed(report)) {
                 write!(f, "{}", paragraph(&sentence, 2))?;
             }
             writeln!(f)
