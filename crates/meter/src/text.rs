@@ -9,6 +9,7 @@ use crate::line::{Line, NAME_AT, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, Use};
 use crate::report::Report;
 use crate::wait_text;
+use crate::wakeup::WakeUpCost;
 use std::fmt::{self, Write};
 
 pub(crate) const HEADER: &str = "                                HOLD         WAIT
@@ -63,6 +64,10 @@ impl Report {
     /// What a wake-up costs here, where anything is compared with it.
     fn wake_up_note(&self) -> String {
         match self.wake_up {
+            Some(cost @ WakeUpCost::ASSUMED) if self.level != Level::Counts => {
+                let cost = time(cost.seconds(Kind::Futex));
+                format!("; the CPUs were too busy to measure a wake-up: {cost} assumed")
+            }
             Some(cost) if self.level != Level::Counts => {
                 let [futex, epoll] = [Kind::Futex, Kind::Epoll].map(|kind| time(cost.seconds(kind)));
                 format!("; a wake-up costs {futex} (futex), {epoll} (epoll)")
