@@ -21,6 +21,7 @@ mod scratch;
 mod semopbench;
 mod stdout;
 mod top;
+mod wakeup;
 
 use options::{Command, Options};
 use std::process::ExitCode;

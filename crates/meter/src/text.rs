@@ -9,6 +9,7 @@ use crate::line::{Line, NAME_AT, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, Use};
 use crate::report::Report;
 use crate::wait_text;
+use crate::wakeup::WakeUpCost;
 use std::fmt::{self, Write};
 
 pub(crate) const HEADER: &str = "                                HOLD         WAIT
@@ -26,8 +27,8 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The table with what belongs to it: the time metered, what a wake-up costs, the worst lock in a sentence, waits, locks held at the end,
-    /// event counts, and what was not recorded or cannot be seen.
+    /// The table with what belongs to it: the time metered, what a wake-up costs, the worst lock in a sentence, waits, locks held
+    /// at the end, event counts, and what was not recorded or cannot be seen.
     pub fn text(&self, layout: &Layout) -> String {
         let mut text = String::new();
         let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
@@ -63,6 +64,10 @@ impl Report {
     /// What a wake-up costs here, where anything is compared with it.
     fn wake_up_note(&self) -> String {
         match self.wake_up {
+            Some(cost @ WakeUpCost::ASSUMED) if self.level != Level::Counts => {
+                let cost = time(cost.seconds(Kind::Futex));
+                format!("; the CPUs were too busy to measure a wake-up: {cost} assumed")
+            }
             Some(cost) if self.level != Level::Counts => {
                 let [futex, epoll] = [Kind::Futex, Kind::Epoll].map(|kind| time(cost.seconds(kind)));
                 format!("; a wake-up costs {futex} (futex), {epoll} (epoll)")

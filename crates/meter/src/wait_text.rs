@@ -182,7 +182,7 @@ fn grouped(n: u64) -> String {
     text
 }
 
-/// The program's command line for a shell, if it is short and there is only one process whose it can be; else `CMD`.
+/// The program's command line for a shell, if it is short and only one process was recorded; else `CMD`.
 fn command(report: &Report) -> String {
     if let [process] = &report.processes[..] {
         let words: Vec<String> = process.command.iter().map(|word| quoted(word)).collect();

@@ -17,6 +17,9 @@ pub struct WakeUpCost {
 pub(crate) const SHORT_WAKE_UPS: u64 = 3;
 
 impl WakeUpCost {
+    /// What stands in a recording where the CPUs were too busy to measure it: usual for a virtual machine.
+    pub const ASSUMED: WakeUpCost = WakeUpCost { futex_ns: 40_000, epoll_ns: 40_000 };
+
     /// What it costs to wake a thread from a wait of a kind, in seconds.
     pub fn seconds(self, kind: Kind) -> f64 {
         self.ns(kind) as f64 / 1e9

@@ -70,6 +70,12 @@ fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
     }
 }
 
+/// The function checks how many contentions there are; this needs no tool to read them.
+#[test]
+fn waits_are_no_contentions() {
+    assert!(!profile().is_empty());
+}
+
 #[test]
 fn the_top_is_a_list_of_locks() {
     let Some(text) = go_tool_pprof(&["-top"]) else { return };

@@ -133,8 +133,8 @@ impl<'a> Names<'a> {
         found.map_or_else(|| (format!("{:#x}", key.caller), None), |(place, name)| (name, place))
     }
 
-    /// By what the lock of a key is known. None for a wait that has no object, where [`name`](Names::name) knows an address only, and where files have
-    /// changed since.
+    /// By what the lock of a key is known. None for a wait that has no object, where [`name`](Names::name) knows an address
+    /// only, and where files have changed since.
     pub fn trace(&self, image: &Image, key: &Key) -> Option<Trace> {
         let kind = key.kind().filter(|kind| kind.has_object() && key.address() != 0)?;
         let generation = generation(image, key);

@@ -1,18 +1,22 @@
 //! What a wake-up costs on this machine, for recordings.
 
-use std::sync::OnceLock;
+use crate::wakeup;
 use unspin_meter::{Recording, WakeUpCost};
-use unspin_waiting::wakeup::WakeUp;
 
-/// Measures the cost, once in the life of this process (some 20 ms), and stores it in the recording. To be called before the
-/// recorded program is started, which would disturb the measurement. Where it cannot be measured the recording does not say it.
+/// Stores the cost in the recording. Where it cannot be measured the recording does not say it.
 pub fn store(recording: &Recording) {
-    static COST: OnceLock<Option<WakeUpCost>> = OnceLock::new();
-    let measure = || {
-        let WakeUp { futex_ns, epoll_ns } = WakeUp::measure().ok()?;
-        Some(WakeUpCost { futex_ns, epoll_ns })
-    };
-    if let Some(cost) = *COST.get_or_init(measure) {
-        recording.set_wake_up(cost);
+    if let Ok(cost) = wakeup::cost() {
+        recording.set_wake_up(WakeUpCost { futex_ns: cost.futex_ns, epoll_ns: cost.epoll_ns });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_waiting::wakeup::ASSUMED_NS;
+
+    #[test]
+    fn both_crates_assume_the_same() {
+        assert_eq!(WakeUpCost::ASSUMED, WakeUpCost { futex_ns: ASSUMED_NS, epoll_ns: ASSUMED_NS });
     }
 }

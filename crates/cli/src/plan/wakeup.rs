@@ -1,15 +1,13 @@
 //! What a wake-up costs on this machine, for compiled plans: for so long a wait polls at most.
 
 use crate::error::Error;
-use std::sync::OnceLock;
-use unspin_waiting::wakeup::WakeUp;
+use crate::wakeup;
 
-/// The cost in nanoseconds, measured once in the life of this process (some 20 ms), and rounded to two significant digits:
+/// The cost in nanoseconds, rounded to two significant digits:
 /// compiled plans are cached by their contents, and not every run is to leave another one.
 pub fn cost_ns() -> Result<u64, Error> {
-    static COST: OnceLock<Result<u64, String>> = OnceLock::new();
-    let measure = || WakeUp::measure().map(|cost| rounded(cost.ns())).map_err(|error| error.to_string());
-    COST.get_or_init(measure).clone().map_err(|error| {
+    let cost = wakeup::cost().map(|cost| rounded(cost.ns()));
+    cost.map_err(|error| {
         Error::Environment(format!(
             "the cost of a wake-up, which --waits needs, cannot be measured: {error}; permit one more thread and two more \
              descriptors (ulimit -u, ulimit -n)"

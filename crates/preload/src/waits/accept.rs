@@ -27,13 +27,12 @@ impl<F: Fn() -> c_int> Call for Accept<F> {
     type Answer = c_int;
     const KIND: Kind = Kind::Accept;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         descriptor::blocks(self.fd)
     }
 
     unsafe fn look(&mut self) -> Option<c_int> {
-        // SAFETY: nothing is asked of the caller.
-        unsafe { is_readable(self.fd) }.then(|| (self.accepts)())
+        is_readable(self.fd).then(|| (self.accepts)())
     }
 
     unsafe fn sleep(&self) -> c_int {

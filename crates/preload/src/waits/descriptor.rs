@@ -9,7 +9,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::timespec;
 use unspin_meter::{ANY_DESCRIPTOR, Kind, Outcome, Place};
-use unspin_sys::{Errno, raw};
+use unspin_sys::{Errno, mem, raw};
 use unspin_waiting::Looks;
 
 /// A call that may wait for descriptors.
@@ -25,7 +25,7 @@ pub trait Call {
     ///
     /// # Safety
     /// The program's arguments.
-    unsafe fn may_poll(&self) -> bool;
+    unsafe fn may_poll(&mut self) -> bool;
 
     /// The answer, if the call need not wait.
     ///
@@ -110,8 +110,11 @@ unsafe fn waited<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, How) {
         // SAFETY: the caller's promise.
         let look = || match unsafe { call.look() } {
             Some(answer) => Look::Found(answer),
-            None if call.is_ended_by(handlers.since()) => Look::Interrupted,
-            None => Look::Nothing,
+            None => {
+                // A call that succeeds in the end leaves errno alone.
+                errno::set(before);
+                if call.is_ended_by(handlers.since()) { Look::Interrupted } else { Look::Nothing }
+            }
         };
         match wait.poll(Looks::Call, look, |&answer| C::items(answer)) {
             Ended::Found(answer) => return (answer, How::Polled),
@@ -119,7 +122,7 @@ unsafe fn waited<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, How) {
                 errno::set(Errno::EINTR);
                 return (C::Answer::from(-1), How::Polled);
             }
-            Ended::Asleep => errno::set(before),
+            Ended::Asleep => {}
         }
     }
     // SAFETY: the caller's promise.
@@ -130,7 +133,7 @@ unsafe fn waited<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, How) {
 
 #[inline(never)]
 fn record<C: Call>(thread: &Thread, place: Place, took: u64, answer: C::Answer, how: How) {
-    let slept = how == How::Called && took > BRIEF && Waiter::current().is_some_and(Waiter::has_slept);
+    let slept = how == How::Called && took > BRIEF && Waiter::has_slept_now();
     let outcome = match how {
         // A call that found nothing, or failed, without a wait.
         _ if !slept && took <= BRIEF && C::items(answer) == 0 => Outcome::Rejected,
@@ -173,4 +176,16 @@ pub fn has_receive_timeout(fd: c_int) -> bool {
 pub unsafe fn is_long(timeout: *const timespec) -> bool {
     // SAFETY: the caller's promise.
     unsafe { timeout.as_ref() }.is_none_or(|timeout| timeout.tv_sec > 0 || timeout.tv_nsec >= 1_000_000)
+}
+
+/// The same of a time that only the kernel reads, so that a bad address is its business.
+pub fn is_long_in_kernel(timeout: *const timespec) -> bool {
+    let mut bytes = [0; size_of::<timespec>()];
+    if timeout.is_null() || mem::copy_in(timeout.addr(), &mut bytes).is_err() {
+        return timeout.is_null();
+    }
+    let [tv_sec, tv_nsec] =
+        [0, 8].map(|at| i64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes")));
+    // SAFETY: a live time.
+    unsafe { is_long(&timespec { tv_sec, tv_nsec }) }
 }

@@ -35,9 +35,8 @@ impl<Sleep: Fn() -> c_int> Call for Epoll<Sleep> {
     type Answer = c_int;
     const KIND: Kind = Kind::Epoll;
 
-    unsafe fn may_poll(&self) -> bool {
-        // SAFETY: libc reads the time as well.
-        unsafe { descriptor::is_long(self.timeout) }
+    unsafe fn may_poll(&mut self) -> bool {
+        descriptor::is_long_in_kernel(self.timeout)
     }
 
     unsafe fn look(&mut self) -> Option<c_int> {

@@ -4,15 +4,15 @@
 //! FUTEX_WAIT does before it sleeps, and does nothing else. So a word whose memory has gone answers as it would without a
 //! poll. A word that has changed answers EAGAIN, as for a thread that came a moment later.
 
+use super::descriptor;
 use super::handlers::Handlers;
 use super::thread::Waiter;
 use super::wait::{Ended, Look, Wait};
 use crate::swap::plan;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use libc::timespec;
 use unspin_meter::{Kind, Outcome};
-use unspin_sys::{Errno, clock, mem, raw};
+use unspin_sys::{Errno, clock, raw};
 use unspin_waiting::Looks;
 
 /// The operation without its flags.
@@ -41,7 +41,7 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
     let (answer, is_polled) = unsafe { waited(arguments, hook) };
     let Some((thread, place)) = recorded.filter(|(thread, _)| thread.has_clock()) else { return answer };
     let took = clock::ticks().saturating_sub(began);
-    let slept = !is_polled && Waiter::current().is_some_and(Waiter::has_slept);
+    let slept = !is_polled && Waiter::has_slept_now();
     let (outcome, spun, slept) = match answer {
         Err(Errno(libc::ETIMEDOUT)) => (Outcome::Rejected, 0, took),
         _ if is_polled => (Outcome::Spun, took, 0),
@@ -90,12 +90,7 @@ fn may_poll(&[_, operation, _, timeout, _, bits]: &Arguments) -> bool {
     if is_bitset {
         return bits as u32 != 0;
     }
-    let mut time = [0; size_of::<timespec>()];
-    if timeout == 0 || mem::copy_in(timeout, &mut time).is_err() {
-        return timeout == 0;
-    }
-    let [seconds, ns] = [0, 8].map(|at| i64::from_ne_bytes(time[at..at + 8].try_into().unwrap_or_default()));
-    seconds > 0 || ns >= 1_000_000
+    descriptor::is_long_in_kernel(core::ptr::without_provenance(timeout))
 }
 
 /// Whether the word has another value than the caller expects.

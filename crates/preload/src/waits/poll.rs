@@ -3,12 +3,13 @@
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
 use super::real;
+use crate::errno;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_ulong};
 use core::ptr::null;
 use libc::{pollfd, sigset_t, timespec};
 use unspin_meter::Kind;
-use unspin_sys::entry;
+use unspin_sys::{Errno, entry};
 
 entry! {
     /// poll(2).
@@ -31,7 +32,7 @@ impl Call for Poll {
     type Answer = c_int;
     const KIND: Kind = Kind::Poll;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         true
     }
 
@@ -100,7 +101,7 @@ impl Call for PPoll {
     type Answer = c_int;
     const KIND: Kind = Kind::Poll;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         // SAFETY: libc reads the time as well.
         unsafe { descriptor::is_long(self.timeout) }
     }
@@ -157,12 +158,14 @@ unsafe extern "C-unwind" fn ppoll_chk(
     }
 }
 
-/// Whether descriptor `fd` has something to read, or an error to report, now; a descriptor that cannot be asked has.
-///
-/// # Safety
-/// None beyond that of poll(2).
-pub unsafe fn is_readable(fd: c_int) -> bool {
+/// Whether descriptor `fd` has something to read, or an error to report, now; a descriptor that cannot be asked has. A
+/// handler that interrupts the question leaves it open.
+pub fn is_readable(fd: c_int) -> bool {
     let mut asked = pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live pollfd.
-    unsafe { real::ppoll(&mut asked, 1, &timespec { tv_sec: 0, tv_nsec: 0 }, null()) != 0 }
+    // SAFETY: one live pollfd, and a live time.
+    match unsafe { real::ppoll(&mut asked, 1, &timespec { tv_sec: 0, tv_nsec: 0 }, null()) } {
+        0 => false,
+        -1 => errno::get() != Errno::EINTR,
+        _ => true,
+    }
 }

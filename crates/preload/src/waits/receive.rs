@@ -39,13 +39,13 @@ impl Call for Read {
     type Answer = isize;
     const KIND: Kind = Kind::Receive;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         self.room > 0 && descriptor::blocks(self.fd)
     }
 
     unsafe fn look(&mut self) -> Option<isize> {
         // SAFETY: the program's arguments.
-        unsafe { is_readable(self.fd).then(|| self.sleep()) }
+        is_readable(self.fd).then(|| unsafe { self.sleep() })
     }
 
     unsafe fn sleep(&self) -> isize {
@@ -102,7 +102,7 @@ impl Call for ReadV {
     type Answer = isize;
     const KIND: Kind = Kind::Receive;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         false
     }
 
@@ -146,7 +146,7 @@ impl<F: Fn(c_int) -> isize> Call for Receive<F> {
     type Answer = isize;
     const KIND: Kind = Kind::Receive;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         // With MSG_WAITALL a look would take what is there, which may be less than was asked for.
         const UNFIT: c_int = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB | libc::MSG_WAITALL;
         self.flags & UNFIT == 0 && descriptor::blocks(self.fd)

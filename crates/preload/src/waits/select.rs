@@ -5,11 +5,10 @@ use super::handlers::Interruption;
 use super::real;
 use crate::watch::Hook;
 use core::ffi::c_int;
-use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use libc::{fd_set, sigset_t, timespec, timeval};
 use unspin_meter::Kind;
-use unspin_sys::{clock, entry};
+use unspin_sys::{clock, entry, mem};
 
 entry! {
     /// select(2).
@@ -18,49 +17,61 @@ entry! {
     fn pselect(6) = pselect_entry;
 }
 
-/// The three sets of a call.
-#[derive(Clone, Copy)]
+/// The three sets of a call, and what they were before it.
 struct Sets {
     count: c_int,
     sets: [*mut fd_set; 3],
+    /// Filled by [`Sets::copy`].
+    asked: [Words; 3],
 }
 
+/// FD_SETSIZE bits.
+type Words = [u64; libc::FD_SETSIZE / 64];
+
 impl Sets {
-    /// Whether copies can hold all that the call is about: some programs have larger sets than libc's type.
-    fn are_copied(&self) -> bool {
-        (1..=libc::FD_SETSIZE as c_int).contains(&self.count)
+    fn new(count: c_int, sets: [*mut fd_set; 3]) -> Sets {
+        Sets { count, sets, asked: [[0; libc::FD_SETSIZE / 64]; 3] }
     }
 
-    /// The kernel's length of each set in bytes: whole words.
-    fn bytes(&self) -> usize {
-        (self.count as usize).div_ceil(64) * 8
+    /// Copies what is asked, and says whether the copies hold all of it: some programs have larger sets than libc's type, and
+    /// a bad address is the kernel's business.
+    fn copy(&mut self) -> bool {
+        if !(1..=libc::FD_SETSIZE as c_int).contains(&self.count) {
+            return false;
+        }
+        let words = self.words();
+        self.asked.iter_mut().zip(&self.sets).all(|(copy, set)| {
+            // SAFETY: the bytes of integers.
+            let bytes = unsafe { core::slice::from_raw_parts_mut(copy.as_mut_ptr().cast::<u8>(), words * 8) };
+            set.is_null() || mem::copy_in(set.addr(), bytes).is_ok()
+        })
     }
 
-    /// Asks with copies; they are copied back if something was found.
-    ///
-    /// # Safety
-    /// The sets are null or as long as the count says, and [`Sets::are_copied`].
-    unsafe fn look(&self, asks: impl FnOnce(c_int, [*mut fd_set; 3]) -> c_int) -> Option<c_int> {
-        let mut copies = [const { MaybeUninit::<fd_set>::uninit() }; 3];
+    /// The kernel's length of each set in words.
+    fn words(&self) -> usize {
+        (self.count as usize).div_ceil(64)
+    }
+
+    /// Asks with copies; the answer is copied into the program's sets if something was found.
+    fn look(&self, asks: impl FnOnce(c_int, [*mut fd_set; 3]) -> c_int) -> Option<c_int> {
+        let mut answers = self.asked;
         let mut asked = [null_mut(); 3];
-        for ((copy, asked), &set) in copies.iter_mut().zip(&mut asked).zip(&self.sets) {
+        for ((asked, answer), set) in asked.iter_mut().zip(&mut answers).zip(&self.sets) {
             if !set.is_null() {
-                // SAFETY: the caller's promise; a copy has room for FD_SETSIZE bits.
-                unsafe { set.cast::<u8>().copy_to_nonoverlapping(copy.as_mut_ptr().cast(), self.bytes()) };
-                *asked = copy.as_mut_ptr();
+                *asked = answer.as_mut_ptr().cast();
             }
         }
         let found = asks(self.count, asked);
-        if found == 0 {
-            return None;
-        }
         if found > 0 {
-            for (&copy, &set) in asked.iter().zip(&self.sets).filter(|(_, set)| !set.is_null()) {
-                // SAFETY: as above.
-                unsafe { copy.cast::<u8>().copy_to_nonoverlapping(set.cast(), self.bytes()) };
+            for (answer, set) in answers.iter().zip(&self.sets).filter(|(_, set)| !set.is_null()) {
+                // SAFETY: the bytes of integers.
+                let bytes =
+                    unsafe { core::slice::from_raw_parts(answer.as_ptr().cast::<u8>(), self.words() * 8) };
+                // A set that cannot be written to makes the program's own call fail, which follows.
+                mem::copy_out(bytes, set.addr()).ok()?;
             }
         }
-        Some(found)
+        Some(found).filter(|&found| found != 0)
     }
 }
 
@@ -75,10 +86,10 @@ impl Call for Select {
     type Answer = c_int;
     const KIND: Kind = Kind::Select;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         // SAFETY: libc reads the time as well.
         let is_long = self.timeout.is_null() || unsafe { is_long(*self.timeout) };
-        is_long && self.sets.are_copied()
+        is_long && self.sets.copy()
     }
 
     unsafe fn look(&mut self) -> Option<c_int> {
@@ -100,7 +111,7 @@ impl Call for Select {
     }
 
     unsafe fn sleep(&self) -> c_int {
-        let Sets { count, sets: [read, write, except] } = self.sets;
+        let Sets { count, sets: [read, write, except], .. } = self.sets;
         // SAFETY: the program's arguments.
         unsafe { real::select(count, read, write, except, self.timeout) }
     }
@@ -137,7 +148,7 @@ unsafe extern "C-unwind" fn select_entry(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    let call = Select { sets: Sets { count, sets: [read, write, except] }, timeout, began: 0 };
+    let call = Select { sets: Sets::new(count, [read, write, except]), timeout, began: 0 };
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe { descriptor::wait(call, Hook::new(sp, bp)) }
 }
@@ -152,9 +163,9 @@ impl Call for PSelect {
     type Answer = c_int;
     const KIND: Kind = Kind::Select;
 
-    unsafe fn may_poll(&self) -> bool {
+    unsafe fn may_poll(&mut self) -> bool {
         // SAFETY: libc reads the time as well.
-        unsafe { descriptor::is_long(self.timeout) && self.sets.are_copied() }
+        unsafe { descriptor::is_long(self.timeout) && self.sets.copy() }
     }
 
     unsafe fn look(&mut self) -> Option<c_int> {
@@ -169,7 +180,7 @@ impl Call for PSelect {
     }
 
     unsafe fn sleep(&self) -> c_int {
-        let Sets { count, sets: [read, write, except] } = self.sets;
+        let Sets { count, sets: [read, write, except], .. } = self.sets;
         // SAFETY: the program's arguments.
         unsafe { real::pselect(count, read, write, except, self.timeout, self.mask) }
     }
@@ -193,7 +204,7 @@ unsafe extern "C-unwind" fn pselect_entry(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    let call = PSelect { sets: Sets { count, sets: [read, write, except] }, timeout, mask };
+    let call = PSelect { sets: Sets::new(count, [read, write, except]), timeout, mask };
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe { descriptor::wait(call, Hook::new(sp, bp)) }
 }

@@ -1,7 +1,7 @@
 //! What the calling thread keeps for its waits: a page, wiped on fork, which it takes at its first wait.
 
 use super::site::Sites;
-use crate::departure;
+use crate::{departure, sandbox};
 use core::cell::Cell;
 use core::ptr::NonNull;
 use unspin_sys::tls::{self, Word};
@@ -45,10 +45,13 @@ impl Waiter {
         Some(unsafe { page.cast::<Waiter>().as_ref() })
     }
 
-    /// Whether the thread has gone to sleep since this was last asked.
-    pub fn has_slept(&self) -> bool {
+    /// Whether the calling thread has gone to sleep since this was last asked; yes, where the kernel may not be asked.
+    pub fn has_slept_now() -> bool {
+        if sandbox::is_closed() {
+            return true;
+        }
         let now = process::voluntary_switches();
-        self.switches.replace(now) != now
+        Waiter::current().is_none_or(|waiter| waiter.switches.replace(now) != now)
     }
 }
 

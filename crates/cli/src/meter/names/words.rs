@@ -28,8 +28,8 @@ const WORDS: [&str; 22] = [
     "futex",
 ];
 
-/// Words in the names of functions that wait for descriptors or threads for whoever called them: an event loop's inner function,
-/// a function that reads until it has all.
+/// Words in the names of functions that wait for descriptors or threads on behalf of their callers: an event loop's inner
+/// function, a function that reads until it has all.
 const WAIT_WORDS: [&str; 13] = [
     "poll", "epoll", "select", "dispatch", "wait", "read", "recv", "receive", "accept", "join", "fill", "io",
     "sleep",

@@ -1,0 +1,77 @@
+//! What the policy of waits costs a program, always in comparison with the same program that sleeps at once, measured in the same
+//! minute. The thresholds are generous: they hold on a machine that compiles something else meanwhile. Figures are the
+//! benchmark's.
+
+use unspin_e2e::{Program, Run, Waits, World, build, build_library};
+
+/// Rounds of an interleaved comparison.
+const ROUNDS: usize = 9;
+/// A policy that leaves less of the throughput than this where there is more to do than CPUs takes CPUs from threads that need
+/// them. Blind polling leaves a thirtieth; sleeping at once, by definition, all.
+const LEAST_OF_CROWDED: f64 = 0.5;
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Hand-overs a second of four pairs of threads for each CPU.
+fn crowded(program: &Program, prepare: impl Fn(Run) -> Run, world: World) -> f64 {
+    let outcome = prepare(Run::new(program.path(), world).args(["4", "5", "100"])).output();
+    assert!(outcome.status.success(), "{outcome}");
+    outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("no figure: {outcome}"))
+}
+
+/// How much of the throughput is left, in the median of rounds in each of which both are measured.
+fn left(base: impl Fn() -> f64, other: impl Fn() -> f64) -> f64 {
+    median((0..ROUNDS).map(|_| (base(), other())).map(|(base, other)| other / base).collect())
+}
+
+#[test]
+fn polling_leaves_the_cpu_to_threads_that_need_it() {
+    let Some(program) = build("waits/crowded") else { return };
+    let rate = |waits: Waits| crowded(&program, |run| run.waits(waits), World::Kernel);
+    let left = left(|| rate(Waits::System), || rate(Waits::Poll));
+    assert!(left > LEAST_OF_CROWDED, "polling leaves {left:.2} of the throughput");
+}
+
+/// The gate above must be able to turn red: here is a policy that polls blindly.
+#[test]
+fn blind_polling_is_a_loss() {
+    let (Some(program), Some(blind)) = (build("waits/crowded"), build_library("waits/blind")) else { return };
+    let base = || crowded(&program, |run| run, World::Bare);
+    let polled = || crowded(&program, |run| run.preload_before(blind.path()), World::Bare);
+    let left = left(base, polled);
+    assert!(left < LEAST_OF_CROWDED, "blind polling leaves {left:.2} of the throughput: the gate above sees nothing");
+}
+
+/// By how many microseconds the median wait with a limit of a millisecond is late, by call.
+fn lateness(program: &Program, prepare: impl Fn(Run) -> Run, world: World) -> Vec<(String, f64)> {
+    let outcome = prepare(Run::new(program.path(), world).args(["late"])).output();
+    assert!(outcome.status.success(), "{outcome}");
+    let parse = |line: &str| {
+        let (name, us) = line.rsplit_once(": ").unwrap_or_else(|| panic!("no figure: {line}"));
+        (name.to_owned(), us.parse().unwrap_or_else(|_| panic!("no figure: {line}")))
+    };
+    outcome.stdout.lines().map(parse).collect()
+}
+
+/// A limit that ends during a poll must not be followed by another whole wait. A tick of the kernel and a busy machine are
+/// allowed for: what is wrong is later by the limit itself or more.
+#[test]
+fn limits_end_as_soon_as_without_polling() {
+    let Some(program) = build("waits/limits") else { return };
+    let mut excess = vec![];
+    for _ in 0..3 {
+        let bare = lateness(&program, |run| run, World::Bare);
+        let polled = lateness(&program, |run| run.waits(Waits::Forced), World::Kernel);
+        for (i, ((name, bare), (_, polled))) in bare.into_iter().zip(polled).enumerate() {
+            match excess.get_mut(i) {
+                None => excess.push((name, polled - bare)),
+                Some((_, least)) => *least = f64::min(*least, polled - bare),
+            }
+        }
+    }
+    let late: Vec<_> = excess.into_iter().filter(|&(_, us)| us > 1_000.0).collect();
+    assert!(late.is_empty(), "later than without polling, in us: {late:?}");
+}
