@@ -37,11 +37,13 @@ pub struct Graph {
 fn node() -> impl Strategy<Value = Node> {
     let routes = prop::collection::vec(any::<prop::sample::Index>(), 1..4);
     let work = prop_oneof![3 => Just(0u32), 1 => 1..80u32];
-    (select(&CALLS[..]), select(&LIMITS_US[..]), work, routes).prop_map(|(call, limit_us, work_us, routes)| {
-        // Resolved once the number of inboxes is known.
-        let routes = routes.into_iter().map(|index| index.index(1 << 16)).collect();
-        Node { call, limit_us, work_us, routes }
-    })
+    (select(&CALLS[..]), select(&LIMITS_US[..]), work, routes).prop_map(
+        |(call, limit_us, work_us, routes)| {
+            // Resolved once the number of inboxes is known.
+            let routes = routes.into_iter().map(|index| index.index(1 << 16)).collect();
+            Node { call, limit_us, work_us, routes }
+        },
+    )
 }
 
 /// Programs.

@@ -54,7 +54,9 @@ fn tokens_are_neither_lost_nor_doubled() {
 
 /// A search that finds nothing proves nothing: here are a wait that loses a token and one that doubles one.
 fn finds(flaw: &str) {
-    let (Some(program), Some(flawed)) = (build("waits/tokens"), build_library("waits/flawed")) else { return };
+    let (Some(program), Some(flawed)) = (build("waits/tokens"), build_library("waits/flawed")) else {
+        return;
+    };
     let found = std::panic::catch_unwind(|| {
         search(100, 0, |graph| {
             let bare = run(&program, World::Bare, graph).output();
