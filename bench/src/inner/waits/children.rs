@@ -20,28 +20,31 @@ pub struct Done {
     pub wall_s: f64,
 }
 
-/// Runs it to its end.
+/// Runs it to its end. What it prints goes to a file instead of a pipe, so that nothing here waits but for the end.
 pub fn done(command: &mut Command) -> Result<Done, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let said = tempfile::tempfile().map_err(|e| format!("no scratch file: {e}"))?;
+    let mut said = tempfile::tempfile().map_err(|e| format!("no scratch file: {e}"))?;
     let clone = said.try_clone().map_err(|e| format!("a scratch file: {e}"))?;
+    let done = ended(command.stdout(clone))?;
+    let mut text = String::new();
+    let read = std::io::Seek::rewind(&mut said).and_then(|()| said.read_to_string(&mut text));
+    read.map_err(|e| format!("what {:?} printed: {e}", command.get_program()))?;
+    Ok(Done { text, ..done })
+}
+
+/// Runs it to its end, without its output.
+fn ended(command: &mut Command) -> Result<Done, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
     let started = Instant::now();
-    // A file instead of a pipe, so that nothing here waits but for the end.
-    let mut running =
-        command.stdin(Stdio::null()).stdout(clone).spawn().map_err(|e| format!("{name}: {e}"))?;
+    let mut running = command.stdin(Stdio::null()).spawn().map_err(|e| format!("{name}: {e}"))?;
     let ended = child::wait_for(running.id(), PATIENCE).map_err(|e| format!("{name}: {e}"))?;
     let Some(ended) = ended else {
         let _ = running.kill();
         return Err(format!("{name} did not end within {} s", PATIENCE.as_secs()));
     };
     let wall_s = started.elapsed().as_secs_f64();
-    let mut said = said;
-    let mut text = String::new();
-    let read = std::io::Seek::rewind(&mut said).and_then(|()| said.read_to_string(&mut text));
-    read.map_err(|e| format!("what {name} printed: {e}"))?;
     match ended.end {
-        End::Exited(0) => Ok(Done { text, cpu_s: ended.usage.cpu_s(), wall_s }),
-        end => Err(format!("{name}: {end:?}, and printed {text:?}")),
+        End::Exited(0) => Ok(Done { text: String::new(), cpu_s: ended.usage.cpu_s(), wall_s }),
+        end => Err(format!("{name}: {end:?}")),
     }
 }
 
@@ -64,9 +67,9 @@ pub fn own_clock(command: &mut Command, ms: u64) -> Result<Figures, String> {
     Ok(Figures::Rate { per_second, cpu_us: 1e6 * done.cpu_s / units })
 }
 
-/// A program that is one unit of work.
+/// A program that is one unit of work. Its output goes nowhere.
 pub fn whole(command: &mut Command) -> Result<Figures, String> {
-    let done = done(command)?;
+    let done = ended(command.stdout(Stdio::null()))?;
     Ok(Figures::Rate { per_second: 1.0 / done.wall_s, cpu_us: 1e6 * done.cpu_s })
 }
 
