@@ -104,9 +104,7 @@ impl Unspin<'_> {
             }
         };
         command.args(&words[1..]);
-        for variable in
-            ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES", "UNSPIN_PLAN"]
-        {
+        for variable in ["LD_PRELOAD", "UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
             command.env_remove(variable);
         }
         command

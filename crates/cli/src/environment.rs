@@ -17,8 +17,8 @@ pub struct Environment<'a> {
     pub arena: Option<&'a Path>,
     /// The recording file, an absolute path; nothing is metered without one.
     pub recording: Option<&'a Path>,
-    /// The compiled plan of what replaces which mutex, an absolute path; all stay libc's without one.
-    pub mutexes: Option<&'a Path>,
+    /// The compiled plan of what replaces which mutex and which wait, an absolute path; all stay libc's without one.
+    pub plan: Option<&'a Path>,
 }
 
 impl Environment<'_> {
@@ -28,11 +28,8 @@ impl Environment<'_> {
         let others = std::env::var_os("LD_PRELOAD").and_then(|list| others(&list));
         command.env("LD_PRELOAD", preload(self.library, others));
         command.env("UNSPIN_SYSV", self.engine.name());
-        let paths = [
-            ("UNSPIN_ARENA", self.arena),
-            ("UNSPIN_RECORD", self.recording),
-            ("UNSPIN_MUTEXES", self.mutexes),
-        ];
+        let paths =
+            [("UNSPIN_ARENA", self.arena), ("UNSPIN_RECORD", self.recording), ("UNSPIN_PLAN", self.plan)];
         for (name, value) in paths {
             if let Some(path) = value {
                 command.env(name, path);
@@ -43,7 +40,7 @@ impl Environment<'_> {
 
 /// Takes everything of ours out of a command's environment: an `unspin` that runs under another starts anew.
 pub fn clear(command: &mut Command) {
-    for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES"] {
+    for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
         command.env_remove(name);
     }
     if let Some(list) = std::env::var_os("LD_PRELOAD") {
@@ -98,7 +95,7 @@ mod tests {
             engine: Engine::Rcu,
             arena: Some(Path::new("/dev/shm/a")),
             recording: None,
-            mutexes: None,
+            plan: None,
         };
         environment.apply(&mut command);
         let value = |name: &str| {

@@ -10,9 +10,9 @@ mod hackbench;
 mod ipc;
 mod library;
 mod meter;
-mod mutex;
 mod options;
 mod outfile;
+mod plan;
 mod program;
 mod prove;
 mod reach;
@@ -21,6 +21,7 @@ mod scratch;
 mod semopbench;
 mod stdout;
 mod top;
+mod wakeup;
 
 use options::{Command, Options};
 use std::process::ExitCode;

@@ -3,17 +3,19 @@
 mod hackbench;
 mod ipc;
 mod ipc_names;
+mod list;
 mod meter;
-mod mutexes;
 mod prove;
+mod replace;
 mod top;
 
 pub use hackbench::{Hackbench, Transport};
 pub use ipc::{Ipcmk, Ipcrm, Ipcs, Kinds};
 pub use ipc_names::{Name, Removal, parse_id};
+use meter::percent;
 pub use meter::{Format, Meter, Recorded, Report, View};
-pub use mutexes::Mutexes;
 pub use prove::Prove;
+pub use replace::Replace;
 pub use top::Top;
 
 use crate::engine::{self, Engine};
@@ -74,21 +76,25 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 const RUN_EXIT_CODES: &str = "\
 Exit code: the program's own, or
-    2  the command line is wrong, or the plan that it names, or a lock of that name is not to be found
+    2  the command line is wrong, or the plan that it names, or a lock or call site of that name is not to be found
   125  unspin itself failed
-  126  the program cannot be executed, the preload library cannot reach it, or it has no mutex that could be replaced
-  127  there is no such program";
+  126  the program cannot be executed, the preload library cannot reach it, or it has nothing that could be replaced
+  127  there is no such program
 
-/// Run a program with other locks in place of its own
+Examples:
+  unspin run --waits poll ./server                  every wait polls before it sleeps, where that pays
+  unspin run --mutex adaptive@cache_lock ./server   one lock is replaced";
+
+/// Run a program with other locks and waits in place of its own
 ///
-/// Its pthread mutexes by --mutex, all of them or one by one, as `unspin meter` names them; its System V IPC
-/// (semaphores, message queues, shared memory) by --sysv. Nothing is measured, and what it prints and returns is its own.
+/// Its pthread mutexes by --mutex and its waits by --waits, all of them or one by one, as `unspin meter` names them; its
+/// System V IPC (semaphores, message queues, shared memory) by --sysv. Nothing is measured, and what it prints and returns is its own.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXIT_CODES,
-          group(ArgGroup::new("what").args(["sysv", "mutex", "mutex_plan", "spin_waits"]).required(true).multiple(true)))]
+          group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan"]).required(true).multiple(true)))]
 pub struct Run {
     #[command(flatten)]
-    pub mutexes: Mutexes,
+    pub replace: Replace,
 
     /// Serve its System V IPC by this engine: `kernel` passes every call through, `global` has one lock for all objects,
     /// `rcu` one for each

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
     let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
     let program = Program::find(&options.command)?;
-    let mutexes = options.mutexes.compile(&program)?.map(|compiled| compiled.keep()).transpose()?;
+    let plan = options.replace.compile(&program)?.map(|compiled| compiled.keep()).transpose()?;
     let library = library::unpack()?;
     let engine = options.sysv.unwrap_or(Engine::Kernel);
     try_arena(engine, arena.as_deref())?;
@@ -26,7 +26,7 @@ pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
         engine,
         arena: arena.as_deref(),
         recording: None,
-        mutexes: mutexes.as_deref(),
+        plan: plan.as_deref(),
     }
     .apply(&mut command);
     let error = command.exec();

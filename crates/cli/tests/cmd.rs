@@ -7,7 +7,7 @@ use common::compiled;
 #[test]
 fn commands() {
     let folder = tempfile::tempdir().unwrap();
-    for source in ["static_locks.c", "nothing.c"] {
+    for source in ["static_locks.c", "nothing.c", "elsewhere.c"] {
         if compiled(source, folder.path()).is_none() {
             return;
         }

@@ -5,6 +5,7 @@ mod common;
 use common::{Background, compiled, compiled_with, finish, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -272,6 +273,26 @@ fn a_stored_recording_gives_the_same_report() {
     let (replayed, err, code) = finish(&mut unspin(&["report", "--all", recording.to_str().unwrap()]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(replayed, printed);
+    let head = printed.lines().next().unwrap();
+    assert!(head.contains("; a wake-up costs ") && head.ends_with(" (epoll)"), "{head}");
+
+    let json = folder.path().join("again.json");
+    let again = ["report", "--unfold", "--json", json.to_str().unwrap(), recording.to_str().unwrap()];
+    finish(&mut unspin(&again));
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    for cost in ["futex_ns", "epoll_ns"] {
+        assert!(report["wake_up"][cost].as_u64().unwrap() > 0, "{}", report["wake_up"]);
+    }
+
+    // As version 2 of the format has it.
+    let file = fs::File::options().write(true).open(&recording).unwrap();
+    file.write_all_at(&2u64.to_ne_bytes(), 8).unwrap();
+    let (out, err, code) = finish(&mut unspin(&["report", recording.to_str().unwrap()]));
+    assert!(
+        err.contains("has format version 2, this unspin reads 3; read it with the unspin that made it"),
+        "{err}"
+    );
+    assert_eq!((out.as_str(), err.lines().count(), code), ("", 1, Some(1)), "{err}");
 }
 
 #[test]

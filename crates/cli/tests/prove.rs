@@ -197,7 +197,7 @@ fn json_holds_everything() {
     let (out, err, code) = prove("8", &["--json", file.to_str().unwrap()], script);
     assert_eq!(code, Some(0), "{out}{err}");
     let result: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    assert_eq!(result["schema"], "unspin.prove/2");
+    assert_eq!(result["schema"], "unspin.prove/3");
     assert_eq!(result["conclusion"], "faster");
     assert_eq!(result["command"][0], "sh");
     assert_eq!(result["rounds"], 8);

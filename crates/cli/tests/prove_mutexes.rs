@@ -106,7 +106,7 @@ fn the_staircase_is_printed() {
     assert_eq!(names(&stairs["steps"]), ["rt-fair", "rt-steal", "rt-adaptive"]);
     assert_eq!(stairs["steps"][1]["to_before"]["value"], 2.0);
     assert_eq!(stairs["steps"][2]["to_control"]["value"], 0.8);
-    assert_eq!(result["candidates"][4]["mutexes"], "unspin mutexes 1\nrt-fair\tall\n");
+    assert_eq!(result["candidates"][4]["plan"], "unspin plan 2\nrt-fair\tall\n");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn the_best_kind_is_found() {
     let Some((out, err, code)) = prove(&options, &speeds) else { return };
     assert_eq!(code, Some(0), "{out}{err}");
     let text = flat(&out);
-    assert!(text.contains("narrow, static, planned.c:11: "), "{out}");
+    assert!(text.contains("narrow, static, planned.c:13: "), "{out}");
     assert!(text.contains("steal: collapsed, stopped after 5.0 s"), "{out}");
     assert!(text.contains("'s tps is 2 times system's"), "{out}");
     assert!(out.contains("kind = \"adaptive\""), "{out}");

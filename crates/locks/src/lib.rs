@@ -16,11 +16,14 @@
 //!
 //! In Rust they are used through [`api`], the adaptor to `lock_api`.
 //!
+//! [`Condition`] goes with any of them; [`Barrier`] is libc's, waited for as the caller likes.
+//!
 //! An algorithm says who is next; how a waiter spends its time is a [`waiting`] policy's business.
 #![warn(missing_docs)]
 
 #[cfg(not(any(loom, shuttle)))]
 pub mod api;
+mod barrier;
 mod condition;
 mod fair;
 mod host;
@@ -40,6 +43,7 @@ mod ticket;
 mod ttas;
 pub mod waiting;
 
+pub use barrier::{Barrier, Turn, Word};
 pub use condition::{Condition, Leaving, Left, Node, Wait};
 pub use fair::Fair;
 pub use kind::{Kind, UnknownKind, Visitor};

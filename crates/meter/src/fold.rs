@@ -8,7 +8,8 @@ use crate::row::Row;
 use crate::snapshot::{Image, Record};
 use crate::sum::Sum;
 use crate::times::Times;
-use crate::wait::{Wait, WaitRow, Waiter};
+use crate::wait::{Short, Wait, WaitRow, Waiter};
+use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -32,7 +33,7 @@ struct GroupKey {
     origin: Option<String>,
     /// Waits of different kinds never share a row.
     wait: Option<Kind>,
-    /// Number of the image and address, where locks are apart.
+    /// Number of the image, and the address or of a wait without an object the call site, where locks are apart.
     apart: Option<(usize, u64)>,
 }
 
@@ -64,13 +65,19 @@ impl Groups {
         let kind = kind(key);
         let object = match kind {
             Kind::Engine => (0, 0, key.address()),
+            // A call site is one wait, in however many processes.
+            kind if !kind.has_object() => (0, 0, 0),
             _ => (number, image.pid, key.address()),
+        };
+        let apart = match kind {
+            kind if !kind.has_object() => (number, key.caller),
+            _ => (object.0, object.2),
         };
         let group = GroupKey {
             name: name.lock,
             origin: name.origin,
             wait: (kind.class() == Class::Wait).then_some(kind),
-            apart: (self.fold == Fold::Apart).then_some((object.0, object.2)),
+            apart: (self.fold == Fold::Apart).then_some(apart),
         };
         let group = self.groups.entry(group).or_default();
         let new = group.objects.is_empty();
@@ -81,11 +88,11 @@ impl Groups {
     }
 
     /// Locks and waits, unsorted.
-    pub fn finish(self, window: &Window) -> (Vec<Lock>, Vec<Wait>) {
+    pub fn finish(self, window: &Window, cost: Option<WakeUpCost>) -> (Vec<Lock>, Vec<Wait>) {
         let (mut locks, mut waits) = (Vec::new(), Vec::new());
         for (key, group) in self.groups {
             match key.wait {
-                Some(kind) => waits.push(group.wait(kind, key, window)),
+                Some(kind) => waits.push(group.wait(kind, key, window, cost)),
                 None => locks.push(group.lock(key, window)),
             }
         }
@@ -142,26 +149,29 @@ impl Group {
         }
     }
 
-    fn wait(self, kind: Kind, key: GroupKey, window: &Window) -> Wait {
+    fn wait(self, kind: Kind, key: GroupKey, window: &Window, cost: Option<WakeUpCost>) -> Wait {
         let address = self.address();
         let objects = self.objects.len() as u64;
         let callers = self.uses.into_values().next().unwrap_or_default();
         let sum = total(&callers);
-        let waiter = |((name, place), sum): ((String, Option<String>), Sum)| Waiter {
-            row: WaitRow::new(name, &sum, window),
-            place,
-            times: Times::new(&sum.waits, window),
-        };
-        let mut callers: Vec<Waiter> = callers.into_iter().map(waiter).collect();
-        callers.sort_by(|a, b| by_wait(&a.row, &b.row));
+        let mut all = Short::default();
+        let mut waiters = Vec::new();
+        for ((name, place), sum) in callers {
+            // Estimated for each caller, so that callers add up to their wait.
+            let short = Short::of(kind, &sum, cost, window);
+            all.merge(short);
+            let times = Times::new(&sum.waits, window);
+            waiters.push(Waiter { row: WaitRow::new(name, &sum, short, window), place, times });
+        }
+        waiters.sort_by(|a, b| by_wait(&a.row, &b.row));
         Wait {
             kind,
             objects,
             origin: key.origin,
             address,
-            row: WaitRow::new(key.name, &sum, window),
+            row: WaitRow::new(key.name, &sum, all, window),
             times: Times::new(&sum.waits, window),
-            callers,
+            callers: waiters,
         }
     }
 }
@@ -187,7 +197,11 @@ pub(crate) fn by_loss(a: &Row, b: &Row) -> Ordering {
         .then_with(|| a.name.cmp(&b.name))
 }
 
-/// Most time waited first, else as above.
+/// Most time waited first; where no times are known, those with most waits; else as above.
 pub(crate) fn by_wait(a: &WaitRow, b: &WaitRow) -> Ordering {
-    b.waited.total_cmp(&a.waited).then(b.calls.cmp(&a.calls)).then_with(|| a.name.cmp(&b.name))
+    b.waited
+        .total_cmp(&a.waited)
+        .then(b.waits.cmp(&a.waits))
+        .then(b.calls.cmp(&a.calls))
+        .then_with(|| a.name.cmp(&b.name))
 }

@@ -5,6 +5,7 @@ use crate::histogram::BUCKETS;
 use crate::level::Level;
 use crate::pages::{BYTES, WORDS};
 use crate::table::KEYS;
+use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::clock;
@@ -35,6 +36,9 @@ const LEVEL: usize = 15;
 /// When the recording's owner last said that he is there; 0: he never does.
 const SEEN_MONOTONIC: usize = 17;
 const SEEN_TICKS: usize = 18;
+/// What a wake-up costs on this machine in nanoseconds, by futex and by epoll; 0: not measured.
+const WAKE_UP_FUTEX: usize = 19;
+const WAKE_UP_EPOLL: usize = 20;
 // Each of the words that the recorded threads write has a cache line of its own.
 /// The first page that is free.
 pub(crate) const FREE: usize = 32;
@@ -76,6 +80,20 @@ pub(crate) fn start(words: &[AtomicU64]) {
     words[START_MONOTONIC].store(clock::monotonic_ns(), Relaxed);
     words[START_TICKS].store(clock::ticks(), Relaxed);
     words[END_MONOTONIC].store(0, Relaxed);
+}
+
+/// Stores what a wake-up costs.
+pub(crate) fn set_wake_up(words: &[AtomicU64], cost: WakeUpCost) {
+    // Relaxed (both): only the recording's owner writes these, before the program that is recorded starts.
+    words[WAKE_UP_FUTEX].store(cost.futex_ns, Relaxed);
+    words[WAKE_UP_EPOLL].store(cost.epoll_ns, Relaxed);
+}
+
+/// What a wake-up costs; none if it was not measured.
+pub(crate) fn wake_up(words: &[AtomicU64]) -> Option<WakeUpCost> {
+    // Relaxed (both): see `set_wake_up`.
+    let [futex_ns, epoll_ns] = [WAKE_UP_FUTEX, WAKE_UP_EPOLL].map(|index| words[index].load(Relaxed));
+    (futex_ns != 0 && epoll_ns != 0).then_some(WakeUpCost { futex_ns, epoll_ns })
 }
 
 /// Stops the clock.

@@ -71,6 +71,53 @@ impl Histogram {
         }
     }
 
+    /// How many of the times are shorter than `limit`, and how long these are together, in ticks. The times of a bucket are
+    /// taken to lie evenly in it; `longest` is the longest of all times, so no bucket reaches further.
+    pub fn shorter_than(&self, limit: u64, longest: u64) -> (u64, f64) {
+        let (mut shorter, mut ticks) = (0u64, 0.0);
+        let limit = limit as f64;
+        for (bucket, &n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let Range { start, end } = self.filled(bucket, longest);
+            if start >= limit {
+                break;
+            }
+            let (n, end) = match end <= limit {
+                true => (n, end),
+                false => ((n as f64 * (limit - start) / (end - start)).round() as u64, limit),
+            };
+            shorter = shorter.saturating_add(n);
+            ticks += n as f64 * (start + end) / 2.0;
+        }
+        (shorter, ticks)
+    }
+
+    /// The median in ticks, interpolated within its bucket as in [`shorter_than`](Histogram::shorter_than). None without times.
+    pub fn median(&self, longest: u64) -> Option<f64> {
+        let half = self.counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n)) as f64 / 2.0;
+        let mut below = 0.0;
+        for (bucket, &n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let n = n as f64;
+            if below + n >= half {
+                let Range { start, end } = self.filled(bucket, longest);
+                return Some(start + (end - start) * (half - below) / n);
+            }
+            below += n;
+        }
+        None
+    }
+
+    /// The part of a bucket that times can lie in, if none is longer than `longest`. A bucket that lies beyond that, which only
+    /// torn counts or a damaged file have, is taken whole; the last one has no end, and is taken to be as long as its beginning.
+    fn filled(&self, bucket: usize, longest: u64) -> Range<f64> {
+        let Range { start, end } = self.ticks(bucket);
+        let end = match end {
+            end if (start + 1..end).contains(&longest) => longest,
+            u64::MAX => 2 * start,
+            end => end,
+        };
+        start as f64..end as f64
+    }
+
     /// A bound below which at least this share of the times lies, in ticks: the end of a bucket. None without times, or
     /// in the last bucket.
     pub fn quantile(&self, share: f64) -> Option<u64> {
@@ -101,6 +148,59 @@ mod tests {
                 let range = histogram.ticks(of.bucket(ticks));
                 prop_assert!(range.contains(&ticks) || ticks == u64::MAX, "{ticks} {range:?}");
             }
+        }
+    }
+
+    fn waits(counts: &[(usize, u64)]) -> Histogram {
+        let mut all = [0; BUCKETS];
+        for (bucket, n) in counts {
+            all[*bucket] = *n;
+        }
+        Histogram::new(Of::Waits, all)
+    }
+
+    #[test]
+    fn times_below_a_limit_are_interpolated() {
+        // 512..1024 and 1024..2048 ticks.
+        let histogram = waits(&[(1, 100), (2, 40)]);
+        let longest = 1 << 20;
+        assert_eq!(histogram.shorter_than(512, longest), (0, 0.0), "no bucket begins below it");
+        assert_eq!(histogram.shorter_than(640, longest), (25, 25.0 * 576.0));
+        assert_eq!(histogram.shorter_than(1024, longest), (100, 76_800.0));
+        assert_eq!(histogram.shorter_than(2048, longest), (140, 76_800.0 + 40.0 * 1536.0));
+        assert_eq!(histogram.shorter_than(u64::MAX, longest).0, 140);
+        assert_eq!(histogram.shorter_than(0, 0), (0, 0.0));
+        // None is longer than 1536: all of the second bucket lies below that.
+        assert_eq!(histogram.shorter_than(1536, 1536).0, 140);
+        assert_eq!(waits(&[]).shorter_than(1 << 30, 0), (0, 0.0));
+    }
+
+    #[test]
+    fn medians_are_interpolated() {
+        assert_eq!(waits(&[]).median(0), None);
+        assert_eq!(waits(&[(1, 100)]).median(1 << 20), Some(768.0));
+        assert_eq!(waits(&[(1, 100), (2, 100)]).median(1 << 20), Some(1024.0));
+        assert_eq!(waits(&[(1, 100), (2, 300)]).median(1 << 20), Some(1024.0 + 1024.0 / 3.0));
+        assert_eq!(waits(&[(2, 1)]).median(1100), Some(1062.0), "none is longer than 1100");
+        let last = Histogram::new(Of::Waits, [0; BUCKETS]).ticks(BUCKETS - 1).start;
+        assert_eq!(
+            waits(&[(BUCKETS - 1, 2)]).median(3 * last),
+            Some(2.0 * last as f64),
+            "the longest bounds it"
+        );
+        assert_eq!(waits(&[(BUCKETS - 1, 2)]).median(0), Some(1.5 * last as f64));
+    }
+
+    proptest! {
+        #[test]
+        fn fewer_are_shorter_than_less(counts: [u32; BUCKETS], limit: u64, shift in 0u32..64, longest: u64) {
+            let histogram = Histogram::new(Of::Waits, counts.map(u64::from));
+            let all = counts.iter().map(|&n| u64::from(n)).sum::<u64>();
+            let (limit, longest) = (limit >> shift, longest >> shift);
+            let (n, ticks) = histogram.shorter_than(limit, longest);
+            prop_assert!(n <= all && ticks <= n as f64 * limit as f64);
+            prop_assert!(histogram.shorter_than(limit / 2, longest).0 <= n);
+            prop_assert!(histogram.median(longest).is_some() == (all > 0));
         }
     }
 

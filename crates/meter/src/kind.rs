@@ -56,7 +56,7 @@ pub const ANY_DESCRIPTOR: usize = 1;
 pub enum Class {
     /// Held by one thread or by readers together: waiting for it is time lost.
     Lock,
-    /// Waited for by design: an idle worker loses nothing.
+    /// Waited for by design or for an event from elsewhere: an idle thread loses nothing.
     Wait,
     /// Neither.
     Init,
@@ -109,5 +109,17 @@ impl Kind {
             | Kind::EngineWait => Class::Wait,
             Kind::Init => Class::Init,
         }
+    }
+
+    /// Whether the address of a key is an object's. If not, the call site alone tells one wait from others: of descriptors and
+    /// of threads that are joined no more is recorded.
+    pub fn has_object(self) -> bool {
+        !matches!(self, Kind::Join | Kind::Poll | Kind::Select | Kind::Epoll | Kind::Receive | Kind::Accept)
+    }
+
+    /// Whether threads wait for it by design, and for each other: conditions, barriers, semaphores. Some runtimes make their
+    /// locks of these.
+    pub fn is_by_design(self) -> bool {
+        matches!(self, Kind::Condition | Kind::Barrier | Kind::Semaphore)
     }
 }

@@ -52,8 +52,13 @@ Columns:
   NAME    the lock's static variable; else where it was initialised; else where it was first
           used. `A ▸ B` is B as called by A. (N) if N of one name and origin share the row. Below
           it its callers, function+offset and source line, most time lost first
-Waits by design (conditions, barriers, semaphores) lose nothing: WAITED seconds in all, GOT what
-was waited for. But some runtimes (CPython, JVM) make their locks of these: a semaphore that its
+Waits are no locks, and lose nothing while their threads have nothing to do. Joins and waits for
+descriptors (poll, epoll_wait, read, ...) have a row for each call site.
+  WAITED  seconds waited in all, by all threads; MEDIAN and longest (MAX) wait beside it
+  WAITS   of the CALLS those that waited; RJECT of them got nothing (a time-out)
+  SHORT   share of the waits that ended within three wake-ups; what one costs on this machine
+          stands in the first line. Where most are short, polling before sleeping can pay
+Some runtimes (CPython, JVM) make their locks of conditions and semaphores: a semaphore that its
 waiters post themselves is a lock.
 A dash is a time that was not measured: level `counts` reads no clock. At level `sampled` HOLD,
 UTIL and CPUS are estimated from the holds that were timed.

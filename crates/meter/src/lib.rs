@@ -97,6 +97,10 @@ mod times;
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
+mod wait_text;
+#[cfg(not(loom))]
+mod wakeup;
+#[cfg(not(loom))]
 mod window;
 
 #[cfg(not(loom))]
@@ -115,6 +119,7 @@ pub use self::{
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     times::{TimeRange, Times},
     wait::{Wait, WaitRow, Waiter},
+    wakeup::WakeUpCost,
     window::Window,
 };
 pub use counts::Counts;

@@ -9,6 +9,9 @@ use std::fmt::Write;
 /// Lines of a list, at most.
 const MOST: usize = 20;
 
+/// Columns of a sentence.
+const WIDTH: usize = 110;
+
 /// Below this CEIL a lock is said not to be worth the time.
 const WORTH_IT: f64 = 1.05;
 
@@ -36,9 +39,9 @@ fn locks_among_waits(report: &Report, text: &mut String) {
     let possible = report.waits.iter().any(|wait| matches!(wait.kind, Kind::Condition | Kind::Semaphore));
     if possible && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
         text.push('\n');
-        let sentence = "Locks that are built on semaphores or conditions (CPython's, the JVM's, …) are among the waits by \
-                        design, not in LOST: a semaphore that its waiters post themselves is a lock.";
-        wrap(sentence, text);
+        let sentence = "Locks that are built on semaphores or conditions (CPython's, the JVM's, …) are among the \
+                        waits, not in LOST: a semaphore that its waiters post themselves is a lock.";
+        wrap(sentence, WIDTH, text);
     }
 }
 
@@ -57,7 +60,7 @@ fn worst(report: &Report, text: &mut String) {
         worst.sleepers()
     };
     text.push('\n');
-    wrap(&sentence, text);
+    wrap(&sentence, WIDTH, text);
 }
 
 fn left_out(report: &Report, text: &mut String) {
@@ -137,16 +140,19 @@ fn blocked(report: &Report, text: &mut String) {
     if blocked.threads + blocked.unknown == 0 || report.level == crate::level::Level::Counts {
         return;
     }
-    let explained = format!(
-        "{} in waits for these locks, {} in waits by design",
+    let mut explained = format!(
+        "{} in waits for these locks, {} for conditions, barriers and semaphores",
         time(blocked.for_locks),
         time(blocked.by_design)
     );
+    if blocked.other_waits > 0.0 {
+        let _ = write!(explained, ", {} in the other waits above", time(blocked.other_waits));
+    }
     let sentence = match blocked.unexplained() {
         Some(rest) => format!(
             "Threads were off the CPUs for {} in all, for {} of it ready to run: {explained}; the other {} is in no \
-             row: preemption, input and output, sleeping, joining, waits that had not ended, locks that are not \
-             pthread's.",
+             row: preemption, input and output of files, sleeping, waits that had not ended, calls that are not \
+             recorded.",
             time(blocked.off_cpu()),
             time(blocked.runnable),
             time(rest)
@@ -159,19 +165,19 @@ fn blocked(report: &Report, text: &mut String) {
         ),
     };
     text.push('\n');
-    wrap(&sentence, text);
+    wrap(&sentence, WIDTH, text);
 }
 
 fn threads(n: u64) -> String {
     format!("{n} {}", if n == 1 { "thread" } else { "threads" })
 }
 
-/// Writes a sentence in lines of at most 110 characters.
-fn wrap(sentence: &str, text: &mut String) {
+/// Writes a sentence in lines of at most `width` characters.
+pub(crate) fn wrap(sentence: &str, width: usize, text: &mut String) {
     let mut column = 0;
     for word in sentence.split(' ') {
         let length = word.chars().count();
-        if column > 0 && column + 1 + length > 110 {
+        if column > 0 && column + 1 + length > width {
             text.push('\n');
             column = 0;
         } else if column > 0 {

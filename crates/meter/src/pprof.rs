@@ -66,7 +66,7 @@ pub struct Contention {
 /// The frames of a key's caller, innermost first. None: it is shown by its name.
 pub type Frames<'a> = dyn Fn(&Image, &Key) -> Vec<Frame> + 'a;
 
-/// What a snapshot holds of waits for locks. Waits by design are not in it: idling is no delay.
+/// What a snapshot holds of waits for locks. Other waits are not in it, of whatever kind: idling is no delay.
 pub fn contentions(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) -> Vec<Contention> {
     let mut all = Vec::new();
     for image in &snapshot.images {

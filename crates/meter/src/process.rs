@@ -114,11 +114,14 @@ pub struct Blocked {
     pub for_locks: f64,
     /// Seconds waited for conditions, barriers and semaphores, of all threads. Waits that had not ended are in no table.
     pub by_design: f64,
+    /// The same in all other waits of the report: joins, descriptors, futexes, the System V engine.
+    pub other_waits: f64,
 }
 
 impl Blocked {
-    pub(crate) fn new(snapshot: &Snapshot, extra: &[ThreadTimes], for_locks: f64, by_design: f64) -> Blocked {
-        let mut blocked = Blocked { for_locks, by_design, ..Blocked::default() };
+    /// What is known of the threads alone: not what they waited for.
+    pub(crate) fn of_threads(snapshot: &Snapshot, extra: &[ThreadTimes]) -> Blocked {
+        let mut blocked = Blocked::default();
         for image in &snapshot.images {
             for thread in &image.threads {
                 let alive = extra.iter().find(|times| (times.pid, times.tid) == (image.pid, thread.tid));
@@ -159,6 +162,6 @@ impl Blocked {
     /// Seconds off the CPUs that no row of the report explains; none if it cannot be told.
     pub fn unexplained(&self) -> Option<f64> {
         (self.threads > 0 && self.unknown == 0)
-            .then(|| (self.off_cpu() - self.for_locks - self.by_design).max(0.0))
+            .then(|| (self.off_cpu() - self.for_locks - self.by_design - self.other_waits).max(0.0))
     }
 }

@@ -12,6 +12,7 @@ use crate::pool;
 use crate::slot;
 use crate::snapshot::Snapshot;
 use crate::table::{self, LINK, OWNER, Stride, Table};
+use crate::wakeup::WakeUpCost;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -20,8 +21,9 @@ use std::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::{clock, mem::Mapping, process, sched};
 
-/// Version of the file format that this crate writes and reads.
-pub const VERSION: u64 = 2;
+/// Version of the file format that this crate writes and reads. Version 3 has rows of waits for descriptors, joins and futexes,
+/// which version 2 would take for locks.
+pub const VERSION: u64 = 3;
 /// The most pages that a recording can have: 64 GiB of address space, sparse.
 pub const MAX_PAGES: u64 = 1 << 24;
 
@@ -160,6 +162,14 @@ impl Recording {
     pub fn finish(&self, cpu_time: Option<Duration>) {
         if self.access == Access::Write {
             header::finish(self.map.words(), cpu_time.map_or(0, |t| t.as_nanos() as u64));
+        }
+    }
+
+    /// Stores what a wake-up costs on this machine: to be called before the program is started. Snapshots have it from then
+    /// on, and so has the file.
+    pub fn set_wake_up(&self, cost: WakeUpCost) {
+        if self.access == Access::Write {
+            header::set_wake_up(self.map.words(), cost);
         }
     }
 

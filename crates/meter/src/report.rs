@@ -13,13 +13,14 @@ use crate::row::Row;
 use crate::snapshot::{Image, Snapshot, Unrecorded};
 use crate::sum::Sum;
 use crate::wait::Wait;
+use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
 /// What [`Report::schema`] says.
 pub const SCHEMA: &str = "unspin-locks";
 /// What [`Report::version`] says: raised when a field changes its meaning or goes.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// How often something happened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -47,6 +48,8 @@ pub struct Report {
     pub cpu_seconds: Option<f64>,
     /// How much was recorded of each acquisition.
     pub level: Level,
+    /// What a wake-up costs on the machine; none if it was not measured.
+    pub wake_up: Option<WakeUpCost>,
     /// Which locks share a row.
     pub fold: Fold,
     /// The processes, in the order in which they came.
@@ -58,7 +61,7 @@ pub struct Report {
     pub totals: Totals,
     /// The locks, most time lost first.
     pub locks: Vec<Lock>,
-    /// What is waited for by design, most time waited first.
+    /// What is waited for other than locks, most time waited first.
     pub waits: Vec<Wait>,
     /// Locks that are waited for when the recording ends.
     pub waiting: Vec<HeldLock>,
@@ -118,11 +121,20 @@ impl Report {
                 }
             }
         }
-        let (mut locks, mut waits) = groups.finish(window);
+        let (mut locks, mut waits) = groups.finish(window, snapshot.wake_up);
         locks.sort_by(|a, b| fold::by_loss(&a.row, &b.row).then_with(|| a.origin.cmp(&b.origin)));
         waits.sort_by(|a, b| fold::by_wait(&a.row, &b.row).then_with(|| a.origin.cmp(&b.origin)));
         let (total, totals) = sums.finish(window);
-        let waited = waits.iter().map(|wait| wait.row.waited).sum();
+        let waited = |by_design: bool| {
+            let waits = waits.iter().filter(|wait| wait.kind.is_by_design() == by_design);
+            waits.map(|wait| wait.row.waited).sum::<f64>()
+        };
+        let blocked = Blocked {
+            for_locks: total.sleep,
+            by_design: waited(true),
+            other_waits: waited(false),
+            ..Blocked::of_threads(snapshot, options.threads)
+        };
         let happened = |event: Event| {
             let count = snapshot.event(event);
             (count > 0).then_some(EventCount { event, count })
@@ -139,11 +151,12 @@ impl Report {
             cpus: window.cpus,
             cpu_seconds: window.cpu_seconds,
             level: snapshot.level,
+            wake_up: snapshot.wake_up,
             fold: options.fold,
             processes: process::processes(snapshot),
             waiting: process::waiting(snapshot, &lock_and_caller),
             held: process::held(snapshot, &lock_and_caller),
-            blocked: Blocked::new(snapshot, options.threads, total.sleep, waited),
+            blocked,
             total,
             totals,
             locks,
@@ -163,9 +176,11 @@ impl Report {
 /// A key's name, or what it is and where.
 pub(crate) fn name(names: &Names<'_>, image: &Image, key: &Key) -> Name {
     let unknown = || {
+        let kind = fold::kind(key);
         let lock = match key.address() {
-            0 => format!("{}: more than there was room for", fold::kind(key).noun()),
-            address => format!("{} {address:#x}", fold::kind(key).noun()),
+            0 => format!("{}: more than there was room for", kind.noun()),
+            _ if !kind.has_object() => format!("{} at {:#x}", kind.noun(), key.caller),
+            address => format!("{} {address:#x}", kind.noun()),
         };
         Name { lock, caller: format!("{:#x}", key.caller), ..Name::default() }
     };

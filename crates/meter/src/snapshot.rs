@@ -12,6 +12,7 @@ use crate::list;
 use crate::pages::{Pages, WORDS};
 use crate::slot::{self, Born};
 use crate::table::{self, Stride};
+use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub struct Snapshot {
     pub started: u64,
     /// How much was recorded.
     pub level: Level,
+    /// What a wake-up costs on the machine; none if it was not measured.
+    pub wake_up: Option<WakeUpCost>,
     /// The processes, in the order in which they came.
     pub images: Vec<Image>,
     /// What the tables do not hold.
@@ -127,7 +130,7 @@ impl Snapshot {
         let record = |(key, counts)| (key, Record { counts, ..Record::default() });
         let image = Image { rows: rows.into_iter().map(record).collect(), ..Image::default() };
         let unrecorded = Unrecorded::default();
-        Snapshot { window, started: 0, level: Level::Full, images: vec![image], unrecorded }
+        Snapshot { window, started: 0, level: Level::Full, wake_up: None, images: vec![image], unrecorded }
     }
 
     /// The sums of an event over all processes.
@@ -160,6 +163,7 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
         window: header::window(words, program),
         started: header::started(words),
         level,
+        wake_up: header::wake_up(words),
         images,
         unrecorded,
     }

@@ -1,30 +1,23 @@
 //! Our own layout: Lockmeter's columns with sleeping apart and the losses first.
 
-use crate::figures::{count, percent, time};
+use crate::figures::{percent, time};
 use crate::fold::Fold;
+use crate::kind::Kind;
 use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{Line, NAME_AT, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, Use};
 use crate::report::Report;
-use crate::wait::{Wait, WaitRow};
+use crate::wait_text;
+use crate::wakeup::WakeUpCost;
 use std::fmt::{self, Write};
 
 pub(crate) const HEADER: &str = "                                HOLD         WAIT
   LOST  CEIL  CPUS  UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)     TOTAL NOWAIT SPIN SLEPT RJECT  NAME
 ";
 
-const WAITS: &str = "
-Waits by design: an idle thread loses nothing
-        WAIT
-WAITED  MEAN(  MAX)     CALLS NOWAIT   GOT RJECT  NAME
-";
-
 /// Locks that are shown even if nobody waited for any.
 const SHOWN_MIN: usize = 3;
-
-/// Columns before the name of a wait.
-const WAIT_NAME_AT: usize = 50;
 
 /// The report in the default layout.
 impl fmt::Display for Report {
@@ -34,20 +27,26 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The table with what belongs to it: the time metered, the worst lock in a sentence, waits, locks held at the end,
-    /// event counts, and what was not recorded or cannot be seen.
+    /// The table with what belongs to it: the time metered, what a wake-up costs, the worst lock in a sentence, waits, locks held
+    /// at the end, event counts, and what was not recorded or cannot be seen.
     pub fn text(&self, layout: &Layout) -> String {
         let mut text = String::new();
         let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
-        let _ =
-            writeln!(text, "Locks over {} on {} {cpus}{}", time(self.seconds), self.cpus, self.level_note());
+        let _ = writeln!(
+            text,
+            "Locks over {} on {} {cpus}{}{}",
+            time(self.seconds),
+            self.cpus,
+            self.level_note(),
+            self.wake_up_note()
+        );
         if self.locks.is_empty() {
             let none = if self.left_out.is_nothing() { "No lock was recorded." } else { "No lock is left." };
             let _ = writeln!(text, "{none}");
         } else {
             text += &self.table(layout);
         }
-        text += &self.waits_table(layout);
+        wait_text::write(self, layout, &mut text);
         crate::notes::write(self, &mut text);
         text
     }
@@ -59,6 +58,21 @@ impl Report {
             Level::Sampled { every } => {
                 format!(", 1 of {every} holds timed: HOLD, UTIL and CPUS are estimates")
             }
+        }
+    }
+
+    /// What a wake-up costs here, where anything is compared with it.
+    fn wake_up_note(&self) -> String {
+        match self.wake_up {
+            Some(cost @ WakeUpCost::ASSUMED) if self.level != Level::Counts => {
+                let cost = time(cost.seconds(Kind::Futex));
+                format!("; the CPUs were too busy to measure a wake-up: {cost} assumed")
+            }
+            Some(cost) if self.level != Level::Counts => {
+                let [futex, epoll] = [Kind::Futex, Kind::Epoll].map(|kind| time(cost.seconds(kind)));
+                format!("; a wake-up costs {futex} (futex), {epoll} (epoll)")
+            }
+            _ => String::new(),
         }
     }
 
@@ -186,54 +200,4 @@ impl Report {
         }
         name
     }
-
-    fn waits_table(&self, layout: &Layout) -> String {
-        if self.waits.is_empty() {
-            return String::new();
-        }
-        let mut text = String::from(WAITS);
-        for wait in self.waits.iter().take(layout.rows) {
-            let _ = writeln!(text, "\n{}", self.wait_line(&wait.row, &wait_label(wait), 0, layout));
-            for caller in wait.callers.iter().take(layout.callers) {
-                let name = with_place(
-                    &caller.row.name,
-                    caller.place.as_deref(),
-                    layout.width.saturating_sub(WAIT_NAME_AT + 2),
-                );
-                let _ = writeln!(text, "{}", self.wait_line(&caller.row, &name, 2, layout));
-            }
-            if let Some(more @ 1..) = wait.callers.len().checked_sub(layout.callers) {
-                let _ = writeln!(text, "{:WAIT_NAME_AT$}  and {more} more", "");
-            }
-        }
-        if let Some(more @ 1..) = self.waits.len().checked_sub(layout.rows) {
-            let _ = writeln!(text, "\nand {more} more: --all");
-        }
-        text
-    }
-
-    fn wait_line(&self, row: &WaitRow, name: &str, indent: usize, layout: &Layout) -> String {
-        let clock = |seconds| if self.level == Level::Counts { "-".into() } else { time(seconds) };
-        let share = |n: u64| percent(if row.calls == 0 { 0.0 } else { n as f64 / row.calls as f64 });
-        format!(
-            "{:>6} {:>5}({:>5}) {:>10} {} {} {}{:indent$}  {}",
-            clock(row.waited),
-            clock(row.mean),
-            clock(row.max),
-            count(row.calls),
-            share(row.nowait),
-            share(row.satisfied),
-            share(row.gave_up),
-            "",
-            fitted(name, layout.width.saturating_sub(WAIT_NAME_AT + indent)),
-        )
-    }
-}
-
-fn wait_label(wait: &Wait) -> String {
-    let number = if wait.objects == 1 { String::new() } else { format!("({}) ", wait.objects) };
-    let origin = wait.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
-    let kind = wait.kind.noun();
-    let kind = if wait.row.name.contains(kind) { String::new() } else { format!(" [{kind}]") };
-    format!("{number}{}{kind}{origin}", wait.row.name)
 }

@@ -18,4 +18,9 @@ impl Window {
     pub fn to_seconds(&self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_second
     }
+
+    /// Converts seconds to ticks.
+    pub fn to_ticks(&self, seconds: f64) -> u64 {
+        (seconds * self.ticks_per_second) as u64
+    }
 }

@@ -1,7 +1,9 @@
 //! What docs/locks-json.md says, and what is written.
 
 use std::path::Path;
-use unspin_meter::{Counts, Histogram, Image, Key, Kind, Name, Of, Record, Report, Snapshot, Thread, Window};
+use unspin_meter::{
+    Counts, Histogram, Image, Key, Kind, Name, Of, Record, Report, Snapshot, Thread, WakeUpCost, Window,
+};
 
 /// The program of the example: one contended mutex and a condition.
 fn example() -> Report {
@@ -29,6 +31,7 @@ fn example() -> Report {
     };
     let rows = [(Key::new(Kind::Mutex, 1, 10), mutex), (Key::new(Kind::Condition, 2, 11), condition)];
     let mut snapshot = Snapshot::of_rows(window, []);
+    snapshot.wake_up = Some(WakeUpCost { futex_ns: 45_000, epoll_ns: 48_000 });
     snapshot.started = 1_700_000_000_000_000_000;
     snapshot.images = vec![Image {
         pid: 4711,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use unspin_meter::{
     Comparison, Config, Event, Key, Kind, Level, Outcome, Reason, Recording, Registers, Report, Sample,
+    WakeUpCost,
 };
 
 /// Bytes of a recording.
@@ -97,8 +98,10 @@ fn each_fault_has_its_reason() {
     file.set_len(100).unwrap();
     assert!(matches!(reason(&path), Reason::CutShort { found: 100, .. }));
     file.set_len(BYTES).unwrap();
-    file.write_all_at(&1u64.to_ne_bytes(), 8).unwrap();
-    assert!(matches!(reason(&path), Reason::Version { found: 1 }));
+    for old in [1u64, 2] {
+        file.write_all_at(&old.to_ne_bytes(), 8).unwrap();
+        assert!(matches!(reason(&path), Reason::Version { found } if found == old));
+    }
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn messages_name_the_file_and_the_remedy() {
     assert_eq!(
         Recording::open(&path).unwrap_err().to_string(),
         format!(
-            "recording {} has format version 9, this unspin reads 2; read it with the unspin that made it or \
+            "recording {} has format version 9, this unspin reads 3; read it with the unspin that made it or \
              record again",
             path.display()
         )
@@ -121,6 +124,31 @@ fn messages_name_the_file_and_the_remedy() {
         error,
         "recording /nowhere/x: 0 bytes asked for, at least 32768 and at most 68719476736 are possible"
     );
+}
+
+#[test]
+fn a_recording_of_version_2_is_refused_in_one_line() {
+    let (_folder, path) = scratch();
+    written(&path);
+    File::options().write(true).open(&path).unwrap().write_all_at(&2u64.to_ne_bytes(), 8).unwrap();
+    let error = Recording::load(&path).unwrap_err().to_string();
+    assert!(error.contains("has format version 2, this unspin reads 3") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn the_wake_up_cost_is_kept_in_the_file() {
+    let (_folder, path) = scratch();
+    let recording = Recording::create(&path, Config { bytes: BYTES, cpus: 2, level: Level::Full }).unwrap();
+    assert_eq!(recording.snapshot().wake_up, None, "not measured yet");
+    let cost = WakeUpCost { futex_ns: 41_000, epoll_ns: 47_000 };
+    recording.set_wake_up(cost);
+    let saved = path.with_extension("saved");
+    recording.finish(None);
+    recording.save(&saved).unwrap();
+    let loaded = Recording::load(&saved).unwrap();
+    assert_eq!(Report::from_recording(&loaded, &|_, _| None).wake_up, Some(cost));
+    loaded.set_wake_up(WakeUpCost { futex_ns: 1, epoll_ns: 1 });
+    assert_eq!(loaded.snapshot().wake_up, Some(cost), "one that is read is not written");
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn snapshot() -> Snapshot {
         window: Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(1.5) },
         started: 1_700_000_000_000_000_000,
         level: Level::Full,
+        wake_up: None,
         images: vec![server, child],
         unrecorded: Unrecorded::default(),
     }

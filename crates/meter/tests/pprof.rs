@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::process::Command;
 use unspin_meter::pprof::{self, Frame};
-use unspin_meter::{Counts, Image, Key, Kind, Name, Snapshot, Window};
+use unspin_meter::{ANY_DESCRIPTOR, Counts, Image, Key, Kind, Name, Snapshot, Window};
 
-/// Two locks, one from two places, waits by design, and a lock that nobody waited for.
+/// Two locks, one from two places, waits for a condition and for descriptors, and a lock that nobody waited for.
 fn profile() -> Vec<u8> {
     let second = 1_000_000_000;
     let window = Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
@@ -16,10 +16,12 @@ fn profile() -> Vec<u8> {
         (Key::new(Kind::Write, 2, 10), waited(7, second / 2)),
         (Key::new(Kind::Condition, 3, 10), waited(1000, 9 * second)),
         (Key::new(Kind::Mutex, 4, 10), waited(0, 0)),
+        (Key::new(Kind::Epoll, ANY_DESCRIPTOR, 12), waited(1000, 90 * second)),
+        (Key::new(Kind::Futex, 5, 12), waited(1000, 90 * second)),
     ];
     let snapshot = Snapshot::of_rows(window, rows);
     let names = |_: &Image, key: &Key| -> Option<Name> {
-        let lock = ["queue_lock", "table_lock", "filled", "idle_lock"][key.address() as usize - 1];
+        let lock = ["queue_lock", "table_lock", "filled", "idle_lock", "futex"][key.address() as usize - 1];
         Some((lock.to_string(), format!("caller_{}", key.caller)).into())
     };
     let frame = |function: &str, line: u32| Frame { function: function.into(), file: "queue.c".into(), line };
@@ -66,6 +68,12 @@ fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
         }
         tool => Some(tool.unwrap()),
     }
+}
+
+/// The function checks how many contentions there are; this needs no tool to read them.
+#[test]
+fn waits_are_no_contentions() {
+    assert!(!profile().is_empty());
 }
 
 #[test]

@@ -110,7 +110,7 @@ proptest! {
         let text = serde_json::to_string(&report).unwrap();
         prop_assert_eq!(&serde_json::from_str::<Report>(&text).unwrap(), &report);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        prop_assert_eq!((&value["schema"], &value["version"]), (&"unspin-locks".into(), &2.into()));
+        prop_assert_eq!((&value["schema"], &value["version"]), (&"unspin-locks".into(), &3.into()));
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `cancel` | `pthread_setcanceltype` | the next definition; threads that can be cancelled anywhere are not while they are in the engine |
 //! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
 //! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition, or `swap`; `watch` records |
+//! | `waits` | `poll select epoll_wait read recv accept` and their kin, `pthread_join` | the next definition, perhaps after polling; `watch` records |
 //! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
 //! | `mlock` | `mlockall` | the kernel, for all but the recording; without one, the next definition |
 //! | `rlimit` | `setrlimit getrlimit prlimit` and their 64-bit names | the next definition; address space without the recording |
@@ -32,6 +33,7 @@
 mod call;
 mod cancel;
 mod creds;
+mod departure;
 mod dlclose;
 mod environment;
 mod errno;
@@ -52,4 +54,5 @@ mod signal;
 mod start;
 mod swap;
 mod syscall;
+mod waits;
 mod watch;

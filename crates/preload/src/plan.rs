@@ -1,6 +1,6 @@
 //! What the environment asks for. Found out without allocating, on the first call that needs to know.
 
-use crate::environment;
+use crate::{environment, swap};
 use std::path::Path;
 use unspin_sync::atomic::{AtomicU8, Ordering};
 use unspin_sysv::Kind;
@@ -27,31 +27,38 @@ fn path(name: &str) -> Option<&'static Path> {
     environment::value(name).map(|bytes| Path::new(std::ffi::OsStr::from_bytes(bytes)))
 }
 
-/// Who runs a program's signal handlers.
+/// What calls a program's signal handlers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Handlers {
-    /// The kernel: the engine is the kernel, and has no critical section of ours.
-    Direct,
-    /// Our trampoline, which asks the engine first.
-    Trampolined,
+    /// The kernel: the engine is the kernel, and has no critical section of ours, and no wait polls.
+    Direct = 1,
+    /// Our trampoline, which tells the waits that poll.
+    Counted = 2,
+    /// Our trampoline, which asks the engine first. The engine reads the program's memory by loads that may fault, so the
+    /// signals of faults have a trampoline whatever the program wants.
+    Guarded = 3,
 }
 
-/// Who runs handlers in this process. Decided once: a program that later changes `UNSPIN_SYSV` in its own
-/// environment means its children.
+/// What calls handlers in this process. Decided once: a program that later changes `UNSPIN_SYSV` in its own environment
+/// means its children.
 pub fn handlers() -> Handlers {
     const UNKNOWN: u8 = 0;
-    const DIRECT: u8 = 1;
-    const TRAMPOLINED: u8 = 2;
     static DECISION: AtomicU8 = AtomicU8::new(UNKNOWN);
-    // Relaxed: guards no other data, and whoever finds it unknown decides the same from the same environment.
-    let mut decision = DECISION.load(Ordering::Relaxed);
-    if decision == UNKNOWN {
-        decision = match engine() {
-            Ok(Kind::Kernel) | Err(_) => DIRECT,
-            Ok(_) => TRAMPOLINED,
-        };
-        // Relaxed: as for the load.
-        DECISION.store(decision, Ordering::Relaxed);
+    // Relaxed: guards no other data, and a thread that finds it unknown decides the same from the same environment.
+    match DECISION.load(Ordering::Relaxed) {
+        1 => Handlers::Direct,
+        2 => Handlers::Counted,
+        3 => Handlers::Guarded,
+        _ => {
+            let decision = match engine() {
+                Ok(Kind::Kernel) | Err(_) if swap::plan::is_polling() => Handlers::Counted,
+                Ok(Kind::Kernel) | Err(_) => Handlers::Direct,
+                Ok(_) => Handlers::Guarded,
+            };
+            // Relaxed: as for the load.
+            DECISION.store(decision as u8, Ordering::Relaxed);
+            decision
+        }
     }
-    if decision == TRAMPOLINED { Handlers::Trampolined } else { Handlers::Direct }
 }

@@ -11,7 +11,8 @@
 //! ([`owned`]): their trampoline is always installed, because the engine reads the program's memory by loads
 //! that may fault (`unspin_sys::fault`), and the word keeps SIG_DFL and SIG_IGN too.
 //!
-//! With the engine `kernel` nothing stands in between: every call goes to the next definition as it came.
+//! With the engine `kernel`, and without waits that poll, nothing stands in between: every call goes to the next definition as
+//! it came. Where waits poll the trampoline counts the handlers that a thread runs ([`crate::waits::handlers`]).
 
 mod action;
 mod disposition;
@@ -29,7 +30,7 @@ use core::ffi::c_int;
 const OWNED: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
 fn owned(signal: c_int) -> bool {
-    OWNED.contains(&signal)
+    OWNED.contains(&signal) && plan::handlers() == Handlers::Guarded
 }
 
 /// Installs what the engines need, unless the engine is the kernel. Called once, before an engine is opened.
@@ -38,6 +39,9 @@ pub fn activate() {
         return;
     }
     family::found();
+    if plan::handlers() == Handlers::Counted {
+        return;
+    }
     let installed = OWNED.map(exchange::own);
     unspin_sys::fault::set_handled(installed == [true; OWNED.len()]);
     unspin_sysv::signal::set_policy(unspin_sysv::signal::Policy::Trampolines);

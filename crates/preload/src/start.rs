@@ -10,7 +10,7 @@
 //! that it makes afterwards are served as the rest of the process is.
 
 use crate::watch::recording;
-use crate::{cancel, guard, next, notice, plan, sandbox, signal, swap, watch};
+use crate::{cancel, departure, guard, next, notice, plan, sandbox, signal, swap, waits, watch};
 use core::fmt;
 use core::ptr::null_mut;
 use std::path::PathBuf;
@@ -189,8 +189,10 @@ fn prepare() {
     if !DONE.swap(true, Ordering::Relaxed) {
         guard::install();
         next::prepare();
+        departure::prepare();
         watch::prepare();
         swap::prepare();
+        waits::prepare();
         signal::activate();
         cancel::prepare();
     }

@@ -3,17 +3,68 @@
 //! The standard library inside this library calls it too, and so do allocators before anything is set up:
 //! whatever is not ours goes straight to the kernel, with no state, no allocation and no thread-local word.
 
-use crate::{creds, errno, msg, namespace, proc, sandbox, sem, shm, signal};
+use crate::watch::Hook;
+use crate::{creds, errno, msg, namespace, proc, sandbox, sem, shm, signal, waits};
 use core::ffi::{c_int, c_long};
 use unspin_sys::{Errno, raw};
 
 /// syscall(2). Variadic in C; the psABI passes up to six variadic words where declared ones would be, and what a
 /// caller left out is read from the stack or a register and ignored by the kernel, as libc's own does it.
 ///
+/// futex(2), which may wait, is told where it was called from, as by [`entry!`](unspin_sys::entry!).
+///
 /// # Safety
 /// As for the system call of this number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn syscall(
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn syscall() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "cmp rdi, {futex_number}",
+        "je 2f",
+        "jmp {any}",
+        "2:",
+        "mov rax, rsp",
+        "push rbp",
+        ".cfi_adjust_cfa_offset 8",
+        "push rax",
+        ".cfi_adjust_cfa_offset 8",
+        "push qword ptr [rax + 8]",
+        ".cfi_adjust_cfa_offset 8",
+        "call {futex}",
+        "add rsp, 24",
+        ".cfi_adjust_cfa_offset -24",
+        "ret",
+        ".cfi_endproc",
+        futex_number = const libc::SYS_futex,
+        any = sym any,
+        futex = sym futex,
+    )
+}
+
+unsafe extern "C-unwind" fn futex(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+    sp: usize,
+    bp: usize,
+) -> c_long {
+    let arguments = [a, b, c, d, e, f];
+    // SAFETY: the caller's promise; the registers are those at the entry of `syscall`.
+    answer(unsafe {
+        match waits::futex::is_watched(b as c_int) {
+            true => waits::futex::wait(arguments, Hook::new(sp, bp)),
+            false => raw::call(number, arguments),
+        }
+    })
+}
+
+/// The calls that do not wait, and those of System V IPC.
+unsafe extern "C-unwind" fn any(
     number: c_long,
     a: usize,
     b: usize,

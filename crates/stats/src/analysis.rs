@@ -4,6 +4,7 @@ use crate::advice::Advice;
 use crate::bootstrap::ratio_of_means;
 use crate::candidate::Role;
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
+use crate::cpu::CpuCost;
 use crate::experiment::Experiment;
 use crate::floor::NoiseFloor;
 use crate::holm::holm;
@@ -55,8 +56,10 @@ pub struct Analysis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// At least one candidate is proven faster.
+    /// At least one candidate is proven faster, within the limit of CPU time if there is one.
     Faster,
+    /// At least one candidate is proven faster, but none of these is shown to stay within the limit of CPU time.
+    OverCpuLimit,
     /// None is proven faster; at least one is proven slower or collapsed.
     Slower,
     /// No difference is proven.
@@ -113,12 +116,15 @@ impl Analysis {
         // If nobody but the A/A twin takes part, its verdict tells whether the control works.
         let anyone = self.comparisons.iter().any(|c| c.role == Role::Candidate);
         let asked = self.comparisons.iter().filter(|c| !anyone || c.role == Role::Candidate);
+        let recommended = asked.clone().any(|c| c.recommended().is_some());
         let judged = || asked.clone().map(|c| &c.verdict);
         let failed = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. });
         let slower =
             |verdict: &Verdict| matches!(verdict, Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. });
-        if judged().any(|verdict| matches!(verdict, Verdict::ProvenFaster { .. })) {
+        if recommended {
             Conclusion::Faster
+        } else if judged().any(|verdict| matches!(verdict, Verdict::ProvenFaster { .. })) {
+            Conclusion::OverCpuLimit
         } else if judged().any(slower) {
             Conclusion::Slower
         } else if judged().count() > 0 && judged().all(failed) {
@@ -141,6 +147,7 @@ fn compare(
     let pairs = Pairs::of(control, samples, metric.direction);
     let values = pairs.values();
     let random = |purpose| stream(seed, purpose);
+    let cpu = CpuCost::of(control, samples, metric, settings, seed);
     Comparison {
         name: samples.candidate.name.clone(),
         role: samples.candidate.role,
@@ -164,6 +171,8 @@ fn compare(
             settings.power,
         ),
         spread: spread(control, samples, metric, settings, seed),
+        over_cpu_limit: settings.cpu_limit.is_some_and(|limit| !cpu.is_some_and(|cpu| cpu.is_within(limit))),
+        cpu,
         // Replaced once all comparisons are there to be corrected for.
         verdict: Verdict::NothingProven { could_hide: None, doubt: Doubt::NotSignificant },
         sentence: String::new(),

@@ -1,6 +1,7 @@
 //! One candidate against the control.
 
 use crate::candidate::Role;
+use crate::cpu::CpuCost;
 use crate::interval::Ratio;
 use crate::p_value::PValue;
 use crate::run::Run;
@@ -36,12 +37,28 @@ pub struct Comparison {
     pub minimum_detectable_effect: Option<f64>,
     /// The test of spread.
     pub spread: Option<Spread>,
+    /// What it costs in CPU time.
+    #[serde(default)]
+    pub cpu: Option<CpuCost>,
+    /// Whether these runs do not show that it stays within [`Settings::cpu_limit`](crate::Settings::cpu_limit).
+    #[serde(default)]
+    pub over_cpu_limit: bool,
     /// What was proven.
     pub verdict: Verdict,
     /// The verdict in one English sentence.
     pub sentence: String,
     /// What was proven about the spread, in one English sentence.
     pub spread_sentence: Option<String>,
+}
+
+impl Comparison {
+    /// The ratio of a candidate that is proven faster and does not cost too much CPU time for it.
+    pub fn recommended(&self) -> Option<Ratio> {
+        match self.verdict {
+            Verdict::ProvenFaster { ratio } if !self.over_cpu_limit => Some(ratio),
+            _ => None,
+        }
+    }
 }
 
 /// Whether the candidate's runs scatter differently from the control's, see [`crate::spread`].

@@ -15,7 +15,9 @@
 //!    the runs scatter less.
 //! 5. [`NoiseFloor`] is what the control, measured twice in the same sitting, seems to differ by from itself.
 //!    Nothing is ranked below it. [`precision`] states the smallest effect that could have been found.
-//! 6. [`Verdict`]: difference proven, or no difference proven and what could still hide.
+//! 6. [`CpuCost`] states the price of a gain in CPU time; a limit to it ([`Settings::cpu_limit`]) withholds the
+//!    recommendation, not the verdict.
+//! 7. [`Verdict`]: difference proven, or no difference proven and what could still hide.
 //!
 //! Ratios are always "times as good as the control", above 1 is better, whichever [`Direction`] the metric has.
 //!
@@ -50,6 +52,7 @@ pub mod bootstrap;
 mod candidate;
 pub mod collapse;
 mod comparison;
+mod cpu;
 pub mod distribution;
 mod experiment;
 mod floor;
@@ -76,6 +79,7 @@ pub use advice::Advice;
 pub use analysis::{Analysis, Conclusion};
 pub use candidate::{Candidate, Role};
 pub use comparison::{Comparison, Spread, SpreadVerdict};
+pub use cpu::{CpuCost, Work};
 pub use experiment::Experiment;
 pub use floor::NoiseFloor;
 pub use holm::holm;

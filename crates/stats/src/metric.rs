@@ -28,7 +28,9 @@ impl Direction {
 pub enum Quantity {
     /// How long the program took: "3.1 times as fast".
     WallTime,
-    /// Anything else: "0.32 times the CPU time of kernel".
+    /// CPU time: "0.32 times kernel's".
+    CpuTime,
+    /// Anything else: "2.1 times kernel's".
     Other,
 }
 
@@ -58,7 +60,12 @@ impl Metric {
 
     /// CPU time, user and system, in seconds.
     pub fn cpu_time() -> Metric {
-        Metric { name: "CPU time".into(), quantity: Quantity::Other, ..Metric::wall_time() }
+        Metric { name: "CPU time".into(), quantity: Quantity::CpuTime, ..Metric::wall_time() }
+    }
+
+    /// Whether it is CPU time.
+    pub fn is_cpu_time(&self) -> bool {
+        self.quantity == Quantity::CpuTime
     }
 
     /// A figure the program prints itself.

@@ -21,6 +21,8 @@ pub enum Purpose {
     Spread,
     /// The order of the candidates within the rounds of a screening.
     Screening,
+    /// Resampling of rounds for the interval of the CPU time.
+    CpuTime,
 }
 
 /// The generator for one purpose under one seed. ChaCha streams with different numbers do not overlap,
@@ -33,6 +35,7 @@ pub fn stream(seed: u64, purpose: Purpose) -> Random {
         Purpose::SignFlip => 2,
         Purpose::Spread => 3,
         Purpose::Screening => 4,
+        Purpose::CpuTime => 5,
     });
     random
 }

@@ -47,15 +47,23 @@ impl Outcome {
 pub struct Run {
     /// Wall time of the run in seconds, whatever the metric is.
     pub elapsed_s: f64,
+    /// CPU time of the run in seconds, user and system, with its children; absent if unknown.
+    #[serde(default)]
+    pub cpu_s: Option<f64>,
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Run {
-    /// A run of this wall time that ended so.
+    /// A run of this wall time that ended so. Its CPU time is unknown.
     pub fn new(elapsed: Duration, outcome: Outcome) -> Run {
-        Run { elapsed_s: elapsed.as_secs_f64(), outcome }
+        Run { elapsed_s: elapsed.as_secs_f64(), cpu_s: None, outcome }
+    }
+
+    /// The same with its CPU time.
+    pub fn with_cpu_s(self, cpu_s: f64) -> Run {
+        Run { cpu_s: Some(cpu_s), ..self }
     }
 
     /// The value of the metric, if the run ended well.

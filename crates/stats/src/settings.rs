@@ -16,10 +16,21 @@ pub struct Settings {
     pub resamples: u32,
     /// Random permutations where not all are tried.
     pub draws: u32,
+    /// By which share a candidate's CPU time may exceed the control's for the candidate to be recommended (0.5: half as much
+    /// again); absent: by any. See [`crate::CpuCost`].
+    #[serde(default)]
+    pub cpu_limit: Option<f64>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { confidence: 0.95, alpha: 0.05, power: 0.8, resamples: 9_999, draws: 9_999 }
+        Settings {
+            confidence: 0.95,
+            alpha: 0.05,
+            power: 0.8,
+            resamples: 9_999,
+            draws: 9_999,
+            cpu_limit: None,
+        }
     }
 }

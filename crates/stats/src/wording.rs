@@ -1,6 +1,7 @@
 //! The English sentences.
 
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
+use crate::cpu::{CpuCost, Work};
 use crate::floor::NoiseFloor;
 use crate::interval::Ratio;
 use crate::metric::{Direction, Metric, Quantity};
@@ -25,7 +26,11 @@ impl Wording<'_> {
                 let (verb, phrase, shown) = self.phrase(*ratio);
                 let figures = self.figures(shown, comparison);
                 let side = self.for_better_or_worse(*ratio);
-                format!("{name}{verb}{} {phrase} ({figures}): difference proven{side}.", self.times(shown))
+                let (cost, limit) = (self.cost(comparison), self.limit(comparison));
+                format!(
+                    "{name}{verb}{} {phrase} ({figures}){cost}: difference proven{side}.{limit}",
+                    self.times(shown)
+                )
             }
             Verdict::NothingProven { could_hide, doubt } => {
                 let measured = comparison.ratio.map_or(String::new(), |ratio| {
@@ -97,8 +102,8 @@ impl Wording<'_> {
                 ((" takes ".into(), format!("as long as {control}")), inverse(ratio))
             }
             (Quantity::WallTime, _) => ((" is ".into(), format!("as fast as {control}")), ratio),
-            (Quantity::Other, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
-            (Quantity::Other, Direction::HigherIsBetter) => (quotient(), ratio),
+            (Quantity::CpuTime | Quantity::Other, Direction::LowerIsBetter) => (quotient(), inverse(ratio)),
+            (Quantity::CpuTime | Quantity::Other, Direction::HigherIsBetter) => (quotient(), ratio),
         };
         (verb, phrase, shown)
     }
@@ -107,6 +112,42 @@ impl Wording<'_> {
     fn times(&self, shown: Ratio) -> String {
         let digits = digits(shown);
         format!("{:.digits$} times", shown.value)
+    }
+
+    /// ", with 1.6 times the CPU time (1.5–1.7)".
+    fn cost(&self, comparison: &Comparison) -> String {
+        // Where CPU time is what is compared, the sentence is about it already.
+        let Some(CpuCost { times, per, .. }) = comparison.cpu.filter(|_| !self.metric.is_cpu_time()) else {
+            return String::new();
+        };
+        let (digits, of) = (digits(times), of_work(per));
+        format!(
+            ", with {:.digits$} times the CPU time{of} ({:.digits$}–{:.digits$})",
+            times.value, times.lower, times.upper
+        )
+    }
+
+    /// " It is not recommended: …", if that is so for its CPU time.
+    fn limit(&self, comparison: &Comparison) -> String {
+        let faster = matches!(comparison.verdict, Verdict::ProvenFaster { .. });
+        let Some(limit) = self.settings.cpu_limit.filter(|_| faster && comparison.over_cpu_limit) else {
+            return String::new();
+        };
+        match comparison.cpu {
+            Some(CpuCost { times, per, .. }) => {
+                let digits = digits(times);
+                format!(
+                    " It is not recommended: it may take {:.digits$} times the control's CPU time{}, and the limit is {} more.",
+                    times.upper,
+                    of_work(per),
+                    percent(limit)
+                )
+            }
+            None => format!(
+                " It is not recommended: its CPU time is unknown, and the limit is {} more than the control's.",
+                percent(limit)
+            ),
+        }
     }
 
     /// "95 % interval 2.9–3.4, p = 0.002, 12 rounds".
@@ -126,9 +167,16 @@ impl Wording<'_> {
     fn for_better_or_worse(&self, ratio: Ratio) -> &'static str {
         match self.metric.quantity {
             Quantity::WallTime => "",
-            Quantity::Other if ratio.value > 1.0 => ", for the better",
-            Quantity::Other => ", for the worse",
+            Quantity::CpuTime | Quantity::Other if ratio.value > 1.0 => ", for the better",
+            Quantity::CpuTime | Quantity::Other => ", for the worse",
         }
+    }
+}
+
+fn of_work(per: Work) -> &'static str {
+    match per {
+        Work::Run => "",
+        Work::Unit => " per unit of work",
     }
 }
 

@@ -8,8 +8,8 @@
 /// entry! { fn pthread_mutex_lock(1) = lock; }
 /// ```
 ///
-/// The number is that of the C function's arguments, all of them integers or pointers, from 1 to 4 (psABI, "Parameter
-/// Passing").
+/// The number is that of the C function's arguments, all of them integers or pointers, from 1 to 6 (psABI, "Parameter
+/// Passing"). Of 5 and 6 not both registers are left: the frame then has a part of its own, which unwinders are told of.
 #[macro_export]
 macro_rules! entry {
     ($($(#[$doc:meta])* fn $name:ident($arguments:tt) = $ours:path;)*) => {$(
@@ -27,6 +27,39 @@ macro_rules! entry {
     (@jump 2 $ours:path) => { $crate::entry!(@to "rdx", "rcx", $ours) };
     (@jump 3 $ours:path) => { $crate::entry!(@to "rcx", "r8", $ours) };
     (@jump 4 $ours:path) => { $crate::entry!(@to "r8", "r9", $ours) };
+    (@jump 5 $ours:path) => {
+        core::arch::naked_asm!(
+            ".cfi_startproc",
+            "mov r9, rsp",
+            "push rbp",
+            ".cfi_adjust_cfa_offset 8",
+            "call {ours}",
+            "add rsp, 8",
+            ".cfi_adjust_cfa_offset -8",
+            "ret",
+            ".cfi_endproc",
+            ours = sym $ours,
+        )
+    };
+    (@jump 6 $ours:path) => {
+        core::arch::naked_asm!(
+            ".cfi_startproc",
+            "mov rax, rsp",
+            // The stack is aligned to 16 bytes where a function is called.
+            "sub rsp, 8",
+            ".cfi_adjust_cfa_offset 8",
+            "push rbp",
+            ".cfi_adjust_cfa_offset 8",
+            "push rax",
+            ".cfi_adjust_cfa_offset 8",
+            "call {ours}",
+            "add rsp, 24",
+            ".cfi_adjust_cfa_offset -24",
+            "ret",
+            ".cfi_endproc",
+            ours = sym $ours,
+        )
+    };
     (@to $sp:literal, $bp:literal, $ours:path) => {
         core::arch::naked_asm!(
             concat!("mov ", $sp, ", rsp"),

@@ -45,6 +45,11 @@ impl Mapping {
         Ok(map)
     }
 
+    /// Zeroed memory that children made by fork share.
+    pub fn shared_with_children(len: usize) -> Result<Mapping, Errno> {
+        Self::map(len, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, READ_WRITE)
+    }
+
     fn map(len: usize, flags: i32, fd: i32, prot: i32) -> Result<Mapping, Errno> {
         // SAFETY: no address is asked for, so no existing mapping is touched.
         let start = unsafe {

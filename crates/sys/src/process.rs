@@ -129,11 +129,20 @@ pub fn thread_times() -> Option<(u64, u64)> {
 
 /// How often the calling thread has gone to sleep of its own accord (getrusage(2), `ru_nvcsw`).
 pub fn voluntary_switches() -> u64 {
+    thread_usage().ru_nvcsw as u64
+}
+
+/// How often the calling thread has lost its CPU to another thread, by yielding too (getrusage(2), `ru_nivcsw`).
+pub fn involuntary_switches() -> u64 {
+    thread_usage().ru_nivcsw as u64
+}
+
+fn thread_usage() -> libc::rusage {
     // SAFETY: a zeroed rusage is a valid one, which the kernel fills.
     unsafe {
         let mut usage: libc::rusage = core::mem::zeroed();
         let _ = raw::call(libc::SYS_getrusage, [libc::RUSAGE_THREAD as usize, &raw mut usage as usize]);
-        usage.ru_nvcsw as u64
+        usage
     }
 }
 

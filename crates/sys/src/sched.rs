@@ -1,6 +1,6 @@
 //! CPUs and the scheduler.
 
-use crate::{futex, raw};
+use crate::{file, futex, raw};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 
@@ -15,6 +15,14 @@ pub fn affinity_count() -> usize {
         Ok(n) => mask[..n / 8].iter().map(|w| w.count_ones() as usize).sum::<usize>().max(1),
         Err(_) => 1,
     }
+}
+
+/// Threads that run or want to run on this machine at the moment, the calling one among them: proc(5), `/proc/loadavg`. None
+/// where the kernel does not say.
+pub fn runnable() -> Option<u32> {
+    let mut buffer = [0; 96];
+    let text = core::str::from_utf8(file::read_small(c"/proc/loadavg", &mut buffer).ok()?).ok()?;
+    text.split_ascii_whitespace().nth(3)?.split('/').next()?.parse().ok()
 }
 
 /// Gives up the CPU once.
@@ -57,13 +65,18 @@ pub fn set_questions(questions: Questions) {
     FORBIDDEN.store(questions == Questions::Forbidden, Ordering::Relaxed);
 }
 
+/// Whether the kernel may be asked.
+pub fn questions() -> Questions {
+    // Relaxed: see `set_questions`.
+    if FORBIDDEN.load(Ordering::Relaxed) { Questions::Forbidden } else { Questions::Allowed }
+}
+
 /// The calling thread's priority in a real-time class as it is now: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for
 /// SCHED_DEADLINE, which goes before them, and 0 for all other classes. Its own, not one that it was lent.
 ///
 /// 0 too where [`Questions`] are forbidden.
 pub fn real_time_priority() -> u32 {
-    // Relaxed: see `set_questions`.
-    if FORBIDDEN.load(Ordering::Relaxed) {
+    if questions() == Questions::Forbidden {
         return 0;
     }
     // SAFETY: 0 is the calling thread; no pointers.
@@ -96,6 +109,11 @@ mod tests {
             println!("SKIPPED: no real-time priority here: give the process CAP_SYS_NICE or `ulimit -r 99`");
         }
         given.is_ok()
+    }
+
+    #[test]
+    fn the_calling_thread_is_runnable() {
+        assert!(runnable().is_none_or(|threads| threads >= 1));
     }
 
     #[test]

@@ -16,9 +16,9 @@ global_asm!(
     ".globl unspin_tls_words",
     ".hidden unspin_tls_words",
     ".type unspin_tls_words, @tls_object",
-    ".size unspin_tls_words, 64",
+    ".size unspin_tls_words, 128",
     "unspin_tls_words:",
-    ".zero 64",
+    ".zero 128",
     ".popsection",
 );
 
@@ -42,6 +42,10 @@ pub enum Word {
     Home = 6,
     /// How this thread lets itself be cancelled.
     Cancel = 7,
+    /// The preload: what this thread has learnt about its waits.
+    Waits = 8,
+    /// The preload: how many signal handlers of the program this thread has run.
+    Handlers = 9,
 }
 
 /// The calling thread's word.
@@ -58,7 +62,7 @@ pub fn word<'thread>(which: Word) -> &'thread Cell<usize> {
             options(pure, readonly, nostack),
         );
     }
-    // SAFETY: 1. the block is 8 words, and every `Word` is below 8; 2. it lives as long as the thread; 3. a
+    // SAFETY: 1. the block is 16 words, and every `Word` is below 16; 2. it lives as long as the thread; 3. a
     // `Cell` is not `Sync`, so the reference stays in the thread.
     unsafe { &*(base as *const Cell<usize>).add(which as usize) }
 }
@@ -66,9 +70,9 @@ pub fn word<'thread>(which: Word) -> &'thread Cell<usize> {
 /// The value of the calling thread's word: [`word`] and a load, in two instructions. `WHICH` is a [`Word`].
 #[inline(always)]
 pub fn value<const WHICH: usize>() -> usize {
-    const { assert!(WHICH < 8, "the block has 8 words") };
+    const { assert!(WHICH < 16, "the block has 16 words") };
     let value: usize;
-    // SAFETY: the block's offset from the thread pointer, as in `word`, and a load of one of its 8 words. The load is
+    // SAFETY: the block's offset from the thread pointer, as in `word`, and a load of one of its 16 words. The load is
     // repeated after every write to memory, since the block of instructions says that it reads memory.
     unsafe {
         asm!(

@@ -125,7 +125,6 @@ mod msg;
 mod names;
 pub mod participant;
 #[cfg(not(loom))]
-mod patience;
 #[cfg(not(loom))]
 mod proc;
 #[cfg(not(loom))]

@@ -12,7 +12,6 @@ use crate::known::{Known, Sems};
 use crate::lock::Owner;
 use crate::msg::{Limit, MessageQueue};
 use crate::participant::Participant;
-use crate::patience::Patience;
 use crate::process::Process;
 use crate::sweep::{self, Sweep};
 use crate::wait::{Buffer, Waits};
@@ -31,6 +30,7 @@ use unspin_sys::process::{self, Identity};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
 use unspin_sys::{Errno, clock, page};
+use unspin_waiting::Site;
 
 /// One thread in one engine. Valid when zeroed: of no engine.
 ///
@@ -71,7 +71,8 @@ pub(crate) struct Thread {
     /// Queues used lately.
     queues: [Known<(u64, &'static MessageQueue)>; KNOWN],
     pub message_limit: Limit,
-    pub patience: Patience,
+    /// What the thread has learnt about its waits.
+    pub site: Site,
     /// Burials of this thread.
     pub sweep: Cell<Sweep>,
     /// Calls so far that left the fast path.
@@ -191,7 +192,7 @@ impl Thread {
         thread.process.set(None);
         thread.life.set(None);
         thread.unlisted.set(false);
-        thread.patience.begin();
+        thread.site.forget();
         // Calls and waits that a fork has brought here along, in frames of the stack, know theirs by numbers from before.
         thread.calls.set(clock::ticks());
         thread.waits.number_from(clock::ticks());

@@ -1,5 +1,4 @@
-//! Waiting for one's operation to be performed: spinning briefly while that can help (see [`crate::patience`]), then
-//! asleep.
+//! Waiting until another thread performs the caller's operation: polling while that pays (`unspin_waiting`), then asleep.
 //!
 //! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
 //! looks after 50 ms, then less and less often.
@@ -11,7 +10,6 @@ use crate::ipc::Section;
 use crate::msg::{self, Landing, Received};
 use crate::names::Call;
 use crate::participant::status;
-use crate::patience::Turn;
 use crate::sweep;
 use crate::thread::Thread;
 use crate::vigil;
@@ -20,10 +18,15 @@ use core::cell::Cell;
 use core::time::Duration;
 use unspin_rcu::registry::Extent;
 use unspin_sync::atomic::Ordering::Relaxed;
-use unspin_sync::hint;
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
+use unspin_waiting::{Crowd, Looks, Policy, Polled, Turn, poll};
+
+/// Wake-ups of some 40 us, as on a virtual machine: the engine serves programs that measure nothing.
+const POLICY: Policy = Policy { wake_up: 100_000, ready: 4_000 };
+/// What the waiters of this process know of each other.
+static CROWD: Crowd = Crowd::new();
 
 const FIRST_PATROL_NS: u64 = 50_000_000;
 const FIRST_VERIFYING_PATROL: u32 = 8;
@@ -148,17 +151,23 @@ fn outcome(end: u32) -> End {
 /// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` in
 /// nanoseconds of the monotonic clock.
 pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
-    let since = match thread.patience.turn() {
-        Turn::Sleep => None,
-        Turn::Timed => Some(clock::ticks()),
-        Turn::Spin(ticks) => {
-            spin(thread, ticks);
-            None
-        }
+    let site = &thread.site;
+    let turn = site.turn(&POLICY);
+    let began = if turn == Turn::Sleep { 0 } else { clock::ticks() };
+    let polled = match turn {
+        Turn::Poll(budget) => spin(thread, budget),
+        Turn::Sleep | Turn::Timed => Polled::Crowded,
     };
     let end = sleep(inner, thread, number, deadline);
-    if let Some(since) = since {
-        thread.patience.timed(clock::ticks().wrapping_sub(since));
+    let now = if turn == Turn::Sleep { 0 } else { clock::ticks() };
+    match (turn, polled) {
+        (Turn::Sleep, _) => {}
+        (Turn::Timed, _) => site.slept(&POLICY, now.saturating_sub(began), now, 1),
+        (Turn::Poll(_), Polled::Found((), took)) => site.polled(&POLICY, took, now, 1),
+        (Turn::Poll(_), Polled::InVain(spent)) => {
+            site.polled_in_vain(&POLICY, spent, now.saturating_sub(began), now, 1);
+        }
+        (Turn::Poll(_), Polled::Crowded) => site.was_crowded(&POLICY),
     }
     end
 }
@@ -236,25 +245,18 @@ fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
     person.waiter.acknowledge();
 }
 
-fn spin(thread: &Thread, budget: u64) {
-    let start = clock::ticks();
-    loop {
+fn spin(thread: &Thread, budget: u64) -> Polled<()> {
+    poll(&POLICY, &CROWD, budget, Looks::Load, || {
         // Each time: a handler may have forked, and in the child this is another one.
         let waiter = &thread.person().waiter;
         // Relaxed: a peek; `ended` orders.
         if !status::is_waiting(waiter.status.load(Relaxed)) {
-            return thread.patience.rewarded();
+            return Some(());
         }
-        let now = clock::ticks();
         // Relaxed: a sign of life with a date; see `Section::finish`.
-        waiter.beat.store(now, Relaxed);
-        if now.wrapping_sub(start) > budget {
-            return thread.patience.disappointed();
-        }
-        for _ in 0..4 {
-            hint::spin_loop();
-        }
-    }
+        waiter.beat.store(clock::ticks(), Relaxed);
+        None
+    })
 }
 
 /// Takes the thread's operation out of its queue, unless it has been performed or has failed already.

@@ -7,8 +7,23 @@
 //! | module | is about |
 //! |---|---|
 //! | [`wakeup`] | what a wake-up costs on this machine, measured |
+//! | [`site`] | what a thread has learnt about one of its wait sites: whether to poll, and for how long |
+//! | [`poll`] | one poll: the pace of looks, and when another thread needs the CPU |
+//! | [`spin`] | spinning for a lock, with what is learnt kept in the lock |
+//! | [`crowd`] | what pollers of several processes tell each other |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod crowd;
+mod host;
+mod policy;
+pub mod poll;
+pub mod site;
+pub mod spin;
 #[cfg(not(any(loom, shuttle)))]
 pub mod wakeup;
+
+pub use crowd::Crowd;
+pub use policy::Policy;
+pub use poll::{Looks, Polled, poll};
+pub use site::{Site, Turn};

@@ -3,15 +3,19 @@
 //! One thread sleeps; after its CPU has gone idle another thread notes the time, wakes it, and the sleeper notes the time at
 //! which it runs again. The median of some tens of such wake-ups is the cost. It contains the way out of the CPU's idle state,
 //! which on a virtual machine means that the hypervisor schedules the CPU again.
+//!
+//! A CPU that other threads keep busy wakes a thread much faster, or much later. Such wake-ups do not count: before each the
+//! kernel is asked how many threads are runnable. On a machine that is busy throughout a usual cost is assumed.
 
 use core::time::Duration;
-use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use unspin_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use unspin_sync::sync::Arc;
 use unspin_sync::thread;
 use unspin_sys::event::{Epoll, Event};
 use unspin_sys::{Errno, clock, futex, sched};
 
-/// What a wake-up costs, in nanoseconds: the median of [`ROUNDS`].
+/// What a wake-up costs, in nanoseconds: the median of up to [`ROUNDS`].
+/// [`ASSUMED_NS`] where too few CPUs were idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WakeUp {
     /// Of a thread that sleeps on a futex.
@@ -20,13 +24,18 @@ pub struct WakeUp {
     pub epoll_ns: u64,
 }
 
-/// Wake-ups of each sort that are timed.
+/// Wake-ups of each sort that are timed: so many that count, unless that takes too many tries.
 pub const ROUNDS: usize = 31;
+const TRIES: usize = 3 * ROUNDS;
+/// Fewer that count say nothing.
+const ROUNDS_MIN: usize = 9;
+/// A wake-up of a virtual machine whose CPU has halted, in nanoseconds: assumed where it cannot be measured.
+pub const ASSUMED_NS: u64 = 40_000;
 /// How long the sleeper's CPU is left idle before it is woken.
 const IDLE: Duration = Duration::from_micros(200);
 
 impl WakeUp {
-    /// Measures both sorts. Takes some 20 ms. Fails if the process may have no more threads or descriptors.
+    /// Measures both sorts. Takes some 20 ms, three times as long on a busy machine. Fails if the process may have no more threads or descriptors.
     pub fn measure() -> Result<WakeUp, Errno> {
         let (epoll, event) = (Epoll::new()?, Event::new()?);
         epoll.add(&event)?;
@@ -70,19 +79,26 @@ fn median_of<T: Send + Sync + 'static>(
     what: Arc<T>,
 ) -> u64 {
     let awake_at = Arc::new(AtomicU64::new(0));
+    let is_over = Arc::new(AtomicBool::new(false));
     let sleeper = {
-        let (what, awake_at) = (Arc::clone(&what), Arc::clone(&awake_at));
+        let (what, awake_at, is_over) = (Arc::clone(&what), Arc::clone(&awake_at), Arc::clone(&is_over));
         thread::spawn(move || {
-            for _ in 0..ROUNDS {
+            // Relaxed: the waker stores it before the wake-up that it is about, which orders.
+            while !is_over.load(Ordering::Relaxed) {
                 sleeps(&what);
                 // Release: partner of the Acquire below: the sleeper is done with `what`.
                 awake_at.store(clock::ticks(), Ordering::Release);
             }
         })
     };
-    let mut times = [0; ROUNDS];
-    for time in &mut times {
+    let mut times = Vec::with_capacity(ROUNDS);
+    for tried in 1..=TRIES {
         sched::nap(IDLE);
+        // The calling thread is one of them; where the kernel does not say, all wake-ups count.
+        let is_idle = sched::runnable().is_none_or(|runnable| runnable <= 1);
+        let is_last = tried == TRIES || is_idle && times.len() + 1 == ROUNDS;
+        // Relaxed: see the sleeper.
+        is_over.store(is_last, Ordering::Relaxed);
         let woken_at = clock::ticks();
         wakes(&what);
         // Acquire: partner of the Release above.
@@ -90,11 +106,20 @@ fn median_of<T: Send + Sync + 'static>(
             sched::nap(Duration::from_micros(20));
         }
         // Relaxed: the sleeper writes it again only after the next wake-up.
-        *time = awake_at.swap(0, Ordering::Relaxed).saturating_sub(woken_at);
+        let time = awake_at.swap(0, Ordering::Relaxed).saturating_sub(woken_at);
+        if is_idle {
+            times.push(time);
+        }
+        if is_last {
+            break;
+        }
     }
     let _ = sleeper.join();
+    if times.len() < ROUNDS_MIN {
+        return ASSUMED_NS;
+    }
     times.sort_unstable();
-    let ticks = u128::from(times[ROUNDS / 2]);
+    let ticks = u128::from(times[times.len() / 2]);
     (ticks * 1_000_000_000 / u128::from(clock::ticks_per_second().max(1))) as u64
 }
 

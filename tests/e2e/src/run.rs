@@ -25,7 +25,7 @@ impl Run {
         let mut command = Command::new(program);
         // What the program prints must not depend on who runs the tests.
         command.env_remove("LD_PRELOAD").env("LC_ALL", "C");
-        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_MUTEXES", "UNSPIN_PLAN"] {
+        for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
             command.env_remove(name);
         }
         let (before, behind, input) = (vec![], vec![], vec![]);
@@ -83,9 +83,9 @@ impl Run {
     /// Replaces the program's mutexes by what a compiled plan says. It has the lines of the text, below its title.
     pub fn mutexes(self, lines: &str) -> Run {
         let path = self.directory.path().join("mutexes");
-        std::fs::write(&path, format!("unspin mutexes 1\n{lines}\n"))
+        std::fs::write(&path, format!("unspin plan 2\n{lines}\n"))
             .expect("the scratch directory takes a file");
-        self.env("UNSPIN_MUTEXES", path)
+        self.env("UNSPIN_PLAN", path)
     }
 
     /// Says what the program's threads do before they sleep.

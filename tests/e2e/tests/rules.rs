@@ -138,7 +138,7 @@ fn assert_refused(path: &Path, contents: Option<&str>, parts: &[&str]) {
     if let Some(contents) = contents {
         std::fs::write(path, contents).unwrap();
     }
-    let outcome = Run::new(program.path(), World::Kernel).env("UNSPIN_MUTEXES", path).output();
+    let outcome = Run::new(program.path(), World::Kernel).env("UNSPIN_PLAN", path).output();
     let bare = Run::new(program.path(), World::Bare).output();
     assert!(outcome.stdout == bare.stdout && outcome.status.success(), "{outcome}");
     let lines: Vec<&str> = outcome.stderr.lines().collect();
@@ -154,18 +154,18 @@ fn a_plan_that_will_not_do_is_named() {
     let path = directory.path().join("plan");
     assert_refused(&path, None, &["cannot be read"]);
     assert_refused(&path, Some(""), &["unspin run"]);
-    assert_refused(&path, Some("unspin mutexes 2\nfair\tall\n"), &["this version"]);
-    assert_refused(&path, Some("unspin mutexes 1\nfair\tall\nfare\tall\n"), &["line 3"]);
-    assert_refused(&path, Some("unspin mutexes 1\nfair\tvariable\t5-1@/x\n"), &["line 2"]);
+    assert_refused(&path, Some("unspin plan 3\nfair\tall\n"), &["this version"]);
+    assert_refused(&path, Some("unspin plan 2\nfair\tall\nfare\tall\n"), &["line 3"]);
+    assert_refused(&path, Some("unspin plan 2\nfair\tvariable\t5-1@/x\n"), &["line 2"]);
     let long = "fair\tvariable\t1-2@/x\n".repeat(10_000);
-    assert_refused(&path, Some(&format!("unspin mutexes 1\n{long}")), &["fewer locks"]);
+    assert_refused(&path, Some(&format!("unspin plan 2\n{long}")), &["fewer locks"]);
 }
 
 /// Whoever made it is done, and does not want a program that lives on to complain.
 #[test]
 fn a_plan_that_was_dropped_is_not_missed() {
     let Some(program) = build("pthread/rules") else { return };
-    let run = Run::new(program.path(), World::Kernel).env("UNSPIN_MUTEXES", "/nonexistent/unspin/mutexes");
+    let run = Run::new(program.path(), World::Kernel).env("UNSPIN_PLAN", "/nonexistent/unspin/mutexes");
     let outcome = run.output();
     assert!(outcome.stderr.is_empty() && outcome.status.success(), "{outcome}");
 }

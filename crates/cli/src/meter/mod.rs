@@ -8,6 +8,7 @@ mod relay;
 pub mod running;
 pub mod session;
 pub mod threads;
+pub mod wakeup;
 pub mod witness;
 
 use crate::error::Error;

@@ -108,16 +108,35 @@ impl<'a> Names<'a> {
             return (format!("{}s that had no room", kind.noun()), None);
         }
         let generation = generation(image, key);
+        if !kind.has_object() {
+            return self.call_site(image, key);
+        }
+        if matches!(kind, Kind::Futex | Kind::EngineWait) {
+            let variable = self.variable(image, key, kind, generation);
+            return variable.unwrap_or_else(|| self.call_site(image, key));
+        }
         self.variable(image, key, kind, generation)
             .or_else(|| self.initialised(image, key, kind))
             .or_else(|| self.first_used(image, key, kind))
             .unwrap_or_else(|| (format!("{} {:#x}", kind.noun(), key.address()), None))
     }
 
-    /// By what the lock of a key is known. None where [`name`](Names::name) knows an address only, and where files have
-    /// changed since.
+    /// The function that waits, looking through wrappers, and where it does: the name of a wait that has no object, or none
+    /// that is known otherwise.
+    fn call_site(&self, image: &Image, key: &Key) -> (String, Option<String>) {
+        let found = self.history.site(image, key).and_then(|site| {
+            let chain = self.lookup.chain(&site);
+            // One call in a function that several come through is one wait: it is not named after the first of these.
+            let found = site::of(&chain.frames, &Shared::default())?;
+            Some((found.place(), found.name))
+        });
+        found.map_or_else(|| (format!("{:#x}", key.caller), None), |(place, name)| (name, place))
+    }
+
+    /// By what the lock of a key is known. None for a wait that has no object, where [`name`](Names::name) knows an address
+    /// only, and where files have changed since.
     pub fn trace(&self, image: &Image, key: &Key) -> Option<Trace> {
-        let kind = key.kind().filter(|_| key.address() != 0)?;
+        let kind = key.kind().filter(|kind| kind.has_object() && key.address() != 0)?;
         let generation = generation(image, key);
         if let Some(variable) = self.lookup.variable(image, generation, key.address()) {
             let home = self.lookup.home(image, generation, key.address())?;
@@ -208,11 +227,13 @@ impl<'a> Names<'a> {
             let (image, key) = (site.image, &site.key);
             let frames = self.lookup.code(image, site.generation, key.caller);
             let Some(machine) = frames.last() else { continue };
-            if !words::is_wrapper(&machine.short) && !words::is_plumbing(machine) {
+            let Some(kind) = key.kind() else { continue };
+            let waits_for_others = !kind.has_object() && words::is_wait_wrapper(&machine.short);
+            if !words::is_wrapper(&machine.short) && !words::is_plumbing(machine) && !waits_for_others {
                 continue;
             }
             let chain = self.lookup.chain(&site);
-            if let (Some(outer), Some(kind)) = (site::beyond(&chain.frames[chain.beyond..]), key.kind()) {
+            if let Some(outer) = site::beyond(&chain.frames[chain.beyond..]) {
                 let (lock, origin) = self.lock(image, key, kind);
                 through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
             }
@@ -308,6 +329,7 @@ fn folded(variable: &Variable, kind: Kind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unspin_meter::{ANY_DESCRIPTOR, Config, Outcome, Recording, Sample};
 
     fn variable(member: &str, offset: u64, size: u64) -> Variable {
         let (member, module) = (member.into(), "a".into());
@@ -330,5 +352,54 @@ mod tests {
             "no multiple of a mutex's size: not an array of them"
         );
         assert_eq!(unfolded(&variable("", 0, 40)), "pool");
+    }
+
+    #[inline(never)]
+    fn serve_loop() -> u32 {
+        std::hint::black_box(7)
+    }
+
+    #[inline(never)]
+    fn read_all() -> u32 {
+        std::hint::black_box(8)
+    }
+
+    static STATE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+    /// Recorded as a hook records them: this process waits in functions of its own.
+    #[test]
+    fn waits_without_an_object_are_named_after_their_call_site() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = Recording::create(&folder.path().join("run"), Config::default()).unwrap();
+        let table = recording.claim().unwrap();
+        recording.note_modules(&table, &mut |_| ());
+        let (serve, read) = (serve_loop as fn() -> u32 as usize + 1, read_all as fn() -> u32 as usize + 1);
+        let state = &raw const STATE as usize;
+        let keys = [
+            Key::new(Kind::Epoll, ANY_DESCRIPTOR, serve),
+            Key::new(Kind::Receive, ANY_DESCRIPTOR, read),
+            Key::new(Kind::Futex, state, serve),
+            Key::new(Kind::Futex, 0x1000, read),
+            Key::new(Kind::Join, 0, 0),
+        ];
+        for key in keys {
+            table.record(key, &Sample { outcome: Outcome::Slept, hold: 0, spun: 0, slept: 1000 });
+        }
+        recording.release(table, None);
+        recording.finish(None);
+        let snapshot = recording.snapshot();
+        let lookup = Lookup::new();
+        let names = Names::new(&snapshot, &lookup, Parts::Together);
+        let found = keys.map(|key| names.name(&snapshot.images[0], &key).unwrap());
+        let ends =
+            ["tests::serve_loop", "tests::read_all", "STATE", "tests::read_all", "joins that had no room"];
+        for (name, end) in found.iter().zip(ends) {
+            // With debug information a variable has its parts.
+            assert!(name.lock.ends_with(end) || name.lock.contains("tests::STATE"), "{name:?}");
+        }
+        assert!(found[0].origin.as_deref().is_some_and(|origin| origin.contains("names.rs:")), "{found:?}");
+        assert!(found[2].origin.as_deref().is_some_and(|origin| origin.starts_with("static, ")), "{found:?}");
+        assert!(found[0].caller.contains("serve_loop+0x1"), "{found:?}");
+        assert!(keys.iter().take(2).all(|key| names.trace(&snapshot.images[0], key).is_none()));
     }
 }

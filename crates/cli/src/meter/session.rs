@@ -2,6 +2,7 @@
 
 use super::relay::Relay;
 use super::running::Running;
+use super::wakeup;
 use crate::arena;
 use crate::engine::Engine;
 use crate::environment::Environment;
@@ -28,8 +29,8 @@ pub struct Session {
     engine: Engine,
     /// Unless it is the engine's usual one.
     arena: Option<PathBuf>,
-    /// The compiled plan, if mutexes are replaced.
-    mutexes: Option<PathBuf>,
+    /// The compiled plan, if mutexes or waits are replaced.
+    plan: Option<PathBuf>,
     scratch: Scratch,
 }
 
@@ -38,7 +39,7 @@ impl Session {
     pub fn new(options: &options::Recorded) -> Result<Session, Error> {
         let arena = arena::of(Some(options.sysv), options.arena.as_deref()).map_err(Error::Usage)?;
         let program = Program::find(&options.command)?;
-        let plan = options.mutexes.compile(&program)?;
+        let plan = options.replace.compile(&program)?;
         let library = library::unpack()?;
         run::try_arena(options.sysv, arena.as_deref())?;
         let scratch = Scratch::new(scratch::METER, Creds::current().uid)?;
@@ -49,9 +50,10 @@ impl Session {
             }
             _ => Error::Environment(e.to_string()),
         })?;
+        wakeup::store(&recording);
         // In the cache, not in our folder: what the program leaves behind may start others when we are gone.
-        let mutexes = plan.map(|plan| plan.keep()).transpose()?;
-        Ok(Session { program, recording, library, engine: options.sysv, arena, mutexes, scratch })
+        let plan = plan.map(|plan| plan.keep()).transpose()?;
+        Ok(Session { program, recording, library, engine: options.sysv, arena, plan, scratch })
     }
 
     /// The command that starts the program so that it is recorded: with our standard input, output and error, until the
@@ -64,7 +66,7 @@ impl Session {
             engine: self.engine,
             arena: self.arena.as_deref(),
             recording: Some(&recording),
-            mutexes: self.mutexes.as_deref(),
+            plan: self.plan.as_deref(),
         };
         environment.apply(&mut command);
         command

@@ -1,6 +1,6 @@
 //! The options of `unspin meter` and `unspin report`.
 
-use super::Mutexes;
+use super::Replace;
 use crate::engine::{self, Engine};
 use clap::{Args, ValueEnum};
 use regex::Regex;
@@ -83,7 +83,7 @@ pub struct Recorded {
     pub arena: Option<PathBuf>,
 
     #[command(flatten)]
-    pub mutexes: Mutexes,
+    pub replace: Replace,
 
     /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
@@ -155,7 +155,7 @@ fn expression(text: &str) -> Result<Regex, String> {
 }
 
 /// A share: `5` and `5%` are 0.05.
-fn percent(text: &str) -> Result<f64, String> {
+pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>().ok();
     let percent = number.filter(|p| p.is_finite() && *p >= 0.0);
     percent.map(|p| p / 100.0).ok_or_else(|| "give a percentage such as 5 or 0.5".into())

@@ -1,11 +1,11 @@
 //! What is to be judged.
 
 use super::contestant::Contestant;
-use super::setup::{Mutexes, Setup};
+use super::setup::{Prepared, Setup};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::mutex::{Choice, Entry, Plan, PlanFile, Waits};
 use crate::options;
+use crate::plan::{Choice, Entry, Plan, PlanFile, WaitChoice, WaitEntry};
 use crate::program::Program;
 use unspin_locks::Kind;
 use unspin_stats::Candidate;
@@ -16,7 +16,7 @@ pub struct Asked {
     /// The system's own locks through the same interposition as every candidate's, so that a gain is the candidate's and
     /// not the interposition's.
     pub control: Contestant,
-    /// System V engines, and plans for mutexes.
+    /// System V engines, and plans for mutexes and waits.
     pub judged: Vec<Contestant>,
 }
 
@@ -29,9 +29,10 @@ const HACKBENCH: [Kind; 4] = [Kind::Pi, Kind::RtFair, Kind::RtSteal, Kind::RtAda
 impl Asked {
     /// What a command line asks for, or the workload that it names stands for; none if candidates are yet to be found.
     pub fn of(options: &options::Prove, program: &Program) -> Result<Option<Asked>, Error> {
+        let waits: Vec<WaitChoice> = options.waits.iter().flat_map(|choices| choices.0.clone()).collect();
         let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
         let (mut engines, mut choices) = (options.sysv.clone(), choices.collect::<Vec<Choice>>());
-        if engines.is_empty() && choices.is_empty() && options.mutex_plan.is_empty() {
+        if engines.is_empty() && choices.is_empty() && waits.is_empty() && options.use_plan.is_empty() {
             match program.workload() {
                 Some("semopbench") => engines = vec![Engine::Global, Engine::Rcu],
                 Some("hackbench") if uses_queues(program) => {
@@ -42,13 +43,17 @@ impl Asked {
         }
         let mut plans: Vec<(String, Plan)> =
             choices.iter().map(|choice| (name(choice), plan_of(choice))).collect();
-        for file in &options.mutex_plan {
+        plans.extend(waits.iter().map(|choice| (choice.to_string(), plan_of_wait(choice))));
+        for file in &options.use_plan {
             plans.push((file.display().to_string(), PlanFile::read(file)?.plan_for(program)?));
         }
-        let control = if plans.is_empty() { Contestant::kernel() } else { Contestant::system(program)? };
+        let control = match plans.is_empty() {
+            true => Contestant::kernel(),
+            false => Contestant::system(plans.iter().map(|(_, plan)| plan), program)?,
+        };
         let mut judged = engines_beside(&control, &engines);
         for (name, plan) in plans {
-            judged.push(Contestant::judged(&name, Setup::of(Mutexes::new(plan, program)?)));
+            judged.push(Contestant::judged(&name, Setup::of(Prepared::new(plan, program)?)));
         }
         Ok(Some(Asked { control, judged }))
     }
@@ -63,8 +68,8 @@ impl Asked {
         [self.control.clone(), twin, bare].into_iter().chain(self.judged.iter().cloned()).collect()
     }
 
-    /// Whether nothing but kinds of mutex is judged.
-    pub fn is_about_mutexes(&self) -> bool {
+    /// Whether nothing but plans is judged.
+    pub fn is_about_plans(&self) -> bool {
         !self.judged.is_empty() && self.judged.iter().all(|contestant| contestant.judged_plan().is_some())
     }
 
@@ -78,11 +83,10 @@ impl Asked {
     }
 }
 
-/// Engines to be compared with a control: what it does with mutexes, they do.
+/// Engines to be compared with a control: its plan is theirs.
 pub fn engines_beside(control: &Contestant, engines: &[Engine]) -> Vec<Contestant> {
-    let mutexes = control.setup.as_ref().and_then(|setup| setup.mutexes.clone());
-    let judged =
-        |&engine: &Engine| Contestant::judged(engine.name(), Setup { engine, mutexes: mutexes.clone() });
+    let plan = control.setup.as_ref().and_then(|setup| setup.plan.clone());
+    let judged = |&engine: &Engine| Contestant::judged(engine.name(), Setup { engine, plan: plan.clone() });
     engines.iter().map(judged).collect()
 }
 
@@ -95,7 +99,11 @@ fn name(choice: &Choice) -> String {
 }
 
 fn plan_of(choice: &Choice) -> Plan {
-    Plan { entries: vec![Entry::from(choice)], waits: Waits::default() }
+    Plan { mutexes: vec![Entry::from(choice)], waits: Vec::new() }
+}
+
+fn plan_of_wait(choice: &WaitChoice) -> Plan {
+    Plan { mutexes: Vec::new(), waits: vec![WaitEntry::from(choice)] }
 }
 
 /// Whether the workload is told to pass its messages through queues that mutexes guard.
@@ -126,17 +134,36 @@ mod tests {
         let system = setups[0].clone().unwrap();
         assert_eq!((&setups[1], &setups[2]), (&Some(system.clone()), &None));
         assert_eq!(setups[3], Some(Setup { engine: Engine::Rcu, ..system.clone() }));
-        assert_eq!(system.mutexes.unwrap().compiled.to_string(), "unspin mutexes 1\nsystem\tall\n");
+        assert_eq!(system.plan.unwrap().compiled.to_string(), "unspin plan 2\nsystem\tall\n");
         let fair = setups[4].clone().unwrap();
         assert_eq!(fair.engine, Engine::Kernel);
-        assert_eq!(fair.mutexes.unwrap().compiled.to_string(), "unspin mutexes 1\nfair\tall\n");
+        assert_eq!(fair.plan.unwrap().compiled.to_string(), "unspin plan 2\nfair\tall\n");
+    }
+
+    /// The lines of a compiled plan, but for what a wake-up costs.
+    fn lines(contestant: &Contestant) -> Vec<String> {
+        let text = contestant.setup.clone().unwrap().plan.unwrap().compiled.to_string();
+        text.lines().filter(|line| !line.starts_with("wakeup\t")).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn control_of_waits_has_the_same_hooks_and_does_not_poll() {
+        let waits = asked(&["--waits", "poll", "sh"]).unwrap();
+        assert_eq!(names(&waits), ["system", "system (again)", BARE, "poll"]);
+        assert_eq!(lines(&waits.control), ["unspin plan 2", "waits\tsystem"]);
+        assert_eq!(lines(&waits.judged[0]), ["unspin plan 2", "waits\tpoll"]);
+        let both = asked(&["--waits", "poll", "--mutex", "fair", "sh"]).unwrap();
+        assert_eq!(names(&both)[3..], ["fair", "poll"]);
+        assert_eq!(lines(&both.control), ["unspin plan 2", "system\tall", "waits\tsystem"]);
+        let text = both.control.setup.unwrap().plan.unwrap().compiled.to_string();
+        assert!(text.lines().nth(1).unwrap().starts_with("wakeup\t"), "{text}");
     }
 
     #[test]
     fn engines_alone_leave_mutexes_alone() {
         let asked = asked(&["--sysv", "global", "sh"]).unwrap();
         assert_eq!(names(&asked)[0], "kernel");
-        assert!(asked.contestants().iter().flat_map(|c| &c.setup).all(|setup| setup.mutexes.is_none()));
+        assert!(asked.contestants().iter().flat_map(|c| &c.setup).all(|setup| setup.plan.is_none()));
         let engines: Vec<_> = asked.contestants().iter().map(Contestant::judged_engine).collect();
         assert_eq!(engines, [None, None, None, Some(Engine::Global)]);
     }

@@ -1,9 +1,9 @@
 //! Who is measured: the program under one setup or another.
 
-use super::setup::{Mutexes, Setup};
+use super::setup::{Prepared, Setup};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::mutex::Plan;
+use crate::plan::{Plan, WaitPolicy};
 use crate::program::Program;
 use unspin_locks::Kind;
 use unspin_stats::{Candidate, Role};
@@ -18,15 +18,26 @@ pub struct Contestant {
 }
 
 impl Contestant {
-    /// The control of engines: the kernel's semaphores, and mutexes that nobody touches.
+    /// The control of engines: the kernel's System V IPC, and no plan.
     pub fn kernel() -> Contestant {
-        let setup = Setup { engine: Engine::Kernel, mutexes: None };
+        let setup = Setup { engine: Engine::Kernel, plan: None };
         Contestant { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
     }
 
-    /// The control of mutexes. It has a plan too: where there is one condition variables are replaced as well.
-    pub fn system(program: &Program) -> Result<Contestant, Error> {
-        let setup = Setup::of(Mutexes::new(Plan::all(Kind::System), program)?);
+    /// The control of plans: libc's mutexes and waits that sleep at once, through the same hooks. Its plan is about what theirs
+    /// are about.
+    pub fn system<'p>(
+        plans: impl IntoIterator<Item = &'p Plan> + Clone,
+        program: &Program,
+    ) -> Result<Contestant, Error> {
+        let mut control = Plan::default();
+        if plans.clone().into_iter().any(|plan| !plan.mutexes.is_empty()) {
+            control = control.before(Plan::all(Kind::System));
+        }
+        if plans.into_iter().any(|plan| !plan.waits.is_empty()) {
+            control = control.before(Plan::all_waits(WaitPolicy::System));
+        }
+        let setup = Setup::of(Prepared::new(control, program)?);
         Ok(Contestant { candidate: Candidate::control(Kind::System.name()), setup: Some(setup) })
     }
 
@@ -54,6 +65,6 @@ impl Contestant {
     /// The plan, if that is what is asked about.
     pub fn judged_plan(&self) -> Option<&Plan> {
         let setup = self.setup.as_ref().filter(|setup| self.is_judged() && setup.engine == Engine::Kernel)?;
-        setup.mutexes.as_ref().map(|mutexes| &mutexes.plan)
+        setup.plan.as_ref().map(|prepared| &prepared.plan)
     }
 }

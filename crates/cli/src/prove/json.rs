@@ -14,7 +14,7 @@ use std::path::Path;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
 /// The number behind the slash is raised when a field changes its meaning or goes; new fields may come.
-const SCHEMA: &str = "unspin.prove/2";
+const SCHEMA: &str = "unspin.prove/3";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -43,7 +43,7 @@ struct Document<'a> {
 struct Participant<'a> {
     name: &'a str,
     engine: Option<&'static str>,
-    mutexes: Option<String>,
+    plan: Option<String>,
     cpu: CpuShares,
 }
 
@@ -52,11 +52,11 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
     let candidates = report.contestants.iter().zip(&report.cpu).map(|(contestant, &cpu)| Participant {
         name: contestant.name(),
         engine: contestant.setup.as_ref().map(|setup| setup.engine.name()),
-        mutexes: contestant
+        plan: contestant
             .setup
             .as_ref()
-            .and_then(|setup| setup.mutexes.as_ref())
-            .map(|m| m.compiled.to_string()),
+            .and_then(|setup| setup.plan.as_ref())
+            .map(|prepared| prepared.compiled.to_string()),
         cpu,
     });
     let document = Document {

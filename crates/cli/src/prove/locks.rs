@@ -43,8 +43,8 @@ impl Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
 
-    /// Runs the program under the control of mutexes: what was before. A program that locks none is no program to judge
-    /// kinds of mutex by.
+    /// Runs the program under the control of plans: what was before. A program that locks no mutex is no program to judge kinds
+    /// of mutex by, and one that never waits none to judge policies by.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
@@ -52,9 +52,15 @@ impl Locks {
         patience: Duration,
     ) -> Result<(), Error> {
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
+        let plan = setup.plan.as_ref().map(|prepared| &prepared.plan);
+        let mutexes = plan.is_some_and(|plan| !plan.mutexes.is_empty());
+        let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
         match meter(runner, setup, patience) {
-            Ok(metering) if !metering.has_mutexes() => {
-                Err(Error::Unjudged(without_mutexes(runner, &metering)))
+            Ok(metering)
+                if !(mutexes && metering.has_mutexes() || waits && !metering.report.waits.is_empty()) =>
+            {
+                let what = if mutexes { "mutex to judge kinds by" } else { "wait to judge policies by" };
+                Err(Error::Unjudged(without(what, runner, &metering)))
             }
             Ok(metering) => {
                 self.metered.push(Metered::new(control.name(), metering));
@@ -91,12 +97,12 @@ impl Locks {
     }
 }
 
-fn without_mutexes(runner: &Runner<'_>, metering: &Metering) -> String {
+fn without(what: &str, runner: &Runner<'_>, metering: &Metering) -> String {
     let program = runner.program.path.display();
     match &metering.silence {
-        Some(why) => format!("{program}: there is no mutex to judge kinds by. {why}"),
+        Some(why) => format!("{program}: there is no {what}. {why}"),
         None => format!(
-            "{program}: there is no mutex to judge kinds by: the locks that it uses are others (`unspin meter` shows them)"
+            "{program}: there is no {what}: the locks and waits that it uses are others (`unspin meter` shows them)"
         ),
     }
 }

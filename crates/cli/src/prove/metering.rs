@@ -9,9 +9,10 @@ use super::watch::Watch;
 use crate::meter::names::Lookup;
 use crate::meter::outputs::Results;
 use crate::meter::threads::Threads;
+use crate::meter::wakeup;
 use crate::meter::witness::Witness;
-use crate::mutex::Located;
 use crate::options::View;
+use crate::plan::Located;
 use std::time::Duration;
 use unspin_meter::{Config, Kind, Recording, Report, Snapshot};
 
@@ -38,6 +39,7 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, patience: Duration) -> Result<M
     // The last one's, which nobody needs any more.
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
+    wakeup::store(&recording);
     let mut looks =
         Looks { recording: &recording, threads: Threads::new(), witness: Witness::new(&runner.program.path) };
     recording.start();
@@ -59,6 +61,11 @@ impl Metering {
     /// Where the preload library recognises the locks of the report.
     pub fn located(&self) -> Vec<Located> {
         Located::all(&self.snapshot, &self.lookup)
+    }
+
+    /// Where the preload library recognises the call sites of the report's waits.
+    pub fn call_sites(&self) -> Vec<Located> {
+        Located::sites(&self.snapshot, &self.lookup)
     }
 
     /// Whether a mutex was used.

@@ -77,7 +77,7 @@ fn judge_asked(runner: &Runner<'_>, asked: &Asked, options: &options::Prove) -> 
     let contestants = asked.contestants();
     let plan = plan(options, &contestants, runner.figure, options.time_budget)?;
     let mut locks = Locks::default();
-    if asked.is_about_mutexes() {
+    if asked.is_about_plans() {
         locks.meter_control(runner, &asked.control, options.time_limit)?;
     }
     judge(runner, contestants, plan, locks, None, options)
@@ -135,6 +135,7 @@ fn plan(
     let candidates = contestants.iter().map(|c| c.candidate.clone()).collect();
     let mut plan = Plan::new(candidates, figure.metric.clone(), seed());
     plan.budget = budget;
+    plan.settings.cpu_limit = options.cpu_limit;
     if let Some(runs) = options.runs {
         (plan.rounds_min, plan.rounds_max, plan.budget) = (runs, runs, Duration::MAX);
     }

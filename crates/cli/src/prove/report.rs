@@ -125,6 +125,7 @@ impl Report {
             Conclusion::Slower => 1,
             Conclusion::NothingProven => 3,
             Conclusion::Failed => 4,
+            Conclusion::OverCpuLimit => 5,
         })
     }
 }

@@ -190,20 +190,20 @@ impl<'a> Runner<'a> {
         arena: &Path,
         recording: Option<&Path>,
     ) -> Result<(), Error> {
-        let Some(Setup { engine, mutexes }) = setup else {
+        let Some(Setup { engine, plan }) = setup else {
             environment::clear(command);
             return Ok(());
         };
-        let plan = self.scratch("mutexes");
-        if let Some(mutexes) = mutexes {
-            mutexes.compiled.write(&plan)?;
+        let file = self.scratch("plan");
+        if let Some(prepared) = plan {
+            prepared.compiled.write(&file)?;
         }
         Environment {
             library: &self.library,
             engine: *engine,
             arena: Some(arena),
             recording,
-            mutexes: mutexes.as_ref().map(|_| &*plan),
+            plan: plan.as_ref().map(|_| &*file),
         }
         .apply(command);
         Ok(())

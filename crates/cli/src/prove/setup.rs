@@ -1,22 +1,22 @@
-//! What a program's locks are served by in a run.
+//! What a program's locks and waits are served by in a run.
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::mutex::{Compiled, Plan};
+use crate::plan::{Compiled, Plan};
 use crate::program::Program;
 
-/// An engine for its System V semaphores, and a plan for its mutexes.
+/// An engine for its System V IPC, and a plan for its mutexes and waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// Serves its System V semaphores.
+    /// Serves its System V IPC.
     pub engine: Engine,
-    /// Says what replaces which mutex. Without one nothing stands between the program and libc but the hooks.
-    pub mutexes: Option<Mutexes>,
+    /// Says what replaces which mutex and which wait. Without one nothing stands between the program and libc but the hooks.
+    pub plan: Option<Prepared>,
 }
 
-/// A plan for mutexes, in both its forms.
+/// A plan in both its forms.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mutexes {
+pub struct Prepared {
     /// As the user has it.
     pub plan: Plan,
     /// As the preload library reads it.
@@ -24,16 +24,16 @@ pub struct Mutexes {
 }
 
 impl Setup {
-    /// The kernel's System V semaphores, and this plan.
-    pub fn of(mutexes: Mutexes) -> Setup {
-        Setup { engine: Engine::Kernel, mutexes: Some(mutexes) }
+    /// The kernel's System V IPC, and this plan.
+    pub fn of(plan: Prepared) -> Setup {
+        Setup { engine: Engine::Kernel, plan: Some(plan) }
     }
 }
 
-impl Mutexes {
-    /// Finds out where in the program's files the plan's locks are.
-    pub fn new(plan: Plan, program: &Program) -> Result<Mutexes, Error> {
+impl Prepared {
+    /// Finds out where in the program's files the plan's locks and call sites are.
+    pub fn new(plan: Plan, program: &Program) -> Result<Prepared, Error> {
         let compiled = plan.compile(program)?;
-        Ok(Mutexes { plan, compiled })
+        Ok(Prepared { plan, compiled })
     }
 }

@@ -8,7 +8,7 @@ use super::runner::{Limit, Runner, Trial};
 use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
-use unspin_stats::{Analysis, Comparison, Experiment, Phase, Plan, Role, Run, Schedule, Step};
+use unspin_stats::{Analysis, Comparison, Experiment, Phase, Plan, Role, Run, Schedule, Settings, Step};
 use unspin_sys::child::Usage;
 
 /// One run, and where it belongs.
@@ -78,8 +78,8 @@ impl Sitting {
                     break;
                 }
             };
-            schedule
-                .record(candidate, Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit)));
+            let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
+            schedule.record(candidate, run.with_cpu_s(trial.cpu_s()));
             entries.push(Entry { candidate, round: round(phase), started_s, trial });
             if runner.interrupt.came() {
                 break;
@@ -134,13 +134,16 @@ impl Sitting {
 fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option<Comparison>) {
     let whole = schedule.analyse();
     let experiment = schedule.experiment();
-    let part = |wanted: &dyn Fn(&Contestant) -> bool| {
+    let part = |wanted: &dyn Fn(&Contestant) -> bool, settings: &Settings| {
         let samples = experiment.samples.iter().zip(contestants).filter(|(_, c)| wanted(c));
         let samples = samples.map(|(s, _)| s.clone()).collect();
-        Analysis::of(&Experiment { samples, ..experiment.clone() }, &whole.settings)
+        Analysis::of(&Experiment { samples, ..experiment.clone() }, settings)
     };
-    let interposed = part(&|c| c.setup.is_some());
-    let bare = part(&|c| c.setup.is_none() || c.candidate.role == Role::Control).comparisons.pop();
+    let interposed = part(&|c| c.setup.is_some(), &whole.settings);
+    // The bare program is never recommended, whatever it costs.
+    let unlimited = Settings { cpu_limit: None, ..whole.settings };
+    let bare =
+        part(&|c| c.setup.is_none() || c.candidate.role == Role::Control, &unlimited).comparisons.pop();
     (Analysis { stop: whole.stop, advice: whole.advice, ..interposed }, bare)
 }
 

@@ -107,12 +107,13 @@ impl Text<'_> {
         let unit = if scale.unit.is_empty() { String::new() } else { format!(" [{}]", scale.unit) };
         writeln!(
             f,
-            "{:15} {:>19}  {:>9}  {:>6}  {:>13}  {:>7} {:>8} {:>5} {:>6}",
+            "{:15} {:>17} {:>9} {:>6} {:>13} {:>6} {:>7} {:>8} {:>4} {:>6}",
             "",
             format!("mean ± sd{unit}"),
             "best n-1",
             "ratio",
             "95 % interval",
+            "CPU",
             "p",
             "p spread",
             "runs",
@@ -122,9 +123,14 @@ impl Text<'_> {
             self.row(f, index, contestant, &scale)?;
         }
         let better = format!(
-            "ratio: how many times as good as the control, {}; above 1 is better. p is corrected (Holm). best n-1: the \
-             mean without the worst run, as the reports state it; nothing is decided by it.",
-            analysis.control
+            "ratio: how many times as good as the control, {}; above 1 is better. CPU: how many times the control's CPU \
+             time{}; above 1 is more. p is corrected (Holm). best n-1: the mean without the worst run, as the reports \
+             state it; nothing is decided by it.",
+            analysis.control,
+            match analysis.metric.direction {
+                Direction::LowerIsBetter => ", run for run",
+                Direction::HigherIsBetter => " per unit of work",
+            }
         );
         writeln!(f, "{}", paragraph(&better, 0))
     }
@@ -147,7 +153,7 @@ impl Text<'_> {
         let ratio = comparison.and_then(|c| c.ratio);
         writeln!(
             f,
-            "{} {:>19}  {:>9}  {:>6}  {:>13}  {:>7} {:>8} {runs:>5} {failed:>6}",
+            "{} {:>17} {:>9} {:>6} {:>13} {:>6} {:>7} {:>8} {runs:>4} {failed:>6}",
             head(contestant.name()),
             summary.map_or("-".into(), |s| mean_and_sd(s, scale)),
             summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
@@ -159,6 +165,11 @@ impl Text<'_> {
             match (comparison, ratio) {
                 (None, _) => "the control".into(),
                 (_, Some(ratio)) => format!("{:.2} – {:.2}", ratio.lower, ratio.upper),
+                (_, None) => "-".into(),
+            },
+            match (comparison, comparison.and_then(|c| c.cpu)) {
+                (None, _) => "1".into(),
+                (_, Some(cpu)) => times(cpu.times.value),
                 (_, None) => "-".into(),
             },
             comparison.and_then(p_of_difference).map_or("-".into(), p_value),
@@ -285,6 +296,11 @@ impl Text<'_> {
 fn head(name: &str) -> String {
     const COLUMN: usize = 15;
     if name.chars().count() <= COLUMN { format!("{name:COLUMN$}") } else { format!("{name}\n{:COLUMN$}", "") }
+}
+
+/// A factor in six columns.
+fn times(factor: f64) -> String {
+    if factor < 100.0 { format!("{factor:.2}") } else { format!("{factor:.0}") }
 }
 
 fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {

@@ -26,13 +26,16 @@ pub struct Scale {
     seconds: f64,
     /// Whether waits are timed.
     timed: bool,
+    /// Whether it is known which waits are short: they are timed, and compared with what a wake-up costs.
+    judges_waits: bool,
 }
 
 impl Scale {
     /// Of a report for a period.
     pub fn new(report: &Report, period: Period) -> Scale {
         let seconds = if period == Period::Lately { report.seconds } else { 1.0 };
-        Scale { seconds, timed: report.level != Level::Counts }
+        let timed = report.level != Level::Counts;
+        Scale { seconds, timed, judges_waits: timed && report.wake_up.is_some() }
     }
 
     /// A sum of seconds, as a rate where there is one.
@@ -79,17 +82,13 @@ pub const LOCKS: [Column<Row>; 15] = [
 #[rustfmt::skip]
 pub const WAITS: [Column<WaitRow>; 7] = [
     Column { titles: ("WAITED", "WAIT/s"), width: 6, sort: Some(Sort::Lost), goes: 0, text: |row, s| s.sum(row.waited) },
-    Column { titles: ("WAIT", "WAIT"), width: 5, sort: Some(Sort::Wait), goes: 2, text: |row, s| s.time(row.mean) },
-    Column { titles: ("MAX", "MAX"), width: 5, sort: None, goes: 3, text: |row, s| s.time(row.max) },
+    Column { titles: ("MEDIAN", "MEDIAN"), width: 6, sort: Some(Sort::Wait), goes: 2, text: |row, s| s.time(row.median) },
+    Column { titles: ("MAX", "MAX"), width: 5, sort: None, goes: 5, text: |row, s| s.time(row.max) },
     Column { titles: ("CALLS", "CALLS/s"), width: 10, sort: Some(Sort::Total), goes: 1, text: |row, s| s.count(row.calls) },
-    Column { titles: ("NOWAIT", "NOWAIT"), width: 6, sort: None, goes: 6, text: |row, _| part(row.nowait, row) },
-    Column { titles: ("GOT", "GOT"), width: 5, sort: None, goes: 5, text: |row, _| part(row.satisfied, row) },
-    Column { titles: ("RJECT", "RJECT"), width: 5, sort: None, goes: 4, text: |row, _| part(row.gave_up, row) },
+    Column { titles: ("WAITS", "WAITS/s"), width: 10, sort: None, goes: 4, text: |row, s| s.count(row.waits) },
+    Column { titles: ("SHORT", "SHORT"), width: 5, sort: None, goes: 3, text: |row, s| s.known(s.judges_waits && row.waits > 0, || percent(row.short_share())) },
+    Column { titles: ("RJECT", "RJECT"), width: 5, sort: None, goes: 6, text: |row, _| percent(row.gave_up as f64 / row.calls.max(1) as f64) },
 ];
-
-fn part(n: u64, row: &WaitRow) -> String {
-    percent(n as f64 / row.calls.max(1) as f64)
-}
 
 impl<R> Column<R> {
     /// Its title for a period.

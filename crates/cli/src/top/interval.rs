@@ -93,7 +93,7 @@ fn histogram(before: &Histogram, now: &Histogram, of: Of) -> Histogram {
 mod tests {
     use super::super::testing::{at, snapshot};
     use super::*;
-    use unspin_meter::{Key, Kind};
+    use unspin_meter::{ANY_DESCRIPTOR, Key, Kind, Report};
 
     #[test]
     fn only_what_happened_in_between_is_left() {
@@ -149,6 +149,27 @@ mod tests {
         let ended = Counts { nowait: 2, timed: 2, hold: 1100, ..Counts::default() };
         let between = between(&snapshot(1.0, &[(key, going_on)]), &snapshot(2.0, &[(key, ended)])).unwrap();
         assert_eq!(between.images[0].rows[&key].counts.hold_in_all(), 600.0);
+    }
+
+    /// The waits before the interval are neither in its median nor among its short ones.
+    #[test]
+    fn short_waits_are_those_of_the_interval() {
+        let key = Key::new(Kind::Epoll, ANY_DESCRIPTOR, 1);
+        let with = |seconds, short: u64, long: u64| {
+            let counts =
+                Counts { slept: short + long, sleep: at(0.1), wait_max: at(0.2), ..Counts::default() };
+            let mut snapshot = snapshot(seconds, &[(key, counts)]);
+            let mut waits = [0; BUCKETS];
+            // From 32.8 to 65.5 us, and from 67 to 134 ms.
+            (waits[7], waits[18]) = (short, long);
+            snapshot.images[0].rows.get_mut(&key).unwrap().waits = Histogram::new(Of::Waits, waits);
+            snapshot
+        };
+        let (earlier, later) = (with(1.0, 500, 1), with(2.0, 600, 301));
+        let report = |snapshot: &Snapshot| Report::new(snapshot, &|_, _| None).waits.remove(0).row;
+        let (all, lately) = (report(&later), report(&between(&earlier, &later).unwrap()));
+        assert_eq!((all.short, lately.short, lately.waits), (600, 100, 400));
+        assert!(all.median < 1e-3 && lately.median > 1e-3, "{all:?} {lately:?}");
     }
 
     #[test]

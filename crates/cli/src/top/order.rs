@@ -1,7 +1,7 @@
 //! Which rows are shown, and in which order.
 
 use super::reading::Section;
-use unspin_meter::{Lock, Report, Row, Wait, WaitRow};
+use unspin_meter::{Kind, Lock, Report, Row, Wait, WaitRow};
 
 /// What the table is sorted by, largest first; in the order of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ pub enum Sort {
     Con,
     /// Mean time held.
     Hold,
-    /// Mean wait.
+    /// Mean wait for a lock; median of other waits.
     Wait,
     /// Share of the machine burnt spinning.
     Spin,
@@ -44,6 +44,7 @@ impl Sort {
         match (section, self.within(section)) {
             (Section::Waits, Sort::Lost) => "WAITED",
             (Section::Waits, Sort::Total) => "CALLS",
+            (Section::Waits, Sort::Wait) => "MEDIAN",
             (_, sort) => Sort::ALL[sort as usize].2,
         }
     }
@@ -80,7 +81,7 @@ impl Sort {
 
     fn of_wait(self, row: &WaitRow) -> f64 {
         match self.within(Section::Waits) {
-            Sort::Wait => row.mean,
+            Sort::Wait => row.median,
             Sort::Total => row.calls as f64,
             _ => row.waited,
         }
@@ -92,7 +93,7 @@ impl Sort {
 pub enum Item<'r> {
     /// A lock.
     Lock(&'r Lock),
-    /// A condition, barrier or semaphore.
+    /// What is waited for other than a lock.
     Wait(&'r Wait),
 }
 
@@ -103,6 +104,8 @@ pub struct Id {
     pub name: String,
     /// How that is known: two of one name from two places are two.
     pub origin: Option<String>,
+    /// What is waited for, if it is a wait: two calls in one function are two.
+    pub wait: Option<Kind>,
 }
 
 impl<'r> Item<'r> {
@@ -137,30 +140,29 @@ impl<'r> Item<'r> {
         }
     }
 
-    /// How many objects it stands for.
-    pub fn objects(self) -> u64 {
-        match self {
-            Item::Lock(lock) => lock.locks,
-            Item::Wait(wait) => wait.objects,
-        }
-    }
-
-    /// The name, with the number of objects where it is not one.
+    /// The name, with the number of objects where it is not one, and for a wait what is waited for.
     pub fn label(self) -> String {
-        match self.objects() {
-            1 => self.name().to_owned(),
-            n => format!("({n}) {}", self.name()),
+        match self {
+            Item::Lock(lock) => lock.label(),
+            Item::Wait(wait) => wait.label(),
         }
     }
 
     /// What it is known by.
     pub fn id(self) -> Id {
-        Id { name: self.name().to_owned(), origin: self.origin().map(str::to_owned) }
+        Id { name: self.name().to_owned(), origin: self.origin().map(str::to_owned), wait: self.wait() }
     }
 
     /// Whether it is that one.
     pub fn is(self, id: &Id) -> bool {
-        self.name() == id.name && self.origin() == id.origin.as_deref()
+        self.name() == id.name && self.origin() == id.origin.as_deref() && self.wait() == id.wait
+    }
+
+    fn wait(self) -> Option<Kind> {
+        match self {
+            Item::Lock(_) => None,
+            Item::Wait(wait) => Some(wait.kind),
+        }
     }
 
     fn key(self, sort: Sort) -> f64 {

@@ -10,7 +10,7 @@ use unspin_meter::{Fold, HeldLock, Image, Key, Name, Options, Report, Snapshot};
 pub enum Section {
     /// Locks.
     Locks,
-    /// Conditions, barriers, semaphores.
+    /// What threads wait for other than locks.
     Waits,
 }
 

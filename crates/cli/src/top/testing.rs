@@ -7,7 +7,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use unspin_meter::{
-    BUCKETS, Counts, Histogram, Image, Key, Kind, Name, Of, Record, Report, Snapshot, Thread, Window,
+    BUCKETS, Counts, Histogram, Image, Key, Kind, Name, Of, Record, Report, Snapshot, Thread, WakeUpCost,
+    Window,
 };
 
 /// Ticks in a second.
@@ -22,6 +23,7 @@ pub fn at(seconds: f64) -> u64 {
 pub fn snapshot(seconds: f64, rows: &[(Key, Counts)]) -> Snapshot {
     let window = Window { seconds, cpus: 2, ticks_per_second: TICKS_PER_SECOND, cpu_seconds: None };
     let mut snapshot = Snapshot::of_rows(window, []);
+    snapshot.wake_up = Some(WakeUpCost { futex_ns: 45_000, epoll_ns: 48_000 });
     let rows: BTreeMap<Key, Record> = rows.iter().map(|(key, counts)| (*key, record(counts))).collect();
     let thread =
         Thread { tid: 8, lived: at(seconds), on_cpu: 0, runnable: 0, holds: Vec::new(), waits: None };

@@ -1,6 +1,8 @@
 /* Two threads wait for each other's lock for some milliseconds. Then it prints how fast it was, which depends on the kind
- * of mutex that it has been given: `planned system=100 adaptive=200 steal=hang fair=crash`. A kind that is not among these
- * is as fast as the first. */
+ * of mutex that it has been given, or where none is given on what its waits do: `planned system=100 adaptive=200 poll=300
+ * steal=hang fair=crash`. What is not among these is as fast as the first. `both=N` is for a plan that names a kind and polls;
+ * `burn` makes it compute for a while under a plan that polls;
+ * with `turns` its threads take turns by a condition, instead of waiting for a lock that is held long. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,9 +11,16 @@
 #include <unistd.h>
 
 static pthread_mutex_t narrow = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static int next_player;
+static int started;
 
 static void *worker(void *nothing)
 {
+    /* On a busy machine one thread could be done before the other begins. */
+    __atomic_fetch_add(&started, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&started, __ATOMIC_SEQ_CST) < 2)
+        usleep(100);
     for (int i = 0; i < 10; i++) {
         pthread_mutex_lock(&narrow);
         usleep(1000);
@@ -20,17 +29,43 @@ static void *worker(void *nothing)
     return nothing;
 }
 
-/* The kind on the first line of the plan that is no heading. */
-static void kind_of_mutex(char *kind, int size)
+static void *player(void *me)
 {
-    const char *path = getenv("UNSPIN_MUTEXES");
+    int own = me != NULL;
+    for (int i = 0; i < 3000; i++) {
+        pthread_mutex_lock(&narrow);
+        while (next_player != own)
+            pthread_cond_wait(&moved, &narrow);
+        next_player = !own;
+        pthread_cond_signal(&moved);
+        pthread_mutex_unlock(&narrow);
+    }
+    return NULL;
+}
+
+/* The kind on the first line of the plan that has one; or the policy of its waits; or "both". */
+static void given(char *kind, int size)
+{
+    int polls = 0;
+    const char *path = getenv("UNSPIN_PLAN");
     FILE *plan = path ? fopen(path, "r") : NULL;
     char line[4096];
     strcpy(kind, "none");
     if (plan == NULL)
         return;
-    if (fgets(line, sizeof line, plan) && fgets(line, sizeof line, plan))
-        snprintf(kind, size, "%.*s", (int)strcspn(line, "\t\n"), line);
+    if (fgets(line, sizeof line, plan) == NULL)
+        line[0] = 0;
+    while (fgets(line, sizeof line, plan)) {
+        int is_poll = strncmp(line, "waits\tpoll", 10) == 0 || strncmp(line, "poll\tsite", 9) == 0;
+        int is_wait = is_poll || strncmp(line, "waits\t", 6) == 0 || strncmp(line, "system\tsite", 11) == 0;
+        polls |= is_poll;
+        if (!is_wait && strncmp(line, "wakeup\t", 7) != 0 && strcmp(kind, "none") == 0)
+            snprintf(kind, size, "%.*s", (int)strcspn(line, "\t\n"), line);
+    }
+    if (polls)
+        strcpy(kind, strcmp(kind, "none") == 0 || strcmp(kind, "system") == 0 ? "poll" : "both");
+    if (strcmp(kind, "none") == 0)
+        strcpy(kind, "system");
     fclose(plan);
 }
 
@@ -39,12 +74,19 @@ int main(int argc, char **argv)
     pthread_t threads[2];
     char kind[64];
     const char *speed = argc > 1 ? strchr(argv[1], '=') + 1 : "100";
+    void *(*what)(void *) = worker;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "turns") == 0)
+            what = player;
     for (int i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, worker, NULL);
+        pthread_create(&threads[i], NULL, what, i ? &threads[i] : NULL);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    kind_of_mutex(kind, sizeof kind);
+    given(kind, sizeof kind);
     for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "burn") == 0 && (strcmp(kind, "poll") == 0 || strcmp(kind, "both") == 0))
+            for (volatile long n = 0; n < 100000000; n++)
+                ;
         size_t length = strcspn(argv[i], "=");
         if (strlen(kind) == length && strncmp(kind, argv[i], length) == 0)
             speed = argv[i] + length + 1;

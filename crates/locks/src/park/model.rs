@@ -91,6 +91,16 @@ pub(crate) fn wake_as(sort: u32, word: *const AtomicU32, count: u32) -> u32 {
     woken.len() as u32
 }
 
+/// A model has one process.
+pub(crate) fn wait_shared(word: &AtomicU32, expected: u32) {
+    wait(word, expected, None);
+}
+
+/// As [`wait_shared`].
+pub(crate) fn wake_shared(word: &AtomicU32) {
+    wake(word, u32::MAX);
+}
+
 fn address(word: &AtomicU32) -> usize {
     core::ptr::from_ref(word) as usize
 }

@@ -1,14 +1,19 @@
-//! Barriers: who comes last waits for nobody.
+//! Barriers. The thread that arrives last does not wait.
 
 use super::acquire::{attempt, initialised};
 use super::real;
 use crate::next::forward;
+use crate::swap::plan;
+use crate::waits::{Ended, Look, Wait};
 use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{PTHREAD_BARRIER_SERIAL_THREAD, pthread_barrier_t, pthread_barrierattr_t};
+use unspin_locks::{Barrier, Turn};
 use unspin_meter::{Kind, Outcome};
+use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
+use unspin_waiting::Looks;
 
 entry! {
     /// pthread_barrier_init(3).
@@ -38,8 +43,15 @@ unsafe extern "C-unwind" fn init(
 }
 
 unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: `entry` gives the registers; the program's barrier.
-    let (hook, waited) = unsafe { (Hook::new(sp, bp), || real::barrier_wait(barrier)) };
+    // SAFETY: `entry` gives the registers.
+    let hook = unsafe { Hook::new(sp, bp) };
+    // SAFETY: the program's barrier.
+    let waited = || unsafe {
+        match plan::is_polling() && has_known_words() {
+            true => polled(barrier, hook),
+            false => real::barrier_wait(barrier),
+        }
+    };
     let Some((thread, place)) = attempt(Object::new(Kind::Barrier, barrier), 0, hook) else {
         return waited();
     };
@@ -59,4 +71,48 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
         _ => thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected),
     }
     code
+}
+
+/// Whether libc's barriers have the words of [`Barrier`]. Relaxed: written before the program begins; until then libc waits.
+static HAS_KNOWN_WORDS: AtomicBool = AtomicBool::new(false);
+
+fn has_known_words() -> bool {
+    HAS_KNOWN_WORDS.load(Relaxed)
+}
+
+/// Looks at a barrier that libc has just made: are its words those of glibc since 2.25? To be called before the program begins.
+pub fn prepare() {
+    const COUNT: c_uint = 3;
+    // SAFETY: the type is made of integers; a live barrier is initialised, looked at and destroyed.
+    let words = unsafe {
+        let mut barrier: pthread_barrier_t = core::mem::zeroed();
+        if real::barrier_init(&mut barrier, core::ptr::null(), COUNT) != 0 {
+            return;
+        }
+        let words = (&raw const barrier).cast::<[u32; 5]>().read();
+        real::barrier_destroy(&mut barrier);
+        words
+    };
+    HAS_KNOWN_WORDS.store(words == [0, 0, COUNT, 0, 0], Relaxed);
+}
+
+/// libc's wait, by libc's words, that polls before it sleeps. Not a cancellation point, as libc's is none.
+///
+/// # Safety
+/// A live barrier whose words are known.
+unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
+    // SAFETY: the caller's promise: these are the words of glibc's barrier, and threads change them by atomic instructions.
+    let barrier = unsafe { &*barrier.cast::<Barrier>() };
+    let turn = barrier.wait(|word| {
+        let wait = Wait::begin(hook);
+        let look = || if word.has_changed() { Look::Found(()) } else { Look::Nothing };
+        if wait.poll(Looks::Load, look, |()| 1) == Ended::Asleep {
+            word.sleep();
+            wait.slept(1);
+        }
+    });
+    match turn {
+        Turn::Serial => PTHREAD_BARRIER_SERIAL_THREAD,
+        Turn::Other => 0,
+    }
 }

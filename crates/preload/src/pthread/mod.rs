@@ -21,7 +21,7 @@
 //! Every function may be left by cancellation, so none has anything to drop while libc's function runs.
 
 mod acquire;
-mod barrier;
+pub mod barrier;
 mod busy;
 mod c11;
 mod cond;

@@ -100,6 +100,8 @@ real! {
     /// pthread_barrier_init(3).
     fn barrier_init = pthread_barrier_init(
         barrier: *mut pthread_barrier_t, attributes: *const pthread_barrierattr_t, count: c_uint);
+    /// pthread_barrier_destroy(3).
+    fn barrier_destroy = pthread_barrier_destroy(barrier: *mut pthread_barrier_t);
     /// pthread_barrier_wait(3).
     fn barrier_wait = pthread_barrier_wait(barrier: *mut pthread_barrier_t);
 

@@ -7,14 +7,16 @@ use super::mutex::is_supported;
 use super::{layout, real};
 use crate::errno;
 use crate::next::forward;
-use crate::swap::patience::Patience;
-use crate::swap::plan::{self, Waits};
+use crate::swap::plan;
+use crate::waits::handlers::{Handlers, Interruption};
+use crate::waits::{Ended, Look, Wait};
 use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
 use unspin_meter::{Kind, Outcome, Place};
-use unspin_sys::entry;
+use unspin_sys::{Errno, entry};
+use unspin_waiting::Looks;
 
 entry! {
     /// sem_init(3).
@@ -62,7 +64,9 @@ fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, Pla
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's semaphore; `entry` gives the registers.
-    unsafe { take(semaphore, Hook::new(sp, bp), true, || real::sem_wait(semaphore)) }
+    unsafe {
+        take(semaphore, Hook::new(sp, bp), true, Interruption::ends_restartable, || real::sem_wait(semaphore))
+    }
 }
 
 unsafe extern "C-unwind" fn timedwait(
@@ -74,7 +78,9 @@ unsafe extern "C-unwind" fn timedwait(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let tried = is_time(until);
-        take(semaphore, Hook::new(sp, bp), tried, || real::sem_timedwait(semaphore, until))
+        take(semaphore, Hook::new(sp, bp), tried, Interruption::ends_any, || {
+            real::sem_timedwait(semaphore, until)
+        })
     }
 }
 
@@ -88,7 +94,9 @@ unsafe extern "C-unwind" fn clockwait(
     // SAFETY: the program's arguments; `entry` gives the registers.
     unsafe {
         let tried = is_supported(clock) && is_time(until);
-        take(semaphore, Hook::new(sp, bp), tried, || real::sem_clockwait(semaphore, clock, until))
+        take(semaphore, Hook::new(sp, bp), tried, Interruption::ends_any, || {
+            real::sem_clockwait(semaphore, clock, until)
+        })
     }
 }
 
@@ -101,17 +109,27 @@ pub unsafe fn is_time(until: *const timespec) -> bool {
     (0..1_000_000_000).contains(&unsafe { (*until).tv_nsec })
 }
 
-/// Takes one, without waiting if it can be had so and `tries` says that this may be tried.
+/// Takes one, without waiting if it can be had so and `tries` says that this may be tried. `ends` says which handlers end the
+/// wait: with a time the kernel does not restart it (signal(7)).
 ///
 /// # Safety
 /// A live semaphore.
 #[inline(always)]
-unsafe fn take(semaphore: *mut sem_t, hook: Hook, tries: bool, blocked: impl FnOnce() -> c_int) -> c_int {
+unsafe fn take(
+    semaphore: *mut sem_t,
+    hook: Hook,
+    tries: bool,
+    ends: impl Fn(Interruption) -> bool,
+    blocked: impl FnOnce() -> c_int,
+) -> c_int {
     // A thread that is to be cancelled is cancelled here, semaphore or not.
     pthread_testcancel();
     let Some((thread, place)) = attempt_at(semaphore, hook) else {
+        if !plan::is_polling() {
+            return blocked();
+        }
         // SAFETY: the caller's promise.
-        return if tries && unsafe { spun(semaphore) } { 0 } else { blocked() };
+        return unsafe { wait_for(semaphore, hook, tries, ends, blocked) }.0;
     };
     let table = thread.table();
     // SAFETY: the caller's promise.
@@ -122,8 +140,7 @@ unsafe fn take(semaphore: *mut sem_t, hook: Hook, tries: bool, blocked: impl FnO
     let begin = thread.now();
     table.waiting(place, begin);
     // SAFETY: the caller's promise.
-    let spun = tries && unsafe { spun(semaphore) };
-    let code = if spun { 0 } else { blocked() };
+    let (code, spun) = unsafe { wait_for(semaphore, hook, tries, ends, blocked) };
     table.waiting(place, 0);
     let wait = thread.now().saturating_sub(begin);
     let outcome = match code {
@@ -153,15 +170,42 @@ unsafe fn tried(semaphore: *mut sem_t) -> bool {
     is_taken
 }
 
-/// Takes one that comes while the thread spins, where that was asked for.
+/// Waits for one, and says whether it came during a poll. A semaphore that is free is taken at once.
 ///
 /// # Safety
 /// A live semaphore.
-unsafe fn spun(semaphore: *mut sem_t) -> bool {
+unsafe fn wait_for(
+    semaphore: *mut sem_t,
+    hook: Hook,
+    tries: bool,
+    ends: impl Fn(Interruption) -> bool,
+    blocked: impl FnOnce() -> c_int,
+) -> (c_int, bool) {
     // SAFETY: the caller's promise.
-    let is_there = || unsafe { layout::has_tokens(semaphore) };
-    // SAFETY: as above.
-    plan::waits() == Waits::Spin && Patience::of(semaphore).spin(is_there) && unsafe { tried(semaphore) }
+    if tries && unsafe { layout::has_tokens(semaphore) && tried(semaphore) } {
+        return (0, false);
+    }
+    let wait = Wait::begin(hook);
+    if tries && wait.polls() {
+        let handlers = Handlers::now();
+        // SAFETY: the caller's promise.
+        let look = || match unsafe { layout::has_tokens(semaphore) && tried(semaphore) } {
+            true => Look::Found(()),
+            false if ends(handlers.since()) => Look::Interrupted,
+            false => Look::Nothing,
+        };
+        match wait.poll(Looks::Load, look, |()| 1) {
+            Ended::Found(()) => return (0, true),
+            Ended::Interrupted => {
+                errno::set(Errno::EINTR);
+                return (-1, true);
+            }
+            Ended::Asleep => {}
+        }
+    }
+    let code = blocked();
+    wait.slept(1);
+    (code, false)
 }
 
 unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {

@@ -1,5 +1,6 @@
 //! What the program asked for, one word per signal, readable from a handler at any time.
 
+use crate::waits::handlers::Restart;
 use core::ffi::c_int;
 use unspin_sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +14,7 @@ static WORDS: [AtomicU64; SIGNALS + 1] = [const { AtomicU64::new(0) }; SIGNALS +
 /// | bits | meaning |
 /// |---|---|
 /// | 0-56 | address of the handler, SIG_DFL (0) or SIG_IGN (1) |
+/// | 59 | the program's SA_RESTART |
 /// | 60 | [`UNTOUCHED`](Self::UNTOUCHED) |
 /// | 61 | the program's SA_RESETHAND |
 /// | 62 | the program's SA_ONSTACK (an owned signal has it without being asked) |
@@ -37,6 +39,7 @@ pub enum Target {
 impl Disposition {
     /// The program has not set it: flags, mask and restorer read as zero.
     pub const UNTOUCHED: u64 = 1 << 60;
+    const RESTART: u64 = 1 << 59;
     const RESETHAND: u64 = 1 << 61;
     const ONSTACK: u64 = 1 << 62;
     const SIGINFO: u64 = 1 << 63;
@@ -52,6 +55,7 @@ impl Disposition {
         let bit = |flag: c_int, bit: u64| if flags & flag != 0 { bit } else { 0 };
         Disposition(
             handler as u64
+                | bit(libc::SA_RESTART, Self::RESTART)
                 | bit(libc::SA_RESETHAND, Self::RESETHAND)
                 | bit(libc::SA_ONSTACK, Self::ONSTACK)
                 | bit(libc::SA_SIGINFO, Self::SIGINFO),
@@ -85,6 +89,11 @@ impl Disposition {
     /// Whether the handler is for one signal only.
     pub fn is_one_shot(self) -> bool {
         self.0 & Self::RESETHAND != 0
+    }
+
+    /// Whether a system call that the handler interrupts is made again.
+    pub fn restart(self) -> Restart {
+        if self.0 & Self::RESTART != 0 { Restart::Yes } else { Restart::No }
     }
 
     /// The kernel's flags of a trampoline, with the bits as the program set them.

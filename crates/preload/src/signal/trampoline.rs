@@ -7,6 +7,7 @@ use super::action::{self, by_number};
 use super::disposition::{self, Target};
 use super::owned;
 use crate::cancel;
+use crate::waits::handlers;
 use core::ffi::{c_int, c_void};
 use libc::{siginfo_t, ucontext_t};
 use unspin_sys::signal::{Mask, set_mask};
@@ -49,6 +50,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
                     disposition::spend(signal, disposition);
                     rearm(signal);
                 }
+                handlers::note(disposition.restart());
                 let handler = core::mem::transmute::<usize, Handler>(address);
                 cancel::handling(|| handler(signal, info, context));
                 interrupted.go_on();

@@ -9,12 +9,12 @@
 //! by the functions of LinuxThreads, whatever language unwinds. No frame in here has anything to drop.
 
 use super::mutex::{self, Answer};
-use super::patience::Patience;
-use super::plan::{self, Conditions, Waits};
+use super::plan::{self, Conditions};
 use crate::cancel::{
     _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation,
     pthread_testcancel,
 };
+use crate::waits::{Ended, Look, Wait};
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -23,6 +23,7 @@ use unspin_locks::{Condition, Leaving, Left, Node, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
+use unspin_waiting::Looks;
 
 /// `__wrefs`, at byte 36: bit 0 says that it is shared between processes, bit 1 that times are those of CLOCK_MONOTONIC.
 const FLAGS: usize = 36;
@@ -150,10 +151,12 @@ pub unsafe fn wait(
 /// Sleeps until the node was moved on or the time has come.
 fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     let node = waiter.node;
-    if plan::waits() == Waits::Spin {
-        // Who never has to sleep would never be cancelled.
+    let wait = Wait::begin(waiter.hook);
+    if wait.polls() {
+        // A thread that never has to sleep would never be cancelled.
         pthread_testcancel();
-        if Patience::of(waiter.condition).spin(|| node.must_sleep_on().is_none()) {
+        let look = || if node.must_sleep_on().is_none() { Look::Found(()) } else { Look::Nothing };
+        if let Ended::Found(()) = wait.poll(Looks::Load, look, |()| 1) {
             return Waited::Spun;
         }
     }
@@ -165,6 +168,7 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
             break;
         }
     }
+    wait.slept(1);
     Waited::Slept
 }
 

@@ -2,7 +2,7 @@
 //! uses it first.
 
 use super::modules;
-use super::plan::{self, Place, Plan, Subject};
+use super::plan::{self, Place, Plan, Subject, Waits};
 use crate::watch::Hook;
 use libc::pthread_mutex_t;
 use unspin_locks::Kind;
@@ -35,6 +35,18 @@ pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> 
         Subject::Used => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
     });
     chosen.map(|rule| rule.kind).or(plan.all).unwrap_or(Kind::System)
+}
+
+/// What the waits of a call site do.
+#[cold]
+pub fn waits(hook: Hook) -> Waits {
+    let Some(plan) = plan::get() else { return Waits::System };
+    let mut stack = Stack { hook, frames: [0; FRAMES], known: 0 };
+    if !plan.sites().is_empty() {
+        modules::look(plan, 0, stack.innermost());
+    }
+    let chosen = plan.sites().iter().find(|site| stack.matches(plan, site.places(plan)));
+    chosen.map_or(plan.waits, |site| site.waits)
 }
 
 /// Whether an address lies in that place, as its module is mapped now.

@@ -9,7 +9,6 @@
 //! | `algorithm` | the locks of `unspin-locks` as a table |
 //! | [`mutex`] | what a program does with a mutex |
 //! | [`condition`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
-//! | [`patience`] | how long to spin before a sleep |
 //!
 //! Replaced are mutexes that are private, not robust and without a protocol, be they normal, recursive, errorcheck or
 //! adaptive; with PTHREAD_PRIO_INHERIT only by kinds that inherit. What no rule is about, and everything else, is
@@ -18,11 +17,10 @@
 mod algorithm;
 mod body;
 pub mod condition;
-mod decision;
+pub mod decision;
 mod mark;
 mod modules;
 pub mod mutex;
-pub mod patience;
 pub mod plan;
 pub mod server;
 pub mod shared;
@@ -35,7 +33,6 @@ pub fn prepare() {
     if plan::is_on() {
         tid::prepare();
         unspin_locks::prepare();
-        patience::prepare();
         shared::prepare();
     }
 }

@@ -1,26 +1,27 @@
-//! The compiled plan that `UNSPIN_MUTEXES` names, read at the first hook call: mutexes are used before any constructor of
+//! The compiled plan that `UNSPIN_PLAN` names, read at the first hook call: mutexes are used before any constructor of
 //! ours, and inside allocators, so nothing is allocated, and nobody is asked but the kernel.
 //!
 //! Whoever comes while another thread reads waits for it: a mutex that one thread left to libc while another replaced it would
 //! be a lock with two owners. That thread makes four system calls and needs nobody.
 
 use super::modules;
-use super::text::{self, Line, Wrong};
+use super::text::{self, Fields, Line, Wrong};
 use crate::{environment, errno, notice};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
 use unspin_locks::Kind;
-use unspin_sync::atomic::{AtomicU32, Ordering};
+use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use unspin_sys::process::{self, Identity, Life};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::{file, sched};
 
-pub use super::text::Subject;
+pub use super::text::{Subject, Waits};
 
 /// Longest plan, in bytes, and the most that it may hold. One lock of a large program takes a few of each.
 const TEXT: usize = 64 << 10;
 const RULES: usize = 256;
+const SITES: usize = 64;
 const PLACES: usize = 1024;
 /// Modules that a plan may name.
 pub const MODULES: usize = 64;
@@ -38,6 +39,9 @@ const READING: u32 = 1 << 31;
 /// that this thread did not come along through a fork.
 static PHASE: AtomicU32 = AtomicU32::new(UNKNOWN);
 
+/// Whether [`PLAN`] has waits that poll. Written with it.
+static POLLING: AtomicBool = AtomicBool::new(false);
+
 static PLAN: Room<Plan> = Room(UnsafeCell::new(Plan::NOTHING));
 static BYTES: Room<[u8; TEXT]> = Room(UnsafeCell::new([0; TEXT]));
 
@@ -46,24 +50,21 @@ struct Room<T>(UnsafeCell<T>);
 // SAFETY: written by the one thread that moved PHASE to READING, read by others only after PHASE says ON.
 unsafe impl<T> Sync for Room<T> {}
 
-/// What replaces which mutex.
+/// What replaces which mutex, and which waits poll.
 pub struct Plan {
     /// The kind for all that no rule is about.
     pub all: Option<Kind>,
-    waits: Waits,
+    /// What a wake-up costs, in nanoseconds.
+    pub wake_up_ns: u64,
+    /// What the waits do that no site rule is about.
+    pub waits: Waits,
+    /// Whether every wait polls, whatever was learnt.
+    pub is_forced: bool,
+    sites: Rows<Site, SITES>,
     conditions: Conditions,
     rules: Rows<Rule, RULES>,
     places: Rows<Place, PLACES>,
     modules: Rows<&'static [u8], MODULES>,
-}
-
-/// How conditions and semaphores are waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Waits {
-    /// Asleep.
-    Sleep,
-    /// Spinning while that pays, then asleep.
-    Spin,
 }
 
 /// Whose condition variables are.
@@ -89,7 +90,23 @@ pub struct Rule {
 impl Rule {
     /// Its places, innermost first.
     pub fn places(self, plan: &Plan) -> &[Place] {
-        &plan.places.get()[usize::from(self.first)..usize::from(self.end)]
+        plan.places_of(self.first, self.end)
+    }
+}
+
+/// What the waits of one call site do.
+#[derive(Clone, Copy)]
+pub struct Site {
+    /// That.
+    pub waits: Waits,
+    first: u16,
+    end: u16,
+}
+
+impl Site {
+    /// Its places, innermost first.
+    pub fn places(self, plan: &Plan) -> &[Place] {
+        plan.places_of(self.first, self.end)
     }
 }
 
@@ -125,7 +142,10 @@ impl<T, const N: usize> Rows<T, N> {
 impl Plan {
     const NOTHING: Plan = Plan {
         all: None,
-        waits: Waits::Sleep,
+        wake_up_ns: 50_000,
+        waits: Waits::System,
+        is_forced: false,
+        sites: Rows { rows: [Site { waits: Waits::System, first: 0, end: 0 }; SITES], count: 0 },
         conditions: Conditions::Libc,
         rules: Rows {
             rows: [Rule { kind: Kind::System, subject: Subject::Variable, first: 0, end: 0 }; RULES],
@@ -147,27 +167,50 @@ impl Plan {
 
     /// Whether it is about particular mutexes.
     pub fn is_particular(&self) -> bool {
-        self.rules.count > 0
+        self.rules.count > 0 || self.sites.count > 0
     }
 
     /// Takes a line in, and says whether there was room.
     fn add(&mut self, line: Line<'static>) -> bool {
         match line {
-            Line::SpinWaits => self.waits = Waits::Spin,
+            Line::WakeUp(ns) => self.wake_up_ns = ns,
+            Line::Waits(waits) => self.waits = waits,
+            Line::ForcePolls => self.is_forced = true,
             Line::All(kind) => self.all = self.all.or(Some(kind)),
             Line::Some(kind, subject, fields) => {
-                let first = self.places.count;
-                for field in fields.flatten() {
-                    let Some(module) = self.module(field.module) else { return false };
-                    if !self.places.push(Place { range: field.range, module }) {
-                        return false;
-                    }
-                }
-                let (first, end) = (first as u16, self.places.count as u16);
+                let Some((first, end)) = self.add_places(fields) else { return false };
                 return self.rules.push(Rule { kind, subject, first, end });
+            }
+            Line::Site(waits, fields) => {
+                let Some((first, end)) = self.add_places(fields) else { return false };
+                return self.sites.push(Site { waits, first, end });
             }
         }
         true
+    }
+
+    /// Adds places and answers where they begin and end; none if there is no room.
+    fn add_places(&mut self, fields: Fields<'static>) -> Option<(u16, u16)> {
+        let first = self.places.count as u16;
+        for field in fields.flatten() {
+            let module = self.module(field.module)?;
+            self.places.push(Place { range: field.range, module }).then_some(())?;
+        }
+        Some((first, self.places.count as u16))
+    }
+
+    fn places_of(&self, first: u16, end: u16) -> &[Place] {
+        &self.places.get()[usize::from(first)..usize::from(end)]
+    }
+
+    /// The rules for call sites of waits, in the order of the plan.
+    pub fn sites(&self) -> &[Site] {
+        self.sites.get()
+    }
+
+    /// Whether any wait polls.
+    pub fn polls(&self) -> bool {
+        self.waits == Waits::Poll || self.sites().iter().any(|site| site.waits == Waits::Poll)
     }
 
     /// The number of a module; none if there is no room.
@@ -180,7 +223,7 @@ impl Plan {
     fn settle(&mut self) {
         let replaces = |kind| !matches!(kind, Kind::System | Kind::Pi);
         let any = self.all.is_some_and(replaces) || self.rules().iter().any(|rule| replaces(rule.kind));
-        if any || self.waits == Waits::Spin {
+        if any || self.polls() {
             self.conditions = Conditions::Ours;
         }
     }
@@ -211,16 +254,27 @@ pub fn get() -> Option<&'static Plan> {
     }
 }
 
+/// Whether any wait polls.
+#[inline(always)]
+pub fn is_polling() -> bool {
+    // Relaxed: nothing is read on the strength of it.
+    match PHASE.load(Ordering::Relaxed) {
+        OFF => false,
+        // Relaxed: as above; written before PHASE said ON.
+        ON => POLLING.load(Ordering::Relaxed),
+        _ => get().is_some_and(Plan::polls),
+    }
+}
+
+/// Whether every wait polls, whatever was learnt.
+pub fn is_forced() -> bool {
+    get().is_some_and(|plan| plan.is_forced)
+}
+
 /// Whose condition variables are.
 #[inline]
 pub fn conditions() -> Conditions {
     get().map_or(Conditions::Libc, |plan| plan.conditions)
-}
-
-/// How conditions and semaphores are waited for.
-#[inline]
-pub fn waits() -> Waits {
-    get().map_or(Waits::Sleep, |plan| plan.waits)
 }
 
 /// Reads the plan unless that was done.
@@ -262,7 +316,7 @@ fn wait_for(reader: u32) {
 
 /// Whether there is a plan now.
 fn read() -> bool {
-    let Some(path) = environment::value_as_c_string("UNSPIN_MUTEXES") else { return false };
+    let Some(path) = environment::value_as_c_string("UNSPIN_PLAN") else { return false };
     let shown = core::str::from_utf8(path.to_bytes()).unwrap_or("(not UTF-8)");
     // SAFETY: PHASE says READING by our hand: nobody else writes, and nobody reads yet.
     let (plan, room) = unsafe { (&mut *PLAN.0.get(), &mut *BYTES.0.get()) };
@@ -271,6 +325,8 @@ fn read() -> bool {
         Ok(()) => {
             plan.settle();
             modules::find(plan);
+            // Relaxed: published with PHASE.
+            POLLING.store(plan.polls(), Ordering::Relaxed);
             return true;
         }
         Err(Failure::Dropped) => return false,
@@ -288,7 +344,7 @@ fn read() -> bool {
             "no mutex is replaced: line {number} of {shown} is no rule; let `unspin run` write it"
         )),
         Wrong::TooLong => notice::print(format_args!(
-            "no mutex is replaced: {shown} holds more than {RULES} rules, {PLACES} places, {MODULES} modules or {TEXT} \
+            "no mutex is replaced: {shown} holds more than {RULES} rules, {SITES} call sites, {PLACES} places, {MODULES} modules or {TEXT} \
              bytes; name fewer locks"
         )),
     }
@@ -336,8 +392,7 @@ mod tests {
 
     #[test]
     fn rules_keep_their_places() {
-        let plan =
-            plan("unspin mutexes 1\nfair\tinit\t1-2@/x\t3-4@/y\nsteal\tvariable\t5-6@/x\nsystem\tall\n");
+        let plan = plan("unspin plan 2\nfair\tinit\t1-2@/x\t3-4@/y\nsteal\tvariable\t5-6@/x\nsystem\tall\n");
         let rules: Vec<_> = plan.rules().iter().map(|rule| rule.places(&plan).len()).collect();
         assert_eq!((rules, plan.modules()), (vec![2, 1], &[&b"/x"[..], b"/y"][..]));
         assert_eq!(plan.rules()[1].places(&plan)[0].module, 0);
@@ -348,10 +403,12 @@ mod tests {
     #[test]
     fn conditions_are_ours_where_a_mutex_is() {
         for (text, expected) in [
-            ("unspin mutexes 1\nsystem\tall\n", Conditions::Libc),
-            ("unspin mutexes 1\npi\tall\n", Conditions::Libc),
-            ("unspin mutexes 1\nsystem\tall\nspin\twaits\n", Conditions::Ours),
-            ("unspin mutexes 1\nadaptive\tall\n", Conditions::Ours),
+            ("unspin plan 2\nsystem\tall\n", Conditions::Libc),
+            ("unspin plan 2\npi\tall\n", Conditions::Libc),
+            ("unspin plan 2\nsystem\tall\nwaits\tpoll\n", Conditions::Ours),
+            ("unspin plan 2\nwaits\tsystem\n", Conditions::Libc),
+            ("unspin plan 2\nwaits\tsystem\npoll\tsite\t1-2@/x\n", Conditions::Ours),
+            ("unspin plan 2\nadaptive\tall\n", Conditions::Ours),
         ] {
             assert_eq!(plan(text).conditions, expected, "{text}");
         }
@@ -361,7 +418,7 @@ mod tests {
     fn what_does_not_fit_is_said() {
         let text: String =
             (0..RULES as u32 + 1).map(|n| format!("fair\tvariable\t{n:x}-ffff@/x\n")).collect();
-        let text: &'static str = format!("unspin mutexes 1\n{text}").leak();
+        let text: &'static str = format!("unspin plan 2\n{text}").leak();
         let mut plan = Box::new(Plan::NOTHING);
         assert_eq!(text::parse(text.as_bytes(), |line| plan.add(line)), Err(Wrong::TooLong));
     }

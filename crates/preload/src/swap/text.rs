@@ -1,13 +1,20 @@
-//! The text of a compiled plan, line by line. Who writes it is `unspin` itself; what is wrong with it is said nevertheless.
+//! The text of a compiled plan, line by line. `unspin` itself writes it; errors in it are reported nevertheless.
 //!
 //! ```text
-//! unspin mutexes 1
+//! unspin plan 2
 //! KIND<tab>all
 //! KIND<tab>variable<tab>START-END@MODULE
 //! KIND<tab>init<tab>START-END@MODULE<tab>START-END@MODULE…
 //! KIND<tab>use<tab>START-END@MODULE…
-//! spin<tab>waits
+//! wakeup<tab>NANOSECONDS
+//! waits<tab>poll
+//! waits<tab>system
+//! poll<tab>site<tab>START-END@MODULE<tab>START-END@MODULE…
+//! system<tab>site<tab>START-END@MODULE…
+//! force<tab>polls
 //! ```
+//!
+//! `wakeup` is what a wake-up costs on this machine. `force` makes every wait poll, whatever was learnt: tests use it.
 //!
 //! Addresses are those that the module was linked for, in hexadecimal, the end not included; a module is an absolute path.
 
@@ -15,7 +22,7 @@ use core::ops::Range;
 use unspin_locks::Kind;
 
 /// How a plan of this version begins.
-const TITLE: &[u8] = b"unspin mutexes 1";
+const TITLE: &[u8] = b"unspin plan 2";
 
 /// What one line says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,8 +31,23 @@ pub enum Line<'text> {
     All(Kind),
     /// The kind for those that are described.
     Some(Kind, Subject, Fields<'text>),
-    /// Waits spin first.
-    SpinWaits,
+    /// What a wake-up costs, in nanoseconds.
+    WakeUp(u64),
+    /// What the waits do that no other line is about.
+    Waits(Waits),
+    /// What the waits of a call site do.
+    Site(Waits, Fields<'text>),
+    /// Every wait polls, whatever was learnt.
+    ForcePolls,
+}
+
+/// What a thread does with a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waits {
+    /// It sleeps at once, as libc does: the control.
+    System,
+    /// It polls first, where that pays.
+    Poll,
 }
 
 /// What a rule is about.
@@ -104,10 +126,16 @@ pub fn parse<'text>(text: &'text [u8], mut each: impl FnMut(Line<'text>) -> bool
 }
 
 fn line_in(line: &[u8]) -> Option<Line<'_>> {
-    if line == b"spin\twaits" {
-        return Some(Line::SpinWaits);
-    }
     let (kind, rest) = split(line, b'\t')?;
+    match (kind, rest) {
+        (b"force", b"polls") => return Some(Line::ForcePolls),
+        (b"wakeup", number) => return decimal(number).map(Line::WakeUp),
+        (b"waits", policy) => return waits(policy).map(Line::Waits),
+        _ => {}
+    }
+    if let Some(sites) = rest.strip_prefix(b"site\t") {
+        return Some(Line::Site(waits(kind)?, well_formed(Fields(sites))?));
+    }
     let kind = core::str::from_utf8(kind).ok()?.parse().ok()?;
     if rest == b"all" {
         return Some(Line::All(kind));
@@ -119,9 +147,25 @@ fn line_in(line: &[u8]) -> Option<Line<'_>> {
         b"use" => Subject::Used,
         _ => return None,
     };
-    let fields = Fields(fields);
+    Some(Line::Some(kind, subject, well_formed(Fields(fields))?))
+}
+
+fn well_formed(fields: Fields<'_>) -> Option<Fields<'_>> {
     let is_well_formed = fields.clone().all(|field| field.is_some()) && fields.clone().next().is_some();
-    is_well_formed.then_some(Line::Some(kind, subject, fields))
+    is_well_formed.then_some(fields)
+}
+
+fn waits(policy: &[u8]) -> Option<Waits> {
+    match policy {
+        b"poll" => Some(Waits::Poll),
+        b"system" => Some(Waits::System),
+        _ => None,
+    }
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let is_decimal = digits.iter().all(u8::is_ascii_digit);
+    core::str::from_utf8(digits).ok().filter(|_| is_decimal)?.parse().ok()
 }
 
 fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
@@ -135,8 +179,9 @@ mod tests {
 
     #[test]
     fn every_line_is_read() {
-        let text = b"unspin mutexes 1\nadaptive\tall\nrt-fair\tvariable\t10-1f@/a b\n\
-            fair\tinit\t1-2@/x\tA-b@/y@z\nsystem\tuse\t1-2@/x\n\nspin\twaits\n";
+        let text = b"unspin plan 2\nadaptive\tall\nrt-fair\tvariable\t10-1f@/a b\n\
+            fair\tinit\t1-2@/x\tA-b@/y@z\nsystem\tuse\t1-2@/x\n\nwakeup\t45000\nwaits\tpoll\n\
+            system\tsite\t1-2@/x\t3-4@/x\nforce\tpolls\n";
         let mut lines = Vec::new();
         assert_eq!(
             parse(text, |line| {
@@ -146,18 +191,20 @@ mod tests {
             Ok(())
         );
         assert_eq!(lines[0], Line::All(Kind::Adaptive));
-        assert_eq!(lines[4], Line::SpinWaits);
+        assert_eq!(lines[4..6], [Line::WakeUp(45_000), Line::Waits(Waits::Poll)]);
+        assert!(matches!(lines[6], Line::Site(Waits::System, _)));
+        assert_eq!(lines[7], Line::ForcePolls);
         let Line::Some(Kind::Fair, Subject::Initialised, fields) = &lines[2] else { panic!("{lines:?}") };
         let fields: Vec<_> = fields.clone().flatten().collect();
         assert_eq!(fields[1], Field { range: 10..11, module: b"/y@z" });
-        assert_eq!((fields.len(), lines.len()), (2, 5));
+        assert_eq!((fields.len(), lines.len()), (2, 8));
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         let parse = |text: &str| parse(text.as_bytes(), |_| true);
         assert_eq!(parse(""), Err(Wrong::Title));
-        assert_eq!(parse("unspin mutexes 2\nfair\tall\n"), Err(Wrong::Title));
+        assert_eq!(parse("unspin plan 3\nfair\tall\n"), Err(Wrong::Title));
         for line in [
             "fare\tall",
             "fair all",
@@ -170,11 +217,15 @@ mod tests {
             "fair\tvariable\t1-2",
             "fair\tinit\t1-2@/x\t3",
             "fair\tsomewhere\t1-2@/x",
-            "spin\twait",
+            "waits\tspin",
+            "wakeup\t-1",
+            "wakeup\t",
+            "poll\tsite\t",
+            "fair\tsite\t1-2@/x",
         ] {
-            let text = format!("unspin mutexes 1\nsteal\tall\n{line}\n");
+            let text = format!("unspin plan 2\nsteal\tall\n{line}\n");
             assert_eq!(parse(&text), Err(Wrong::Line(3)), "{line}");
         }
-        assert_eq!(super::parse(b"unspin mutexes 1\nfair\tall\n", |_| false), Err(Wrong::TooLong));
+        assert_eq!(super::parse(b"unspin plan 2\nfair\tall\n", |_| false), Err(Wrong::TooLong));
     }
 }

@@ -13,7 +13,6 @@ mod wrappers;
 /// To be called before the program begins: what looks a name up, or takes a place among few, is done now.
 pub fn prepare() {
     frames::prepare();
-    thread::prepare();
 }
 
 pub use thread::{Hook, Object, Thread};

@@ -7,13 +7,13 @@ use super::frames::{self, Frame};
 use super::lot::Lot;
 use super::wrappers::{self, Suspects};
 use super::{modules, recording};
-use crate::sandbox;
+use crate::{departure, sandbox};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use unspin_meter::{Event, Grip, Key, Kind, Level, Outcome, Place, Recording, Registers, Table};
 use unspin_sys::signal::{Mask, set_mask};
-use unspin_sys::tls::{self, ExitKey, Word};
+use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
 
 /// One thread that records. Valid when zeroed: unknown yet.
@@ -203,7 +203,7 @@ impl Thread {
         // SAFETY: the phase is not READY, so there is no table there, and nobody else has a reference.
         unsafe { (*self.table.get()).write(table) };
         self.phase.set(READY);
-        tls::at_thread_exit(&EXIT, self as *const Thread as usize);
+        departure::expect();
         true
     }
 
@@ -413,26 +413,18 @@ fn departures() -> &'static Cell<usize> {
     tls::word(Word::Preload)
 }
 
-static EXIT: ExitKey = ExitKey::new(leave);
-
-/// Does what had better not be done in the middle of a use of a lock.
-pub fn prepare() {
-    EXIT.reserve();
-}
-
-extern "C" fn leave(_: usize) {
-    if sandbox::is_closed() {
-        return;
-    }
-    let mask = set_mask(Mask::ALL);
+/// Gives back what is kept for the calling thread, at its end.
+pub fn leave() {
     let word = tls::word(Word::Meter);
     // SAFETY: as in `Thread::current`.
     if let Some(thread) = unsafe { (word.get() as *const Thread).as_ref() } {
+        if core::ptr::eq(thread, &raw const NOBODY.0) {
+            return;
+        }
         word.set(0);
         departures().set(departures().get() + 1);
         thread.leave();
         // SAFETY: the page was this thread's own, reachable from the word that was zeroed and from nowhere else.
         unsafe { page::give_back(NonNull::from(thread).cast()) };
     }
-    set_mask(mask);
 }

@@ -76,6 +76,13 @@ impl<'a> History<'a> {
         Some(process.site(key, record.born.generation))
     }
 
+    /// The use that a row is about.
+    pub fn site(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+        let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
+        let record = process.image.rows.get(key)?;
+        Some(process.site(*key, record.born.generation))
+    }
+
     /// Every row that is about a use.
     pub fn uses(&self) -> impl Iterator<Item = Site<'a>> {
         self.processes.iter().flat_map(|process| {
@@ -120,13 +127,14 @@ impl<'a> Process<'a> {
         for (key, record) in &image.rows {
             match key.kind().map(Kind::class) {
                 Some(Class::Init) => inits.entry(key.address()).or_default().push((*key, record)),
-                Some(_) => {
+                // What has no object has no first use of one.
+                Some(_) if key.kind().is_some_and(Kind::has_object) => {
                     let first = uses.entry(key.address()).or_insert((*key, record));
                     if record.born < first.1.born {
                         *first = (*key, record);
                     }
                 }
-                None => {}
+                _ => {}
             }
         }
         let stacks = image.stacks.iter().map(|stack| (stack.key, stack)).collect();
@@ -182,7 +190,8 @@ mod tests {
 
     fn snapshot(images: Vec<Image>) -> Snapshot {
         let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
-        Snapshot { window, started: 0, level: Level::Full, images, unrecorded: Unrecorded::default() }
+        let unrecorded = Unrecorded::default();
+        Snapshot { window, started: 0, level: Level::Full, wake_up: None, images, unrecorded }
     }
 
     const fn init(address: usize, caller: usize) -> Key {

@@ -28,12 +28,22 @@ const WORDS: [&str; 22] = [
     "futex",
 ];
 
+/// Words in the names of functions that wait for descriptors or threads on behalf of their callers: an event loop's inner
+/// function, a function that reads until it has all.
+const WAIT_WORDS: [&str; 13] = [
+    "poll", "epoll", "select", "dispatch", "wait", "read", "recv", "receive", "accept", "join", "fill", "io",
+    "sleep",
+];
+
 /// Libraries that lock, or make locks, on behalf of programs.
 const LIBRARIES: [&str; 8] =
     ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libc++", "libgcc_s", crate::library::NAME];
 
 /// Namespaces of the same.
 const NAMESPACES: [&str; 4] = ["std::", "__gnu_cxx::", "__gthread_", "boost::"];
+
+/// Crates that sleep on futexes for Rust programs.
+const CRATES: [&str; 3] = ["parking_lot::", "parking_lot_core::", "lock_api::"];
 
 /// Whether a function's name says that it locks, or makes a lock, for its caller: `rocksdb::port::Mutex::Lock`,
 /// `g_mutex_init`. Of a C++ name the last two parts count: the class and the function.
@@ -43,9 +53,18 @@ pub fn is_wrapper(function: &str) -> bool {
     named.into_iter().flatten().any(|part| words(part).any(|word| WORDS.contains(&word.as_str())))
 }
 
+/// Whether a function's name says that it waits for its caller: `uv__io_poll`, `epoll_dispatch`, `Socket::recvAll`.
+pub fn is_wait_wrapper(function: &str) -> bool {
+    let mut parts = function.rsplit("::");
+    parts.next().is_some_and(|part| words(part).any(|word| WAIT_WORDS.contains(&word.as_str())))
+}
+
 /// Whether a frame belongs to the machinery below the program: nobody looks for a lock there.
 pub fn is_plumbing(frame: &Frame) -> bool {
-    is_library_of_system(&frame.module) || is_of_system(&frame.short)
+    let function = frame.short.trim_start_matches('<');
+    is_library_of_system(&frame.module)
+        || is_of_system(function)
+        || CRATES.iter().any(|of| function.starts_with(of))
 }
 
 /// Whether a file of that name is a library of the machinery.
@@ -108,6 +127,16 @@ mod tests {
             "",
         ] {
             assert!(!is_wrapper(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn names_of_functions_that_wait_for_others() {
+        for wrapper in ["uv__io_poll", "epoll_dispatch", "Socket::recvAll", "select_epoll_poll_impl"] {
+            assert!(is_wait_wrapper(wrapper), "{wrapper}");
+        }
+        for other in ["main", "ReaderThread::run", "wait::deep::serve", "readn", ""] {
+            assert!(!is_wait_wrapper(other), "{other}");
         }
     }
 }

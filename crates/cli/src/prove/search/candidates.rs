@@ -2,40 +2,60 @@
 
 use super::findings::Findings;
 use super::picks::Pick;
-use crate::mutex::{Entry, Plan, Waits, Which};
+use super::sites::{Polling, SitePick};
+use crate::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
 use unspin_locks::Kind;
 use unspin_stats::screening::Standing;
 
 /// The kinds that are tried on everything: those that nobody starves under. None for study, and none that pays for
 /// priorities that nobody asked for.
 pub const KINDS: [Kind; 2] = [Kind::Adaptive, Kind::Steal];
-/// Waits for conditions and semaphores that are shorter than this may be worth spinning through: some times what it costs
-/// to sleep and be woken (some 5 µs to 50 µs).
-const SHORT_WAIT_S: f64 = 200e-6;
-
-/// The share of wall time × CPUs that such waits must take to be worth it: most of a wait is for what is waited for.
-const MANY_WAITS: f64 = 0.1;
-
 /// A plan and its name.
 type Named = (String, Plan);
 
-/// What is worth a try, the most promising first. Nothing, if no lock is.
-pub fn candidates(picks: &[Pick], findings: &Findings) -> Vec<Named> {
-    let mut plans: Vec<Named> = Vec::new();
-    if !picks.is_empty() {
-        plans.extend(KINDS.map(everywhere));
-        for kind in KINDS {
-            plans.extend(picks.iter().filter_map(|pick| only(kind, pick)));
-        }
-        if picks.iter().any(|pick| pick.starved) {
-            plans.push(everywhere(Kind::Fair));
-        }
+/// What is worth a try, the most promising first. Nothing, if no lock and no wait is.
+pub fn candidates(picks: &[Pick], polling: &Polling, findings: &Findings) -> Vec<Named> {
+    let (mutexes, waits) = (for_mutexes(picks), for_waits(polling));
+    let lost: f64 = picks.iter().map(|pick| pick.lost).sum();
+    let (first, second) = match polling.saving_s / findings.seconds > lost {
+        true => (waits, mutexes),
+        false => (mutexes, waits),
+    };
+    // What is tried everywhere comes before what is tried on one lock or at one call site.
+    let families = || first.iter().chain(&second);
+    let everywhere = families().filter(|(name, _)| !name.contains('@'));
+    everywhere.chain(families().filter(|(name, _)| name.contains('@'))).cloned().collect()
+}
+
+fn for_mutexes(picks: &[Pick]) -> Vec<Named> {
+    if picks.is_empty() {
+        return Vec::new();
     }
-    if findings.share(findings.by_design_s) >= MANY_WAITS && findings.by_design_mean_s < SHORT_WAIT_S {
-        let plan = Plan { waits: Waits::SpinningFirst, ..Plan::all(Kind::Adaptive) };
-        plans.push((format!("{} + spinning waits", Kind::Adaptive), plan));
+    let mut plans: Vec<Named> = KINDS.map(everywhere).into();
+    for kind in KINDS {
+        plans.extend(picks.iter().filter_map(|pick| only(kind, pick)));
+    }
+    if picks.iter().any(|pick| pick.starved) {
+        plans.push(everywhere(Kind::Fair));
     }
     plans
+}
+
+fn for_waits(polling: &Polling) -> Vec<Named> {
+    let everywhere = polling.is_promising().then(poll_everywhere);
+    everywhere.into_iter().chain(polling.apart().iter().filter_map(poll_at)).collect()
+}
+
+/// Every wait polls.
+pub fn poll_everywhere() -> Named {
+    (WaitPolicy::Poll.to_string(), Plan::all_waits(WaitPolicy::Poll))
+}
+
+/// The waits of one call site poll; none if it cannot be told from others.
+fn poll_at(site: &SitePick) -> Option<Named> {
+    let which = Which::Located(site.located.clone()?);
+    let plan = Plan { mutexes: Vec::new(), waits: vec![WaitEntry { policy: WaitPolicy::Poll, which }] };
+    Some((format!("{}@{}", WaitPolicy::Poll, site.name), plan))
 }
 
 /// One kind for all.
@@ -46,37 +66,59 @@ pub fn everywhere(kind: Kind) -> Named {
 /// A kind for one lock; none if it cannot be told from others.
 fn only(kind: Kind, pick: &Pick) -> Option<Named> {
     let entry = Entry { kind, which: Which::Located(pick.located.clone()?) };
-    Some((format!("{kind}@{}", pick.name), Plan { entries: vec![entry], waits: Waits::default() }))
+    Some((format!("{kind}@{}", pick.name), Plan { mutexes: vec![entry], waits: Vec::new() }))
 }
 
-/// The best kind for each lock, where it was better than the control; none unless several locks have one.
-pub fn together(picks: &[Pick], standings: &[Standing]) -> Option<Named> {
-    let best = |pick: &Pick| {
-        let tried = KINDS.into_iter().filter_map(|kind| {
-            let (name, plan) = only(kind, pick)?;
-            let standing = standings.iter().find(|standing| standing.name == name)?;
-            let ratio = standing.ratio.filter(|&ratio| ratio > 1.0)?;
-            Some((ratio, name, plan))
-        });
-        tried.max_by(|a, b| a.0.total_cmp(&b.0))
-    };
-    let parts: Vec<_> = picks.iter().filter_map(best).collect();
+/// What was better than the control, put into one plan: the best kind for each lock, and polling where that was best; none if that
+/// is one candidate that was tried alone.
+pub fn together(picks: &[Pick], polling: &Polling, standings: &[Standing]) -> Option<Named> {
+    let waits = best_waits(polling, standings);
+    let mut mutexes: Vec<Named> = picks
+        .iter()
+        .filter_map(|pick| best(KINDS.into_iter().filter_map(|kind| only(kind, pick)), standings))
+        .map(|(_, named)| named)
+        .collect();
+    if mutexes.is_empty() && !picks.is_empty() && !waits.is_empty() {
+        mutexes.extend(best(KINDS.into_iter().map(everywhere), standings).map(|(_, named)| named));
+    }
+    let parts: Vec<Named> = mutexes.into_iter().chain(waits).collect();
     if parts.len() < 2 {
         return None;
     }
-    let name = parts.iter().map(|(_, name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
-    let entries = parts.into_iter().flat_map(|(.., plan)| plan.entries).collect();
-    Some((name, Plan { entries, waits: Waits::default() }))
+    let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
+    let plan = parts.into_iter().fold(Plan::default(), |all, (_, plan)| all.before(plan));
+    Some((name, plan))
+}
+
+/// Polling everywhere, or at those call sites that were better alone, if the best of these was better than everywhere.
+fn best_waits(polling: &Polling, standings: &[Standing]) -> Vec<Named> {
+    let everywhere = best([poll_everywhere()].into_iter(), standings);
+    let sites = polling.apart().iter().filter_map(poll_at);
+    let sites: Vec<(f64, Named)> = sites.filter_map(|site| best([site].into_iter(), standings)).collect();
+    let best_site = sites.iter().map(|(ratio, _)| *ratio).fold(0.0, f64::max);
+    match everywhere {
+        Some((ratio, everywhere)) if ratio >= best_site => vec![everywhere],
+        _ => sites.into_iter().map(|(_, named)| named).collect(),
+    }
+}
+
+/// The one that did best, if it was better than the control, and how many times as good it was.
+fn best(candidates: impl Iterator<Item = Named>, standings: &[Standing]) -> Option<(f64, Named)> {
+    let tried = candidates.filter_map(|named| {
+        let standing = standings.iter().find(|standing| standing.name == named.0)?;
+        Some((standing.ratio.filter(|&ratio| ratio > 1.0)?, named))
+    });
+    tried.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutex::Located;
+    use crate::plan::Located;
     use unspin_stats::screening::Fate;
 
     /// Ten seconds on two CPUs.
-    fn findings(by_design_s: f64, by_design_mean_s: f64) -> Findings {
+    fn findings() -> Findings {
         Findings {
             seconds: 10.0,
             cpus: 2,
@@ -84,8 +126,9 @@ mod tests {
             mutexes_s: 1.0,
             rwlocks_s: 0.0,
             spin_locks_s: 0.0,
-            by_design_s,
-            by_design_mean_s,
+            by_design_s: 0.0,
+            by_design_mean_s: 0.0,
+            other_waits_s: 0.0,
             unexplained_s: None,
             attempts: 1000,
             worst: None,
@@ -106,36 +149,88 @@ mod tests {
         }
     }
 
+    /// What polling could do at call sites of these names: a second at the first, half of it at the next.
+    fn polling(sites: &[&str]) -> Polling {
+        let site = |(index, name): (usize, &&str)| SitePick {
+            name: (*name).into(),
+            place: None,
+            kind: unspin_meter::Kind::Epoll,
+            waits: 20_000,
+            short: 19_000,
+            median_s: 48e-6,
+            saving_s: 1.0 / (index + 1) as f64,
+            located: Some(Located { name: (*name).into(), origin: None, places: Vec::new() }),
+        };
+        let sites: Vec<SitePick> = sites.iter().enumerate().map(site).collect();
+        let saving_s = sites.first().map_or(0.0, |site| site.saving_s);
+        Polling { waits: 20_000, saving_s, wake_up_s: Some(45e-6), sites }
+    }
+
+    fn standing(name: &str, ratio: f64) -> Standing {
+        Standing { index: 1, name: name.into(), ratio: Some(ratio), rounds: 4, fate: Fate::Kept }
+    }
+
     fn names(plans: &[Named]) -> Vec<&str> {
         plans.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     #[test]
     fn what_is_tried_depends_on_what_was_found() {
-        let quiet = findings(0.0, 0.0);
-        assert!(candidates(&[], &quiet).is_empty());
-        let all = candidates(&[pick("a", false), pick("b", true)], &quiet);
+        let (still, quiet) = (findings(), polling(&[]));
+        assert!(candidates(&[], &quiet, &still).is_empty());
+        let picks = [pick("a", false), pick("b", true)];
         assert_eq!(
-            names(&all),
-            ["adaptive", "steal", "adaptive@a", "adaptive@b", "steal@a", "steal@b", "fair"]
+            names(&candidates(&picks, &quiet, &still)),
+            ["adaptive", "steal", "fair", "adaptive@a", "adaptive@b", "steal@a", "steal@b"]
         );
-        assert_eq!(names(&candidates(&[], &findings(5.0, 20e-6))), ["adaptive + spinning waits"]);
-        assert!(candidates(&[], &findings(5.0, 0.5)).is_empty(), "a long wait is nothing to spin through");
+        assert_eq!(names(&candidates(&[], &polling(&["f"]), &still)), ["poll"], "one site is all there is");
+        let sites = polling(&["f", "g", "h"]);
+        assert_eq!(names(&candidates(&[], &sites, &still)), ["poll", "poll@f", "poll@g"]);
     }
 
     #[test]
-    fn the_best_for_each_lock_are_judged_together() {
-        let standing = |name: &str, ratio| Standing {
-            index: 1,
-            name: name.into(),
-            ratio: Some(ratio),
-            rounds: 4,
-            fate: Fate::Kept,
-        };
-        let picks = [pick("a", false), pick("b", false)];
+    fn what_could_save_most_is_tried_first() {
+        let (pick, sites) = ([pick("a", false)], polling(&["f", "g"]));
+        let costly = names_of(&candidates(&pick, &sites, &findings()));
+        assert_eq!(costly[..3], ["poll", "adaptive", "steal"], "a tenth of the time against a twentieth");
+        let slow = Findings { seconds: 100.0, ..findings() };
+        let cheap = names_of(&candidates(&pick, &sites, &slow));
+        assert_eq!(cheap[..3], ["adaptive", "steal", "poll"]);
+    }
+
+    fn names_of(plans: &[Named]) -> Vec<String> {
+        plans.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    #[test]
+    fn best_for_each_lock_is_judged_together() {
+        let (picks, quiet) = ([pick("a", false), pick("b", false)], polling(&[]));
         let standings = [standing("adaptive@a", 1.2), standing("steal@a", 1.3), standing("adaptive@b", 1.1)];
-        let (name, plan) = together(&picks, &standings).unwrap();
-        assert_eq!((name.as_str(), plan.entries.len()), ("steal@a + adaptive@b", 2));
-        assert_eq!(together(&picks, &standings[..2]), None, "one alone has been tried");
+        let (name, plan) = together(&picks, &quiet, &standings).unwrap();
+        assert_eq!((name.as_str(), plan.mutexes.len()), ("steal@a + adaptive@b", 2));
+        assert_eq!(together(&picks, &quiet, &standings[..2]), None, "one alone has been tried");
+    }
+
+    #[test]
+    fn one_plan_holds_mutexes_and_waits() {
+        let (picks, one) = ([pick("a", false)], polling(&["f"]));
+        let standings = [standing("steal@a", 1.3), standing("poll", 2.0)];
+        let (name, plan) = together(&picks, &one, &standings).unwrap();
+        assert_eq!((name.as_str(), plan.mutexes.len(), plan.waits.len()), ("steal@a + poll", 1, 1));
+        // A kind for all mutexes is a part of it only beside waits.
+        let standings = [standing("adaptive", 1.3), standing("poll", 2.0)];
+        assert_eq!(together(&picks, &one, &standings).unwrap().0, "adaptive + poll");
+        assert_eq!(together(&picks, &one, &standings[..1]), None);
+        assert_eq!(together(&[], &one, &standings), None, "polling alone has been tried");
+    }
+
+    #[test]
+    fn call_sites_that_beat_polling_everywhere_are_put_together() {
+        let sites = polling(&["f", "g"]);
+        let standings = [standing("poll", 1.5), standing("poll@f", 2.0), standing("poll@g", 1.2)];
+        let (name, plan) = together(&[], &sites, &standings).unwrap();
+        assert_eq!((name.as_str(), plan.waits.len()), ("poll@f + poll@g", 2));
+        let standings = [standing("poll", 2.5), standing("poll@f", 2.0), standing("poll@g", 1.2)];
+        assert_eq!(together(&[], &sites, &standings), None);
     }
 }

@@ -19,7 +19,7 @@ pub fn used(runner: &Runner<'_>, metering: &Metering, patience: Duration) -> Res
     if !could_call(metering) {
         return Ok(Vec::new());
     }
-    let setup = Setup { engine: Engine::Rcu, mutexes: None };
+    let setup = Setup { engine: Engine::Rcu, plan: None };
     let trial = runner.run(Some(&setup), Limit::Patience(patience), None, &mut Nobody)?;
     let reached = trial.is_some_and(|trial| trial.reached_engine);
     Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })

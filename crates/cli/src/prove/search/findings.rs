@@ -23,6 +23,8 @@ pub struct Findings {
     pub by_design_s: f64,
     /// The mean of these waits.
     pub by_design_mean_s: f64,
+    /// Time that threads waited for anything else: descriptors, joins, futexes, the System V engine.
+    pub other_waits_s: f64,
     /// Time that threads were off the CPUs and no row of the report explains; none if it cannot be told.
     pub unexplained_s: Option<f64>,
     /// Attempts at mutexes.
@@ -51,8 +53,8 @@ impl Findings {
     pub fn of(metering: &Metering) -> Findings {
         let report = &metering.report;
         let lost = |kinds: &[Kind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
-        let waits =
-            |what: fn(&unspin_meter::WaitRow) -> f64| report.waits.iter().map(|w| what(&w.row)).sum::<f64>();
+        let by_design = || report.waits.iter().filter(|wait| wait.kind.is_by_design());
+        let waits = |what: fn(&unspin_meter::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
         let mutexes = report.locks.iter().filter(|lock| is_mutex(lock));
         let worst = mutexes.clone().max_by(|a, b| mutex_lost(a).total_cmp(&mutex_lost(b)));
@@ -65,6 +67,7 @@ impl Findings {
             spin_locks_s: lost(&[Kind::Spin]),
             by_design_s,
             by_design_mean_s: by_design_s / waits(|row| (row.satisfied + row.gave_up) as f64).max(1.0),
+            other_waits_s: report.blocked.other_waits,
             unexplained_s: report.blocked.unexplained(),
             attempts: mutexes.map(|lock| lock.row.attempts).sum(),
             worst: worst.map(|lock| Worst {

@@ -1,8 +1,8 @@
-//! Finds the candidates where none are named: meters the program, picks the locks that it loses time on, tries kinds on
-//! them in short runs, and leaves the best for the sitting that judges them.
+//! Finds the candidates where none are named: meters the program, picks the locks and the call sites of waits that it loses time
+//! on, tries kinds and policies on them in short runs, and leaves the best for the sitting that judges them.
 //!
 //! ```text
-//! meter ─► findings ─► picks ─► candidates ─► screening ─► finalists ─► (the sitting, with runs of its own) ─► plan
+//! meter ─► findings ─► picks, polling ─► candidates ─► screening ─► finalists ─► (the sitting, with runs of its own) ─► plan
 //!             └──────────── nothing to gain: why ◄──────────────────────────────────┘
 //! ```
 
@@ -11,11 +11,13 @@ mod engines;
 mod findings;
 mod picks;
 mod screen;
+mod sites;
 mod why;
 
 pub use findings::Findings;
 pub use picks::{Pick, WORTH};
 pub use screen::Screened;
+pub use sites::{Polling, SitePick};
 pub use why::why;
 
 use super::asked::{Asked, engines_beside};
@@ -23,12 +25,13 @@ use super::contestant::Contestant;
 use super::locks::{Locks, Metered};
 use super::metering::{Metering, meter};
 use super::runner::Runner;
-use super::setup::{Mutexes, Setup};
+use super::setup::{Prepared, Setup};
 use crate::error::Error;
-use crate::mutex::Plan;
 use crate::options;
+use crate::plan::{Plan, WaitPolicy};
 use serde::Serialize;
 use std::time::Duration;
+use unspin_locks::Kind;
 use unspin_stats::rounds_for_proof;
 
 /// The part of the time budget that choosing may take. Judging needs more: it is what counts.
@@ -43,6 +46,8 @@ pub struct Search {
     pub findings: Findings,
     /// The locks that were picked, most time lost first.
     pub picks: Vec<Pick>,
+    /// What polling before sleeping could do, and where.
+    pub polling: Polling,
     /// How the candidates did in short runs; none if there was nothing to try.
     pub screening: Option<Screened>,
 }
@@ -60,7 +65,8 @@ pub struct Found {
 
 /// Searches.
 pub fn search(runner: &Runner<'_>, options: &options::Prove) -> Result<Found, Error> {
-    let control = Contestant::system(runner.program)?;
+    let plans = [Plan::all(Kind::System), Plan::all_waits(WaitPolicy::System)];
+    let control = Contestant::system(&plans, runner.program)?;
     let setup = control.setup.as_ref().expect("the control goes through the interposition");
     match meter(runner, setup, options.time_limit) {
         Ok(metering) => search_in(runner, control, metering, options),
@@ -77,8 +83,9 @@ fn search_in(
 ) -> Result<Found, Error> {
     let findings = Findings::of(&metering);
     let picks = picks::picks(&metering);
+    let polling = Polling::of(&metering);
     let run = Duration::from_secs_f64(metering.trial.elapsed_s);
-    let mut entrants = contestants(candidates::candidates(&picks, &findings), runner)?;
+    let mut entrants = contestants(candidates::candidates(&picks, &polling, &findings), runner)?;
     entrants.extend(engines_beside(&control, &engines::used(runner, &metering, options.time_limit)?));
     let budget = options.time_budget.mul_f64(SCREENING);
     entrants.truncate(affordable(budget, run));
@@ -90,13 +97,13 @@ fn search_in(
         Some(screened) => {
             let most = finalists(options.time_budget.saturating_sub(budget), run);
             let mut judged = screened.best(most, &entrants);
-            judged.extend(contestants(candidates::together(&picks, &screened.standings), runner)?);
+            judged.extend(contestants(candidates::together(&picks, &polling, &screened.standings), runner)?);
             judged
         }
         None => Vec::new(),
     };
     let locks = Locks::before(Metered::new(control.name(), metering));
-    let search = Some(Search { findings, picks, screening });
+    let search = Some(Search { findings, picks, polling, screening });
     Ok(Found { search, asked: Asked { control, judged }, locks })
 }
 
@@ -105,7 +112,7 @@ fn contestants(
     runner: &Runner<'_>,
 ) -> Result<Vec<Contestant>, Error> {
     let contestant = |(name, plan): (String, Plan)| {
-        Ok(Contestant::judged(&name, Setup::of(Mutexes::new(plan, runner.program)?)))
+        Ok(Contestant::judged(&name, Setup::of(Prepared::new(plan, runner.program)?)))
     };
     plans.into_iter().map(contestant).collect()
 }
@@ -116,7 +123,10 @@ fn unmetered(runner: &Runner<'_>, control: Contestant, reason: &str) -> Result<F
     let missing = vec![format!("No lock table of {}: {reason}.", control.name())];
     let judged = match runner.interrupt.came() {
         true => Vec::new(),
-        false => contestants(candidates::KINDS.map(candidates::everywhere), runner)?,
+        false => {
+            let kinds = candidates::KINDS.map(candidates::everywhere);
+            contestants(kinds.into_iter().chain([candidates::poll_everywhere()]), runner)?
+        }
     };
     Ok(Found { search: None, asked: Asked { control, judged }, locks: Locks { missing, ..Locks::default() } })
 }

@@ -2,7 +2,7 @@
 
 use super::super::metering::Metering;
 use super::findings::{capacity, is_mutex, mutex_lost};
-use crate::mutex::Located;
+use crate::plan::Located;
 use serde::Serialize;
 use unspin_meter::Lock;
 

@@ -3,6 +3,7 @@
 use super::super::format::share_of;
 use super::findings::Findings;
 use super::picks::{Pick, WORTH};
+use super::sites::Polling;
 use unspin_meter::figures::time;
 
 /// A share of wall time × CPUs from which on it is worth a sentence.
@@ -16,23 +17,43 @@ const LONG_HOLD_S: f64 = 200e-6;
 
 /// What is known of it. `seemed` is how much better the best of the judged looked, as a factor: more than 1, if it could not
 /// be told from the noise.
-pub fn why(findings: &Findings, picks: &[Pick], seemed: Option<f64>) -> Vec<String> {
+pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, seemed: Option<f64>) -> Vec<String> {
     if let Some(silence) = &findings.silence {
         return vec![silence.clone()];
     }
     match seemed {
-        _ if picks.is_empty() => no_contention(findings),
         Some(factor) if factor > NEARLY => vec![format!(
             "In these runs the best was {factor:.2} times as good, which may be noise: give it more time (--time-budget), \
              on a machine with nothing else to do."
         )],
-        _ => contention(findings),
+        _ if picks.is_empty() => {
+            [vec![no_contention(findings)], waits(polling), elsewhere(findings)].concat()
+        }
+        _ => [contention(findings), waits(polling), elsewhere(findings)].concat(),
+    }
+}
+
+/// What polling before sleeping did, or why it was not tried.
+fn waits(polling: &Polling) -> Vec<String> {
+    if polling.is_promising() {
+        return vec!["Polling before sleeping was tried, and is not proven better.".into()];
+    }
+    match (polling.waits, polling.wake_up_s) {
+        (0, _) => Vec::new(),
+        (_, None) => {
+            vec!["Whether polling before sleeping could help is unknown: what a wake-up costs was not measured.".into()]
+        }
+        (waits, Some(cost)) => vec![format!(
+            "Polling before sleeping could save {} at most, a wake-up costing {} here: its {waits} waits are few, or long.",
+            time(polling.saving_s),
+            time(cost)
+        )],
     }
 }
 
 /// No mutex that time is lost on: where it goes instead.
-fn no_contention(findings: &Findings) -> Vec<String> {
-    let first = match findings.attempts {
+fn no_contention(findings: &Findings) -> String {
+    match findings.attempts {
         0 => "It locks no mutex.".into(),
         attempts => format!(
             "Its mutexes cost it nothing: they were asked for {attempts} times, and threads waited {} for them in all. Below \
@@ -42,8 +63,7 @@ fn no_contention(findings: &Findings) -> Vec<String> {
             time(findings.seconds),
             findings.all_cpus()
         ),
-    };
-    [vec![first], elsewhere(findings)].concat()
+    }
 }
 
 /// Time goes to mutexes, and no kind helps.
@@ -76,7 +96,7 @@ fn contention(findings: &Findings) -> Vec<String> {
             ),
         });
     }
-    [sentences, elsewhere(findings)].concat()
+    sentences
 }
 
 /// What else the time goes to.
@@ -107,6 +127,12 @@ fn elsewhere(findings: &Findings) -> Vec<String> {
             time(findings.by_design_s)
         ));
     }
+    if notable(findings.other_waits_s) {
+        sentences.push(format!(
+            "Threads waited {} for descriptors, for the end of other threads, or in futexes that are not pthread's.",
+            time(findings.other_waits_s)
+        ));
+    }
     match findings.unexplained_s {
         Some(seconds) if notable(seconds) => sentences.push(format!(
             "For {} threads were off the CPUs without waiting for any lock of libc's: input and output, sleep, waiting for \
@@ -135,6 +161,7 @@ mod tests {
             spin_locks_s: 0.0,
             by_design_s: 0.0,
             by_design_mean_s: 0.0,
+            other_waits_s: 0.0,
             unexplained_s: Some(0.0),
             attempts: 1000,
             worst: None,
@@ -148,7 +175,7 @@ mod tests {
     }
 
     fn said(findings: &Findings, picks: &[Pick]) -> String {
-        why(findings, picks, Some(0.9)).join(" ")
+        why(findings, picks, &Polling::default(), Some(0.9)).join(" ")
     }
 
     #[test]
@@ -191,13 +218,30 @@ mod tests {
 
     #[test]
     fn what_only_seemed_better_takes_more_runs() {
-        let text = why(&findings(), &[pick()], Some(1.2)).join(" ");
+        let text = why(&findings(), &[pick()], &Polling::default(), Some(1.2)).join(" ");
         assert!(text.contains("1.20 times as good, which may be noise: give it more time"), "{text}");
     }
 
     #[test]
     fn what_cannot_be_seen_is_said_alone() {
         let silence = "No lock was recorded.".to_owned();
-        assert_eq!(why(&Findings { silence: Some(silence.clone()), ..findings() }, &[], None), [silence]);
+        assert_eq!(
+            why(&Findings { silence: Some(silence.clone()), ..findings() }, &[], &Polling::default(), None),
+            [silence]
+        );
+    }
+
+    #[test]
+    fn waits_that_were_not_tried_are_explained() {
+        let long = Polling { waits: 120, saving_s: 0.001, wake_up_s: Some(48e-6), sites: Vec::new() };
+        let text = why(&findings(), &[], &long, None).join(" ");
+        assert!(
+            text.contains("could save 1.0ms at most, a wake-up costing 48us here: its 120 waits are few"),
+            "{text}"
+        );
+        let unknown = why(&findings(), &[], &Polling { wake_up_s: None, ..long }, None).join(" ");
+        assert!(unknown.contains("what a wake-up costs was not measured"), "{unknown}");
+        let text = said(&Findings { other_waits_s: 6.0, ..findings() }, &[]);
+        assert!(text.contains("Threads waited 6.00s for descriptors"), "{text}");
     }
 }

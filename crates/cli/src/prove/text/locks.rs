@@ -11,7 +11,7 @@ const SHOWN: usize = 6;
 /// Prints the tables, and why one is not there.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let metered = &report.locks.metered;
-    if !metered.is_empty() {
+    if metered.iter().any(|metered| !metered.report.locks.is_empty()) {
         writeln!(f, "The locks, in one more run each, metered")?;
         let reports: Vec<LockReport> = metered.iter().map(|m| m.report.clone()).collect();
         let (reports, left_out) = worst(reports);

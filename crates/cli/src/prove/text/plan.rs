@@ -12,10 +12,13 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if let Some(recommended) = &report.recommended {
         return write_plan(f, report, recommended);
     }
+    if report.conclusion() == Conclusion::OverCpuLimit {
+        return writeln!(f, "No plan: what is proven faster may use more CPU time than --cpu-limit allows\n");
+    }
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
             writeln!(f, "No plan: nothing that was tried is proven better")?;
-            for sentence in why(&search.findings, &search.picks, seemed(report)) {
+            for sentence in why(&search.findings, &search.picks, &search.polling, seemed(report)) {
                 write!(f, "{}", paragraph(&sentence, 2))?;
             }
             writeln!(f)
@@ -37,7 +40,7 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(
-        "Kept by --plan FILE, applied by: unspin run --mutex-plan FILE -- {}",
+        "Kept by --plan FILE, applied by: unspin run --use-plan FILE -- {}",
         report.command.join(" ")
     );
     writeln!(f, "{}", paragraph(&how, 0))

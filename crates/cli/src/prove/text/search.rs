@@ -1,11 +1,14 @@
 //! How the candidates were found.
 
-use super::super::format::paragraph;
+use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
-use super::super::search::{Findings, Pick, Screened, Search};
+use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
 use unspin_stats::screening::{Fate, Standing};
+
+/// Call sites that are shown at most.
+const SITES: usize = 4;
 
 /// Prints what was found, and who was tried.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
@@ -13,9 +16,15 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let findings = &search.findings;
     let place = format!("Found in one run, metered: {} on {} CPUs", time(findings.seconds), findings.cpus);
     writeln!(f, "{place}")?;
-    write!(f, "{}", paragraph(&what(search), 2))?;
+    write!(f, "{}", paragraph(&mutexes(search), 2))?;
     for pick in &search.picks {
         write!(f, "{}", paragraph(&describe(findings, pick), 4))?;
+    }
+    if search.polling.is_promising() {
+        write!(f, "{}", paragraph(&waits(&search.polling), 2))?;
+        for site in search.polling.sites.iter().take(SITES) {
+            write!(f, "{}", paragraph(&describe_site(site), 4))?;
+        }
     }
     writeln!(f)?;
     match &search.screening {
@@ -24,13 +33,14 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-fn what(search: &Search) -> String {
+fn mutexes(search: &Search) -> String {
     let findings = &search.findings;
     if search.picks.is_empty() {
-        return match &search.screening {
-            None => "No mutex costs enough time to look for a better one.".into(),
-            Some(_) => {
-                "No mutex costs enough time to look for a better one; what else could help was tried.".into()
+        return match (&search.screening, search.polling.is_promising()) {
+            (None, _) => "No mutex and no wait costs enough time to look for something better.".into(),
+            (Some(_), true) => "No mutex costs enough time to look for a better one, but waits do.".into(),
+            (Some(_), false) => {
+                "No mutex and no wait costs enough time to look for something better; what else could help was tried.".into()
             }
         };
     }
@@ -39,6 +49,27 @@ fn what(search: &Search) -> String {
         time(findings.mutexes_s),
         findings.waiting(findings.mutexes_s),
         time(super::super::search::WORTH * findings.capacity()),
+    )
+}
+
+fn waits(polling: &Polling) -> String {
+    let cost = polling.wake_up_s.map_or(String::new(), |cost| format!(", which costs {} here", time(cost)));
+    format!(
+        "Threads slept in waits that were hardly longer than a wake-up{cost}. Call sites where polling first could save most:"
+    )
+}
+
+fn describe_site(site: &SitePick) -> String {
+    let place = site.place.as_ref().map_or(String::new(), |place| format!(", {place}"));
+    let short = if site.waits == 0 { 0.0 } else { site.short as f64 / site.waits as f64 };
+    format!(
+        "{}{place} [{}]: {} waits, {} of them short, median {}; polling could save {} at most",
+        site.name,
+        site.kind.noun(),
+        site.waits,
+        share_of(short),
+        time(site.median_s),
+        time(site.saving_s)
     )
 }
 

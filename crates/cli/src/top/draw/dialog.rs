@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 const HELP: &str = " \
  q, ^C         leave; the program goes on, or ends
- Tab           locks, or waits: conditions, barriers, semaphores
+ Tab           locks, or waits: conditions, poll, reads, joins and others
  t             lately (rates over the last interval), or all since the start
  l u c h w s a sort by LOST UTIL CON HOLD WAIT %CPU TOTAL
  < >           sort by the column to the left, to the right
@@ -24,6 +24,8 @@ const HELP: &str = " \
  UTIL   share of the time it was held    CON  share of attempts in vain
  HOLD, WAIT   mean; MAX is since the start at all times
  %CPU   share of the machine spent spinning on it    TOTAL  attempts
+ Waits: MEDIAN of those that waited (WAITS of the CALLS)
+ SHORT  share of these that ended within three wake-ups
  A wait is counted when it has ended, so that a long one comes at once.";
 
 /// Draws the dialog that is open.

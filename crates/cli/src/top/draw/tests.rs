@@ -63,12 +63,31 @@ fn waits() {
 unspin top /bin/server -t 4
 pid 7  running  10.0s  LOST 1.20s (120ms/s)  2 CPUs  1 process  1 thread  level
  Locks [Waits]  the last 1.00s, every 1.00s, by WAITED, 1 row
-WAIT/s  WAIT   MAX    CALLS/s NOWAIT   GOT RJECT  NAME
- 500ms 167ms 300ms          3     0%  100%    0%  idle_cond
+WAIT/s MEDIAN   MAX    CALLS/s    WAITS/s SHORT RJECT  NAME
+ 500ms  393us 300ms          3          3    0%    0%  idle_cond [condition]
 
 q leave  ? help  t lately/since start  Tab waits  Enter open  / filter  p pause
 ";
     assert_eq!(picture(&mut state, 80, 7), expected);
+}
+
+#[test]
+fn waits_of_which_it_is_not_known_how_many_are_short() {
+    let mut state = state(3);
+    state.press(key(KeyCode::Tab));
+    for report in ["without a wake-up cost", "counted"] {
+        let mut shown = reading(11, 3);
+        let lately = shown.lately.as_mut().unwrap();
+        match report {
+            "counted" => lately.level = unspin_meter::Level::Counts,
+            _ => lately.wake_up = None,
+        }
+        state.show(shown);
+        let picture = picture(&mut state, 80, 7);
+        let row = picture.lines().nth(4).unwrap();
+        let dashes = row.split_whitespace().filter(|word| *word == "-").count();
+        assert_eq!(dashes, if report == "counted" { 4 } else { 1 }, "{report}: {picture}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The plan as the preload library reads it.
 
 use super::place::Place;
-use super::plan::Waits;
+use super::policy::WaitPolicy;
 use crate::cache::{self, CachedFile};
 use crate::error::Error;
 use sha2::{Digest, Sha256};
@@ -12,30 +12,42 @@ use std::{fmt, fs};
 use unspin_locks::Kind;
 
 /// How a compiled plan begins: what it is, and the version of the format.
-const HEADER: &str = "unspin mutexes 1";
+const HEADER: &str = "unspin plan 2";
 
 /// A plan with addresses in place of names: lines of words, with single tabs between, shown here as spaces.
 ///
 /// ```text
-/// unspin mutexes 1
+/// unspin plan 2
+/// wakeup  48000
 /// adaptive  variable  4040-4068@/usr/bin/x
 /// steal  init  1135-1136@/usr/lib/libq.so  2000-2040@/usr/bin/x
+/// system  site  1c40-1c41@/usr/bin/x
 /// fair  all
-/// spin  waits
+/// waits  poll
 /// ```
+///
+/// `wakeup` is what a wake-up costs on this machine, in nanoseconds; it stands in every plan that is about waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {
     lines: Vec<String>,
     spans: usize,
     modules: BTreeSet<PathBuf>,
     for_all: Option<Kind>,
-    waits: Waits,
+    waits: Option<WaitPolicy>,
+    wake_up_ns: Option<u64>,
 }
 
 impl Compiled {
     /// Replaces nothing yet.
-    pub fn new(waits: Waits) -> Compiled {
-        Compiled { lines: Vec::new(), spans: 0, modules: BTreeSet::new(), for_all: None, waits }
+    pub fn new() -> Compiled {
+        Compiled {
+            lines: Vec::new(),
+            spans: 0,
+            modules: BTreeSet::new(),
+            for_all: None,
+            waits: None,
+            wake_up_ns: None,
+        }
     }
 
     /// A kind for every mutex that no line is about.
@@ -43,8 +55,18 @@ impl Compiled {
         self.for_all.get_or_insert(kind);
     }
 
-    /// A kind for what is recognised at any of these places, which are `lock`'s.
-    pub fn add(&mut self, kind: Kind, lock: &str, places: &[Place]) -> Result<(), Error> {
+    /// A policy for every wait that no line is about.
+    pub fn all_waits(&mut self, policy: WaitPolicy) {
+        self.waits.get_or_insert(policy);
+    }
+
+    /// What a wake-up costs, in nanoseconds: for plans that are about waits.
+    pub fn set_wake_up(&mut self, ns: u64) {
+        self.wake_up_ns = Some(ns);
+    }
+
+    /// A kind or a policy for what is recognised at any of these places, which are those of the lock or call site `name`.
+    pub fn add(&mut self, kind: &str, name: &str, places: &[Place]) -> Result<(), Error> {
         for place in places {
             for span in &place.spans {
                 self.modules.insert(checked(&span.module)?.to_owned());
@@ -59,7 +81,7 @@ impl Compiled {
         let too_long = self.lines.iter().map(String::len).sum::<usize>() > BYTES;
         if too_long || too_many.iter().any(|&(count, most)| count > most) {
             return Err(Error::Usage(format!(
-                "{lock}: that makes {} places in all, and there is room for {SPANS}, of {LINES} kinds: name fewer locks, or \
+                "{name}: that makes {} places in all, and there is room for {SPANS}, of {LINES} kinds: name fewer locks, or \
                  one element of an array (pool[3].lock), or all that is in it (pool)",
                 self.spans
             )));
@@ -103,7 +125,7 @@ const MODULES: usize = 64;
 const BYTES: usize = 60 << 10;
 
 /// How the names of its files begin.
-const PREFIX: &str = "mutexes-";
+const PREFIX: &str = "plan-";
 /// Plans that were not started with for so long go, unless a program that runs was given them: what it starts in turn will
 /// read them again. Some programs write over the place where the kernel looks for their environment; these have this long.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -111,14 +133,17 @@ const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 impl fmt::Display for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{HEADER}")?;
+        if let Some(ns) = self.wake_up_ns {
+            writeln!(f, "wakeup\t{ns}")?;
+        }
         for line in &self.lines {
             writeln!(f, "{line}")?;
         }
         if let Some(kind) = self.for_all {
             writeln!(f, "{kind}\tall")?;
         }
-        if self.waits == Waits::SpinningFirst {
-            writeln!(f, "spin\twaits")?;
+        if let Some(policy) = self.waits {
+            writeln!(f, "waits\t{policy}")?;
         }
         Ok(())
     }
@@ -134,10 +159,15 @@ mod tests {
     fn specific_lines_come_before_the_one_for_all() {
         let place =
             Place { by: By::Variable, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x4040..0x4068)] };
-        let mut compiled = Compiled::new(Waits::SpinningFirst);
+        let site = Place { by: By::Site, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x1c40..0x1c41)] };
+        let mut compiled = Compiled::new();
         compiled.all(Kind::Fair);
-        compiled.add(Kind::Adaptive, "x", &[place.clone(), place]).unwrap();
-        let expected = "unspin mutexes 1\nadaptive\tvariable\t4040-4068@/usr/bin/x\nfair\tall\nspin\twaits\n";
+        compiled.all_waits(WaitPolicy::Poll);
+        compiled.add("adaptive", "x", &[place.clone(), place]).unwrap();
+        compiled.add("system", "f+0x41", &[site]).unwrap();
+        compiled.set_wake_up(48_000);
+        let expected = "unspin plan 2\nwakeup\t48000\nadaptive\tvariable\t4040-4068@/usr/bin/x\n\
+            system\tsite\t1c40-1c41@/usr/bin/x\nfair\tall\nwaits\tpoll\n";
         assert_eq!(compiled.to_string(), expected);
     }
 
@@ -147,10 +177,10 @@ mod tests {
             let span = |at| Span::new(Path::new("/usr/bin/x"), at..at + 40);
             Place { by: By::Variable, spans: (first..first + 1000).map(span).collect() }
         };
-        let mut compiled = Compiled::new(Waits::Asleep);
-        compiled.add(Kind::Fair, "pool.lock", &[place(0)]).unwrap();
-        compiled.add(Kind::Fair, "pool.lock", &[place(0)]).unwrap();
-        let error = compiled.add(Kind::Fair, "other.lock", &[place(2000)]).unwrap_err().to_string();
+        let mut compiled = Compiled::new();
+        compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
+        compiled.add("fair", "pool.lock", &[place(0)]).unwrap();
+        let error = compiled.add("fair", "other.lock", &[place(2000)]).unwrap_err().to_string();
         assert!(
             error.starts_with("other.lock: that makes 2000 places in all, and there is room for 1024"),
             "{error}"
@@ -160,7 +190,7 @@ mod tests {
     #[test]
     fn paths_that_would_break_a_line_are_refused() {
         let place = Place { by: By::Init, spans: vec![Span::new(Path::new("/a\tb"), 1..2)] };
-        let error = Compiled::new(Waits::Asleep).add(Kind::Mcs, "x", &[place]).unwrap_err().to_string();
+        let error = Compiled::new().add("mcs", "x", &[place]).unwrap_err().to_string();
         assert_eq!(
             error,
             "\"/a\\tb\": a plan cannot hold a path with a tab or a line break in it: rename the file"

@@ -5,12 +5,15 @@ use super::code;
 use super::lock_name::{LockName, Meaning};
 use super::nearest;
 use super::place::Place;
+use super::site;
+use super::site_name::{SiteMeaning, SiteName};
 use super::variable;
 use crate::error::Error;
 use crate::program::Program;
 use crate::reach;
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::path::Path;
 use unspin_symbols::File;
 
@@ -21,6 +24,17 @@ const OFFERED: usize = 3;
 pub struct Resolver<'p> {
     program: &'p Program,
     closure: OnceCell<Closure>,
+}
+
+/// What a plan wants to replace in a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Mutexes.
+    Mutexes,
+    /// Waits.
+    Waits,
+    /// Mutexes and waits: one of both must be there.
+    Either,
 }
 
 /// What came of a name.
@@ -50,23 +64,56 @@ impl<'p> Resolver<'p> {
         self.closure.get_or_init(|| Closure::of(self.program))
     }
 
-    /// Refuses a program in which there is nothing to replace: that calls no mutex function of libc, and can neither load
-    /// nor start anything that does.
-    pub fn check_reach(&self) -> Result<(), Error> {
+    /// Refuses a program in which there is nothing to replace: that calls no function of libc that locks a mutex, or waits,
+    /// and can neither load nor start anything that does.
+    pub fn check_reach(&self, reach: Reach) -> Result<(), Error> {
         let Closure { files, is_complete, runtime } = self.closure();
+        let calls = |function: &str| match reach {
+            Reach::Mutexes => is_of_mutexes(function),
+            Reach::Waits => site::is_wait(function),
+            Reach::Either => is_of_mutexes(function) || site::is_wait(function),
+        };
         // What cannot be read cannot be judged.
-        if !is_complete || files.iter().chain(runtime).any(may_lock) {
+        if !is_complete || files.iter().chain(runtime).any(|file| may_call(file, &calls)) {
             return Ok(());
         }
-        Err(Error::CannotRun(format!(
-            "{}: neither it nor its libraries call a mutex function of libc, so there is no mutex to replace (Go's and \
-             Rust's own locks are none)",
-            self.program.path.display()
-        )))
+        let why = match reach {
+            Reach::Mutexes => {
+                "call a mutex function of libc, so there is no mutex to replace (Go's and Rust's own locks are none)"
+            }
+            Reach::Waits => "call a function of libc that waits, so there is no wait to replace",
+            Reach::Either => {
+                "call a function of libc that locks a mutex or waits, so there is nothing to replace"
+            }
+        };
+        let program = self.program.path.display();
+        Err(Error::CannotRun(format!("{program}: neither it nor its libraries {why}")))
     }
 
     /// Where the lock of that name is recognised: in one file, or in the program and what it is linked with.
     pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
+        self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
+            Some(found) => Ok(found),
+            None => Err(scope.nothing(name)),
+        })
+    }
+
+    /// Where the waits of a call site are recognised: in one file, or in the program and what it is linked with.
+    pub fn sites(&self, name: &SiteName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
+        self.look_up(name, "call site", module, &|scope| match site::find(name, scope.files, scope.runtime) {
+            Some(found) => Ok(found),
+            None => Err(scope.no_site(name)),
+        })
+    }
+
+    /// `find` answers what a name means, or why it means nothing.
+    fn look_up(
+        &self,
+        name: &dyn Display,
+        noun: &str,
+        module: Option<&Path>,
+        find: &dyn Fn(&Scope<'_>) -> Result<Found, String>,
+    ) -> Result<Vec<Place>, Error> {
         let opened;
         let scope = match module {
             Some(module) => {
@@ -88,17 +135,17 @@ impl<'p> Resolver<'p> {
             }
         };
         let script = module.is_none() && reach::interpreter(&self.program.path) != self.program.path;
-        match find(name, scope.files, scope.runtime) {
-            Some(Found::Places(places)) => Ok(places),
-            Some(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
-            Some(Found::Several(labels)) => Err(Error::Usage(several(name, &labels))),
-            None if script => Err(Error::Usage(format!(
-                "{name}: there is no such lock in {}, which runs the script {}; of a program that the script starts, name the \
+        match find(&scope) {
+            Ok(Found::Places(places)) => Ok(places),
+            Ok(Found::Unfit(why)) => Err(Error::Usage(format!("{name}: {why}"))),
+            Ok(Found::Several(labels)) => Err(Error::Usage(several(name, noun, &labels))),
+            Err(_) if script => Err(Error::Usage(format!(
+                "{name}: there is no such {noun} in {}, which runs the script {}; of a program that the script starts, name the \
                  program instead of the script, or its file as the `module` in a plan",
                 scope.name,
                 self.program.path.display()
             ))),
-            None => Err(Error::Usage(scope.nothing(name))),
+            Err(nothing) => Err(Error::Usage(nothing)),
         }
     }
 }
@@ -113,21 +160,26 @@ fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
     }
 }
 
-/// What calls a mutex function; or loads or starts something else, which may do so.
-fn may_lock(file: &File) -> bool {
+/// What calls a function that is meant; or loads or starts something else, which may do so.
+fn may_call(file: &File, is_meant: &dyn Fn(&str) -> bool) -> bool {
     const OTHERS: [&str; 9] =
         ["dlopen", "dlmopen", "dlsym", "system", "popen", "fork", "vfork", "fexecve", "clone"];
     let calls = |symbol: &String| {
-        ["pthread_mutex_", "mtx_", "exec", "posix_spawn"].iter().any(|start| symbol.starts_with(start))
+        is_meant(symbol)
+            || ["exec", "posix_spawn"].iter().any(|start| symbol.starts_with(start))
             || OTHERS.contains(&symbol.as_str())
     };
     file.imports().iter().any(calls)
 }
 
-fn several(name: &LockName, labels: &[String]) -> String {
+fn is_of_mutexes(function: &str) -> bool {
+    ["pthread_mutex_", "mtx_"].iter().any(|start| function.starts_with(start))
+}
+
+fn several(name: &dyn Display, noun: &str, labels: &[String]) -> String {
     let count = labels.len();
     let labels: Vec<String> = labels.iter().map(|label| format!("'{label}'")).collect();
-    format!("{name} is the name of {count} locks: say which, by all of {}", labels.join(" or "))
+    format!("{name} is the name of {count} {noun}s: say which, by all of {}", labels.join(" or "))
 }
 
 impl Scope<'_> {
@@ -148,26 +200,44 @@ impl Scope<'_> {
                 format!("{name}: no code or variable of {} is from that line; {ask}", self.name)
             }
             Meaning::Named { name: written, .. } => {
-                let own = written.rsplit("::").next().unwrap_or(written);
-                let mut names = HashSet::new();
-                for file in self.files {
-                    names.extend(file.variable_names(variable::MUTEX));
-                    names.extend(file.function_names());
-                }
-                let near = nearest::several(written, names.iter().map(String::as_str), OFFERED);
-                let near = if near.is_empty() && own != written {
-                    nearest::several(own, names.iter().map(String::as_str), OFFERED)
-                } else {
-                    near
-                };
-                let meant = match near.is_empty() {
-                    true => String::new(),
-                    false => format!(" (meant: {}?)", near.join(", ")),
-                };
+                let variables = self.files.iter().flat_map(|file| file.variable_names(variable::MUTEX));
+                let meant = meant(written, &self.functions().chain(variables).collect());
                 format!("{name}: there is no such variable or function in {}{meant}; {ask}", self.name)
             }
         }
     }
+
+    /// The same for a call site.
+    fn no_site(&self, name: &SiteName) -> String {
+        let ask = "`unspin meter` prints the call sites of a program's waits";
+        match name.meaning() {
+            SiteMeaning::Line(line) if !self.files.first().is_some_and(File::has_lines) => format!(
+                "{name}: {} has no debug information, so that no line of {} is known (cc -g adds it); {ask}",
+                self.program(),
+                line.file
+            ),
+            SiteMeaning::Line(_) => format!("{name}: no code of {} is from that line; {ask}", self.name),
+            SiteMeaning::Function(written) | SiteMeaning::Call { within: written, .. } => {
+                let meant = meant(written, &self.functions().collect());
+                format!("{name}: there is no such function in {}{meant}; {ask}", self.name)
+            }
+        }
+    }
+
+    fn functions(&self) -> impl Iterator<Item = String> {
+        self.files.iter().flat_map(File::function_names)
+    }
+}
+
+/// ` (meant: cache_lock?)`, if there are names like what was written, or like its last part.
+fn meant(written: &str, names: &HashSet<String>) -> String {
+    let near = |written: &str| nearest::several(written, names.iter().map(String::as_str), OFFERED);
+    let own = written.rsplit("::").next().unwrap_or(written);
+    let mut found = near(written);
+    if found.is_empty() && own != written {
+        found = near(own);
+    }
+    if found.is_empty() { String::new() } else { format!(" (meant: {}?)", found.join(", ")) }
 }
 
 #[cfg(test)]
@@ -320,9 +390,9 @@ mod tests {
         let elsewhere = Workshop::new();
         std::os::unix::fs::symlink(launcher, elsewhere.file("link")).unwrap();
         let launcher = program(&elsewhere.file("link"));
-        assert!(Resolver::new(&launcher).check_reach().is_ok(), "the library locks");
+        assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "the library locks");
         std::fs::remove_file(library).unwrap();
-        assert!(Resolver::new(&launcher).check_reach().is_ok(), "who knows what is missing?");
+        assert!(Resolver::new(&launcher).check_reach(Reach::Mutexes).is_ok(), "who knows what is missing?");
     }
 
     #[test]
@@ -331,10 +401,10 @@ mod tests {
         let source = workshop.file("plain.c");
         std::fs::write(&source, "int main(void) { return 0; }").unwrap();
         let Some(plain) = workshop.program(source.to_str().unwrap(), &[]) else { return };
-        let error = Resolver::new(&plain).check_reach().unwrap_err();
+        let error = Resolver::new(&plain).check_reach(Reach::Mutexes).unwrap_err();
         assert!(matches!(error, Error::CannotRun(_)), "{error}");
         assert!(error.to_string().contains("plain") || error.to_string().contains("program"), "{error}");
         let shell = program(Path::new("/bin/sh"));
-        assert!(Resolver::new(&shell).check_reach().is_ok(), "a shell starts others");
+        assert!(Resolver::new(&shell).check_reach(Reach::Mutexes).is_ok(), "a shell starts others");
     }
 }

@@ -107,7 +107,8 @@ impl<'n> Line<'n> {
         location.line == self.line && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
     }
 
-    fn parse(text: &'n str) -> Option<Line<'n>> {
+    /// Takes `queue.c:57` apart.
+    pub fn parse(text: &'n str) -> Option<Line<'n>> {
         let (file, line) = text.rsplit_once(':')?;
         // `a::b` ends in a colon too, and no file's name does.
         let named = !file.is_empty() && !file.ends_with(':') && !file.contains(", ");

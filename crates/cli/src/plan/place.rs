@@ -1,10 +1,10 @@
-//! Where a mutex is recognised: what the preload library compares.
+//! Where a mutex or a wait is recognised: what the preload library compares.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// How a mutex is recognised.
+/// How a mutex or a wait is recognised.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum By {
     /// By its address, within a static variable.
@@ -13,10 +13,12 @@ pub enum By {
     Init,
     /// By who used it first, if nobody was seen to initialise it.
     Use,
+    /// A wait, by where it is called.
+    Site,
 }
 
 impl By {
-    const ALL: [By; 3] = [By::Variable, By::Init, By::Use];
+    const ALL: [By; 4] = [By::Variable, By::Init, By::Use, By::Site];
 
     /// What it is called in compiled plans.
     pub const fn word(self) -> &'static str {
@@ -24,6 +26,7 @@ impl By {
             By::Variable => "variable",
             By::Init => "init",
             By::Use => "use",
+            By::Site => "site",
         }
     }
 }
@@ -40,7 +43,7 @@ pub struct Span {
 /// An address of a file.
 pub type Address = u64;
 
-/// Something to recognise a mutex by.
+/// Something to recognise a mutex or a wait by.
 ///
 /// For [`By::Variable`] the mutex lies in one of the spans. For the others the first span holds the call of
 /// libc's function (its last byte: the return address less one), each further one a call further out, with any number of

@@ -1,14 +1,14 @@
-//! Locks that a recording knows, and where another run recognises them.
+//! Locks and call sites that a recording knows, and where another run recognises them.
 
 use super::place::{Address, By, Place, Span};
 use crate::meter::names::{Home, Lookup, Names, Parts, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Kind, Lock, Snapshot};
+use unspin_meter::{Class, Image, Key, Kind, Lock, Snapshot, Waiter};
 use unspin_symbols::File;
 
-/// A lock that is known by its name and by where it is recognised: a row of a report, or of a plan.
+/// A lock, or the call site of waits, that is known by its name and by where it is recognised: a row of a report, or of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
     /// Its name, as the report has it.
@@ -46,6 +46,35 @@ impl Located {
         rows.into_iter().map(located).filter(|located| !located.places.is_empty()).collect()
     }
 
+    /// The call sites of the waits of a recording, by the callers that its report names. Not among them are those in files that
+    /// have changed since.
+    pub fn sites(snapshot: &Snapshot, lookup: &Lookup) -> Vec<Located> {
+        let names = Names::new(snapshot, lookup, Parts::Together);
+        let mut rows = BTreeMap::<(String, Option<String>), Vec<Place>>::new();
+        for image in &snapshot.images {
+            for key in image.rows.keys() {
+                if key.kind().map(Kind::class) != Some(Class::Wait) {
+                    continue;
+                }
+                let Some((name, home)) = names.name(image, key).zip(call(image, key, lookup)) else {
+                    continue;
+                };
+                let places = rows.entry((name.caller, name.place)).or_default();
+                let span = Span::new(&home.module, home.address..home.address + 1);
+                let place = Place { by: By::Site, spans: vec![span] };
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+        }
+        rows.into_iter().map(|((name, origin), places)| Located { name, origin, places }).collect()
+    }
+
+    /// Whether it is that caller of a wait of the report.
+    pub fn is_site(&self, waiter: &Waiter) -> bool {
+        self.name == waiter.row.name && self.origin == waiter.place
+    }
+
     /// Whether it is that row of the report.
     pub fn is(&self, lock: &Lock) -> bool {
         self.name == lock.row.name && self.origin == lock.origin
@@ -58,6 +87,14 @@ impl Located {
             None => self.name.clone(),
         }
     }
+}
+
+/// The last byte of the call that a wait came from, in its file. The address may belong to a list of modules that is later than
+/// the row's: a library may have been loaded between the note of the row and that of the modules.
+fn call(image: &Image, key: &Key, lookup: &Lookup) -> Option<Home> {
+    let noted = image.rows.get(key).map_or(1, |record| record.born.generation).max(1);
+    let latest = u8::try_from(image.modules.len()).unwrap_or(u8::MAX).max(noted);
+    (noted..=latest).find_map(|generation| lookup.home(image, generation, key.caller.wrapping_sub(1)))
 }
 
 /// The files that variables lie in, and what was found there.
@@ -105,8 +142,8 @@ fn called(by: By, calls: &[Home]) -> Place {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry::{Entry, Plan, Which};
     use super::super::lock_name::LockName;
-    use super::super::plan::{Entry, Plan, Which};
     use super::super::resolve::Resolver;
     use super::super::testing::{Workshop, planned, program, recorded};
     use super::*;
@@ -238,7 +275,7 @@ mod tests {
         for lock in located.values() {
             let mut plan = Plan::all(unspin_locks::Kind::Steal);
             let which = Which::Located(lock.clone());
-            plan.entries.push(Entry { kind: unspin_locks::Kind::Fair, which });
+            plan.mutexes.push(Entry { kind: unspin_locks::Kind::Fair, which });
             let said = planned(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
             let fair = said.lines().filter_map(|line| line.strip_suffix(" fair"));
             alone.push(fair.collect::<Vec<_>>().join(" "));

@@ -3,6 +3,7 @@
 use super::lock_name::{At, FIRST_USED, Line, Origin};
 use super::place::{Address, By, Place, Span};
 use super::resolve::Found;
+use super::site;
 use crate::meter::names::is_of_system;
 use std::collections::BTreeMap;
 use unspin_symbols::File;
@@ -79,7 +80,7 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
             "it calls nothing of libc that initialises a mutex: name what does, or what does it for another"
                 .into()
         }
-        By::Use => {
+        By::Use | By::Site => {
             "it calls nothing of libc that locks a mutex: name what does, or what does it for another".into()
         }
     };
@@ -96,8 +97,8 @@ fn chain(inner: &Span, outer: &Span) -> Vec<Span> {
     }
 }
 
-/// Where libc's functions are called that initialise a mutex, or use it.
-struct Calls {
+/// Where libc's functions are called that initialise a mutex, use it, or wait.
+pub struct Calls {
     by: By,
     /// Each call of the program's own.
     calls: Vec<Span>,
@@ -108,7 +109,8 @@ struct Calls {
 }
 
 impl Calls {
-    fn of(by: By, files: &[File], runtime: &[File]) -> Calls {
+    /// The calls of these files, and of the libraries of their language.
+    pub fn of(by: By, files: &[File], runtime: &[File]) -> Calls {
         let calls = |file: &File| file.calls(|name| is_call(by, name));
         let all = |file: &File| Span::new(file.path(), file.extent());
         let calling = runtime.iter().filter(|file| !calls(file).is_empty());
@@ -119,7 +121,7 @@ impl Calls {
             if calls.is_empty() {
                 continue;
             }
-            let functions = file.functions_where(is_mutex_of_system).into_iter();
+            let functions = file.functions_where(|name| is_between(by, name)).into_iter();
             let calling = functions.filter(|range| calls.iter().any(|call| range.contains(call)));
             found.system.extend(calling.map(|range| Span::new(file.path(), range)));
             found.calls.extend(calls.iter().map(|&call| Span::new(file.path(), call..call + 1)));
@@ -129,14 +131,14 @@ impl Calls {
     }
 
     /// The calls in a piece of code.
-    fn within(&self, span: &Span) -> Vec<Place> {
+    pub fn within(&self, span: &Span) -> Vec<Place> {
         let inside = |call: &&Span| call.module == span.module && span.range.contains(&call.range.start);
         let place = |call: &Span| Place { by: self.by, spans: vec![call.clone()] };
         self.calls.iter().filter(inside).map(place).collect()
     }
 
     /// What the machinery does for these calls, where it was not put into the program.
-    fn through_system(&self, calls: &[Span]) -> Vec<Place> {
+    pub fn through_system(&self, calls: &[Span]) -> Vec<Place> {
         self.system.iter().map(|first| self.through(first, calls)).collect()
     }
 
@@ -150,8 +152,11 @@ impl Calls {
     }
 }
 
-/// Whether libc's function of that name initialises a mutex, or takes it.
+/// Whether libc's function of that name initialises a mutex, takes it, or waits.
 fn is_call(by: By, function: &str) -> bool {
+    if by == By::Site {
+        return site::is_wait(function);
+    }
     let Some(verb) = ["pthread_mutex_", "mtx_"].iter().find_map(|object| function.strip_prefix(object))
     else {
         return false;
@@ -159,8 +164,13 @@ fn is_call(by: By, function: &str) -> bool {
     match by {
         By::Init => verb == "init",
         By::Use => ["lock", "trylock", "timedlock", "clocklock"].contains(&verb),
-        By::Variable => false,
+        By::Variable | By::Site => false,
     }
+}
+
+/// Whether a function of the language stands between those of the program and libc's.
+fn is_between(by: By, function: &str) -> bool {
+    if by == By::Site { is_of_system(function) } else { is_mutex_of_system(function) }
 }
 
 /// `std::mutex::lock`, `__gthread_mutex_lock`; not `std::lock_guard<std::mutex>::lock_guard`, which calls these.
@@ -169,16 +179,18 @@ fn is_mutex_of_system(function: &str) -> bool {
 }
 
 /// Pieces of code, by the path of their source file: none where that is not known.
-struct Code {
+pub struct Code {
     pieces: Vec<(Option<String>, Span)>,
 }
 
 impl Code {
-    fn of_line(Line { file, line }: Line<'_>, files: &[File]) -> Code {
+    /// The code of a line.
+    pub fn of_line(Line { file, line }: Line<'_>, files: &[File]) -> Code {
         Code::new(files, |module| module.code_of_line(file, line))
     }
 
-    fn of_function(name: &str, files: &[File]) -> Code {
+    /// The code of all functions of a name; or the call that a return address stands for.
+    pub fn of_function(name: &str, files: &[File]) -> Code {
         let found = Code::new(files, |module| module.functions(name));
         if found.pieces.is_empty() { Code::of_call(name, files) } else { found }
     }
@@ -205,12 +217,13 @@ impl Code {
         Code { pieces }
     }
 
-    fn spans(&self) -> impl Iterator<Item = &Span> {
+    /// Its pieces.
+    pub fn spans(&self) -> impl Iterator<Item = &Span> {
         self.pieces.iter().map(|(_, span)| span)
     }
 
     /// These places; if there are none, why what the code does cannot be meant.
-    fn found(&self, places: Vec<Place>, why: &str) -> Option<Found> {
+    pub fn found(&self, places: Vec<Place>, why: &str) -> Option<Found> {
         match (self.pieces.is_empty(), places.is_empty()) {
             (true, _) => None,
             (false, true) => Some(Found::Unfit(why.to_owned())),
@@ -219,7 +232,7 @@ impl Code {
     }
 
     /// The sources; a module stands for what has none.
-    fn paths(&self) -> Vec<&String> {
+    pub fn paths(&self) -> Vec<&String> {
         let mut paths: Vec<&String> = self.pieces.iter().filter_map(|(path, _)| path.as_ref()).collect();
         paths.sort();
         paths.dedup();
@@ -227,7 +240,7 @@ impl Code {
     }
 
     /// One name for each source.
-    fn labels(&self, function: &str) -> Vec<String> {
+    pub fn labels(&self, function: &str) -> Vec<String> {
         let mut labels = BTreeMap::new();
         for (path, span) in &self.pieces {
             let name = path.clone().unwrap_or_else(|| span.module.display().to_string());

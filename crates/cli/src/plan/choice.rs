@@ -1,8 +1,8 @@
 //! One `--mutex`: a kind, for all mutexes or for one.
 
+use super::entry::{Entry, Which};
 use super::kind;
 use super::lock_name::LockName;
-use super::plan::{Entry, Which};
 use std::str::FromStr;
 use unspin_locks::Kind;
 

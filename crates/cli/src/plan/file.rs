@@ -2,25 +2,31 @@
 //!
 //! ```toml
 //! program = "/usr/bin/x"
-//! spin-waits = true
 //!
 //! [[mutex]]
 //! lock = "cache_lock"
 //! kind = "adaptive"
+//!
+//! [[wait]]
+//! site = "worker_loop+0x2d"
+//! policy = "poll"
 //! ```
 //!
-//! `lock` and `kind` suffice: a lock is looked up in the program's files then. A plan that was made from a recording says
-//! where each lock is recognised, so that nothing is looked up, and by `modules` in which builds of which files.
+//! `lock` and `kind`, or `site` and `policy`, suffice: a name is looked up in the program's files then. A plan that was made
+//! from a recording says where each lock and each call site is recognised, so that nothing is looked up, and by `modules` in
+//! which builds of which files.
 
+use super::entry::{Entry, Plan, WaitEntry, Which};
 use super::kind;
 use super::located::Located;
 use super::lock_name::LockName;
-use super::place::Place;
-use super::plan::{Entry, Plan, Waits, Which};
+use super::place::{By, Place};
+use super::site_name::SiteName;
 use crate::error::Error;
 use crate::outfile;
 use crate::program::Program;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -43,13 +49,21 @@ struct Document {
     /// The program that it is for: a path, or the name of a workload; none: any.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    spin_waits: bool,
+    /// What older plans had in place of `wait`.
+    #[serde(default, skip_serializing, deserialize_with = "no_longer")]
+    #[expect(dead_code, reason = "it is read to be refused")]
+    spin_waits: (),
     /// Which build of each file the places are in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     modules: BTreeMap<PathBuf, String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     mutex: Vec<Row>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    wait: Vec<WaitRow>,
+}
+
+fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(D::Error::custom("spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`"))
 }
 
 /// What stands in for one lock.
@@ -68,37 +82,46 @@ struct Row {
     places: Vec<Vec<String>>,
 }
 
+/// What threads do in the waits of one call site.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitRow {
+    /// Its name; none: every wait that no other row is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site: Option<String>,
+    policy: String,
+    /// The one file that the name is looked up in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<PathBuf>,
+    /// Where it is recognised; none: looked up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    places: Vec<Vec<String>>,
+}
+
 impl PlanFile {
     /// A plan that was found for a program. `comment` says how, and what came of it: it stands above the plan.
     pub fn new(plan: &Plan, program: &Program, comment: &str) -> Result<PlanFile, Error> {
+        let located = plan.mutexes.iter().filter_map(|entry| entry.which.located());
+        let located = located.chain(plan.waits.iter().filter_map(|entry| entry.which.located()));
         let mut modules = BTreeMap::new();
-        let mut rows = Vec::new();
-        for entry in &plan.entries {
-            let row = Row { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
-            rows.push(match &entry.which {
-                Which::All => row,
-                Which::Named { name, module } => {
-                    Row { lock: Some(name.to_string()), module: module.clone(), ..row }
-                }
-                Which::Located(lock) => {
-                    for span in lock.places.iter().flat_map(|place| &place.spans) {
-                        if !modules.contains_key(&span.module) {
-                            modules.insert(span.module.clone(), build(&span.module)?);
-                        }
-                    }
-                    let places = lock.places.iter().map(Place::words).collect();
-                    Row { lock: Some(lock.label()), places, ..row }
-                }
-            });
+        for span in located.flat_map(|located| &located.places).flat_map(|place| &place.spans) {
+            if !modules.contains_key(&span.module) {
+                modules.insert(span.module.clone(), build(&span.module)?);
+            }
         }
-        let spin_waits = plan.waits == Waits::SpinningFirst;
-        let document = Document { program: Some(name_of(program)), spin_waits, modules, mutex: rows };
+        let document = Document {
+            program: Some(name_of(program)),
+            spin_waits: (),
+            modules,
+            mutex: plan.mutexes.iter().map(Row::of).collect(),
+            wait: plan.waits.iter().map(WaitRow::of).collect(),
+        };
         Ok(PlanFile { path: PathBuf::new(), comment: comment.to_owned(), document })
     }
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<PlanFile, Error> {
-        let wrong = |why: String| Error::Usage(format!("--mutex-plan {}: {why}", path.display()));
+        let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", path.display()));
         let text = fs::read_to_string(path).map_err(|e| {
             wrong(match e.kind() {
                 ErrorKind::NotFound => "there is no such file (`unspin prove --plan FILE` writes one)".into(),
@@ -126,14 +149,14 @@ impl PlanFile {
         let comment: String = comment.collect();
         let version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMMIT"), ")");
         format!(
-            "# What stands in for which mutexes: a plan of unspin {version}, for `unspin run --mutex-plan FILE COMMAND`.\n\
+            "# A plan of unspin {version} for mutexes and waits; `unspin run {OPTION} FILE COMMAND` applies it.\n\
              {comment}\n{document}"
         )
     }
 
     /// The plan, if it is for this program as it is now.
     pub fn plan_for(&self, program: &Program) -> Result<Plan, Error> {
-        let wrong = |why: String| Error::Usage(format!("--mutex-plan {}: {why}", self.path.display()));
+        let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", self.path.display()));
         let (meant, given) = (self.document.program.as_deref(), name_of(program));
         if let Some(meant) = meant.filter(|meant| **meant != given && !is_same(meant, program)) {
             return Err(wrong(format!(
@@ -146,37 +169,93 @@ impl PlanFile {
                 let (module, now) = (module.display(), now.map_or("gone".into(), |now| format!("now {now}")));
                 return Err(wrong(format!(
                     "{module} has changed since the plan was made (build {known}, {now}): make the plan anew by `unspin prove`, \
-                     or take out the `places` and `modules`, so that the locks are looked up by name"
+                     or take out the `places` and `modules`, so that the names are looked up"
                 )));
             }
         }
-        let entries = self.document.mutex.iter().map(|row| row.entry(&self.document).map_err(&wrong));
-        let entries = entries.collect::<Result<Vec<Entry>, Error>>()?;
-        if let Some(named) = self.named_twice() {
-            return Err(wrong(format!("has two kinds for {named}: leave one out")));
+        let Document { mutex, wait, .. } = &self.document;
+        let mutexes = mutex.iter().map(|row| row.entry(&self.document).map_err(&wrong));
+        let mutexes = mutexes.collect::<Result<Vec<Entry>, Error>>()?;
+        let waits = wait.iter().map(|row| row.entry(&self.document).map_err(&wrong));
+        let waits = waits.collect::<Result<Vec<WaitEntry>, Error>>()?;
+        let looked_up = mutex.iter().filter(|row| row.places.is_empty());
+        if let Some(lock) = named_twice(looked_up.map(|row| (&row.lock, &row.module))) {
+            return Err(wrong(format!("has two kinds for {}: leave one out", lock.unwrap_or("every mutex"))));
         }
-        let waits = if self.document.spin_waits { Waits::SpinningFirst } else { Waits::Asleep };
-        let plan = Plan { entries, waits };
+        let looked_up = wait.iter().filter(|row| row.places.is_empty());
+        if let Some(site) = named_twice(looked_up.map(|row| (&row.site, &row.module))) {
+            return Err(wrong(format!(
+                "has two policies for {}: leave one out",
+                site.unwrap_or("every wait")
+            )));
+        }
+        let plan = Plan { mutexes, waits };
         match plan.is_empty() {
-            true => Err(wrong("replaces nothing: it has neither a [[mutex]] nor spin-waits".into())),
+            true => Err(wrong("replaces nothing: it has neither a [[mutex]] nor a [[wait]]".into())),
             false => Ok(plan),
         }
     }
 }
 
-impl PlanFile {
-    /// What two rows are about, of those that are looked up: which one is meant nobody knows.
-    fn named_twice(&self) -> Option<&str> {
-        let rows: Vec<&Row> = self.document.mutex.iter().filter(|row| row.places.is_empty()).collect();
-        let about = |row: &Row| (row.lock.clone(), row.module.clone());
-        let second =
-            |&(index, row): &(usize, &&Row)| rows[..index].iter().any(|other| about(other) == about(row));
-        let (_, row) = rows.iter().enumerate().find(second)?;
-        Some(row.lock.as_deref().unwrap_or("every mutex"))
+/// What two rows are about, of those that are looked up: which of them is meant is unknown.
+fn named_twice<'r>(
+    rows: impl Iterator<Item = (&'r Option<String>, &'r Option<PathBuf>)>,
+) -> Option<Option<&'r str>> {
+    let rows: Vec<_> = rows.collect();
+    let second = (1..rows.len()).find(|&index| rows[..index].contains(&rows[index]))?;
+    Some(rows[second].0.as_deref())
+}
+
+/// The option that names a plan file.
+const OPTION: &str = "--use-plan";
+
+impl<Name> Which<Name> {
+    fn located(&self) -> Option<&Located> {
+        match self {
+            Which::Located(located) => Some(located),
+            Which::All | Which::Named { .. } => None,
+        }
     }
 }
 
+fn words(located: &Located) -> Vec<Vec<String>> {
+    located.places.iter().map(Place::words).collect()
+}
+
+/// The places of a row, each in a file whose build is known, and recognised in a way that suits what the row is about.
+fn places(
+    name: &str,
+    written: &[Vec<String>],
+    document: &Document,
+    suits: fn(By) -> bool,
+) -> Result<Vec<Place>, String> {
+    let parse = |words: &Vec<String>| {
+        let known =
+            |place: &Place| place.spans.iter().all(|span| document.modules.contains_key(&span.module));
+        let place = Place::parse(words).filter(|place| suits(place.by));
+        let place = place.ok_or_else(|| format!("{name}: {words:?} is no place"))?;
+        match known(&place) {
+            true => Ok(place),
+            false => {
+                Err(format!("{name}: `modules` does not say which build of the file {words:?} is about"))
+            }
+        }
+    };
+    written.iter().map(parse).collect()
+}
+
 impl Row {
+    fn of(entry: &Entry) -> Row {
+        let row = Row { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
+        match &entry.which {
+            Which::All => row,
+            Which::Named { name, module } => {
+                Row { lock: Some(name.to_string()), module: module.clone(), ..row }
+            }
+            Which::Located(lock) => Row { lock: Some(lock.label()), places: words(lock), ..row },
+        }
+    }
+
     fn entry(&self, document: &Document) -> Result<Entry, String> {
         let kind = kind::parse(&self.kind)?;
         let Some(lock) = &self.lock else {
@@ -191,19 +270,40 @@ impl Row {
         if self.places.is_empty() {
             return Ok(Entry { kind, which: Which::Named { name, module: self.module.clone() } });
         }
-        let parse = |words: &Vec<String>| {
-            let known =
-                |place: &Place| place.spans.iter().all(|span| document.modules.contains_key(&span.module));
-            let place = Place::parse(words).ok_or_else(|| format!("{lock}: {words:?} is no place"))?;
-            match known(&place) {
-                true => Ok(place),
-                false => {
-                    Err(format!("{lock}: `modules` does not say which build of the file {words:?} is about"))
-                }
-            }
-        };
-        let places = self.places.iter().map(parse).collect::<Result<Vec<Place>, String>>()?;
+        let places = places(lock, &self.places, document, |by| by != By::Site)?;
         Ok(Entry { kind, which: Which::Located(Located { name: lock.clone(), origin: None, places }) })
+    }
+}
+
+impl WaitRow {
+    fn of(entry: &WaitEntry) -> WaitRow {
+        let row =
+            WaitRow { site: None, policy: entry.policy.name().into(), module: None, places: Vec::new() };
+        match &entry.which {
+            Which::All => row,
+            Which::Named { name, module } => {
+                WaitRow { site: Some(name.to_string()), module: module.clone(), ..row }
+            }
+            Which::Located(site) => WaitRow { site: Some(site.name.clone()), places: words(site), ..row },
+        }
+    }
+
+    fn entry(&self, document: &Document) -> Result<WaitEntry, String> {
+        let policy = self.policy.parse()?;
+        let Some(site) = &self.site else {
+            return match self.places.is_empty() && self.module.is_none() {
+                true => Ok(WaitEntry { policy, which: Which::All }),
+                false => Err(format!(
+                    "the policy {policy} without a site is for every wait: it has no places, and no module"
+                )),
+            };
+        };
+        let name = SiteName::new(site).ok_or("a site has no name: leave `site` out to mean every wait")?;
+        if self.places.is_empty() {
+            return Ok(WaitEntry { policy, which: Which::Named { name, module: self.module.clone() } });
+        }
+        let places = places(site, &self.places, document, |by| by == By::Site)?;
+        Ok(WaitEntry { policy, which: Which::Located(Located { name: site.clone(), origin: None, places }) })
     }
 }
 
@@ -237,7 +337,8 @@ fn build(module: &Path) -> Result<String, Error> {
 mod tests {
     use super::super::testing::{Workshop, program};
     use super::*;
-    use crate::mutex::place::{By, Span};
+    use crate::plan::place::Span;
+    use crate::plan::policy::WaitPolicy;
     use unspin_locks::Kind;
 
     fn read(workshop: &Workshop, text: &str) -> Result<PlanFile, String> {
@@ -259,14 +360,20 @@ mod tests {
     #[test]
     fn a_human_writes_little() {
         let workshop = Workshop::new();
-        let text = "spin-waits = true\n[[mutex]]\nlock = 'cache_lock'\nkind = 'adaptive'\n[[mutex]]\nkind = 'fair'\n";
+        let text = "[[mutex]]\nlock = 'cache_lock'\nkind = 'adaptive'\n[[mutex]]\nkind = 'fair'\n\
+                    [[wait]]\npolicy = 'poll'\n[[wait]]\nsite = 'f+0x2d'\npolicy = 'system'\n";
         let plan = plan(&workshop, text).unwrap();
         let name = LockName::new("cache_lock").unwrap();
         let entries = [
             Entry { kind: Kind::Adaptive, which: Which::Named { name, module: None } },
             Entry { kind: Kind::Fair, which: Which::All },
         ];
-        assert_eq!((plan.entries.as_slice(), plan.waits), (&entries[..], Waits::SpinningFirst));
+        let name = SiteName::new("f+0x2d").unwrap();
+        let waits = [
+            WaitEntry { policy: WaitPolicy::Poll, which: Which::All },
+            WaitEntry { policy: WaitPolicy::System, which: Which::Named { name, module: None } },
+        ];
+        assert_eq!((&plan.mutexes[..], &plan.waits[..]), (&entries[..], &waits[..]));
     }
 
     #[test]
@@ -276,14 +383,27 @@ mod tests {
         let cases = [
             ("[[mutex]]\nlock = 'a'\n", "line 1: missing field `kind`"),
             ("\n[[mutex]\n", "line 2: "),
-            ("spin-waits = 3\n", "line 1: invalid type: integer `3`, expected a boolean"),
+            (
+                "\nspin-waits = true\n",
+                "line 2: spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`",
+            ),
+            ("[[wait]]\nsite = 'f'\n", "line 1: missing field `policy`"),
+            ("[[wait]]\npolicy = 'pol'\n", "there is no wait policy \"pol\" (meant: poll?): poll, system"),
+            (
+                "[[wait]]\npolicy = 'poll'\n[[wait]]\npolicy = 'system'\n",
+                "has two policies for every wait: leave one out",
+            ),
+            (
+                "[[wait]]\npolicy = 'poll'\nsite = 'f'\nplaces = [['init', '1-2@/x']]\n",
+                "f: [\"init\", \"1-2@/x\"] is no place",
+            ),
             ("[[mutex]]\nkind = 'fair'\nlok = 'a'\n", "line 3: unknown field `lok`, expected one of "),
             ("[[mutex]]\nkind = 'far'\n", &format!("there is no kind \"far\" (meant: fair?): {kinds}")),
             (
                 "[[mutex]]\nkind = 'fair'\nlock = ''\n",
                 "a lock has no name: leave `lock` out to mean every mutex",
             ),
-            ("", "replaces nothing: it has neither a [[mutex]] nor spin-waits"),
+            ("", "replaces nothing: it has neither a [[mutex]] nor a [[wait]]"),
             (
                 "[[mutex]]\nkind = 'fair'\nlock = 'a'\n[[mutex]]\nkind = 'steal'\nlock = 'a'\n",
                 "has two kinds for a: leave one out",
@@ -309,7 +429,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let error = plan(&workshop, text).unwrap_err();
-            assert!(error.starts_with(&format!("--mutex-plan PLAN: {expected}")), "{error}");
+            assert!(error.starts_with(&format!("--use-plan PLAN: {expected}")), "{error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         let missing = PlanFile::read(&workshop.file("missing")).unwrap_err().to_string();
@@ -331,17 +451,21 @@ mod tests {
         let (name, origin) = ("queue_new".to_owned(), Some("mutex initialised at queue.c:18".to_owned()));
         let mut plan = Plan::all(Kind::Fair);
         let which = Which::Located(Located { name, origin, places: vec![place.clone()] });
-        plan.entries.push(Entry { kind: Kind::Steal, which });
+        plan.mutexes.push(Entry { kind: Kind::Steal, which });
+        let site = Place { by: By::Site, spans: vec![Span::new(&module, 4..5)] };
+        let which = Which::Located(Located { name: "f+0x2d".into(), origin: None, places: vec![site] });
+        plan.waits.push(WaitEntry { policy: WaitPolicy::Poll, which });
         let file = PlanFile::new(&plan, &ourselves, "1.42 times as fast,\n\nproven").unwrap();
         file.write(&workshop.file("plan.toml")).unwrap();
         let text = fs::read_to_string(workshop.file("plan.toml")).unwrap();
         let head: Vec<&str> = text.lines().take(4).collect();
-        assert!(head[0].starts_with("# What stands in for which mutexes: a plan of unspin "), "{text}");
+        assert!(head[0].starts_with("# A plan of unspin "), "{text}");
         assert_eq!(head[1..], ["# 1.42 times as fast,", "#", "# proven"], "{text}");
         let again = PlanFile::read(&workshop.file("plan.toml")).unwrap().plan_for(&ourselves).unwrap();
         let label = "queue_new, mutex initialised at queue.c:18".to_owned();
         let located = Located { name: label, origin: None, places: vec![place] };
-        assert_eq!(again.entries[0].which, Which::All);
-        assert_eq!(again.entries[1], Entry { kind: Kind::Steal, which: Which::Located(located) });
+        assert_eq!(again.waits, plan.waits);
+        assert_eq!(again.mutexes[0].which, Which::All);
+        assert_eq!(again.mutexes[1], Entry { kind: Kind::Steal, which: Which::Located(located) });
     }
 }

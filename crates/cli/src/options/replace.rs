@@ -1,0 +1,79 @@
+//! The options that replace mutexes and waits.
+
+use super::list::split;
+use crate::error::Error;
+use crate::plan::{Choice, Compiled, Plan, PlanFile, WaitChoice, WaitPolicy};
+use crate::program::Program;
+use clap::Args;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What is to stand in for which mutexes, and what threads do in which waits.
+#[derive(Args, Debug, Default)]
+pub struct Replace {
+    /// A lock to stand in for every mutex, or for the one behind an @, named as `unspin meter` names it: `adaptive`,
+    /// `adaptive@cache_lock`, `steal@queue.c:57`. Kinds: system (libc's own, the control), pi (libc's with priority
+    /// inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive; for study: ttas, ticket, mcs. May be given more
+    /// than once
+    #[arg(long, value_name = "KIND[@LOCK]")]
+    pub mutex: Vec<Choice>,
+
+    /// What a thread does before it sleeps: `poll` looks again for as long as a wake-up costs, where that has paid lately;
+    /// `system` sleeps at once (the control). In every wait, or in those of the call site behind an @, named as `unspin meter`
+    /// names it: `poll`, `poll@worker_loop+0x2d`, `system@queue.c:88`. With commas between, or given more than once
+    #[arg(long, value_name = "POLICY[@SITE]")]
+    pub waits: Vec<WaitChoices>,
+
+    /// A plan file for mutexes and waits, as `unspin prove --plan` writes it. What --mutex and --waits say comes before it
+    #[arg(long, value_name = "FILE", alias = "mutex-plan")]
+    pub use_plan: Option<PathBuf>,
+}
+
+impl Replace {
+    /// The plan for a program, ready for the preload library, after a word of warning on standard error where one is due;
+    /// none if nothing is to be replaced.
+    pub fn compile(&self, program: &Program) -> Result<Option<Compiled>, Error> {
+        let waits: Vec<WaitChoice> = self.waits.iter().flat_map(|choices| choices.0.clone()).collect();
+        let mut plan = Plan::chosen(&self.mutex, &waits)?;
+        if let Some(file) = &self.use_plan {
+            plan = plan.before(PlanFile::read(file)?.plan_for(program)?);
+        }
+        if plan.is_empty() {
+            return Ok(None);
+        }
+        for warning in plan.warnings() {
+            eprintln!("unspin: {warning}");
+        }
+        plan.compile(program).map(Some)
+    }
+}
+
+/// Several policies, each for all waits or for one call site: `poll,system@worker_loop+0x2d`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WaitChoices(pub Vec<WaitChoice>);
+
+impl FromStr for WaitChoices {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WaitChoices, String> {
+        let parts = split(text, |word| word.parse::<WaitPolicy>().is_ok());
+        parts.into_iter().map(str::parse).collect::<Result<_, _>>().map(WaitChoices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_of_policies_keeps_commas_of_names() {
+        let written = |text: &str| {
+            let choices = text.parse::<WaitChoices>().unwrap().0;
+            choices.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(written("poll"), ["poll"]);
+        assert_eq!(written("poll,system@Queue<int, long>::pop"), ["poll", "system@Queue<int, long>::pop"]);
+        assert_eq!(written("poll@f+0x2d,system"), ["poll@f+0x2d", "system"]);
+        assert!("poll,pol".parse::<WaitChoices>().unwrap_err().contains("(meant: poll?)"));
+    }
+}

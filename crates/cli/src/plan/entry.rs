@@ -1,0 +1,216 @@
+//! What is to become of which mutexes and waits of a program.
+
+use super::choice::Choice;
+use super::compiled::Compiled;
+use super::kind;
+use super::located::Located;
+use super::lock_name::LockName;
+use super::policy::WaitPolicy;
+use super::resolve::{Reach, Resolver};
+use super::site_name::SiteName;
+use super::wait_choice::WaitChoice;
+use super::wakeup;
+use crate::error::Error;
+use crate::program::Program;
+use std::fmt::Display;
+use std::path::PathBuf;
+use unspin_locks::Kind;
+
+/// All that is to be replaced. Of two entries that are about one mutex, or about one wait, the first counts; one that is about
+/// all counts last, wherever it stands.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Plan {
+    /// For mutexes, in the order in which they count.
+    pub mutexes: Vec<Entry>,
+    /// For waits, in the order in which they count.
+    pub waits: Vec<WaitEntry>,
+}
+
+/// One kind of lock, and what it stands in for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// What stands in.
+    pub kind: Kind,
+    /// For which mutexes.
+    pub which: Which<LockName>,
+}
+
+/// One policy, and the waits that it is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitEntry {
+    /// What a thread does before it sleeps.
+    pub policy: WaitPolicy,
+    /// In which waits.
+    pub which: Which<SiteName>,
+}
+
+/// Mutexes of a program, or its waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Which<Name> {
+    /// All that can be replaced.
+    All,
+    /// Those of a name, which is looked up in the program's files.
+    Named {
+        /// The name.
+        name: Name,
+        /// The one file that is looked into, such as a plugin; none: the program and what it is linked with.
+        module: Option<PathBuf>,
+    },
+    /// Those at known places.
+    Located(Located),
+}
+
+impl Plan {
+    /// A plan that replaces every mutex.
+    pub fn all(kind: Kind) -> Plan {
+        Plan { mutexes: vec![Entry { kind, which: Which::All }], waits: Vec::new() }
+    }
+
+    /// A plan for every wait.
+    pub fn all_waits(policy: WaitPolicy) -> Plan {
+        Plan { mutexes: Vec::new(), waits: vec![WaitEntry { policy, which: Which::All }] }
+    }
+
+    /// The plan of a command line. Two choices for all, or for one name, contradict each other.
+    pub fn chosen(mutexes: &[Choice], waits: &[WaitChoice]) -> Result<Plan, Error> {
+        refuse_contradiction(
+            "--mutex",
+            ["every mutex", "one lock"],
+            mutexes.iter().map(|c| (c.kind.name(), c.lock.as_ref())),
+        )?;
+        refuse_contradiction(
+            "--waits",
+            ["every wait", "one call site"],
+            waits.iter().map(|c| (c.policy.name(), c.site.as_ref())),
+        )?;
+        Ok(Plan {
+            mutexes: mutexes.iter().map(Entry::from).collect(),
+            waits: waits.iter().map(WaitEntry::from).collect(),
+        })
+    }
+
+    /// Whether it has no entry.
+    pub fn is_empty(&self) -> bool {
+        self.mutexes.is_empty() && self.waits.is_empty()
+    }
+
+    /// What the user should know before a program runs under it.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut kinds: Vec<Kind> = self.mutexes.iter().map(|entry| entry.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.into_iter().filter_map(kind::warning).collect()
+    }
+
+    /// This plan, and behind it another: where both are about one mutex or wait, this one counts.
+    pub fn before(mut self, other: Plan) -> Plan {
+        let settled = self.mutexes.iter().any(|entry| entry.which == Which::All);
+        self.mutexes
+            .extend(other.mutexes.into_iter().filter(|entry| !(settled && entry.which == Which::All)));
+        let settled = self.waits.iter().any(|entry| entry.which == Which::All);
+        self.waits.extend(other.waits.into_iter().filter(|entry| !(settled && entry.which == Which::All)));
+        self
+    }
+
+    /// Finds the places of every name in the program's files, and puts the plan into the form that the preload library
+    /// reads.
+    pub fn compile(&self, program: &Program) -> Result<Compiled, Error> {
+        let resolver = Resolver::new(program);
+        resolver.check_reach(match (self.mutexes.is_empty(), self.waits.is_empty()) {
+            (_, true) => Reach::Mutexes,
+            (true, false) => Reach::Waits,
+            (false, false) => Reach::Either,
+        })?;
+        let mut compiled = Compiled::new();
+        for entry in &self.mutexes {
+            match &entry.which {
+                Which::All => compiled.all(entry.kind),
+                Which::Located(lock) => compiled.add(entry.kind.name(), &lock.name, &lock.places)?,
+                Which::Named { name, module } => {
+                    let places = resolver.places(name, module.as_deref())?;
+                    compiled.add(entry.kind.name(), name.as_str(), &places)?;
+                }
+            }
+        }
+        for entry in &self.waits {
+            match &entry.which {
+                Which::All => compiled.all_waits(entry.policy),
+                Which::Located(site) => compiled.add(entry.policy.name(), &site.name, &site.places)?,
+                Which::Named { name, module } => {
+                    let places = resolver.sites(name, module.as_deref())?;
+                    compiled.add(entry.policy.name(), name.as_str(), &places)?;
+                }
+            }
+        }
+        if !self.waits.is_empty() {
+            compiled.set_wake_up(wakeup::cost_ns()?);
+        }
+        Ok(compiled)
+    }
+}
+
+/// Refuses two choices of one option that are for the same: `all` of them, or `one` name.
+fn refuse_contradiction<'c, N: Display + PartialEq + 'c>(
+    option: &str,
+    [all, one]: [&str; 2],
+    choices: impl Iterator<Item = (&'static str, Option<&'c N>)>,
+) -> Result<(), Error> {
+    let mut known: Vec<(&str, Option<&N>)> = Vec::new();
+    for (second, name) in choices {
+        if let Some((first, _)) = known.iter().find(|(_, other)| *other == name) {
+            return Err(Error::Usage(match name {
+                None => format!("{option} {first} and {option} {second} are both for {all}: leave one out"),
+                Some(name) => {
+                    format!("{option} {first}@{name} and {second}@{name} are for {one}: leave one out")
+                }
+            }));
+        }
+        known.push((second, name));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(mutexes: &[&str], waits: &[&str]) -> Result<Plan, String> {
+        let mutexes: Vec<Choice> = mutexes.iter().map(|choice| choice.parse().unwrap()).collect();
+        let waits: Vec<WaitChoice> = waits.iter().map(|choice| choice.parse().unwrap()).collect();
+        Plan::chosen(&mutexes, &waits).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        assert_eq!(
+            chosen(&["steal", "mcs@a", "fair"], &[]),
+            Err("--mutex steal and --mutex fair are both for every mutex: leave one out".into())
+        );
+        assert_eq!(
+            chosen(&["steal@a", "mcs@a"], &[]),
+            Err("--mutex steal@a and mcs@a are for one lock: leave one out".into())
+        );
+        assert!(chosen(&["steal", "mcs@a", "mcs@b"], &["poll", "system@a"]).is_ok());
+        assert_eq!(
+            chosen(&[], &["poll", "system"]),
+            Err("--waits poll and --waits system are both for every wait: leave one out".into())
+        );
+        assert_eq!(
+            chosen(&[], &["poll@f", "system@f"]),
+            Err("--waits poll@f and system@f are for one call site: leave one out".into())
+        );
+    }
+
+    #[test]
+    fn command_line_comes_before_the_file() {
+        let file = chosen(&["mcs@a", "fair"], &["poll@f", "poll"]).unwrap();
+        let kinds = |plan: &Plan| plan.mutexes.iter().map(|entry| entry.kind).collect::<Vec<_>>();
+        let policies = |plan: &Plan| plan.waits.iter().map(|entry| entry.policy).collect::<Vec<_>>();
+        let both = chosen(&["steal"], &["system"]).unwrap().before(file.clone());
+        assert_eq!(kinds(&both), [Kind::Steal, Kind::Mcs], "the file's kind for all is overruled");
+        assert_eq!(policies(&both), [WaitPolicy::System, WaitPolicy::Poll]);
+        let both = chosen(&["steal@b"], &[]).unwrap().before(file);
+        assert_eq!(kinds(&both), [Kind::Steal, Kind::Mcs, Kind::Fair]);
+        assert_eq!(policies(&both), [WaitPolicy::Poll, WaitPolicy::Poll]);
+    }
+}

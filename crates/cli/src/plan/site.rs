@@ -1,0 +1,183 @@
+//! Waits that are named by where they are called.
+
+use super::code::{Calls, Code};
+use super::place::{By, Place, Span};
+use super::resolve::Found;
+use super::site_name::{SiteMeaning, SiteName};
+use unspin_symbols::File;
+
+/// What in these files a name means; the libraries of the language wait on behalf of the program's functions.
+pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<Found> {
+    match name.meaning() {
+        SiteMeaning::Call { within, offset } => call(name, within, offset, files, runtime),
+        SiteMeaning::Function(function) => {
+            called_in(&Code::of_function(function, files), function, files, runtime)
+        }
+        SiteMeaning::Line(line) => {
+            let code = Code::of_line(line, files);
+            let label = format!("{}:{}", line.file, line.line);
+            called_in(&code, &label, files, runtime)
+        }
+    }
+}
+
+/// One call. It is not looked at which function it calls: the call may go through a pointer.
+fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[File]) -> Option<Found> {
+    let mut spans = Vec::new();
+    for file in files.iter().chain(runtime) {
+        let end = |start: u64| start.checked_add(offset).filter(|&end| end > 0);
+        let ends = file.function_starts(within).into_iter().filter_map(end);
+        let of_file = (file.name() == within && file.extent().contains(&offset)).then_some(offset);
+        // A call is known by its last byte; its return address is behind that.
+        spans.extend(ends.chain(of_file).map(|end| Span::new(file.path(), end.saturating_sub(1)..end)));
+    }
+    let modules = |span: &Span| format!("{name} ({})", span.module.display());
+    match &spans[..] {
+        [] => None,
+        [first, others @ ..] if others.iter().any(|other| other.module != first.module) => {
+            Some(Found::Several(spans.iter().map(modules).collect()))
+        }
+        _ => Some(Found::Places(spans.into_iter().map(|span| place(vec![span])).collect())),
+    }
+}
+
+/// Every wait that a piece of code calls, itself or through a library of the language.
+fn called_in(code: &Code, label: &str, files: &[File], runtime: &[File]) -> Option<Found> {
+    if code.paths().len() > 1 {
+        return Some(Found::Several(code.labels(label)));
+    }
+    let calls = Calls::of(By::Site, files, runtime);
+    let mut places: Vec<Place> = code.spans().flat_map(|span| calls.within(span)).collect();
+    for span in code.spans() {
+        places.extend(calls.through_system(std::slice::from_ref(span)));
+    }
+    code.found(
+        places,
+        "it calls no function of libc that waits: name the call itself, as `unspin meter` prints it (worker_loop+0x2d)",
+    )
+}
+
+fn place(spans: Vec<Span>) -> Place {
+    Place { by: By::Site, spans }
+}
+
+/// Whether a function of libc waits: those that the preload library stands in front of.
+pub fn is_wait(function: &str) -> bool {
+    WAITS.contains(&function)
+}
+
+const WAITS: [&str; 43] = [
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "pthread_cond_clockwait",
+    "cnd_wait",
+    "cnd_timedwait",
+    "sem_wait",
+    "sem_timedwait",
+    "sem_clockwait",
+    "pthread_barrier_wait",
+    "pthread_join",
+    "pthread_timedjoin_np",
+    "pthread_clockjoin_np",
+    "thrd_join",
+    "poll",
+    "__poll",
+    "__poll_chk",
+    "ppoll",
+    "__ppoll_chk",
+    "select",
+    "__select",
+    "pselect",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "read",
+    "__read",
+    "__read_chk",
+    "readv",
+    "recv",
+    "__recv",
+    "__recv_chk",
+    "recvfrom",
+    "__recvfrom_chk",
+    "recvmsg",
+    "__recvmsg",
+    "recvmmsg",
+    "accept",
+    "accept4",
+    // How Rust's standard library and parking_lot sleep.
+    "syscall",
+    "semop",
+    "semtimedop",
+    "msgrcv",
+    "msgsnd",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::resolve::Resolver;
+    use super::super::testing::Workshop;
+    use super::*;
+    use crate::program::Program;
+
+    const SOURCE: &str = "
+        #include <poll.h>
+        #include <pthread.h>
+        static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+        static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
+        static int is_ready;
+        void __attribute__((noinline)) await_ready(void) {
+            pthread_mutex_lock(&guard);
+            while (!is_ready)
+                pthread_cond_wait(&ready, &guard); /* line 10 */
+            pthread_mutex_unlock(&guard);
+        }
+        int __attribute__((noinline)) nap(void) { return poll(0, 0, 1) + 1; }
+        int main(int argc, char **argv) { is_ready = argc; await_ready(); return nap() - 1; }";
+
+    fn compiled(workshop: &Workshop, flags: &[&str]) -> Option<Program> {
+        let source = workshop.file("waits.c");
+        std::fs::write(&source, SOURCE).unwrap();
+        workshop.program(source.to_str().unwrap(), flags)
+    }
+
+    fn sites(program: &Program, name: &str) -> Result<Vec<Place>, String> {
+        let resolver = Resolver::new(program);
+        resolver.sites(&SiteName::new(name).unwrap(), None).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn function_line_and_call_name_the_same_place() {
+        let workshop = Workshop::new();
+        let Some(program) = compiled(&workshop, &["-g", "-O1"]) else { return };
+        let file = File::open(&program.path).unwrap();
+        let wait = file.calls(|name| name == "pthread_cond_wait")[0];
+        let expected = vec![place(vec![Span::new(&program.path, wait..wait + 1)])];
+        let start = file.function_starts("await_ready")[0];
+        let name = |offset: u64| format!("await_ready+{offset:#x}");
+        assert_eq!(sites(&program, "await_ready"), Ok(expected.clone()));
+        assert_eq!(sites(&program, "waits.c:10"), Ok(expected.clone()));
+        assert_eq!(sites(&program, &name(wait + 1 - start)), Ok(expected));
+        let by_file = format!("{}+{:#x}", file.name(), wait + 1);
+        assert_eq!(sites(&program, &by_file).unwrap().len(), 1);
+        assert_eq!(sites(&program, "nap").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn name_that_is_no_wait_is_refused() {
+        let workshop = Workshop::new();
+        let Some(program) = compiled(&workshop, &["-O1"]) else { return };
+        let why = sites(&program, "main").unwrap_err();
+        assert!(why.starts_with("main: it calls no function of libc that waits"), "{why}");
+        let unknown = sites(&program, "await_raedy").unwrap_err();
+        let expected = format!(
+            "await_raedy: there is no such function in {} (meant: await_ready?); `unspin meter` prints the call sites of a \
+             program's waits",
+            program.path.display()
+        );
+        assert_eq!(unknown, expected);
+        assert!(sites(&program, "await_raedy+0x10").unwrap_err().contains("(meant: await_ready?)"));
+        let lines = sites(&program, "waits.c:10").unwrap_err();
+        assert!(lines.contains("has no debug information"), "{lines}");
+    }
+}

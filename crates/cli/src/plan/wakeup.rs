@@ -1,0 +1,43 @@
+//! What a wake-up costs on this machine, for compiled plans: for so long a wait polls at most.
+
+use crate::error::Error;
+use crate::wakeup;
+
+/// The cost in nanoseconds, rounded to two significant digits:
+/// compiled plans are cached by their contents, and not every run is to leave another one.
+pub fn cost_ns() -> Result<u64, Error> {
+    let cost = wakeup::cost().map(|cost| rounded(cost.ns()));
+    cost.map_err(|error| {
+        Error::Environment(format!(
+            "the cost of a wake-up, which --waits needs, cannot be measured: {error}; permit one more thread and two more \
+             descriptors (ulimit -u, ulimit -n)"
+        ))
+    })
+}
+
+fn rounded(ns: u64) -> u64 {
+    let unit = 10_u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    (ns + unit / 2) / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_has_two_significant_digits() {
+        let cases = [
+            (0, 0),
+            (7, 7),
+            (99, 99),
+            (104, 100),
+            (105, 110),
+            (48_213, 48_000),
+            (49_600, 50_000),
+            (996, 1000),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(rounded(ns), expected, "{ns}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The call sites whose waits are worth polling in.
+
+use super::super::metering::Metering;
+use crate::plan::Located;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use unspin_meter::{Kind, Waiter};
+
+/// The least share of the wall time that polling in a wait must be able to save. A wait that is over sooner shortens the run by as
+/// much at most, whatever the number of CPUs: so it is a share of wall time, not of wall time × CPUs. Below it the gain drowns in
+/// the noise of most machines, and the saving is an upper bound.
+pub const WORTH_POLLING: f64 = 0.02;
+/// Call sites that are tried one by one at most.
+const SITES: usize = 2;
+
+/// A call site that was picked.
+#[derive(Clone, Debug, Serialize)]
+pub struct SitePick {
+    /// Its name, as the report has it.
+    pub name: String,
+    /// Where it is, as the report has it.
+    pub place: Option<String>,
+    /// What it waits for; of several what it waits longest for.
+    pub kind: Kind,
+    /// Calls that waited.
+    pub waits: u64,
+    /// Those that were so short that polling could have spared the sleep.
+    pub short: u64,
+    /// The median wait in seconds; of several kinds that of `kind`.
+    pub median_s: f64,
+    /// What polling could save at most, in seconds.
+    pub saving_s: f64,
+    /// Where the preload library recognises it; none if it can only be polled in together with all others.
+    #[serde(skip)]
+    pub located: Option<Located>,
+}
+
+/// What polling before sleeping could do.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Polling {
+    /// Calls that waited, anywhere.
+    pub waits: u64,
+    /// What polling could save at most, in seconds: the saving of the one call site that could save most, since those of partners
+    /// that wait for each other are the same.
+    pub saving_s: f64,
+    /// What a wake-up costs on this machine, in seconds; none if it could not be measured.
+    pub wake_up_s: Option<f64>,
+    /// The call sites that could save enough, most first.
+    pub sites: Vec<SitePick>,
+}
+
+impl Polling {
+    /// Of a metered run.
+    pub fn of(metering: &Metering) -> Polling {
+        let report = &metering.report;
+        let mut by_site = BTreeMap::<(&str, Option<&str>), Vec<(Kind, &Waiter)>>::new();
+        for wait in &report.waits {
+            for caller in &wait.callers {
+                let site = (caller.row.name.as_str(), caller.place.as_deref());
+                by_site.entry(site).or_default().push((wait.kind, caller));
+            }
+        }
+        let located = metering.call_sites();
+        let mut sites: Vec<SitePick> =
+            by_site.values().map(|waiters| pick(waiters, report.seconds, &located)).collect();
+        sites.sort_by(|a, b| b.saving_s.total_cmp(&a.saving_s));
+        let waits = sites.iter().map(|site| site.waits).sum();
+        let saving_s = sites.first().map_or(0.0, |site| site.saving_s);
+        sites.retain(|site| site.saving_s >= WORTH_POLLING * report.seconds);
+        let dearest = sites.first().map_or(Kind::Epoll, |site| site.kind);
+        Polling { waits, saving_s, wake_up_s: report.wake_up.map(|cost| cost.seconds(dearest)), sites }
+    }
+
+    /// Whether it is worth a try.
+    pub fn is_promising(&self) -> bool {
+        !self.sites.is_empty()
+    }
+
+    /// The call sites that are tried alone: if there is only one, that is what polling everywhere amounts to.
+    pub fn apart(&self) -> &[SitePick] {
+        if self.sites.len() < 2 { &[] } else { &self.sites[..SITES] }
+    }
+}
+
+fn pick(waiters: &[(Kind, &Waiter)], seconds: f64, located: &[Located]) -> SitePick {
+    let longest = waiters.iter().max_by(|a, b| a.1.row.waited.total_cmp(&b.1.row.waited));
+    let &(kind, longest) = longest.expect("a call site has a row at least");
+    let saving: f64 = waiters.iter().map(|(_, waiter)| waiter.row.saving).sum();
+    SitePick {
+        name: longest.row.name.clone(),
+        place: longest.place.clone(),
+        kind,
+        waits: waiters.iter().map(|(_, waiter)| waiter.row.waits).sum(),
+        short: waiters.iter().map(|(_, waiter)| waiter.row.short).sum(),
+        median_s: longest.row.median,
+        saving_s: saving.min(seconds),
+        located: located.iter().find(|located| located.is_site(longest)).cloned(),
+    }
+}

@@ -1,0 +1,153 @@
+//! `unspin prove` of waits that poll: with a program whose figures depend on the plan that it finds.
+
+mod common;
+
+use common::{compiled, finish, unspin};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// A program, compiled once; none without a compiler.
+fn program(source: &str) -> Option<PathBuf> {
+    static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
+    let compile = || {
+        let folder = tempfile::tempdir().unwrap();
+        let all = ["planned.c", "nothing.c"].iter().all(|source| compiled(source, folder.path()).is_some());
+        all.then_some(folder)
+    };
+    Some(FOLDER.get_or_init(compile).as_ref()?.path().join(source))
+}
+
+fn prove(options: &[&str], speeds: &[&str]) -> Option<(String, String, Option<i32>)> {
+    let program = program("planned")?;
+    let words = [&["prove", "--metric", "tps"], options, &["--", program.to_str().unwrap()], speeds].concat();
+    Some(finish(&mut unspin(&words)))
+}
+
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+const SPEEDS: [&str; 4] = ["system=100", "adaptive=200", "poll=300", "both=400"];
+
+#[test]
+fn mutexes_and_waits_are_candidates_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let options = ["--higher-is-better", "--runs", "8", "--mutex", "adaptive", "--waits", "poll,poll@main"];
+    let options = [&options[..], &["--json", file.to_str().unwrap()]].concat();
+    let Some((out, err, code)) = prove(&options, &SPEEDS) else { return };
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}{err}");
+    let text = flat(&out);
+    assert!(text.contains("adaptive's tps is 2 times system's"), "{out}");
+    assert!(text.contains("poll's tps is 3 times system's"), "{out}");
+    assert!(text.contains("poll@main's tps is 3 times system's"), "{out}");
+    assert!(text.contains("times the CPU time per unit of work ("), "{out}");
+    assert!(out.contains("policy = \"poll\""), "{out}");
+    let result = json(&file);
+    let plan = |index: usize| result["candidates"][index]["plan"].as_str().unwrap().to_owned();
+    let control = plan(0);
+    let lines: Vec<&str> = control.lines().collect();
+    assert!(lines[0] == "unspin plan 2" && lines[1].starts_with("wakeup\t"), "{control}");
+    assert_eq!(lines[2..], ["system\tall", "waits\tsystem"], "{control}");
+    assert!(plan(4).ends_with("\nwaits\tpoll\n"), "{}", plan(4));
+    assert!(plan(5).contains("\npoll\tsite\t"), "{}", plan(5));
+    let cpu = &result["analysis"]["comparisons"][1]["cpu"];
+    assert!(cpu["times"]["lower"].as_f64() <= cpu["times"]["value"].as_f64(), "{cpu}");
+    assert_eq!(cpu["per"], "unit");
+    assert!(result["analysis"]["control_runs"][0]["cpu_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn plan_of_mutexes_and_waits_is_proved_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    fs::write(&plan, "[[mutex]]\nkind = 'adaptive'\n[[wait]]\npolicy = 'poll'\n").unwrap();
+    let written = folder.path().join("written.toml");
+    let (plan, written) = (plan.to_str().unwrap(), written.to_str().unwrap());
+    let options = ["--higher-is-better", "--runs", "7", "--use-plan", plan, "--plan", written];
+    let Some((out, err, code)) = prove(&options, &SPEEDS) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(flat(&out).contains("plan.toml's tps is 4 times system's"), "{out}");
+    // The former name of the option.
+    let options = ["--higher-is-better", "--runs", "7", "--mutex-plan", written];
+    let Some((out, err, code)) = prove(&options, &SPEEDS) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(flat(&out).contains("written.toml's tps is 4 times system's"), "{out}");
+}
+
+#[test]
+fn candidate_over_the_cpu_limit_is_not_recommended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, file) = (folder.path().join("plan.toml"), folder.path().join("result.json"));
+    let speeds = ["system=100", "poll=50", "burn"];
+    let options = ["--runs", "6", "--waits", "poll", "--cpu-limit", "50"];
+    let outputs = ["--plan", plan.to_str().unwrap(), "--json", file.to_str().unwrap()];
+    let Some((out, err, code)) = prove(&[&options[..], &outputs].concat(), &speeds) else { return };
+    assert_eq!(code, Some(5), "{out}{err}");
+    let text = flat(&out);
+    assert!(text.contains("poll's tps is 0.5000 times system's"), "{out}");
+    assert!(
+        text.contains(": difference proven, for the better. It is not recommended: it may take "),
+        "{out}"
+    );
+    assert!(text.contains(" times the control's CPU time, and the limit is 50 % more."), "{out}");
+    assert!(
+        text.contains("No plan: what is proven faster may use more CPU time than --cpu-limit allows"),
+        "{out}"
+    );
+    assert!(!plan.exists(), "{err}");
+    let result = json(&file);
+    assert_eq!(result["conclusion"], "over_cpu_limit");
+    assert_eq!(result["analysis"]["settings"]["cpu_limit"], 0.5);
+    assert_eq!(result["analysis"]["comparisons"][1]["over_cpu_limit"], true);
+    let Some((out, err, code)) = prove(&["--runs", "6", "--waits", "poll"], &speeds) else { return };
+    assert_eq!(code, Some(0), "without a limit: {out}{err}");
+}
+
+#[test]
+fn waits_are_found_and_judged_together_with_mutexes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, file) = (folder.path().join("plan.toml"), folder.path().join("result.json"));
+    let options = ["--higher-is-better", "--time-budget", "8s"];
+    let outputs = ["--plan", plan.to_str().unwrap(), "--json", file.to_str().unwrap()];
+    let speeds = [&SPEEDS[..], &["turns"]].concat();
+    let Some((out, err, code)) = prove(&[&options[..], &outputs].concat(), &speeds) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+    let result = json(&file);
+    let polling = &result["search"]["polling"];
+    assert!(polling["sites"][0]["name"].as_str().unwrap().starts_with("player"), "{polling}");
+    let text = flat(&out);
+    assert!(text.contains("Call sites where polling first could save most: player+0x"), "{out}");
+    assert!(text.contains("poll's tps is 3 times system's"), "{out}");
+    assert!(fs::read_to_string(&plan).unwrap().contains("policy = \"poll\""), "{out}");
+    // It can be proved again from the file.
+    let options = ["--higher-is-better", "--runs", "7", "--use-plan", plan.to_str().unwrap()];
+    let Some((out, err, code)) = prove(&options, &speeds) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused() {
+    let refused = [
+        (["--waits", "system"], "system is the control, which takes part in any case"),
+        (["--waits", "poll@plyaer"], "plyaer: there is no such function in"),
+        (["--cpu-limit", "half"], "give a percentage such as 5 or 0.5"),
+    ];
+    for (options, why) in refused {
+        let Some((_, err, code)) = prove(&options, &SPEEDS) else { return };
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains(why), "{err}");
+    }
+    let nothing = program("nothing").unwrap();
+    let script = format!("{}; true", nothing.display());
+    let (out, err, code) = finish(&mut unspin(&["prove", "--waits", "poll", "--", "sh", "-c", &script]));
+    assert_eq!(code, Some(4), "{out}{err}");
+    assert!(err.contains("there is no wait to judge policies by"), "{err}");
+}

@@ -1,0 +1,55 @@
+//! What it costs to wake a thread, as the recording's owner has measured it.
+
+use crate::kind::Kind;
+use serde::{Deserialize, Serialize};
+
+/// The time from the call that wakes a thread to the instant at which that thread runs again, on an idle CPU, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WakeUpCost {
+    /// Of a thread that sleeps on a futex: in a condition, a barrier, a semaphore, a join.
+    pub futex_ns: u64,
+    /// Of a thread that sleeps in epoll_wait(2): for descriptors of all sorts.
+    pub epoll_ns: u64,
+}
+
+/// A wait is short if it ends within the time of this many wake-ups: that of the waiting thread itself, that of a partner that
+/// sleeps as well, and the answer between them.
+pub(crate) const SHORT_WAKE_UPS: u64 = 3;
+
+impl WakeUpCost {
+    /// What stands in a recording where the CPUs were too busy to measure it: usual for a virtual machine.
+    pub const ASSUMED: WakeUpCost = WakeUpCost { futex_ns: 40_000, epoll_ns: 40_000 };
+
+    /// What it costs to wake a thread from a wait of a kind, in seconds.
+    pub fn seconds(self, kind: Kind) -> f64 {
+        self.ns(kind) as f64 / 1e9
+    }
+
+    /// Waits of a kind that end sooner than this, in seconds, are short: a thread that polls first would not have slept in
+    /// most of them.
+    pub fn short(self, kind: Kind) -> f64 {
+        self.ns(kind).saturating_mul(SHORT_WAKE_UPS) as f64 / 1e9
+    }
+
+    fn ns(self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Poll | Kind::Select | Kind::Epoll | Kind::Receive | Kind::Accept => self.epoll_ns,
+            _ => self.futex_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_cost_an_epoll_wake_up_and_the_rest_a_futex_wake_up() {
+        let cost = WakeUpCost { futex_ns: 40_000, epoll_ns: 50_000 };
+        assert_eq!([Kind::Condition, Kind::Join, Kind::Futex].map(|kind| cost.seconds(kind)), [40e-6; 3]);
+        assert_eq!([Kind::Poll, Kind::Epoll, Kind::Receive].map(|kind| cost.seconds(kind)), [50e-6; 3]);
+        assert_eq!((cost.short(Kind::Barrier), cost.short(Kind::Accept)), (120e-6, 150e-6));
+        let absurd = WakeUpCost { futex_ns: u64::MAX, epoll_ns: 1 };
+        assert!(absurd.short(Kind::Futex).is_finite());
+    }
+}

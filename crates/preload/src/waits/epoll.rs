@@ -1,0 +1,108 @@
+//! epoll_wait(2) and its kin.
+//!
+//! A look is the same call without a mask and without time: an event is taken by the thread that the kernel gives it to, once.
+//! A signal that the mask opens is delivered when the thread sleeps, so at most a poll's length later.
+
+use super::descriptor::{self, Call};
+use super::handlers::Interruption;
+use super::real;
+use crate::watch::Hook;
+use core::ffi::c_int;
+use core::ptr::null;
+use libc::{epoll_event, sigset_t, timespec};
+use unspin_meter::Kind;
+use unspin_sys::entry;
+
+entry! {
+    /// epoll_wait(2).
+    fn epoll_wait(4) = wait;
+    /// epoll_pwait(2).
+    fn epoll_pwait(5) = pwait;
+    /// epoll_pwait2(2).
+    fn epoll_pwait2(5) = pwait2;
+}
+
+/// One of the calls: they differ in how they sleep.
+struct Epoll<Sleep> {
+    set: c_int,
+    events: *mut epoll_event,
+    room: c_int,
+    timeout: *const timespec,
+    sleep: Sleep,
+}
+
+impl<Sleep: Fn() -> c_int> Call for Epoll<Sleep> {
+    type Answer = c_int;
+    const KIND: Kind = Kind::Epoll;
+
+    unsafe fn may_poll(&mut self) -> bool {
+        descriptor::is_long_in_kernel(self.timeout)
+    }
+
+    unsafe fn look(&mut self) -> Option<c_int> {
+        // SAFETY: the program's arguments.
+        Some(unsafe { real::epoll_wait(self.set, self.events, self.room, 0) }).filter(|&found| found != 0)
+    }
+
+    unsafe fn sleep(&self) -> c_int {
+        (self.sleep)()
+    }
+
+    fn items(answer: c_int) -> u64 {
+        u64::try_from(answer).unwrap_or(0)
+    }
+
+    fn is_ended_by(&self, handlers: Interruption) -> bool {
+        handlers.ends_any()
+    }
+}
+
+unsafe extern "C-unwind" fn wait(
+    set: c_int,
+    events: *mut epoll_event,
+    room: c_int,
+    timeout: c_int,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments.
+    let sleep = || unsafe { real::epoll_wait(set, events, room, timeout) };
+    if timeout == 0 {
+        return sleep();
+    }
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { descriptor::wait(Epoll { set, events, room, timeout: null(), sleep }, Hook::new(sp, bp)) }
+}
+
+unsafe extern "C-unwind" fn pwait(
+    set: c_int,
+    events: *mut epoll_event,
+    room: c_int,
+    timeout: c_int,
+    mask: *const sigset_t,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments.
+    let sleep = || unsafe { real::epoll_pwait(set, events, room, timeout, mask) };
+    if timeout == 0 {
+        return sleep();
+    }
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { descriptor::wait(Epoll { set, events, room, timeout: null(), sleep }, Hook::new(sp, bp)) }
+}
+
+unsafe extern "C-unwind" fn pwait2(
+    set: c_int,
+    events: *mut epoll_event,
+    room: c_int,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments.
+    let sleep = || unsafe { real::epoll_pwait2(set, events, room, timeout, mask) };
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { descriptor::wait(Epoll { set, events, room, timeout, sleep }, Hook::new(sp, bp)) }
+}

@@ -1,0 +1,105 @@
+//! FUTEX_WAIT and FUTEX_WAIT_BITSET through libc's `syscall()`: how Rust's standard library and parking_lot sleep.
+//!
+//! A look is FUTEX_CMP_REQUEUE of no waiters from the word to itself: the kernel compares the word with the value, as
+//! FUTEX_WAIT does before it sleeps, and does nothing else. So a word whose memory has gone answers as it would without a
+//! poll. A word that has changed answers EAGAIN, as for a thread that came a moment later.
+
+use super::descriptor;
+use super::handlers::Handlers;
+use super::thread::Waiter;
+use super::wait::{Ended, Look, Wait};
+use crate::swap::plan;
+use crate::watch::{Hook, Object, Thread};
+use core::ffi::c_int;
+use unspin_meter::{Kind, Outcome};
+use unspin_sys::{Errno, clock, raw};
+use unspin_waiting::Looks;
+
+/// The operation without its flags.
+const COMMAND: c_int = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+
+/// Whether a futex call is one that waits, and is to be recorded or polled for.
+#[inline(always)]
+pub fn is_watched(operation: c_int) -> bool {
+    let waits = matches!(operation & COMMAND, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
+    waits && (plan::is_polling() || Thread::current().is_some())
+}
+
+/// The arguments of the call, from its address on.
+pub type Arguments = [usize; 6];
+
+/// Makes the call, after a poll if that pays; recorded.
+///
+/// # Safety
+/// As for the system call.
+pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
+    let thread = Thread::current();
+    let object = Object { kind: Kind::Futex, address: arguments[0] };
+    let recorded = thread.and_then(|thread| Some((thread, thread.attempt(object, 0, hook)?)));
+    let began = clock::ticks();
+    // SAFETY: the caller's promise.
+    let (answer, is_polled) = unsafe { waited(arguments, hook) };
+    let Some((thread, place)) = recorded.filter(|(thread, _)| thread.has_clock()) else { return answer };
+    let took = clock::ticks().saturating_sub(began);
+    let slept = !is_polled && Waiter::has_slept_now();
+    let (outcome, spun, slept) = match answer {
+        Err(Errno(libc::ETIMEDOUT)) => (Outcome::Rejected, 0, took),
+        _ if is_polled => (Outcome::Spun, took, 0),
+        _ if slept => (Outcome::Slept, 0, took),
+        _ => return answer,
+    };
+    thread.table().reclassify(place, Outcome::NoWait, outcome);
+    thread.table().waited(place, outcome, spun, slept);
+    answer
+}
+
+/// The answer, and whether it came during a poll.
+///
+/// # Safety
+/// As for the system call.
+unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, bool) {
+    let wait = Wait::begin(hook);
+    if wait.polls() && may_poll(&arguments) {
+        let handlers = Handlers::now();
+        // With a time the kernel does not restart the call (signal(7)).
+        let is_ended = || match arguments[3] {
+            0 => handlers.since().ends_restartable(),
+            _ => handlers.since().ends_any(),
+        };
+        // SAFETY: the caller's promise.
+        let look = || match unsafe { has_changed(&arguments) } {
+            true => Look::Found(Err(Errno::EAGAIN)),
+            false if is_ended() => Look::Interrupted,
+            false => Look::Nothing,
+        };
+        match wait.poll(Looks::Call, look, |_| 1) {
+            Ended::Found(answer) => return (answer, true),
+            Ended::Interrupted => return (Err(Errno::EINTR), true),
+            Ended::Asleep => {}
+        }
+    }
+    // SAFETY: the caller's promise.
+    let answer = unsafe { raw::call(libc::SYS_futex, arguments) };
+    wait.slept(1);
+    (answer, false)
+}
+
+/// Whether a poll is no mistake: the call has no malformed argument, and its time is a millisecond at least, or absolute.
+fn may_poll(&[_, operation, _, timeout, _, bits]: &Arguments) -> bool {
+    let is_bitset = operation as c_int & COMMAND == libc::FUTEX_WAIT_BITSET;
+    if is_bitset {
+        return bits as u32 != 0;
+    }
+    descriptor::is_long_in_kernel(core::ptr::without_provenance(timeout))
+}
+
+/// Whether the word has another value than the caller expects.
+///
+/// # Safety
+/// As for the system call.
+unsafe fn has_changed(&[word, operation, expected, ..]: &Arguments) -> bool {
+    let compare = libc::FUTEX_CMP_REQUEUE | operation as c_int & libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: no waiter is woken or moved, and nothing is written.
+    let answer = unsafe { raw::call(libc::SYS_futex, [word, compare as usize, 0, 0, word, expected]) };
+    answer == Err(Errno::EAGAIN)
+}

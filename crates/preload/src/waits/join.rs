@@ -1,0 +1,98 @@
+//! pthread_join(3) and its timed kin.
+
+use super::real;
+use super::wait::{Ended, Look, Wait};
+use crate::watch::{Hook, Object, Thread};
+use core::ffi::{c_int, c_void};
+use libc::{EBUSY, clockid_t, pthread_t, timespec};
+use unspin_meter::{ANY_DESCRIPTOR, Kind, Outcome};
+use unspin_sys::entry;
+use unspin_waiting::Looks;
+
+entry! {
+    /// pthread_join(3).
+    fn pthread_join(2) = join;
+    /// pthread_timedjoin_np(3).
+    fn pthread_timedjoin_np(3) = timedjoin;
+    /// pthread_clockjoin_np(3).
+    fn pthread_clockjoin_np(4) = clockjoin;
+}
+
+unsafe extern "C-unwind" fn join(thread: pthread_t, value: *mut *mut c_void, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { wait(thread, value, Hook::new(sp, bp), || real::join(thread, value)) }
+}
+
+unsafe extern "C-unwind" fn timedjoin(
+    thread: pthread_t,
+    value: *mut *mut c_void,
+    until: *const timespec,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { wait(thread, value, Hook::new(sp, bp), || real::timedjoin(thread, value, until)) }
+}
+
+unsafe extern "C-unwind" fn clockjoin(
+    thread: pthread_t,
+    value: *mut *mut c_void,
+    clock: clockid_t,
+    until: *const timespec,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { wait(thread, value, Hook::new(sp, bp), || real::clockjoin(thread, value, clock, until)) }
+}
+
+/// # Safety
+/// The program's arguments.
+#[inline(always)]
+unsafe fn wait(
+    thread: pthread_t,
+    value: *mut *mut c_void,
+    hook: Hook,
+    sleeps: impl FnOnce() -> c_int,
+) -> c_int {
+    let recorded = Thread::current().and_then(|recorder| {
+        let object = Object { kind: Kind::Join, address: ANY_DESCRIPTOR };
+        Some((recorder, recorder.attempt(object, 0, hook)?, recorder.now()))
+    });
+    // A thread that has ended already needs no wait.
+    // SAFETY: the program's arguments.
+    let look = || unsafe { ended(thread, value) };
+    let wait = Wait::begin(hook);
+    let polled = wait.poll(Looks::Load, look, |_| 1);
+    let code = match polled {
+        Ended::Found(code) => code,
+        Ended::Interrupted | Ended::Asleep => {
+            let code = sleeps();
+            wait.slept(1);
+            code
+        }
+    };
+    if let Some((recorder, place, begin)) = recorded.filter(|(recorder, ..)| recorder.has_clock()) {
+        let took = recorder.now().saturating_sub(begin);
+        let (outcome, spun, slept) = match polled {
+            Ended::Found(_) => (Outcome::Spun, took, 0),
+            _ if code == 0 => (Outcome::Slept, 0, took),
+            _ => (Outcome::Rejected, 0, took),
+        };
+        recorder.table().reclassify(place, Outcome::NoWait, outcome);
+        recorder.table().waited(place, outcome, spun, slept);
+    }
+    code
+}
+
+/// The answer, if the thread has ended.
+///
+/// # Safety
+/// The program's arguments.
+unsafe fn ended(thread: pthread_t, value: *mut *mut c_void) -> Look<c_int> {
+    // SAFETY: the caller's promise.
+    match unsafe { real::tryjoin(thread, value) } {
+        EBUSY => Look::Nothing,
+        code => Look::Found(code),
+    }
+}

@@ -1,0 +1,171 @@
+//! poll(2) and ppoll(2).
+
+use super::descriptor::{self, Call};
+use super::handlers::Interruption;
+use super::real;
+use crate::errno;
+use crate::watch::Hook;
+use core::ffi::{c_int, c_ulong};
+use core::ptr::null;
+use libc::{pollfd, sigset_t, timespec};
+use unspin_meter::Kind;
+use unspin_sys::{Errno, entry};
+
+entry! {
+    /// poll(2).
+    fn poll(3) = poll_entry;
+    /// poll(2), as programs that are compiled with `_FORTIFY_SOURCE` call it.
+    fn __poll_chk(4) = poll_chk;
+    /// ppoll(2).
+    fn ppoll(4) = ppoll_entry;
+    /// ppoll(2), as programs that are compiled with `_FORTIFY_SOURCE` call it.
+    fn __ppoll_chk(5) = ppoll_chk;
+}
+
+struct Poll {
+    fds: *mut pollfd,
+    count: c_ulong,
+    timeout: c_int,
+}
+
+impl Call for Poll {
+    type Answer = c_int;
+    const KIND: Kind = Kind::Poll;
+
+    unsafe fn may_poll(&mut self) -> bool {
+        true
+    }
+
+    unsafe fn look(&mut self) -> Option<c_int> {
+        // SAFETY: the program's arguments.
+        Some(unsafe { real::poll(self.fds, self.count, 0) }).filter(|&found| found != 0)
+    }
+
+    unsafe fn sleep(&self) -> c_int {
+        // SAFETY: the program's arguments.
+        unsafe { real::poll(self.fds, self.count, self.timeout) }
+    }
+
+    fn items(answer: c_int) -> u64 {
+        u64::from(answer > 0)
+    }
+
+    fn is_ended_by(&self, handlers: Interruption) -> bool {
+        handlers.ends_any()
+    }
+}
+
+unsafe extern "C-unwind" fn poll_entry(
+    fds: *mut pollfd,
+    count: c_ulong,
+    timeout: c_int,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    let call = Poll { fds, count, timeout };
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe {
+        match timeout {
+            0 => call.sleep(),
+            _ => descriptor::wait(call, Hook::new(sp, bp)),
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn poll_chk(
+    fds: *mut pollfd,
+    count: c_ulong,
+    timeout: c_int,
+    bytes: usize,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe {
+        if bytes / size_of::<pollfd>() < count as usize {
+            // libc's own ends the program.
+            return real::poll_chk(fds, count, timeout, bytes);
+        }
+        poll_entry(fds, count, timeout, sp, bp)
+    }
+}
+
+struct PPoll {
+    fds: *mut pollfd,
+    count: c_ulong,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+}
+
+impl Call for PPoll {
+    type Answer = c_int;
+    const KIND: Kind = Kind::Poll;
+
+    unsafe fn may_poll(&mut self) -> bool {
+        // SAFETY: libc reads the time as well.
+        unsafe { descriptor::is_long(self.timeout) }
+    }
+
+    unsafe fn look(&mut self) -> Option<c_int> {
+        let at_once = timespec { tv_sec: 0, tv_nsec: 0 };
+        // With the mask: the kernel answers EINTR if a signal that it opens is pending.
+        // SAFETY: the program's arguments.
+        Some(unsafe { real::ppoll(self.fds, self.count, &at_once, self.mask) }).filter(|&found| found != 0)
+    }
+
+    unsafe fn sleep(&self) -> c_int {
+        // SAFETY: the program's arguments.
+        unsafe { real::ppoll(self.fds, self.count, self.timeout, self.mask) }
+    }
+
+    fn items(answer: c_int) -> u64 {
+        u64::from(answer > 0)
+    }
+
+    fn is_ended_by(&self, handlers: Interruption) -> bool {
+        handlers.ends_any()
+    }
+}
+
+unsafe extern "C-unwind" fn ppoll_entry(
+    fds: *mut pollfd,
+    count: c_ulong,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { descriptor::wait(PPoll { fds, count, timeout, mask }, Hook::new(sp, bp)) }
+}
+
+unsafe extern "C-unwind" fn ppoll_chk(
+    fds: *mut pollfd,
+    count: c_ulong,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    bytes: usize,
+    sp: usize,
+    bp: usize,
+) -> c_int {
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe {
+        if bytes / size_of::<pollfd>() < count as usize {
+            // libc's own ends the program.
+            return real::ppoll_chk(fds, count, timeout, mask, bytes);
+        }
+        ppoll_entry(fds, count, timeout, mask, sp, bp)
+    }
+}
+
+/// Whether descriptor `fd` has something to read, or an error to report, now; a descriptor that cannot be asked has. A
+/// handler that interrupts the question leaves it open.
+pub fn is_readable(fd: c_int) -> bool {
+    let mut asked = pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one live pollfd, and a live time.
+    match unsafe { real::ppoll(&mut asked, 1, &timespec { tv_sec: 0, tv_nsec: 0 }, null()) } {
+        0 => false,
+        -1 => errno::get() != Errno::EINTR,
+        _ => true,
+    }
+}

@@ -1,0 +1,107 @@
+//! The functions behind the hooks: libc's own. What a C library does not have fails with ENOSYS.
+
+use crate::next::{behind, c_name, next};
+use core::ffi::{c_int, c_ulong, c_void};
+use libc::{epoll_event, fd_set, iovec, msghdr, pollfd, sigset_t, sockaddr, socklen_t, timespec, timeval};
+
+macro_rules! real {
+    ($($(#[$doc:meta])* fn $ours:ident = $name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the function in libc.
+        #[inline(always)]
+        pub unsafe fn $ours($($arg: $type),*) -> $answer {
+            next! { static NEXT = c_name(concat!(stringify!($name), "\0")); }
+            let next = behind!(NEXT, unsafe extern "C-unwind" fn($($type),*) -> $answer);
+            // SAFETY: the caller's promise is the one that the next definition wants.
+            unsafe { next($($arg),*) }
+        }
+    )*};
+}
+
+real! {
+    /// poll(2).
+    fn poll = poll(fds: *mut pollfd, count: c_ulong, timeout: c_int) -> c_int;
+    /// poll(2), checked.
+    fn poll_chk = __poll_chk(fds: *mut pollfd, count: c_ulong, timeout: c_int, bytes: usize) -> c_int;
+    /// ppoll(2).
+    fn ppoll = ppoll(fds: *mut pollfd, count: c_ulong, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+    /// ppoll(2), checked.
+    fn ppoll_chk = __ppoll_chk(
+        fds: *mut pollfd, count: c_ulong, timeout: *const timespec, mask: *const sigset_t, bytes: usize) -> c_int;
+
+    /// select(2).
+    fn select = select(
+        count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int;
+    /// pselect(2).
+    fn pselect = pselect(
+        count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec,
+        mask: *const sigset_t) -> c_int;
+
+    /// epoll_wait(2).
+    fn epoll_wait = epoll_wait(set: c_int, events: *mut epoll_event, room: c_int, timeout: c_int) -> c_int;
+    /// epoll_pwait(2).
+    fn epoll_pwait = epoll_pwait(
+        set: c_int, events: *mut epoll_event, room: c_int, timeout: c_int, mask: *const sigset_t) -> c_int;
+    /// epoll_pwait2(2).
+    fn epoll_pwait2 = epoll_pwait2(
+        set: c_int, events: *mut epoll_event, room: c_int, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+
+    /// read(2).
+    fn read = read(fd: c_int, buffer: *mut c_void, room: usize) -> isize;
+    /// read(2), checked.
+    fn read_chk = __read_chk(fd: c_int, buffer: *mut c_void, room: usize, bytes: usize) -> isize;
+    /// readv(2).
+    fn readv = readv(fd: c_int, buffers: *const iovec, count: c_int) -> isize;
+    /// recv(2).
+    fn recv = recv(fd: c_int, buffer: *mut c_void, room: usize, flags: c_int) -> isize;
+    /// recv(2), checked.
+    fn recv_chk = __recv_chk(fd: c_int, buffer: *mut c_void, room: usize, bytes: usize, flags: c_int) -> isize;
+    /// recvfrom(2).
+    fn recvfrom = recvfrom(
+        fd: c_int, buffer: *mut c_void, room: usize, flags: c_int, from: *mut sockaddr, length: *mut socklen_t) -> isize;
+    /// recvmsg(2).
+    fn recvmsg = recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize;
+
+    /// accept(2).
+    fn accept = accept(fd: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int;
+    /// accept4(2).
+    fn accept4 = accept4(fd: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
+}
+
+/// Functions of pthread, which answer with the error number.
+macro_rules! threads {
+    ($($(#[$doc:meta])* fn $ours:ident = $name:ident($($arg:ident: $type:ty),*);)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the function in libc.
+        #[inline(always)]
+        pub unsafe fn $ours($($arg: $type),*) -> c_int {
+            next! { static NEXT = c_name(concat!(stringify!($name), "\0")); }
+            let address = NEXT.address();
+            if address == 0 {
+                return libc::ENOSYS;
+            }
+            // SAFETY: the next definition of the name has the type that libc's header gives it.
+            let next = unsafe {
+                core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($type),*) -> c_int>(address)
+            };
+            // SAFETY: the caller's promise is the one that the next definition wants.
+            unsafe { next($($arg),*) }
+        }
+    )*};
+}
+
+threads! {
+    /// pthread_join(3).
+    fn join = pthread_join(thread: libc::pthread_t, value: *mut *mut c_void);
+    /// pthread_tryjoin_np(3).
+    fn tryjoin = pthread_tryjoin_np(thread: libc::pthread_t, value: *mut *mut c_void);
+    /// pthread_timedjoin_np(3).
+    fn timedjoin = pthread_timedjoin_np(thread: libc::pthread_t, value: *mut *mut c_void, until: *const timespec);
+    /// pthread_clockjoin_np(3).
+    fn clockjoin = pthread_clockjoin_np(
+        thread: libc::pthread_t, value: *mut *mut c_void, clock: libc::clockid_t, until: *const timespec);
+}

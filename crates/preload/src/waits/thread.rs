@@ -1,0 +1,65 @@
+//! What the calling thread keeps for its waits: a page, wiped on fork, which it takes at its first wait.
+
+use super::site::Sites;
+use crate::{departure, sandbox};
+use core::cell::Cell;
+use core::ptr::NonNull;
+use unspin_sys::tls::{self, Word};
+use unspin_sys::{page, process};
+
+/// Zeroed: nothing is known.
+#[repr(C)]
+pub struct Waiter {
+    /// What was learnt at its call sites.
+    pub sites: Sites,
+    /// How often the thread had gone to sleep when it was last asked.
+    switches: Cell<u64>,
+}
+
+const _: () = assert!(size_of::<Waiter>() <= page::BYTES);
+
+/// In place of the page's address: there is none, and there will be none.
+const NONE: usize = 1;
+
+impl Waiter {
+    /// The calling thread; none at its end, or without memory.
+    #[inline(always)]
+    pub fn current() -> Option<&'static Waiter> {
+        match tls::value::<{ Word::Waits as usize }>() {
+            0 => Waiter::arrive(),
+            NONE => None,
+            // SAFETY: the page is given back only by `leave`, which changes the word first.
+            address => Some(unsafe { &*(address as *const Waiter) }),
+        }
+    }
+
+    #[cold]
+    fn arrive() -> Option<&'static Waiter> {
+        let word = tls::word(Word::Waits);
+        // A handler that comes meanwhile does without.
+        word.set(NONE);
+        let page = page::take().ok()?;
+        word.set(page.addr().get());
+        departure::expect();
+        // SAFETY: a zeroed page is a valid `Waiter`: integers, all of it.
+        Some(unsafe { page.cast::<Waiter>().as_ref() })
+    }
+
+    /// Whether the calling thread has gone to sleep since this was last asked; yes, where the kernel may not be asked.
+    pub fn has_slept_now() -> bool {
+        if sandbox::is_closed() {
+            return true;
+        }
+        let now = process::voluntary_switches();
+        Waiter::current().is_none_or(|waiter| waiter.switches.replace(now) != now)
+    }
+}
+
+/// Gives the page back, at the thread's end.
+pub fn leave() {
+    let word = tls::word(Word::Waits);
+    if let Some(page) = NonNull::new(word.replace(NONE) as *mut u8).filter(|page| page.addr().get() != NONE) {
+        // SAFETY: the page was this thread's own, reachable from the word and from nowhere else.
+        unsafe { page::give_back(page) };
+    }
+}

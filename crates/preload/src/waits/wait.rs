@@ -1,0 +1,171 @@
+//! One wait of the calling thread, from the decision whether to poll to its end.
+
+use super::site::Site;
+use super::thread::Waiter;
+use super::{crowd, policy};
+use crate::cancel::{DEFERRED, cancellation};
+use crate::sandbox;
+use crate::swap::plan;
+use crate::watch::Hook;
+use core::cell::Cell;
+use unspin_sys::clock;
+use unspin_sysv::cancel::{self, Manner};
+use unspin_waiting::{Crowd, Looks, Polled, Turn, poll};
+
+/// A wait that has begun. Nothing to drop.
+pub struct Wait {
+    site: Option<&'static Site>,
+    turn: Turn,
+    began: u64,
+    /// Ticks of a poll in vain; 0 if there was none.
+    in_vain: Cell<u64>,
+}
+
+/// How a poll ended, for the hook.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended<T> {
+    /// With this answer.
+    Found(T),
+    /// A handler ran, after which this call answers EINTR.
+    Interrupted,
+    /// In vain: the thread sleeps now.
+    Asleep,
+}
+
+/// What one look finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Look<T> {
+    /// Nothing yet.
+    Nothing,
+    /// The call's answer.
+    Found(T),
+    /// A handler has run that ends the call.
+    Interrupted,
+}
+
+impl Wait {
+    /// Begins a wait at the call site of a hook.
+    #[inline(always)]
+    pub fn begin(hook: Hook) -> Wait {
+        if !plan::is_polling() {
+            return Wait::SLEEP;
+        }
+        Wait::decide(hook)
+    }
+
+    #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with")]
+    const SLEEP: Wait = Wait { site: None, turn: Turn::Sleep, began: 0, in_vain: Cell::new(0) };
+
+    #[inline(never)]
+    fn decide(hook: Hook) -> Wait {
+        let policy = policy();
+        if policy.wake_up == 0 || sandbox::is_closed() {
+            return Wait::SLEEP;
+        }
+        let Some(site) = Waiter::current().and_then(|waiter| waiter.sites.find(hook)) else {
+            return Wait::SLEEP;
+        };
+        let turn = match plan::is_forced() {
+            true => Turn::Poll(3 * policy.wake_up),
+            false => site.learnt.turn(&policy),
+        };
+        let began = if turn == Turn::Sleep { 0 } else { clock::ticks() };
+        Wait { site: Some(site), turn, began, in_vain: Cell::new(0) }
+    }
+
+    /// Whether the wait polls.
+    #[inline(always)]
+    pub fn polls(&self) -> bool {
+        matches!(self.turn, Turn::Poll(_))
+    }
+
+    /// Polls, if that is what was decided. `items` tells how many things an answer brings.
+    #[inline(always)]
+    pub fn poll<T>(
+        &self,
+        looks: Looks,
+        look: impl FnMut() -> Look<T>,
+        items: impl FnOnce(&T) -> u64,
+    ) -> Ended<T> {
+        match self.turn {
+            Turn::Poll(budget) if cancel::manner() == Manner::Deferred => {
+                self.poll_for(budget, looks, look, items)
+            }
+            Turn::Poll(budget) => self.poll_sheltered(budget, looks, look, items),
+            _ => Ended::Asleep,
+        }
+    }
+
+    /// The same in a thread that may be cancelled anywhere: it is cancelled at the looks, or when the poll has ended.
+    #[inline(never)]
+    fn poll_sheltered<T>(
+        &self,
+        budget: u64,
+        looks: Looks,
+        look: impl FnMut() -> Look<T>,
+        items: impl FnOnce(&T) -> u64,
+    ) -> Ended<T> {
+        let before = cancellation(DEFERRED);
+        let ended = self.poll_for(budget, looks, look, items);
+        cancellation(before);
+        ended
+    }
+
+    #[inline(never)]
+    fn poll_for<T>(
+        &self,
+        budget: u64,
+        looks: Looks,
+        mut look: impl FnMut() -> Look<T>,
+        items: impl FnOnce(&T) -> u64,
+    ) -> Ended<T> {
+        let Some(site) = self.site else { return Ended::Asleep };
+        let policy = policy();
+        let nobody = Crowd::new();
+        let crowd = if plan::is_forced() { &nobody } else { crowd() };
+        let polled = poll(&policy, crowd, budget, looks, || match look() {
+            Look::Nothing => None,
+            Look::Found(answer) => Some(Some(answer)),
+            Look::Interrupted => Some(None),
+        });
+        match polled {
+            Polled::Found(Some(answer), took) if took < policy.ready && looks == Looks::Call => {
+                site.learnt.was_ready(items(&answer));
+                Ended::Found(answer)
+            }
+            Polled::Found(Some(answer), took) => {
+                site.learnt.polled(&policy, took, self.began + took, items(&answer));
+                Ended::Found(answer)
+            }
+            Polled::Found(None, _) => Ended::Interrupted,
+            Polled::InVain(spent) => {
+                self.in_vain.set(spent);
+                Ended::Asleep
+            }
+            Polled::Crowded => {
+                site.learnt.was_crowded(&policy);
+                Ended::Asleep
+            }
+        }
+    }
+
+    /// The thread has slept, or has found everything ready, and got so many items.
+    #[inline(always)]
+    pub fn slept(&self, items: u64) {
+        if self.turn != Turn::Sleep {
+            self.report(items);
+        }
+    }
+
+    #[inline(never)]
+    fn report(&self, items: u64) {
+        let Some(site) = self.site else { return };
+        let (policy, now) = (policy(), clock::ticks());
+        let waited = now.saturating_sub(self.began);
+        match (self.turn, self.in_vain.get()) {
+            (Turn::Timed, _) => site.learnt.slept(&policy, waited, now, items),
+            (Turn::Poll(_), spent @ 1..) => site.learnt.polled_in_vain(&policy, spent, waited, now, items),
+            _ => {}
+        }
+    }
+}

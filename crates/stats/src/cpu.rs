@@ -1,0 +1,141 @@
+//! What a candidate costs in CPU time, beside the control.
+//!
+//! A candidate that polls is faster and burns CPUs for it. The verdict on its speed says nothing of that price, so the price
+//! is stated beside it: the candidate's CPU time over the control's, with an interval by the same paired bootstrap as the
+//! ratio of the metric.
+//!
+//! CPU times can be compared only for the same amount of work. A metric of which less is better (a time, above all) is taken
+//! to mean that each run does the same work: then the cost is the CPU time of a run. A metric of which more is better is taken
+//! for a rate: then a run has done rate × elapsed time, and the cost is its CPU time divided by that.
+
+use crate::bootstrap::ratio_of_means;
+use crate::interval::Ratio;
+use crate::metric::{Direction, Metric};
+use crate::random::{Purpose, stream};
+use crate::run::Run;
+use crate::sample::{SampleSet, mean};
+use crate::settings::Settings;
+use serde::{Deserialize, Serialize};
+
+/// What CPU time is counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// A run: every run does the same work.
+    Run,
+    /// A unit of work: the metric is a rate, and rate × elapsed time is the work of a run.
+    Unit,
+}
+
+/// The CPU time (user and system, with all children) of a candidate and of the control.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuCost {
+    /// What it is counted for.
+    pub per: Work,
+    /// The control's, in seconds: the mean of the rounds where both ended well.
+    pub control_s: f64,
+    /// The candidate's.
+    pub candidate_s: f64,
+    /// The candidate's over the control's. Other than every other ratio, above 1 is *more*, thus worse.
+    pub times: Ratio,
+}
+
+impl CpuCost {
+    /// From the rounds in which both ended well and used CPU time. `None` below two.
+    pub(crate) fn of(
+        control: &SampleSet,
+        candidate: &SampleSet,
+        metric: &Metric,
+        settings: &Settings,
+        seed: u64,
+    ) -> Option<CpuCost> {
+        let per = Work::of(metric);
+        let rounds = control.runs.iter().zip(&candidate.runs);
+        let pairs: Vec<(f64, f64)> = rounds
+            .filter_map(|(control, candidate)| Some((per.cost(control)?, per.cost(candidate)?)))
+            .collect();
+        // As of a metric of which more is better: the quotient is then the candidate's over the control's.
+        let times = ratio_of_means(
+            &pairs,
+            Direction::HigherIsBetter,
+            settings.confidence,
+            settings.resamples,
+            &mut stream(seed, Purpose::CpuTime),
+        )?;
+        let (control, candidate): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+        Some(CpuCost { per, control_s: mean(&control), candidate_s: mean(&candidate), times })
+    }
+
+    /// Whether these runs rule out that it costs more than the control by a larger share than `limit` (0.5: half as much
+    /// again): the upper end of the interval is what counts.
+    pub fn is_within(&self, limit: f64) -> bool {
+        self.times.upper <= 1.0 + limit
+    }
+}
+
+impl Work {
+    fn of(metric: &Metric) -> Work {
+        match metric.direction {
+            Direction::LowerIsBetter => Work::Run,
+            Direction::HigherIsBetter => Work::Unit,
+        }
+    }
+
+    /// The CPU seconds of a run that ended well, for what they are counted for.
+    fn cost(self, run: &Run) -> Option<f64> {
+        let (value, cpu_s) = (run.value()?, run.cpu_s?);
+        let cost = match self {
+            Work::Run => cpu_s,
+            Work::Unit => cpu_s / (value * run.elapsed_s),
+        };
+        (cost.is_finite() && cost > 0.0).then_some(cost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidate::Candidate;
+    use crate::run::Outcome;
+    use std::time::Duration;
+
+    /// Eight runs of so many seconds, with this value and this CPU time.
+    fn samples(elapsed: f64, value: f64, cpu_s: f64) -> SampleSet {
+        let run = Run::new(Duration::from_secs_f64(elapsed), Outcome::measured(value)).with_cpu_s(cpu_s);
+        SampleSet { runs: vec![run; 8], ..SampleSet::new(Candidate::new("any")) }
+    }
+
+    fn cost(metric: &Metric, control: &SampleSet, candidate: &SampleSet) -> Option<CpuCost> {
+        CpuCost::of(control, candidate, metric, &Settings::default(), 1)
+    }
+
+    #[test]
+    fn time_metric_counts_cpu_time_per_run() {
+        let (control, candidate) = (samples(4.0, 4.0, 1.0), samples(1.0, 1.0, 1.5));
+        let cost = cost(&Metric::wall_time(), &control, &candidate).unwrap();
+        assert_eq!(
+            (cost.per, cost.control_s, cost.candidate_s, cost.times.value),
+            (Work::Run, 1.0, 1.5, 1.5)
+        );
+        assert!(cost.is_within(0.51) && !cost.is_within(0.49));
+    }
+
+    #[test]
+    fn rate_metric_counts_cpu_time_per_unit_of_work() {
+        // Both run for 10 s; the candidate does four times the work with three times the CPU time.
+        let metric = Metric::custom("tps", "", Direction::HigherIsBetter);
+        let (control, candidate) = (samples(10.0, 100.0, 4.0), samples(10.0, 400.0, 12.0));
+        let cost = cost(&metric, &control, &candidate).unwrap();
+        assert_eq!(cost.per, Work::Unit);
+        assert!((cost.times.value - 0.75).abs() < 1e-12 && cost.is_within(0.0), "{cost:?}");
+    }
+
+    #[test]
+    fn unknown_or_zero_cpu_time_gives_no_cost() {
+        let known = samples(1.0, 1.0, 1.0);
+        let mut unknown = known.clone();
+        unknown.runs.iter_mut().for_each(|run| run.cpu_s = None);
+        assert_eq!(cost(&Metric::wall_time(), &known, &unknown), None);
+        assert_eq!(cost(&Metric::wall_time(), &known, &samples(1.0, 1.0, 0.0)), None);
+    }
+}

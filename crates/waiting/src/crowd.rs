@@ -1,0 +1,81 @@
+//! Whether other threads need the CPUs.
+//!
+//! A poller that yields and does not run again at once has met a thread that needs its CPU. It says so here, and all pollers
+//! that share this word stay away for [`TIMES`] as long as that thread took: where there is more to do than there are CPUs,
+//! polling costs at most that share of the time. If the next poll meets the same again, the pause doubles.
+
+use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How many times as long as the CPU was gone all pollers stay away.
+const TIMES: u64 = 16;
+/// The longest pause, in wake-ups: some 50 ms.
+const LONGEST_WAKE_UPS: u64 = 1024;
+
+/// Lies in memory that the processes of one program share. Zeroed: no crowd.
+///
+/// Relaxed throughout: advice, whose loss or delay costs a few microseconds.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Crowd {
+    /// Ticks until which nobody polls.
+    until: AtomicU64,
+    /// The latest pause in ticks.
+    pause: AtomicU64,
+}
+
+impl Crowd {
+    /// No crowd.
+    #[cfg(not(any(loom, shuttle)))]
+    pub const fn new() -> Crowd {
+        Crowd { until: AtomicU64::new(0), pause: AtomicU64::new(0) }
+    }
+
+    /// Whether pollers are to stay away at this time.
+    #[inline]
+    pub fn is_here(&self, now: u64) -> bool {
+        self.until.load(Relaxed) > now
+    }
+
+    /// A poller's CPU was taken for `gone` ticks, until `now`, by a thread that needed it.
+    pub fn note(&self, gone: u64, now: u64, wake_up: u64) {
+        let (until, before) = (self.until.load(Relaxed), self.pause.load(Relaxed));
+        if until > now {
+            return;
+        }
+        let is_again = until != 0 && now - until < 4 * before;
+        let pause = (TIMES * gone).max(if is_again { 2 * before } else { 0 });
+        let pause = pause.min(LONGEST_WAKE_UPS * wake_up);
+        self.pause.store(pause, Relaxed);
+        self.until.store(now + pause, Relaxed);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    const WAKE_UP: u64 = 100_000;
+
+    #[test]
+    fn pauses_grow_while_the_crowd_stays_and_shrink_when_it_leaves() {
+        let crowd = Crowd::new();
+        assert!(!crowd.is_here(1));
+        crowd.note(1_000, 10_000, WAKE_UP);
+        assert!(crowd.is_here(25_999) && !crowd.is_here(26_000));
+        crowd.note(1_000, 27_000, WAKE_UP);
+        assert!(crowd.is_here(58_999) && !crowd.is_here(59_000), "the second pause is twice as long");
+        crowd.note(1_000, 1_000_000, WAKE_UP);
+        assert!(!crowd.is_here(1_016_000), "after a while without a crowd it is short again");
+    }
+
+    #[test]
+    fn a_pause_has_an_end() {
+        let crowd = Crowd::new();
+        let mut now = 1;
+        for _ in 0..40 {
+            crowd.note(1 << 40, now, WAKE_UP);
+            now += LONGEST_WAKE_UPS * WAKE_UP;
+            assert!(!crowd.is_here(now));
+        }
+    }
+}

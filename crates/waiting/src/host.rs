@@ -1,0 +1,45 @@
+//! What the policy asks of the machine.
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use machine::*;
+
+#[cfg(not(any(loom, shuttle)))]
+mod machine {
+    pub(crate) use unspin_sys::clock::ticks;
+    use unspin_sys::process;
+    use unspin_sys::sched::{self, Questions};
+
+    /// How often the thread has lost its CPU to another one; 0 where the kernel may not be asked.
+    pub(crate) fn involuntary_switches() -> u64 {
+        match sched::questions() {
+            Questions::Allowed => process::involuntary_switches(),
+            Questions::Forbidden => 0,
+        }
+    }
+
+    /// Gives up the CPU once, where the kernel may be asked.
+    pub(crate) fn yield_now() {
+        if sched::questions() == Questions::Allowed {
+            sched::yield_now();
+        }
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+pub(crate) use model::*;
+
+#[cfg(any(loom, shuttle))]
+mod model {
+    /// Time stands still.
+    pub(crate) fn ticks() -> u64 {
+        0
+    }
+
+    pub(crate) fn involuntary_switches() -> u64 {
+        0
+    }
+
+    pub(crate) fn yield_now() {
+        unspin_sync::thread::yield_now();
+    }
+}

@@ -1,0 +1,225 @@
+//! The policy against simulated machines with known costs.
+
+use super::*;
+
+/// A wake-up, in ticks. A look takes [`LOOK`].
+const WAKE_UP: u64 = 100_000;
+const LOOK: u64 = 500;
+const POLICY: Policy = Policy { wake_up: WAKE_UP, ready: 4_000 };
+
+/// What waits have cost.
+#[derive(Default, Debug)]
+struct Bill {
+    waits: u64,
+    /// Ticks of polling.
+    polled: u64,
+    /// Wake-ups.
+    slept: u64,
+    /// Until the last wait ended.
+    elapsed: u64,
+}
+
+impl Bill {
+    /// What competitive spinning minimises: polling, and a wake-up for each sleep.
+    fn cost(&self) -> u64 {
+        self.polled + self.slept * WAKE_UP
+    }
+}
+
+/// One wait that begins at `now`, whose answer is ready `after` ticks later: when it ends. With `budget` fixed, or as the
+/// site decides.
+fn wait(site: Option<&Site>, fixed: u64, now: u64, after: u64, bill: &mut Bill) -> u64 {
+    let turn = site.map_or(Turn::Poll(fixed), |site| site.turn(&POLICY));
+    bill.waits += 1;
+    let asleep = |from: u64| from.max(now + after) + WAKE_UP;
+    let end = match turn {
+        Turn::Sleep | Turn::Timed | Turn::Poll(0) => {
+            bill.slept += 1;
+            asleep(now)
+        }
+        Turn::Poll(budget) if after <= budget => {
+            bill.polled += after;
+            now + after.max(LOOK)
+        }
+        Turn::Poll(budget) => {
+            bill.polled += budget;
+            bill.slept += 1;
+            asleep(now + budget)
+        }
+    };
+    if let Some(site) = site {
+        match turn {
+            Turn::Sleep => {}
+            Turn::Timed => site.slept(&POLICY, end - now, end, 1),
+            Turn::Poll(budget) if after <= budget => site.polled(&POLICY, end - now, end, 1),
+            Turn::Poll(budget) => site.polled_in_vain(&POLICY, budget, end - now, end, 1),
+        }
+    }
+    bill.elapsed = end;
+    end
+}
+
+/// Numbers that look random enough (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+/// Waits that are independent of what the thread does: `draw` says how long after each begins its answer is ready.
+fn independent(
+    waits: u64,
+    site: Option<&Site>,
+    fixed: u64,
+    mut draw: impl FnMut(&mut Random) -> u64,
+) -> Bill {
+    let (mut bill, mut random, mut now) = (Bill::default(), Random(7), 1_000_000);
+    for _ in 0..waits {
+        now = wait(site, fixed, now + 2_000, draw(&mut random), &mut bill);
+    }
+    bill
+}
+
+/// Two threads that answer each other, after `work` ticks; each has its own site and its own time at which it begins to
+/// learn.
+fn ping_pong(rounds: u64, work: u64, sites: [Option<&Site>; 2], fixed: u64) -> [Bill; 2] {
+    let mut bills = [Bill::default(), Bill::default()];
+    // When each began to wait, and when the answer to it was given.
+    let (mut began, mut answered) = ([1_000_000, 0], 1_000_000 + work);
+    for round in 0..2 * rounds {
+        let me = (round % 2) as usize;
+        let end = wait(sites[me], fixed, began[me], answered - began[me].min(answered), &mut bills[me]);
+        // It works, answers the other, and waits again.
+        answered = end + work;
+        began[me] = answered;
+        if round == 0 {
+            began[1] = 1_000_000;
+        }
+    }
+    bills
+}
+
+#[test]
+fn two_that_answer_each_other_find_out_of_sleeping() {
+    let sites = [Site::default(), Site::default()];
+    let learnt = ping_pong(20_000, 1_500, [Some(&sites[0]), Some(&sites[1])], 0);
+    let asleep = ping_pong(20_000, 1_500, [None, None], 0);
+    let gain = asleep[0].elapsed as f64 / learnt[0].elapsed as f64;
+    assert!(gain > 20.0, "{gain}: {learnt:?}");
+}
+
+/// The second one has rested for long when the first begins to poll.
+#[test]
+fn two_that_begin_at_different_times_find_out_too() {
+    let sites = [Site::default(), Site::default()];
+    independent(5_000, Some(&sites[1]), 0, |_| 50 * WAKE_UP);
+    let learnt = ping_pong(50_000, 1_500, [Some(&sites[0]), Some(&sites[1])], 0);
+    let asleep = ping_pong(50_000, 1_500, [None, None], 0);
+    let gain = asleep[0].elapsed as f64 / learnt[0].elapsed as f64;
+    assert!(gain > 10.0, "{gain}: {learnt:?}");
+}
+
+#[test]
+fn one_partner_that_never_polls_is_met_half_way_or_left_alone() {
+    let site = Site::default();
+    let learnt = ping_pong(20_000, 1_500, [Some(&site), None], 0);
+    let asleep = ping_pong(20_000, 1_500, [None, None], 0);
+    assert!(learnt[0].elapsed <= asleep[0].elapsed, "{learnt:?}");
+    assert!(learnt[0].cost() <= 2 * asleep[0].cost(), "{learnt:?}");
+}
+
+#[test]
+fn long_waits_cost_next_to_nothing() {
+    let site = Site::default();
+    let bill = independent(10_000, Some(&site), 0, |_| 100 * WAKE_UP);
+    assert!(bill.polled * 10_000 < bill.elapsed, "{bill:?}");
+}
+
+/// A server that was busy and is idle now.
+#[test]
+fn a_site_stops_polling_within_a_few_long_waits() {
+    let site = Site::default();
+    independent(2_000, Some(&site), 0, |_| 2_000);
+    assert_eq!(site.phase.get(), Phase::Polling);
+    let bill = independent(40, Some(&site), 0, |_| 1_000 * WAKE_UP);
+    assert!(bill.polled <= 10 * WAKE_UP, "{bill:?}");
+}
+
+#[test]
+fn no_distribution_costs_more_than_twice_the_best_fixed_budget() {
+    type Draw = fn(&mut Random) -> u64;
+    let distributions: [(&str, Draw); 8] = [
+        ("always short", |_| WAKE_UP / 20),
+        ("half a wake-up", |_| WAKE_UP / 2),
+        ("one wake-up", |_| WAKE_UP),
+        ("two wake-ups", |_| 2 * WAKE_UP),
+        ("uniform to two", |random| random.below(2 * WAKE_UP)),
+        ("uniform to eight", |random| random.below(8 * WAKE_UP)),
+        ("short or long, one to one", |random| if random.below(2) == 0 { 3_000 } else { 50 * WAKE_UP }),
+        ("short or long, one to nine", |random| if random.below(10) == 0 { 3_000 } else { 50 * WAKE_UP }),
+    ];
+    for (name, draw) in distributions {
+        let site = Site::default();
+        let learnt = independent(20_000, Some(&site), 0, draw).cost();
+        let budgets = (0..=40).map(|tenth| tenth * WAKE_UP / 10);
+        let best = budgets.map(|budget| independent(20_000, None, budget, draw).cost()).min().unwrap();
+        assert!(learnt <= 2 * best, "{name}: {learnt} instead of {best}");
+    }
+}
+
+/// A server under load: asleep it collects ten requests, which take less together; polling it serves them one by one.
+#[test]
+fn a_server_that_collects_requests_keeps_sleeping() {
+    let site = Site::default();
+    let (mut now, mut polls, mut waits) = (1_000_000, 0u64, 0u64);
+    for _ in 0..20_000 {
+        waits += 1;
+        match site.turn(&POLICY) {
+            Turn::Poll(_) => {
+                polls += 1;
+                // One request after a short wait; its service costs a call of its own.
+                now += 8_000;
+                site.polled(&POLICY, 6_000, now, 1);
+                now += 12_000;
+            }
+            turn => {
+                now += WAKE_UP;
+                if turn == Turn::Timed {
+                    site.slept(&POLICY, WAKE_UP, now, 10);
+                }
+                now += 10 * 6_000;
+            }
+        }
+    }
+    assert!(polls * 20 < waits, "{polls} of {waits}");
+}
+
+/// The planted policy: one that polls blindly fails what the real one passes.
+#[test]
+fn blind_polling_costs_more_than_twice_the_best_fixed_budget() {
+    let long = |_: &mut Random| 50 * WAKE_UP;
+    let blind = independent(1_000, None, 3 * WAKE_UP, long).cost();
+    let best = independent(1_000, None, 0, long).cost();
+    assert!(blind > 2 * best);
+}
+
+#[test]
+fn calls_that_find_everything_ready_end_a_trial() {
+    let site = Site::default();
+    (0..=READY_MAX).for_each(|_| site.was_ready(1));
+    assert_eq!(site.turn(&POLICY), Turn::Sleep);
+}
+
+#[test]
+fn a_crowd_ends_a_trial_and_drains_the_credit() {
+    let site = Site::default();
+    independent(2_000, Some(&site), 0, |_| 2_000);
+    assert_eq!(site.phase.get(), Phase::Polling);
+    (0..40).for_each(|_| site.was_crowded(&POLICY));
+    assert_eq!(site.phase.get(), Phase::Resting);
+}
