@@ -133,7 +133,7 @@ fn a_plan_by_hand() {
             ("plugin_new".to_owned(), other.to_owned()),
         ])
     };
-    let planned = ["run", "--mutex-plan", &plan];
+    let planned = ["run", "--use-plan", &plan];
     assert_eq!(replaced(&[&planned[..], &[&path, &plugin]].concat()), expected("adaptive", "rt-steal"));
     let more = ["--mutex", "fair", &path, &plugin];
     assert_eq!(replaced(&[&planned[..], &more].concat()), expected("adaptive", "fair"));

@@ -71,7 +71,7 @@ fn a_plan_that_won_can_be_proved_again() {
         return;
     };
     assert_eq!(code, Some(0), "{out}{err}");
-    let Some((out, err, code)) = prove(&["--runs", "7", "--mutex-plan", plan], &speeds) else { return };
+    let Some((out, err, code)) = prove(&["--runs", "7", "--use-plan", plan], &speeds) else { return };
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(flat(&out).contains("plan.toml's tps is 2 times system's"), "{out}");
 }

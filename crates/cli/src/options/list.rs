@@ -3,7 +3,7 @@
 /// Splits at the commas behind which another element begins. Behind an element with a name (`steal@Map<int, long>::lock`) that is
 /// only where a word follows that `is_head`: names of C++ have commas too. Behind one without a name every comma separates, so
 /// that a word that is none is reported.
-pub fn split<'t>(text: &'t str, is_head: impl Fn(&str) -> bool) -> Vec<&'t str> {
+pub fn split(text: &str, is_head: impl Fn(&str) -> bool) -> Vec<&str> {
     let (mut parts, mut start) = (Vec::new(), 0);
     for (comma, _) in text.match_indices(',') {
         let named = text[start..comma].contains('@');

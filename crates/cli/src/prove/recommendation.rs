@@ -2,8 +2,12 @@
 
 use super::report::Report;
 use crate::error::Error;
-use crate::plan::PlanFile;
+use crate::plan::{Plan, PlanFile};
 use crate::program::Program;
+use unspin_stats::Comparison;
+
+/// A share of the fastest plan's ratio. A plan that reaches it counts as about as fast.
+const AS_GOOD: f64 = 0.95;
 
 /// A plan that was seen to win.
 #[derive(Clone, Debug)]
@@ -15,13 +19,20 @@ pub struct Recommended {
 }
 
 impl Recommended {
-    /// Of the plans that are proven faster, within the limit of CPU time if there is one, the fastest.
+    /// Of the plans that are proven faster, within the limit of CPU time if there is one, the fastest; or one that is about as fast
+    /// and has fewer entries.
     pub fn of(report: &Report, program: &Program) -> Result<Option<Recommended>, Error> {
         let proven = report.contestants.iter().filter_map(|contestant| {
             let (plan, comparison) = (contestant.judged_plan()?, report.comparison(contestant)?);
             Some((comparison.recommended()?.value, comparison, plan))
         });
-        let Some((_, comparison, plan)) = proven.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(None) };
+        let mut proven: Vec<(f64, &Comparison, &Plan)> = proven.collect();
+        let fastest = proven.iter().map(|(ratio, ..)| *ratio).fold(0.0, f64::max);
+        proven.retain(|(ratio, ..)| *ratio >= AS_GOOD * fastest);
+        let entries = |plan: &Plan| plan.mutexes.len() + plan.waits.len();
+        let simplest =
+            proven.into_iter().min_by(|a, b| entries(a.2).cmp(&entries(b.2)).then(b.0.total_cmp(&a.0)));
+        let Some((_, comparison, plan)) = simplest else { return Ok(None) };
         let comment = format!("Of `unspin prove {}`:\n{}", report.command.join(" "), comparison.sentence);
         let file = PlanFile::new(plan, program, &comment)?;
         Ok(Some(Recommended { name: comparison.name.clone(), file }))

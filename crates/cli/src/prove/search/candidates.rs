@@ -10,6 +10,10 @@ use unspin_stats::screening::Standing;
 /// The kinds that are tried on everything: those that nobody starves under. None for study, and none that pays for
 /// priorities that nobody asked for.
 pub const KINDS: [Kind; 2] = [Kind::Adaptive, Kind::Steal];
+/// How much better than the control a candidate must have been in its short runs to become a part of a plan of several: below that
+/// it is noise more often than gain, and a plan is better for every part that it does without.
+const WORTH_JOINING: f64 = 1.05;
+
 /// A plan and its name.
 type Named = (String, Plan);
 
@@ -69,7 +73,7 @@ fn only(kind: Kind, pick: &Pick) -> Option<Named> {
     Some((format!("{kind}@{}", pick.name), Plan { mutexes: vec![entry], waits: Vec::new() }))
 }
 
-/// What was better than the control, put into one plan: the best kind for each lock, and polling where that was best; none if that
+/// What was noticeably better than the control, put into one plan: the best kind for each lock, and polling where that was best; none if that
 /// is one candidate that was tried alone.
 pub fn together(picks: &[Pick], polling: &Polling, standings: &[Standing]) -> Option<Named> {
     let waits = best_waits(polling, standings);
@@ -102,11 +106,11 @@ fn best_waits(polling: &Polling, standings: &[Standing]) -> Vec<Named> {
     }
 }
 
-/// The one that did best, if it was better than the control, and how many times as good it was.
+/// The one that did best, if it was noticeably better than the control, and how many times as good it was.
 fn best(candidates: impl Iterator<Item = Named>, standings: &[Standing]) -> Option<(f64, Named)> {
     let tried = candidates.filter_map(|named| {
         let standing = standings.iter().find(|standing| standing.name == named.0)?;
-        Some((standing.ratio.filter(|&ratio| ratio > 1.0)?, named))
+        Some((standing.ratio.filter(|&ratio| ratio >= WORTH_JOINING)?, named))
     });
     tried.max_by(|a, b| a.0.total_cmp(&b.0))
 }

@@ -4,12 +4,15 @@ use super::super::metering::Metering;
 use crate::plan::Located;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use unspin_meter::{Kind, Waiter};
+use unspin_meter::{Kind, WaitRow, Waiter};
 
 /// The least share of the wall time that polling in a wait must be able to save. A wait that is over sooner shortens the run by as
 /// much at most, whatever the number of CPUs: so it is a share of wall time, not of wall time × CPUs. Below it the gain drowns in
 /// the noise of most machines, and the saving is an upper bound.
 pub const WORTH_POLLING: f64 = 0.02;
+/// A median wait up to which a call site is worth a try though its waits exceed what the meter takes for short. The cost of a wake-up
+/// was measured in some moment; on a machine that was busy then it seems lower than what the program pays (5 µs to 100 µs).
+const SHORT_WAIT_S: f64 = 200e-6;
 /// Call sites that are tried one by one at most.
 const SITES: usize = 2;
 
@@ -82,10 +85,16 @@ impl Polling {
     }
 }
 
+/// A bound on what polling could save: the meter's; or, where the median wait is short, the time of as many waits of that length.
+fn saving(row: &WaitRow) -> f64 {
+    let median_waits = if row.median <= SHORT_WAIT_S { row.waits as f64 * row.median } else { 0.0 };
+    row.saving.max(median_waits.min(row.waited))
+}
+
 fn pick(waiters: &[(Kind, &Waiter)], seconds: f64, located: &[Located]) -> SitePick {
     let longest = waiters.iter().max_by(|a, b| a.1.row.waited.total_cmp(&b.1.row.waited));
     let &(kind, longest) = longest.expect("a call site has a row at least");
-    let saving: f64 = waiters.iter().map(|(_, waiter)| waiter.row.saving).sum();
+    let saving: f64 = waiters.iter().map(|(_, waiter)| saving(&waiter.row)).sum();
     SitePick {
         name: longest.row.name.clone(),
         place: longest.place.clone(),
@@ -95,5 +104,33 @@ fn pick(waiters: &[(Kind, &Waiter)], seconds: f64, located: &[Located]) -> SiteP
         median_s: longest.row.median,
         saving_s: saving.min(seconds),
         located: located.iter().find(|located| located.is_site(longest)).cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saving_is_bounded_by_the_median_where_that_is_short() {
+        let row = |median, saving| WaitRow {
+            name: "f+0x2d".into(),
+            calls: 10_000,
+            nowait: 0,
+            satisfied: 10_000,
+            gave_up: 0,
+            waits: 10_000,
+            waited: 0.7,
+            share: 0.7,
+            mean: 70e-6,
+            median,
+            max: 0.1,
+            short: 0,
+            saving,
+        };
+        assert_eq!(saving(&row(60e-6, 0.001)), 0.6);
+        assert_eq!(saving(&row(190e-6, 0.001)), 0.7, "no more than was waited");
+        assert_eq!(saving(&row(1e-3, 0.001)), 0.001, "long waits: the meter's bound");
+        assert_eq!(saving(&row(1e-6, 0.4)), 0.4);
     }
 }

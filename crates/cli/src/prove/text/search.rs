@@ -55,7 +55,7 @@ fn mutexes(search: &Search) -> String {
 fn waits(polling: &Polling) -> String {
     let cost = polling.wake_up_s.map_or(String::new(), |cost| format!(", which costs {} here", time(cost)));
     format!(
-        "Threads slept in waits that were hardly longer than a wake-up{cost}. Call sites where polling first could save most:"
+        "Threads slept in waits that were not much longer than a wake-up{cost}. Call sites where polling first could save most:"
     )
 }
 
