@@ -8,6 +8,8 @@ packages=(build-essential libjemalloc2 libtcmalloc-minimal4 stress-ng liburcu-de
 packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools sysbench rt-tests)
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
 packages+=(buffer bonnie++ dmsetup)
+# What the benchmark of waits runs.
+packages+=(redis-server redis-tools nodejs ruby pigz ffmpeg make default-jdk-headless)
 # Its name has Debian's version of Python in it.
 version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) &&
     packages+=("libpython$version-testsuite")

@@ -55,7 +55,33 @@ pub fn run(mutrace: Option<&Path>) -> Result<(), String> {
         Err(reason) => println!("{:<32}skipped: {reason}", "  liburcu-memb"),
     }
     println!();
-    meter(&tools)
+    meter(&tools)?;
+    println!();
+    waits(&tools)
+}
+
+/// The waits' part: what a hook costs a wait that is over at once.
+fn waits(tools: &Tools) -> Result<(), String> {
+    if let Err(reason) = &tools.waits {
+        println!("waits: not counted: {reason}");
+        return Ok(());
+    }
+    println!("{:<32}{:>9}{:>9}{:>9}", "", "bare", "system", "poll");
+    let program = tools.kit()?.program("waits");
+    for (name, what) in [
+        ("read of a byte, and its write", "read"),
+        ("epoll_wait of a ready set", "epoll"),
+        ("sem_wait, and its post", "free"),
+    ] {
+        let words = |times: u64| {
+            Ok(vec![program.clone().into(), what.into(), "times".into(), times.to_string().into()])
+        };
+        let worlds = [World::Bare, World::WaitsSystem, World::WaitsPoll];
+        let counts = worlds.map(|world| per_time(world, tools, words).map(|n| format!("{n:>9.1}")));
+        let counts = counts.into_iter().collect::<Result<String, String>>()?;
+        println!("{name:<32}{counts}");
+    }
+    Ok(())
 }
 
 /// The meter's part of the table: what a mutex costs in each of its worlds.

@@ -27,6 +27,7 @@ mod sitting;
 mod start;
 mod table;
 mod tools;
+mod waits;
 
 use clap::Parser;
 use options::{Command, Options};
@@ -53,17 +54,18 @@ fn measure(options: &Options) -> Result<(), String> {
     let tools = Tools::prepare(options.mutrace.as_deref())?;
     let extent = options.extent();
     let (mut plan, mut meter) = (plan::rows(&tools, &extent), meter::rows(&tools, &extent));
-    let mut locks = locks::rows(&extent);
-    if let Some(text) = &options.only {
-        plan.retain(|row| row.name.contains(text));
-        meter.retain(|row| row.name.contains(text));
-        locks.retain(|row| row.name.contains(text));
-        if plan.is_empty() && meter.is_empty() && locks.is_empty() {
-            return Err(format!("--only {text}: no row has such a name"));
+    let (mut locks, mut waits) = (locks::rows(&extent), waits::rows(&tools, &extent));
+    if let Some(only) = &options.only {
+        plan.retain(|row| only.includes(row.name));
+        for rows in [&mut meter, &mut locks, &mut waits] {
+            rows.retain(|row| only.includes(&row.name));
+        }
+        if plan.is_empty() && meter.is_empty() && locks.is_empty() && waits.is_empty() {
+            return Err(format!("--only {only}: no row has such a name"));
         }
     }
     let measurements = plan.iter().flat_map(plan::Row::measurements);
-    let quantities = meter.iter().chain(&locks).flat_map(quantity::Row::measurements);
+    let quantities = meter.iter().chain(&locks).chain(&waits).flat_map(quantity::Row::measurements);
     let measurements: Vec<_> = measurements.chain(quantities).collect();
     let sitting = sitting::run(&measurements, &tools, &extent)?;
     let document = table::Document {
@@ -71,6 +73,7 @@ fn measure(options: &Options) -> Result<(), String> {
         figures: &figure::evaluate(&plan, &sitting),
         meter: &quantity::evaluate(&meter, &sitting),
         locks: &quantity::evaluate(&locks, &sitting),
+        waits: &quantity::evaluate(&waits, &sitting),
     };
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&document);

@@ -28,6 +28,14 @@ pub enum World {
     Mutrace,
     /// Under `unspin run --mutex KIND`.
     Mutex(Kind),
+    /// Under `unspin run --waits system`: the control of the waits, which passes through the same hooks.
+    WaitsSystem,
+    /// Under `unspin run --waits poll`.
+    WaitsPoll,
+    /// With the preload, and a plan that has every wait polled for the full time, whatever was learnt.
+    WaitsForced,
+    /// With a library that polls blindly in `read`: a planted policy.
+    Blind,
 }
 
 impl World {
@@ -50,6 +58,10 @@ impl World {
             World::Full => "full",
             World::Mutrace => "mutrace",
             World::Mutex(kind) => kind.name(),
+            World::WaitsSystem => "system",
+            World::WaitsPoll => "poll",
+            World::WaitsForced => "forced",
+            World::Blind => "blind",
         }
     }
 
@@ -59,13 +71,7 @@ impl World {
             World::Kernel => Some("kernel"),
             World::Global => Some("global"),
             World::Rcu => Some("rcu"),
-            World::Bare
-            | World::Through
-            | World::Counts
-            | World::Sampled
-            | World::Full
-            | World::Mutrace
-            | World::Mutex(_) => None,
+            _ => None,
         }
     }
 
@@ -77,19 +83,22 @@ impl World {
         }
     }
 
+    /// What `unspin run` is to do about waits, if it is to run at all.
+    pub fn waits(self) -> Option<&'static str> {
+        match self {
+            World::WaitsSystem => Some("system"),
+            World::WaitsPoll => Some("poll"),
+            _ => None,
+        }
+    }
+
     /// How much is recorded, if anything.
     pub fn level(self) -> Option<Level> {
         match self {
             World::Counts => Some(Level::Counts),
             World::Sampled => Some(Level::SAMPLED),
             World::Full => Some(Level::Full),
-            World::Bare
-            | World::Kernel
-            | World::Global
-            | World::Rcu
-            | World::Through
-            | World::Mutrace
-            | World::Mutex(_) => None,
+            _ => None,
         }
     }
 }

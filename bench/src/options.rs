@@ -3,7 +3,10 @@
 use crate::inner::Task;
 use crate::sitting::{Claims, Extent};
 use clap::{Parser, Subcommand};
+use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Measures unspin against the kernel, crossbeam-epoch and liburcu, and prints one table.
@@ -18,9 +21,9 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 420)]
     pub time_budget: u64,
 
-    /// Only the rows whose names contain this
-    #[arg(long, value_name = "TEXT")]
-    pub only: Option<String>,
+    /// Only the rows whose names contain this, and one of the names behind it: waits=redis,pgbench
+    #[arg(long, value_name = "TEXT[=NAME,...]")]
+    pub only: Option<Only>,
 
     /// Two short repetitions: shows that everything runs, and claims nothing
     #[arg(long, conflicts_with_all = ["repetitions", "time_budget"])]
@@ -45,6 +48,40 @@ pub struct Options {
     /// What is measured
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// Which rows are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Only {
+    text: String,
+    names: Vec<String>,
+}
+
+impl FromStr for Only {
+    type Err = Infallible;
+
+    fn from_str(words: &str) -> Result<Only, Infallible> {
+        let (text, names) = words.split_once('=').unwrap_or((words, ""));
+        let names = names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        Ok(Only { text: text.to_owned(), names })
+    }
+}
+
+impl Only {
+    /// Whether a row of this name is.
+    pub fn includes(&self, name: &str) -> bool {
+        let named = self.names.is_empty() || self.names.iter().any(|wanted| name.contains(wanted));
+        name.contains(&self.text) && named
+    }
+}
+
+impl fmt::Display for Only {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.names.as_slice() {
+            [] => f.write_str(&self.text),
+            names => write!(f, "{}={}", self.text, names.join(",")),
+        }
+    }
 }
 
 /// How this program starts itself.
@@ -83,6 +120,16 @@ impl Options {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn only_selects_by_text_and_names() {
+        let only = |words: &str| words.parse::<Only>().unwrap_or_else(|never| match never {});
+        assert!(only("waits").includes("waits: pgbench -S -c 1"));
+        assert!(only("waits=redis,pgbench").includes("waits: pgbench -S -c 1"));
+        assert!(!only("waits=redis").includes("waits: pgbench -S -c 1"));
+        assert!(!only("waits=pgbench").includes("ipc: pgbench -S -c 4"));
+        assert_eq!(only("waits=redis,pgbench").to_string(), "waits=redis,pgbench");
+    }
 
     #[test]
     fn the_definition_is_consistent() {

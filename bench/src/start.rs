@@ -20,7 +20,7 @@ pub fn command(
             command.args(["time-ms", &time_ms.to_string()]);
             Ok(command)
         }
-        Measurement::Inner(world, task @ Task::Postgres { .. }) => {
+        Measurement::Inner(world, task) if task.needs_guest() => {
             let (unspin, mut words) = (tools.guest.copy(&tools.unspin)?, words(task)?);
             words[0] = tools.guest.copy(Path::new(&words[0]))?.into();
             tools.guest.has_cluster()?;
@@ -30,6 +30,9 @@ pub fn command(
             Ok(command)
         }
         Measurement::Inner(world, task) | Measurement::Checked(world, task) => {
+            if let Task::Waits { .. } = task {
+                tools.kit()?;
+            }
             inside(*world, tools, words(task)?, recording)
         }
         Measurement::Program(world, program) => {
@@ -60,6 +63,9 @@ pub fn inside(
     if let Some(library) = library(world, tools)? {
         command.env("LD_PRELOAD", library);
     }
+    if world == World::WaitsForced {
+        command.env("UNSPIN_PLAN", tools.kit()?.plan());
+    }
     if let Some(recording) = recording {
         command.env("UNSPIN_RECORD", recording);
     }
@@ -75,9 +81,9 @@ struct Unspin<'a> {
 impl Unspin<'_> {
     /// A command line under `unspin run`, or by itself in a world without.
     fn run(&self, world: World, words: Vec<OsString>) -> Command {
-        let mut command = match (world.engine(), world.mutex()) {
-            (None, None) => Command::new(&words[0]),
-            (engine, mutex) => {
+        let mut command = match (world.engine(), world.mutex(), world.waits()) {
+            (None, None, None) => Command::new(&words[0]),
+            (engine, mutex, waits) => {
                 let mut command = Command::new(self.program);
                 command.arg("run");
                 if let Some(engine) = engine {
@@ -89,6 +95,9 @@ impl Unspin<'_> {
                 }
                 if let Some(kind) = mutex {
                     command.args(["--mutex", kind.name()]);
+                }
+                if let Some(waits) = waits {
+                    command.args(["--waits", waits]);
                 }
                 command.arg("--").arg(&words[0]);
                 command
@@ -105,9 +114,18 @@ impl Unspin<'_> {
 /// What is loaded before the program's own libraries, where this program sees to that itself.
 fn library(world: World, tools: &Tools) -> Result<Option<&Path>, String> {
     match world {
-        World::Through | World::Counts | World::Sampled | World::Full => Ok(Some(&tools.preload)),
+        World::Through | World::Counts | World::Sampled | World::Full | World::WaitsForced => {
+            Ok(Some(&tools.preload))
+        }
+        World::Blind => Ok(Some(tools.kit()?.blind())),
         World::Mutrace => tools.mutrace.as_deref().map(Some).map_err(String::clone),
-        World::Bare | World::Kernel | World::Global | World::Rcu | World::Mutex(_) => Ok(None),
+        World::Bare
+        | World::Kernel
+        | World::Global
+        | World::Rcu
+        | World::Mutex(_)
+        | World::WaitsSystem
+        | World::WaitsPoll => Ok(None),
     }
 }
 
@@ -166,6 +184,9 @@ fn arguments(task: &Task) -> Vec<String> {
         ]),
         Task::Hackbench { groups } => words(&[&"hackbench", &"-g", groups]),
         Task::Inversion { protocol } => words(&[&"inversion", &value_name(*protocol)]),
+        Task::Waits { program, ms, kit } => {
+            words(&[&"waits", &value_name(*program), &"--ms", ms, &"--kit", &kit.display()])
+        }
         Task::Preloaded => words(&[&"preloaded"]),
     }
 }
@@ -179,6 +200,7 @@ mod tests {
     use super::*;
     use crate::inner::{
         Call, Company, Contended, EffortOptions, LockKind, Placement, Protocol, Section, Share, Stressor,
+        WaitProgram,
     };
     use crate::options::{self, Options};
     use clap::Parser;
@@ -207,6 +229,7 @@ mod tests {
             Task::Contend { lock: Contended::Std, threads: 2, hold_ns: 3, think_ns: 4, time_ms: 5 },
             Task::Hackbench { groups: 6 },
             Task::Inversion { protocol: Protocol::Inherit },
+            Task::Waits { program: WaitProgram::Node, ms: 5, kit: "/tmp/somewhere".into() },
             Task::Preloaded,
         ];
         for task in tasks {

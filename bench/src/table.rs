@@ -4,7 +4,7 @@ use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
 use crate::plan::Wanted;
 use crate::quantity;
 use crate::sitting::{Claims, Sitting};
-use crate::{locks, meter};
+use crate::{locks, meter, waits};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -19,6 +19,8 @@ pub struct Document<'a> {
     pub meter: &'a [quantity::Figure],
     /// The locks' rows.
     pub locks: &'a [quantity::Figure],
+    /// The waits' rows.
+    pub waits: &'a [quantity::Figure],
 }
 
 /// Columns of the widest line.
@@ -35,6 +37,9 @@ pub fn text(document: &Document<'_>) -> String {
     }
     if !document.locks.is_empty() {
         text += &quantity::table::text(locks::HEADING, locks::LEGEND, document.locks);
+    }
+    if !document.waits.is_empty() {
+        text += &quantity::table::text(waits::HEADING, waits::LEGEND, document.waits);
     }
     text
 }

@@ -1,6 +1,8 @@
 //! What the benchmark needs besides itself: the `unspin` binary, its preload library, a C program for liburcu, mutrace.
 
 use crate::guest::Guest;
+use crate::waits::Kit;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,6 +21,10 @@ pub struct Tools {
     pub liburcu: Result<PathBuf, String>,
     /// Who runs what refuses to be run by root.
     pub guest: Guest,
+    /// Whether this `unspin` knows `run --waits`, or why not.
+    pub waits: Result<(), String>,
+    /// The programs that live on waits.
+    kit: OnceCell<Result<Kit, String>>,
     /// Holds the arenas, and is removed with all that is in it.
     scratch: tempfile::TempDir,
 }
@@ -33,7 +39,9 @@ impl Tools {
         let mutrace = find_mutrace(mutrace)?;
         let liburcu = build_liburcu(scratch.path());
         let guest = Guest::new().map_err(|e| format!("no folder for another user: {e}"))?;
-        Ok(Tools { guest, unspin, version, preload, mutrace, liburcu, scratch })
+        let waits = probe_waits(&unspin);
+        let kit = OnceCell::new();
+        Ok(Tools { guest, unspin, version, preload, mutrace, liburcu, waits, kit, scratch })
     }
 
     /// A folder that has nothing in it; the last one's contents are gone.
@@ -44,6 +52,16 @@ impl Tools {
             _ => std::fs::create_dir(&folder),
         };
         made.map(|()| folder.clone()).map_err(|e| format!("{}: {e}", folder.display()))
+    }
+
+    /// The programs that live on waits, compiled once.
+    pub fn kit(&self) -> Result<&Kit, String> {
+        self.kit.get_or_init(|| Kit::make(&self.kit_folder())).as_ref().map_err(String::clone)
+    }
+
+    /// Where they are, or will be.
+    pub fn kit_folder(&self) -> PathBuf {
+        self.scratch().join("kit")
     }
 
     /// The folder for files that are not to stay, arenas among them.
@@ -86,6 +104,12 @@ fn preload_of(unspin: &Path) -> Result<PathBuf, String> {
         true => Ok(library),
         false => Err(format!("unspin run preloads {}, which is no file", library.display())),
     }
+}
+
+fn probe_waits(unspin: &Path) -> Result<(), String> {
+    let mut command = Command::new(unspin);
+    let answer = output(command.args(["run", "--waits", "system", "--", "true"]));
+    answer.map(drop).map_err(|_| "this unspin has no run --waits".to_owned())
 }
 
 /// A library that is not there is an error; that none was named is a row less.

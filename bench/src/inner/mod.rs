@@ -21,6 +21,7 @@ mod section;
 mod stress;
 mod timing;
 mod truth;
+mod waits;
 
 pub use contend::Contended;
 pub use crowd::Share;
@@ -29,6 +30,7 @@ pub use messages::Placement;
 pub use postgres::{Cluster, commands as postgres_commands};
 pub use stress::Stressor;
 pub use truth::Truth;
+pub use waits::Program as WaitProgram;
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -214,6 +216,18 @@ pub enum Task {
         #[arg(value_enum)]
         share: Share,
     },
+    /// A program that lives on waits; prints units a second and CPU microseconds of a unit, or one figure
+    Waits {
+        /// Which
+        #[arg(value_enum)]
+        program: WaitProgram,
+        /// For how long, roughly
+        #[arg(long)]
+        ms: u64,
+        /// Where its sources and compiled programs are; PostgreSQL's cluster is its guest's
+        #[arg(long)]
+        kit: PathBuf,
+    },
     /// Prints the libraries that were loaded before this program's own
     Preloaded,
 }
@@ -330,10 +344,22 @@ pub fn run(task: &Task) -> Result<(), String> {
             crowd::run(threads, locks, share);
             json(&[])?
         }
+        Task::Waits { program, ms, ref kit } => waits::run(program, ms, kit)?.to_string(),
         Task::Preloaded => std::env::var("LD_PRELOAD").unwrap_or_default(),
     };
     println!("{figure}");
     Ok(())
+}
+
+impl Task {
+    /// Whether it refuses to be run by root.
+    pub fn needs_guest(&self) -> bool {
+        match self {
+            Task::Postgres { .. } => true,
+            Task::Waits { program, .. } => program.needs_guest(),
+            _ => false,
+        }
+    }
 }
 
 impl Protocol {

@@ -51,13 +51,30 @@ impl<'a> Cluster<'a> {
 
     /// Starts it, and measures transactions a second of `pgbench -S -c 4`.
     pub fn measure(&self, seconds: u64) -> Result<f64, String> {
+        self.served(|| self.rate(4, seconds))
+    }
+
+    /// Starts it, does something, and stops it.
+    pub fn served<T>(&self, body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         run(&mut self.start()?)?;
-        let output = self.pgbench().and_then(|mut pgbench| {
-            run(pgbench.args(["-S", "-c", "4", "-j", "2", "-n", "-T", &seconds.to_string(), DATABASE]))
-        });
+        let done = body();
         run(&mut self.stop()?)?;
-        let text = output?;
+        done
+    }
+
+    /// Transactions a second of `pgbench -S` with so many clients. The server runs.
+    pub fn rate(&self, clients: u32, seconds: u64) -> Result<f64, String> {
+        let mut pgbench = self.pgbench()?;
+        let threads = clients.min(2);
+        pgbench.args(["-S", "-n", "-c", &clients.to_string(), "-j", &threads.to_string()]);
+        let text = run(pgbench.args(["-T", &seconds.to_string(), DATABASE]))?;
         figure(&text).ok_or_else(|| format!("pgbench printed no rate: {text}"))
+    }
+
+    /// The server's process, while one runs.
+    pub fn pid(&self) -> Option<u32> {
+        let text = std::fs::read_to_string(self.pid_file()).ok()?;
+        text.lines().next()?.trim().parse().ok()
     }
 
     /// Its first line is the server's pid, while one runs.

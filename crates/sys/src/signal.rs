@@ -1,6 +1,6 @@
 //! Blocking signals around a critical section.
 
-use crate::raw;
+use crate::{Errno, raw};
 
 /// A signal mask as the kernel keeps it: bit n-1 is signal n.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,14 +22,34 @@ impl Mask {
     };
 }
 
+/// Sets the calling thread's mask to the kernel's eight bytes at an address, and returns the one before; EFAULT for a bad
+/// address.
+pub fn set_mask_at(address: usize) -> Result<Mask, Errno> {
+    let mut old = 0u64;
+    // SAFETY: the kernel checks the one address, the other is a live mask of the size that is stated.
+    let set = unsafe {
+        raw::call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, address, &raw mut old as usize, 8])
+    };
+    set.map(|_| Mask(old))
+}
+
 /// Sets the calling thread's mask and returns the one before.
 pub fn set_mask(mask: Mask) -> Mask {
+    change_mask(libc::SIG_SETMASK, mask)
+}
+
+/// Blocks signals besides those that are blocked, and returns the mask before.
+pub fn block(mask: Mask) -> Mask {
+    change_mask(libc::SIG_BLOCK, mask)
+}
+
+fn change_mask(how: i32, mask: Mask) -> Mask {
     let mut old = 0u64;
     // SAFETY: both pointers are live 8-byte masks, the size that is stated.
     let _ = unsafe {
         raw::call(
             libc::SYS_rt_sigprocmask,
-            [libc::SIG_SETMASK as usize, &raw const mask.0 as usize, &raw mut old as usize, 8],
+            [how as usize, &raw const mask.0 as usize, &raw mut old as usize, 8],
         )
     };
     Mask(old)

@@ -42,7 +42,10 @@ fn blind_polling_is_a_loss() {
     let base = || crowded(&program, |run| run, World::Bare);
     let polled = || crowded(&program, |run| run.preload_before(blind.path()), World::Bare);
     let left = left(base, polled);
-    assert!(left < LEAST_OF_CROWDED, "blind polling leaves {left:.2} of the throughput: the gate above sees nothing");
+    assert!(
+        left < LEAST_OF_CROWDED,
+        "blind polling leaves {left:.2} of the throughput: the gate above sees nothing"
+    );
 }
 
 /// By how many microseconds the median wait with a limit of a millisecond is late, by call.

@@ -7,8 +7,10 @@ use crate::errno;
 use crate::swap::plan;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use libc::timespec;
+use core::ptr::null;
+use libc::{sigset_t, timespec};
 use unspin_meter::{ANY_DESCRIPTOR, Kind, Outcome, Place};
+use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem, raw};
 use unspin_waiting::Looks;
 
@@ -38,6 +40,11 @@ pub trait Call {
     /// # Safety
     /// The program's arguments.
     unsafe fn sleep(&self) -> Self::Answer;
+
+    /// The signal mask that the kernel sets for the length of the call; null if it sets none.
+    fn mask(&self) -> *const sigset_t {
+        null()
+    }
 
     /// How many things an answer brings.
     fn items(answer: Self::Answer) -> u64;
@@ -106,29 +113,111 @@ unsafe fn waited<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, How) {
     let wait = Wait::begin(hook);
     // SAFETY: the caller's promise.
     if wait.polls() && unsafe { call.may_poll() } {
-        let (before, handlers) = (errno::get(), Handlers::now());
         // SAFETY: the caller's promise.
-        let look = || match unsafe { call.look() } {
-            Some(answer) => Look::Found(answer),
-            None => {
-                // A call that succeeds in the end leaves errno alone.
-                errno::set(before);
-                if call.is_ended_by(handlers.since()) { Look::Interrupted } else { Look::Nothing }
-            }
-        };
-        match wait.poll(Looks::Call, look, |&answer| C::items(answer)) {
-            Ended::Found(answer) => return (answer, How::Polled),
-            Ended::Interrupted => {
-                errno::set(Errno::EINTR);
-                return (C::Answer::from(-1), How::Polled);
-            }
-            Ended::Asleep => {}
-        }
+        return unsafe { polled_then_called(&wait, call) };
     }
+    // SAFETY: the caller's promise.
+    (unsafe { called(&wait, call) }, How::Called)
+}
+
+/// # Safety
+/// The program's arguments.
+#[inline(always)]
+unsafe fn called<C: Call>(wait: &Wait, call: &C) -> C::Answer {
     // SAFETY: the caller's promise.
     let answer = unsafe { call.sleep() };
     wait.slept(C::items(answer));
-    (answer, How::Called)
+    answer
+}
+
+/// Polls, then makes the call.
+///
+/// # Safety
+/// The program's arguments.
+unsafe fn polled_then_called<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, How) {
+    if !call.mask().is_null() {
+        // SAFETY: the caller's promise.
+        return unsafe { polled_under_mask(wait, call) };
+    }
+    let handlers = Handlers::now();
+    // SAFETY: the caller's promise.
+    let ended = unsafe { polled(wait, call, handlers) };
+    // SAFETY: the caller's promise.
+    unsafe { after_poll(wait, call, handlers, ended) }
+}
+
+/// The same under the signal mask of the call: a signal that it opens ends the poll, one that it blocks waits. While the mask
+/// is changed, and from the last look to the call, all signals are blocked that may not be handled there: the call opens them,
+/// as it would have without a poll.
+///
+/// # Safety
+/// The program's arguments.
+unsafe fn polled_under_mask<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, How) {
+    // The kernel looks once before it opens any signal.
+    // SAFETY: the caller's promise.
+    if let Some(answer) = unsafe { call.look() } {
+        wait.was_ready(C::items(answer));
+        return (answer, How::Polled);
+    }
+    let outside = signal::set_mask(Mask::ALL_BUT_FAULTS);
+    let handlers = Handlers::now();
+    let answer = match signal::set_mask_at(call.mask().addr()) {
+        Ok(_) => {
+            // SAFETY: the caller's promise.
+            let ended = unsafe { polled(wait, call, handlers) };
+            signal::block(outside);
+            // SAFETY: the caller's promise.
+            unsafe { after_poll(wait, call, handlers, ended) }
+        }
+        Err(_) => {
+            // A mask that cannot be read is the kernel's business.
+            signal::set_mask(outside);
+            // SAFETY: the caller's promise.
+            (unsafe { called(wait, call) }, How::Called)
+        }
+    };
+    signal::set_mask(outside);
+    answer
+}
+
+/// The answer after a poll: makes the call if the poll was in vain.
+///
+/// # Safety
+/// The program's arguments.
+unsafe fn after_poll<C: Call>(
+    wait: &Wait,
+    call: &C,
+    handlers: Handlers,
+    ended: Ended<C::Answer>,
+) -> (C::Answer, How) {
+    match ended {
+        Ended::Found(answer) => (answer, How::Polled),
+        // A handler may have run after the last look.
+        Ended::Asleep if !call.is_ended_by(handlers.since()) => {
+            // SAFETY: the caller's promise.
+            (unsafe { called(wait, call) }, How::Called)
+        }
+        Ended::Asleep | Ended::Interrupted => {
+            errno::set(Errno::EINTR);
+            (C::Answer::from(-1), How::Polled)
+        }
+    }
+}
+
+/// # Safety
+/// The program's arguments.
+unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ended<C::Answer> {
+    let before = errno::get();
+    // SAFETY: the caller's promise.
+    let look = || match unsafe { call.look() } {
+        Some(answer) => Look::Found(answer),
+        None => {
+            // A call that succeeds in the end leaves errno alone.
+            errno::set(before);
+            if call.is_ended_by(handlers.since()) { Look::Interrupted } else { Look::Nothing }
+        }
+    };
+    wait.poll(Looks::Call, look, |&answer| C::items(answer))
 }
 
 #[inline(never)]
@@ -149,6 +238,13 @@ fn record<C: Call>(thread: &Thread, place: Place, took: u64, answer: C::Answer, 
         _ if slept => table.waited(place, outcome, 0, took),
         _ => {}
     }
+}
+
+/// What a look by a call without time has found, by that call's answer: nothing too if a handler interrupted it, which says
+/// nothing of the descriptors.
+pub fn found(answer: c_int) -> Option<c_int> {
+    let is_nothing = answer == 0 || answer == -1 && errno::get() == Errno::EINTR;
+    (!is_nothing).then_some(answer)
 }
 
 /// Whether calls on a descriptor block: O_NONBLOCK is not set.

@@ -1,7 +1,6 @@
 //! epoll_wait(2) and its kin.
 //!
-//! A look is the same call without a mask and without time: an event is taken by the thread that the kernel gives it to, once.
-//! A signal that the mask opens is delivered when the thread sleeps, so at most a poll's length later.
+//! A look is the same call without time: an event is taken by the thread that the kernel gives it to, once.
 
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
@@ -28,6 +27,7 @@ struct Epoll<Sleep> {
     events: *mut epoll_event,
     room: c_int,
     timeout: *const timespec,
+    mask: *const sigset_t,
     sleep: Sleep,
 }
 
@@ -41,11 +41,15 @@ impl<Sleep: Fn() -> c_int> Call for Epoll<Sleep> {
 
     unsafe fn look(&mut self) -> Option<c_int> {
         // SAFETY: the program's arguments.
-        Some(unsafe { real::epoll_wait(self.set, self.events, self.room, 0) }).filter(|&found| found != 0)
+        descriptor::found(unsafe { real::epoll_wait(self.set, self.events, self.room, 0) })
     }
 
     unsafe fn sleep(&self) -> c_int {
         (self.sleep)()
+    }
+
+    fn mask(&self) -> *const sigset_t {
+        self.mask
     }
 
     fn items(answer: c_int) -> u64 {
@@ -71,7 +75,9 @@ unsafe extern "C-unwind" fn wait(
         return sleep();
     }
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { descriptor::wait(Epoll { set, events, room, timeout: null(), sleep }, Hook::new(sp, bp)) }
+    unsafe {
+        descriptor::wait(Epoll { set, events, room, timeout: null(), mask: null(), sleep }, Hook::new(sp, bp))
+    }
 }
 
 unsafe extern "C-unwind" fn pwait(
@@ -89,7 +95,7 @@ unsafe extern "C-unwind" fn pwait(
         return sleep();
     }
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { descriptor::wait(Epoll { set, events, room, timeout: null(), sleep }, Hook::new(sp, bp)) }
+    unsafe { descriptor::wait(Epoll { set, events, room, timeout: null(), mask, sleep }, Hook::new(sp, bp)) }
 }
 
 unsafe extern "C-unwind" fn pwait2(
@@ -104,5 +110,5 @@ unsafe extern "C-unwind" fn pwait2(
     // SAFETY: the program's arguments.
     let sleep = || unsafe { real::epoll_pwait2(set, events, room, timeout, mask) };
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { descriptor::wait(Epoll { set, events, room, timeout, sleep }, Hook::new(sp, bp)) }
+    unsafe { descriptor::wait(Epoll { set, events, room, timeout, mask, sleep }, Hook::new(sp, bp)) }
 }

@@ -90,6 +90,9 @@ fn may_poll(&[_, operation, _, timeout, _, bits]: &Arguments) -> bool {
     if is_bitset {
         return bits as u32 != 0;
     }
+    if operation as c_int & libc::FUTEX_CLOCK_REALTIME != 0 {
+        return false;
+    }
     descriptor::is_long_in_kernel(core::ptr::without_provenance(timeout))
 }
 

@@ -3,13 +3,12 @@
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
 use super::real;
-use crate::errno;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_ulong};
 use core::ptr::null;
 use libc::{pollfd, sigset_t, timespec};
 use unspin_meter::Kind;
-use unspin_sys::{Errno, entry};
+use unspin_sys::entry;
 
 entry! {
     /// poll(2).
@@ -38,7 +37,7 @@ impl Call for Poll {
 
     unsafe fn look(&mut self) -> Option<c_int> {
         // SAFETY: the program's arguments.
-        Some(unsafe { real::poll(self.fds, self.count, 0) }).filter(|&found| found != 0)
+        descriptor::found(unsafe { real::poll(self.fds, self.count, 0) })
     }
 
     unsafe fn sleep(&self) -> c_int {
@@ -107,10 +106,12 @@ impl Call for PPoll {
     }
 
     unsafe fn look(&mut self) -> Option<c_int> {
-        let at_once = timespec { tv_sec: 0, tv_nsec: 0 };
-        // With the mask: the kernel answers EINTR if a signal that it opens is pending.
         // SAFETY: the program's arguments.
-        Some(unsafe { real::ppoll(self.fds, self.count, &at_once, self.mask) }).filter(|&found| found != 0)
+        descriptor::found(unsafe { real::poll(self.fds, self.count, 0) })
+    }
+
+    fn mask(&self) -> *const sigset_t {
+        self.mask
     }
 
     unsafe fn sleep(&self) -> c_int {
@@ -163,9 +164,6 @@ unsafe extern "C-unwind" fn ppoll_chk(
 pub fn is_readable(fd: c_int) -> bool {
     let mut asked = pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one live pollfd, and a live time.
-    match unsafe { real::ppoll(&mut asked, 1, &timespec { tv_sec: 0, tv_nsec: 0 }, null()) } {
-        0 => false,
-        -1 => errno::get() != Errno::EINTR,
-        _ => true,
-    }
+    descriptor::found(unsafe { real::ppoll(&mut asked, 1, &timespec { tv_sec: 0, tv_nsec: 0 }, null()) })
+        .is_some()
 }

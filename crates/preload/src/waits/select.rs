@@ -71,7 +71,7 @@ impl Sets {
                 mem::copy_out(bytes, set.addr()).ok()?;
             }
         }
-        Some(found).filter(|&found| found != 0)
+        descriptor::found(found)
     }
 }
 
@@ -169,14 +169,16 @@ impl Call for PSelect {
     }
 
     unsafe fn look(&mut self) -> Option<c_int> {
-        let at_once = timespec { tv_sec: 0, tv_nsec: 0 };
-        // With the mask: the kernel answers EINTR if a signal that it opens is pending.
+        let mut at_once = timeval { tv_sec: 0, tv_usec: 0 };
         // SAFETY: the program's arguments.
         unsafe {
-            self.sets.look(|count, [read, write, except]| {
-                real::pselect(count, read, write, except, &at_once, self.mask)
-            })
+            self.sets
+                .look(|count, [read, write, except]| real::select(count, read, write, except, &mut at_once))
         }
+    }
+
+    fn mask(&self) -> *const sigset_t {
+        self.mask
     }
 
     unsafe fn sleep(&self) -> c_int {

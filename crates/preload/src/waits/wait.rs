@@ -149,6 +149,13 @@ impl Wait {
         }
     }
 
+    /// A look before the poll found so many items.
+    pub fn was_ready(&self, items: u64) {
+        if let Some(site) = self.site {
+            site.learnt.was_ready(items);
+        }
+    }
+
     /// The thread has slept, or has found everything ready, and got so many items.
     #[inline(always)]
     pub fn slept(&self, items: u64) {

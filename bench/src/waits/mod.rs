@@ -1,0 +1,12 @@
+//! The waits' part of the table: programs that poll before they sleep, against the same through hooks that do not.
+
+mod kit;
+mod plan;
+
+pub use kit::Kit;
+pub use plan::rows;
+
+/// What stands above it.
+pub const HEADING: &str = "the waits: median of all repetitions";
+/// What its words mean.
+pub const LEGEND: &str = "system: under run --waits system, the same hooks with nothing polled; poll: under run --waits poll. CPU: time of\nall processes for a unit of work, start included, as a multiple of system's.";

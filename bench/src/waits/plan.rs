@@ -1,0 +1,185 @@
+//! The rows: what is measured, and how much is wanted.
+
+use crate::inner::{Task, WaitProgram as Program};
+use crate::measurement::{Measurement, World};
+use crate::quantity::{Bound, Note, Quantity, Row};
+use crate::sitting::Extent;
+use crate::tools::Tools;
+
+/// Of the figures of a run: units a second.
+const RATE: usize = 0;
+/// CPU time of a unit.
+const CPU: usize = 1;
+/// How much of its speed a program may keep at least where there is more to do than CPUs.
+const NO_LOSS: f64 = 0.98;
+
+/// Programs that hand over to and fro, and how many times as fast they are to be.
+const FASTER: [(Program, &str, f64); 14] = [
+    (Program::Condition, "mutex and conditions, two threads", 20.0),
+    (Program::Semaphore, "sem_t, two threads", 20.0),
+    (Program::Barrier, "barrier of two", 20.0),
+    (Program::Node, "node, messages of two workers", 5.0),
+    (Program::RedisOne, "redis-benchmark -c 1", 5.0),
+    (Program::Memcached, "memcached, one synchronous client", 5.0),
+    (Program::Mpsc, "Rust's mpsc, two threads", 5.0),
+    (Program::Condvar, "Rust's Condvar, two threads", 5.0),
+    (Program::PgbenchOne, "pgbench -S -c 1", 3.0),
+    (Program::PythonQueue, "Python's queue.Queue, two threads", 2.0),
+    (Program::JavaSynchronous, "Java's SynchronousQueue, two threads", 3.0),
+    (Program::JavaLinked, "Java's LinkedBlockingQueue, two threads", 3.0),
+    (Program::RubyQueue, "Ruby's Queue, two threads", 2.0),
+    // Four pairs for each CPU, of which none may be held up.
+    (Program::Crowded, "pairs, four for each CPU", NO_LOSS),
+];
+/// Programs with more to do than CPUs.
+const NOT_SLOWER: [(Program, &str); 8] = [
+    (Program::PgbenchTwo, "pgbench -S -c 2"),
+    (Program::PgbenchFour, "pgbench -S -c 4"),
+    (Program::PgbenchEight, "pgbench -S -c 8"),
+    (Program::RedisFifty, "redis-benchmark -c 50"),
+    (Program::Hackbench, "hackbench -g 4"),
+    (Program::Pigz, "pigz"),
+    (Program::Ffmpeg, "ffmpeg, mpeg4, four threads"),
+    (Program::Make, "make, twice as many jobs as CPUs"),
+];
+const IDLE: [(Program, &str); 3] = [
+    (Program::IdleRedis, "idle redis-server"),
+    (Program::IdlePostgres, "idle PostgreSQL"),
+    (Program::IdleNode, "idle node"),
+];
+const READY: [(Program, &str); 3] = [
+    (Program::ReadReady, "read of a byte that is there"),
+    (Program::EpollReady, "epoll_wait of a ready set"),
+    (Program::SemaphoreFree, "sem_wait of a free semaphore"),
+];
+
+/// All rows.
+pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
+    let bench = Bench { tools, ms: 4 * extent.loop_ms };
+    let mut rows: Vec<Row> =
+        FASTER.iter().map(|&(program, name, times)| bench.ratio(program, name, times)).collect();
+    rows.extend(NOT_SLOWER.iter().map(|&(program, name)| bench.ratio(program, name, NO_LOSS)));
+    rows.extend(IDLE.iter().map(|&(program, name)| bench.idle(program, name)));
+    rows.push(bench.periodic());
+    rows.extend(READY.iter().map(|&(program, name)| bench.ready(program, name)));
+    rows.extend(bench.planted());
+    rows
+}
+
+/// What the rows are made with.
+struct Bench<'a> {
+    tools: &'a Tools,
+    ms: u64,
+}
+
+impl Bench<'_> {
+    fn figure(&self, world: World, program: Program, figure: usize) -> Quantity {
+        let folder = match program.needs_guest() {
+            true => self.tools.guest.folder().to_owned(),
+            false => self.tools.kit_folder(),
+        };
+        Quantity::Figure(Measurement::Inner(world, Task::Waits { program, ms: self.ms, kit: folder }), figure)
+    }
+
+    /// Why a row cannot be measured here.
+    fn missing(&self, program: Program) -> Option<String> {
+        self.tools.waits.as_ref().err().cloned().or_else(|| program.missing())
+    }
+
+    /// How many times as fast as the control.
+    fn ratio(&self, program: Program, name: &str, times: f64) -> Row {
+        let of = |world, figure| self.figure(world, program, figure);
+        Row {
+            name: format!("waits: {name}, speed over system's"),
+            unit: "times",
+            quantity: of(World::WaitsPoll, RATE) / of(World::WaitsSystem, RATE),
+            bound: Some(Bound::AtLeast(times)),
+            notes: vec![
+                Note::new("CPU", of(World::WaitsPoll, CPU) / of(World::WaitsSystem, CPU), " times"),
+                Note::new("a second: system", of(World::WaitsSystem, RATE), ""),
+                Note::new("poll", of(World::WaitsPoll, RATE), ""),
+            ],
+            missing: self.missing(program),
+        }
+    }
+
+    fn idle(&self, program: Program, name: &str) -> Row {
+        let of = |world| self.figure(world, program, 0);
+        Row {
+            name: format!("waits: {name}, CPU time added"),
+            unit: "% of a CPU",
+            quantity: of(World::WaitsPoll) - of(World::WaitsSystem),
+            bound: Some(Bound::AtMost(0.5)),
+            notes: vec![
+                Note::new("system", of(World::WaitsSystem), ""),
+                Note::new("poll", of(World::WaitsPoll), ""),
+            ],
+            missing: self.missing(program),
+        }
+    }
+
+    fn periodic(&self) -> Row {
+        let of = |world| self.figure(world, Program::Periodic, 0);
+        Row {
+            name: "waits: a computing thread on each CPU beside a wait of 1 ms, speed over system's".into(),
+            unit: "times",
+            quantity: of(World::WaitsPoll) / of(World::WaitsSystem),
+            bound: Some(Bound::AtLeast(0.99)),
+            notes: vec![
+                Note::new("millions of rounds a second: system", of(World::WaitsSystem), ""),
+                Note::new("poll", of(World::WaitsPoll), ""),
+            ],
+            missing: self.missing(Program::Periodic),
+        }
+    }
+
+    /// What a hook costs where nothing is to be waited for.
+    fn ready(&self, program: Program, name: &str) -> Row {
+        let of = |world| self.figure(world, program, 0);
+        Row {
+            name: format!("waits: {name}, added by the hook"),
+            unit: "ns",
+            quantity: of(World::WaitsSystem) - of(World::Bare),
+            bound: Some(Bound::AtMost(30.0)),
+            notes: vec![
+                Note::new("bare", of(World::Bare), ""),
+                Note::new("system", of(World::WaitsSystem), ""),
+                Note::new("poll", of(World::WaitsPoll), ""),
+            ],
+            missing: self.missing(program),
+        }
+    }
+
+    /// Policies that poll whatever it costs others: a table that does not show their loss shows nothing.
+    fn planted(&self) -> [Row; 2] {
+        let of = |world| self.figure(world, Program::Crowded, RATE);
+        let row = |name: &str, quantity, most, notes| Row {
+            name: format!("waits: planted: {name}, pairs, four for each CPU"),
+            unit: "times",
+            quantity,
+            bound: Some(Bound::AtMost(most)),
+            notes,
+            missing: self.missing(Program::Crowded),
+        };
+        [
+            row(
+                "blind polling without unspin",
+                of(World::Blind) / of(World::Bare),
+                0.5,
+                vec![
+                    Note::new("a second: bare", of(World::Bare), ""),
+                    Note::new("blind", of(World::Blind), ""),
+                ],
+            ),
+            row(
+                "every wait polls for the full time",
+                of(World::WaitsForced) / of(World::WaitsSystem),
+                0.95,
+                vec![
+                    Note::new("a second: system", of(World::WaitsSystem), ""),
+                    Note::new("forced", of(World::WaitsForced), ""),
+                ],
+            ),
+        ]
+    }
+}
