@@ -133,6 +133,20 @@ fn waits_are_found_and_judged_together_with_mutexes() {
     assert_eq!(code, Some(0), "{out}{err}");
 }
 
+/// Polling is faster, but it burns; the search judges the kind of mutex that stays within the limit, and that wins.
+#[test]
+fn search_prefers_candidates_within_the_cpu_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let options = ["--time-budget", "20s", "--cpu-limit", "400", "--plan", plan.to_str().unwrap()];
+    let speeds = ["system=400", "adaptive=200", "steal=200", "poll=100", "both=80", "burn", "turns"];
+    let Some((out, err, code)) = prove(&options, &speeds) else { return };
+    assert_eq!(code, Some(0), "{out}{err}");
+    let plan = fs::read_to_string(&plan).unwrap();
+    assert!(plan.contains("kind = ") && !plan.contains("policy = "), "{plan}");
+    assert!(flat(&out).contains("It is not recommended: it may take "), "{out}");
+}
+
 #[test]
 fn what_cannot_be_judged_is_refused() {
     let refused = [

@@ -50,10 +50,7 @@ impl CpuCost {
         seed: u64,
     ) -> Option<CpuCost> {
         let per = Work::of(metric);
-        let rounds = control.runs.iter().zip(&candidate.runs);
-        let pairs: Vec<(f64, f64)> = rounds
-            .filter_map(|(control, candidate)| Some((per.cost(control)?, per.cost(candidate)?)))
-            .collect();
+        let pairs = per.pairs(control, candidate);
         // As of a metric of which more is better: the quotient is then the candidate's over the control's.
         let times = ratio_of_means(
             &pairs,
@@ -64,6 +61,13 @@ impl CpuCost {
         )?;
         let (control, candidate): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         Some(CpuCost { per, control_s: mean(&control), candidate_s: mean(&candidate), times })
+    }
+
+    /// The quotient alone, of whatever runs there are: for choosing candidates, which proves nothing.
+    pub fn quotient(control: &SampleSet, candidate: &SampleSet, metric: &Metric) -> Option<f64> {
+        let pairs = Work::of(metric).pairs(control, candidate);
+        let (control, candidate): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+        (!control.is_empty()).then(|| mean(&candidate) / mean(&control))
     }
 
     /// Whether these runs rule out that it costs more than the control by a larger share than `limit` (0.5: half as much
@@ -79,6 +83,12 @@ impl Work {
             Direction::LowerIsBetter => Work::Run,
             Direction::HigherIsBetter => Work::Unit,
         }
+    }
+
+    /// (control, candidate) of the rounds in which both ended well and used CPU time.
+    fn pairs(self, control: &SampleSet, candidate: &SampleSet) -> Vec<(f64, f64)> {
+        let rounds = control.runs.iter().zip(&candidate.runs);
+        rounds.filter_map(|(control, candidate)| Some((self.cost(control)?, self.cost(candidate)?))).collect()
     }
 
     /// The CPU seconds of a run that ended well, for what they are counted for.
@@ -118,6 +128,7 @@ mod tests {
             (Work::Run, 1.0, 1.5, 1.5)
         );
         assert!(cost.is_within(0.51) && !cost.is_within(0.49));
+        assert_eq!(CpuCost::quotient(&control, &candidate, &Metric::wall_time()), Some(1.5));
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::plan::{Plan, WaitPolicy};
 use serde::Serialize;
 use std::time::Duration;
 use unspin_locks::Kind;
-use unspin_stats::rounds_for_proof;
+use unspin_stats::{CpuCost, rounds_for_proof};
 
 /// The part of the time budget that choosing may take. Judging needs more: it is what counts.
 const SCREENING: f64 = 0.35;
@@ -96,7 +96,12 @@ fn search_in(
     let judged = match &screening {
         Some(screened) => {
             let most = finalists(options.time_budget.saturating_sub(budget), run);
-            let mut judged = screened.best(most, &entrants);
+            let metric = &runner.figure.metric;
+            let within_limit = |index: usize| {
+                let cost = CpuCost::quotient(&screened.samples[0], &screened.samples[index], metric);
+                options.cpu_limit.is_none_or(|limit| cost.is_some_and(|cost| cost <= 1.0 + limit))
+            };
+            let mut judged = screened.best(most, &entrants, &within_limit);
             judged.extend(contestants(candidates::together(&picks, &polling, &screened.standings), runner)?);
             judged
         }

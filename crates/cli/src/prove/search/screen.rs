@@ -45,7 +45,8 @@ pub fn screen(
             _ => Limit::Patience(patience),
         };
         let Some(trial) = runner.run(who.setup.as_ref(), limit, None, &mut progress)? else { break };
-        screening.record(Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit)));
+        let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
+        screening.record(run.with_cpu_s(trial.cpu_s()));
         if runner.interrupt.came() {
             break;
         }
@@ -60,12 +61,20 @@ pub fn screen(
 
 impl Screened {
     /// The best of the entrants that ran at all, `most` at most: those that were better than the control; for want of such
-    /// the one that came closest, so that something can be said of it.
-    pub fn best(&self, most: usize, entrants: &[Contestant]) -> Vec<Contestant> {
+    /// the one that came closest, so that something can be said of it. With a limit of CPU time those that seemed to stay within it
+    /// come first.
+    pub fn best(
+        &self,
+        most: usize,
+        entrants: &[Contestant],
+        within_limit: &dyn Fn(usize) -> bool,
+    ) -> Vec<Contestant> {
         let ran =
             self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
         let better = |standing: &&Standing| standing.ratio.is_some_and(|ratio| ratio > 1.0);
-        let mut best: Vec<&Standing> = ran.clone().filter(better).take(most).collect();
+        let (frugal, others): (Vec<&Standing>, Vec<&Standing>) =
+            ran.clone().filter(better).partition(|standing| within_limit(standing.index));
+        let mut best: Vec<&Standing> = frugal.into_iter().chain(others).take(most).collect();
         if best.is_empty() {
             best.extend(ran.take(1));
         }
