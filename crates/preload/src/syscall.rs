@@ -6,40 +6,16 @@
 use crate::watch::Hook;
 use crate::{creds, errno, msg, namespace, proc, sandbox, sem, shm, signal, waits};
 use core::ffi::{c_int, c_long};
-use unspin_sys::{Errno, raw};
+use unspin_sys::{Errno, entry_of_syscall, raw};
 
-/// syscall(2). Variadic in C; the psABI passes up to six variadic words where declared ones would be, and what a
-/// caller left out is read from the stack or a register and ignored by the kernel, as libc's own does it.
-///
-/// futex(2), which may wait, is told where it was called from, as by [`entry!`](unspin_sys::entry!).
-///
-/// # Safety
-/// As for the system call of this number.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C-unwind" fn syscall() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "cmp rdi, {futex_number}",
-        "je 2f",
-        "jmp {any}",
-        "2:",
-        "mov rax, rsp",
-        "push rbp",
-        ".cfi_adjust_cfa_offset 8",
-        "push rax",
-        ".cfi_adjust_cfa_offset 8",
-        "push qword ptr [rax + 8]",
-        ".cfi_adjust_cfa_offset 8",
-        "call {futex}",
-        "add rsp, 24",
-        ".cfi_adjust_cfa_offset -24",
-        "ret",
-        ".cfi_endproc",
-        futex_number = const libc::SYS_futex,
-        any = sym any,
-        futex = sym futex,
-    )
+entry_of_syscall! {
+    /// syscall(2). Variadic in C; the psABI passes up to six variadic words where declared ones would be, and what a
+    /// caller left out is read from the stack or a register and ignored by the kernel, as libc's own does it.
+    ///
+    /// futex(2), which may wait, is told where it was called from, as by [`entry!`](unspin_sys::entry!).
+    fn syscall = any;
+    /// futex(2), which may wait, is told where it was called from.
+    futex = futex;
 }
 
 unsafe extern "C-unwind" fn futex(

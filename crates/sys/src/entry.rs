@@ -69,3 +69,42 @@ macro_rules! entry {
         )
     };
 }
+
+/// Defines libc's `syscall()`: `fn` gets the number and six words; `futex` gets, for futex(2), two more: the stack pointer at
+/// the entry and the frame-base register, as by [`entry!`].
+#[macro_export]
+macro_rules! entry_of_syscall {
+    ($(#[$doc:meta])* fn $name:ident = $any:path; $(#[$of_futex:meta])* futex = $futex:path;) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the system call of this number.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "cmp rdi, {number}",
+                "je 2f",
+                "jmp {any}",
+                "2:",
+                "mov rax, rsp",
+                "push rbp",
+                ".cfi_adjust_cfa_offset 8",
+                "push rax",
+                ".cfi_adjust_cfa_offset 8",
+                // The seventh word, which the caller has put on the stack.
+                "push qword ptr [rax + 8]",
+                ".cfi_adjust_cfa_offset 8",
+                "call {futex}",
+                "add rsp, 24",
+                ".cfi_adjust_cfa_offset -24",
+                "ret",
+                ".cfi_endproc",
+                number = const libc::SYS_futex,
+                any = sym $any,
+                futex = sym $futex,
+            )
+        }
+    };
+}

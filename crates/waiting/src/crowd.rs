@@ -1,7 +1,7 @@
 //! Whether other threads need the CPUs.
 //!
 //! A poller that yields and does not run again at once has met a thread that needs its CPU. It says so here, and all pollers
-//! that share this word stay away for [`TIMES`] as long as that thread took: where there is more to do than there are CPUs,
+//! that share this word stay away for sixteen times as long as that thread took: where there is more to do than there are CPUs,
 //! polling costs at most that share of the time. If the next poll meets the same again, the pause doubles.
 
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};

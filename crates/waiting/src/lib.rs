@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`wakeup`] | what a wake-up costs on this machine, measured |
 //! | [`site`] | what a thread has learnt about one of its wait sites: whether to poll, and for how long |
-//! | [`poll`] | one poll: the pace of looks, and when another thread needs the CPU |
+//! | [`mod@poll`] | one poll: the pace of looks, and when another thread needs the CPU |
 //! | [`spin`] | spinning for a lock, with what is learnt kept in the lock |
 //! | [`crowd`] | what pollers of several processes tell each other |
 #![forbid(unsafe_code)]

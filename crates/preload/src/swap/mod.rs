@@ -3,7 +3,7 @@
 //!
 //! | module | is about |
 //! |---|---|
-//! | `plan`, `text` | what replaces which mutex: the file that `UNSPIN_MUTEXES` names |
+//! | `plan`, `text` | what replaces which mutex: the file that `UNSPIN_PLAN` names |
 //! | [`server`], `decision`, `modules` | which rule of it is about this mutex: decided once in a mutex's life, at pthread_mutex_init(3) or its first use |
 //! | `mark`, `body` | the words of a `pthread_mutex_t`, and what was decided in one of them |
 //! | `algorithm` | the locks of `unspin-locks` as a table |
