@@ -151,7 +151,8 @@ fn time_lost_and_time_unseen() {
     assert!(first["lost"].as_f64().unwrap() > 0.0, "{err}");
     let blocked = &report["blocked"];
     assert_eq!(blocked["unknown"].as_u64(), Some(0), "{err}");
-    assert_eq!(blocked["threads"].as_u64(), Some(3), "{err}");
+    // The main thread is one of them: it joins the others.
+    assert_eq!(blocked["threads"].as_u64(), Some(4), "{err}");
     // The third waits from the beginning to the end, which the workers see to comes after their turns.
     assert!(blocked["blocked"].as_f64().unwrap() >= 0.2, "{err}");
     let Ok(pprof) = Command::new("go").args(["tool", "pprof", "-top", profile]).output() else {
@@ -274,7 +275,8 @@ fn a_stored_recording_gives_the_same_report() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(replayed, printed);
     let head = printed.lines().next().unwrap();
-    assert!(head.contains("; a wake-up costs ") && head.ends_with(" (epoll)"), "{head}");
+    let is_measured = head.contains("; a wake-up costs ") && head.ends_with(" (epoll)");
+    assert!(is_measured || head.ends_with("too busy to measure a wake-up: 40us assumed"), "{head}");
 
     let json = folder.path().join("again.json");
     let again = ["report", "--unfold", "--json", json.to_str().unwrap(), recording.to_str().unwrap()];

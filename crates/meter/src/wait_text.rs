@@ -20,6 +20,8 @@ const WIDTH: usize = 100;
 
 /// A share of the metered time that polling must be able to save to be worth a sentence: less drowns in the noise of a proof.
 const WORTH_IT: f64 = 0.02;
+/// The same in seconds: a program that runs for less has nothing to win.
+const WORTH_IT_S: f64 = 1e-3;
 
 /// Waits that have a sentence, at most.
 const SENTENCES_MAX: usize = 2;
@@ -116,8 +118,11 @@ fn numbers(report: &Report, row: &WaitRow) -> String {
 /// long waits are an idle thread's.
 fn advice(report: &Report, text: &mut String) {
     let Some(cost) = report.wake_up.filter(|_| report.level != Level::Counts) else { return };
-    let mut worth: Vec<&Wait> =
-        report.waits.iter().filter(|wait| wait.row.saving >= WORTH_IT * report.seconds).collect();
+    let mut worth: Vec<&Wait> = report
+        .waits
+        .iter()
+        .filter(|wait| wait.row.saving >= (WORTH_IT * report.seconds).max(WORTH_IT_S))
+        .collect();
     worth.sort_by(|a, b| b.row.saving.total_cmp(&a.row.saving));
     if worth.is_empty() {
         return;

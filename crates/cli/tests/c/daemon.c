@@ -1,7 +1,9 @@
 /* Leaves a child behind, and says which. Given an argument, the child takes no lock. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -26,5 +28,6 @@ int main(int argc, char **argv)
         pause();
     }
     printf("%d\n", (int)child);
-    return read(ready[0], &byte, 1) == 1 ? 0 : 1;
+    /* Past libc's function, which would be recorded as a wait. */
+    return syscall(SYS_read, ready[0], &byte, 1) == 1 ? 0 : 1;
 }
