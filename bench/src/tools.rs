@@ -21,7 +21,7 @@ pub struct Tools {
     pub liburcu: Result<PathBuf, String>,
     /// Who runs what refuses to be run by root.
     pub guest: Guest,
-    /// Whether this `unspin` knows `run --waits`, or why not.
+    /// Whether this `unspin` has a `run --waits` that works, or why not.
     pub waits: Result<(), String>,
     /// The programs that live on waits.
     kit: OnceCell<Result<Kit, String>>,
@@ -106,10 +106,12 @@ fn preload_of(unspin: &Path) -> Result<PathBuf, String> {
     }
 }
 
+/// Asked of a program that waits, which is this one: others are refused.
 fn probe_waits(unspin: &Path) -> Result<(), String> {
+    let this = std::env::current_exe().map_err(|e| format!("the place of this program: {e}"))?;
     let mut command = Command::new(unspin);
-    let answer = output(command.args(["run", "--waits", "system", "--", "true"]));
-    answer.map(drop).map_err(|_| "this unspin has no run --waits".to_owned())
+    command.args(["run", "--waits", "system", "--"]).arg(this).args(["inner", "preloaded"]);
+    output(&mut command).map(drop).map_err(|e| format!("run --waits cannot be used: {e}"))
 }
 
 /// A library that is not there is an error; that none was named is a row less.

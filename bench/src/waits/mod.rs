@@ -9,4 +9,4 @@ pub use plan::rows;
 /// What stands above it.
 pub const HEADING: &str = "the waits: median of all repetitions";
 /// What its words mean.
-pub const LEGEND: &str = "system: under run --waits system, the same hooks with nothing polled; poll: under run --waits poll. CPU: time of\nall processes for a unit of work, start included, as a multiple of system's.";
+pub const LEGEND: &str = "system: under run --waits system, the same hooks with nothing polled; poll: under run --waits poll.\nTimes as fast: poll over system. CPU: time of all processes for a unit of work, start included, as a\nmultiple of system's. Planted: policies whose loss must show (blind over bare; forced over system).";

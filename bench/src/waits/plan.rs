@@ -25,8 +25,8 @@ const FASTER: [(Program, &str, f64); 14] = [
     (Program::Condvar, "Rust's Condvar, two threads", 5.0),
     (Program::PgbenchOne, "pgbench -S -c 1", 3.0),
     (Program::PythonQueue, "Python's queue.Queue, two threads", 2.0),
-    (Program::JavaSynchronous, "Java's SynchronousQueue, two threads", 3.0),
-    (Program::JavaLinked, "Java's LinkedBlockingQueue, two threads", 3.0),
+    (Program::JavaSynchronous, "Java's SynchronousQueue", 3.0),
+    (Program::JavaLinked, "Java's LinkedBlockingQueue", 3.0),
     (Program::RubyQueue, "Ruby's Queue, two threads", 2.0),
     // Four pairs for each CPU, of which none may be held up.
     (Program::Crowded, "pairs, four for each CPU", NO_LOSS),
@@ -90,7 +90,7 @@ impl Bench<'_> {
     fn ratio(&self, program: Program, name: &str, times: f64) -> Row {
         let of = |world, figure| self.figure(world, program, figure);
         Row {
-            name: format!("waits: {name}, speed over system's"),
+            name: format!("waits: {name}, times as fast"),
             unit: "times",
             quantity: of(World::WaitsPoll, RATE) / of(World::WaitsSystem, RATE),
             bound: Some(Bound::AtLeast(times)),
@@ -121,7 +121,7 @@ impl Bench<'_> {
     fn periodic(&self) -> Row {
         let of = |world| self.figure(world, Program::Periodic, 0);
         Row {
-            name: "waits: a computing thread on each CPU beside a wait of 1 ms, speed over system's".into(),
+            name: "waits: computing threads beside a wait of 1 ms, times as fast".into(),
             unit: "times",
             quantity: of(World::WaitsPoll) / of(World::WaitsSystem),
             bound: Some(Bound::AtLeast(0.99)),
@@ -154,7 +154,7 @@ impl Bench<'_> {
     fn planted(&self) -> [Row; 2] {
         let of = |world| self.figure(world, Program::Crowded, RATE);
         let row = |name: &str, quantity, most, notes| Row {
-            name: format!("waits: planted: {name}, pairs, four for each CPU"),
+            name: format!("waits: planted: {name}, pairs, times as fast"),
             unit: "times",
             quantity,
             bound: Some(Bound::AtMost(most)),
@@ -163,7 +163,7 @@ impl Bench<'_> {
         };
         [
             row(
-                "blind polling without unspin",
+                "blind polling",
                 of(World::Blind) / of(World::Bare),
                 0.5,
                 vec![
@@ -172,7 +172,7 @@ impl Bench<'_> {
                 ],
             ),
             row(
-                "every wait polls for the full time",
+                "every wait polls",
                 of(World::WaitsForced) / of(World::WaitsSystem),
                 0.95,
                 vec![
