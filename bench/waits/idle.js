@@ -1,2 +1,2 @@
-// A server of HTTP that nobody asks.
+// An HTTP server without clients.
 require('node:http').createServer((_, answer) => answer.end('x')).listen(process.argv[2]);

@@ -1,4 +1,4 @@
-//! What servers use that nobody asks.
+//! What idle servers use.
 
 use super::children::Server;
 use super::{Cluster, Figures, servers};

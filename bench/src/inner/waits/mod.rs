@@ -60,11 +60,11 @@ pub enum Program {
     Make,
     /// Four pairs of threads for each CPU
     Crowded,
-    /// A redis-server that nobody asks; prints percent of a CPU
+    /// An idle redis-server; prints percent of a CPU
     IdleRedis,
-    /// A PostgreSQL that nobody asks; prints percent of a CPU
+    /// An idle PostgreSQL; prints percent of a CPU
     IdlePostgres,
-    /// A node that nobody asks; prints percent of a CPU
+    /// An idle node; prints percent of a CPU
     IdleNode,
     /// Computing threads beside one that waits for a millisecond again and again; prints millions of rounds a second
     Periodic,

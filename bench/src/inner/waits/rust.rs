@@ -46,7 +46,7 @@ pub fn by_channel(ms: u64) -> Figures {
     })
 }
 
-/// Whose turn it is.
+/// Which thread has the turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Asking,

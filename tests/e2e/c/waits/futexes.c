@@ -1,8 +1,8 @@
-/* futex(2) through libc's syscall(), which is how Rust's std and parking_lot sleep: who is woken, how many are counted, moves
+/* futex(2) through libc's syscall(), which is how Rust's std and parking_lot sleep: which threads are woken, how many are counted, moves
  * to another word, bits, one page mapped twice. Wherever a count matters, every waiter sleeps for certain. */
 #include "table.h"
 
-enum { WAITERS = 4, ASLEEP_MS = 15 };
+enum { WAITERS = 4 };
 
 static int *word, *other;
 static int returned[WAITERS];
@@ -15,6 +15,7 @@ struct waiter {
     unsigned bits;
     long limit_ms;
     pthread_t thread;
+    pid_t tid;
 };
 
 static void *sleep_on(void *argument)
@@ -22,6 +23,7 @@ static void *sleep_on(void *argument)
     struct waiter *w = (struct waiter *)argument;
     struct timespec until = in_ms(CLOCK_MONOTONIC, w->limit_ms), span = { w->limit_ms / 1000, w->limit_ms % 1000 * 1000000 };
     int is_bitset = (w->operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+    __atomic_store_n(&w->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
     errno = 0;
     answers[w->number] = syscall(SYS_futex, w->word, w->operation, 0, is_bitset ? &until : &span, NULL, w->bits);
     errors[w->number] = errno;
@@ -36,11 +38,10 @@ static void begin(int operation, const unsigned *bits, long limit_ms)
     *word = *other = 0;
     for (int i = 0; i < WAITERS; i++) {
         returned[i] = 0;
-        waiters[i] = (struct waiter){ i, operation, word, bits ? bits[i] : 0, limit_ms, 0 };
+        waiters[i] = (struct waiter){ i, operation, word, bits ? bits[i] : 0, limit_ms, 0, 0 };
         MUST(pthread_create(&waiters[i].thread, NULL, sleep_on, &waiters[i]));
-        pause_ms(ASLEEP_MS / 3);
+        await_blocked(&waiters[i].tid);
     }
-    pause_ms(ASLEEP_MS);
 }
 
 static void finish(const char *row)
@@ -100,8 +101,8 @@ static void counts(int flag)
     row_returned("wake", call(word, FUTEX_WAKE | flag, INT_MAX, 0, NULL, 0), 4);
     finish("answers");
 
-    /* A value that changes without a wake-up is not seen by those who sleep. */
-    begin(FUTEX_WAIT | flag, NULL, 60);
+    /* A value that changes without a wake-up is not seen by threads that sleep. */
+    begin(FUTEX_WAIT | flag, NULL, 400);
     *word = 5;
     row_returned("changed, not woken", 0, 0);
     finish("answers");

@@ -1,4 +1,4 @@
-/* Joins: the thread's value, whenever it ends; a stack that is used again at once; several who try. */
+/* Joins: the thread's value, whenever it ends; a stack that is used again at once; a chain of joins. */
 #include "table.h"
 
 static void *end_after(void *us)

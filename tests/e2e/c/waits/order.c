@@ -1,16 +1,17 @@
 /* Which of several threads gets an event, where all of them sleep for certain: the kernel's and glibc's order. */
 #include "table.h"
 
-enum { THREADS = 4, APART_MS = 12 };
+enum { THREADS = 4 };
 
 static const struct wait *chosen;
 static struct place place;
-static int ready[THREADS], order[THREADS], count;
+static int order[THREADS], count;
+static pid_t tids[THREADS];
 
 static void *enter(void *argument)
 {
     int own = (int)(intptr_t)argument;
-    __atomic_store_n(&ready[own], 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&tids[own], (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
     chosen->call(&place);
     order[__atomic_fetch_add(&count, 1, __ATOMIC_SEQ_CST)] = own;
     return NULL;
@@ -38,9 +39,8 @@ int main(void)
             open_place(&place, chosen->object);
             for (int t = 0; t < THREADS; t++) {
                 MUST(pthread_create(&threads[t], NULL, enter, (void *)(intptr_t)t));
-                await_value(&ready[t], 1);
-                pause_ms(APART_MS);
-                ready[t] = 0;
+                await_blocked(&tids[t]);
+                tids[t] = 0;
             }
             for (int t = 0; t < THREADS; t++) {
                 end_one();

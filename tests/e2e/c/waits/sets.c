@@ -1,4 +1,4 @@
-/* Epoll sets that several threads share: each event once, whoever is polling; sets in sets; changes during a wait. */
+/* Epoll sets that several threads share: each event once, whichever thread is polling; sets in sets; changes during a wait. */
 #include "table.h"
 
 enum { THREADS = 3, EVENTS = 1500 };

@@ -237,7 +237,7 @@ static void at_once(const char *name, void (*open)(void))
     close(ends[0]);
     errno = 0;
     long n = write(ends[1], "abc", 3);
-    line(name, "write to nobody: %ld %s", n, name_of(errno));
+    line(name, "write without a reader: %ld %s", n, name_of(errno));
     close(ends[1]);
 }
 

@@ -527,6 +527,29 @@ SHARED_HELPER void shut_place(struct place *p)
         close(p->in);
 }
 
+/* Waits until the thread sleeps in one system call for certain. proc_pid_syscall(5) shows "running" for a thread that polls,
+ * and the same call with the same arguments for one that sleeps. Where the file is missing only time can tell. */
+SHARED_HELPER void await_blocked(const pid_t *tid)
+{
+    char path[64], before[256] = "", now[256];
+    while (__atomic_load_n(tid, __ATOMIC_SEQ_CST) == 0)
+        sched_yield();
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", *tid);
+    for (int same = 0; same < 2;) {
+        int fd = open(path, O_RDONLY);
+        ssize_t n = fd < 0 ? -1 : read(fd, now, sizeof now - 1);
+        close(fd);
+        if (n < 0) {
+            pause_ms(50);
+            return;
+        }
+        now[n] = 0;
+        same = now[0] != 'r' && strcmp(now, before) == 0 ? same + 1 : 0;
+        strcpy(before, now);
+        pause_ms(1);
+    }
+}
+
 /* ---- Delays. ---- */
 
 SHARED_HELPER double now_us(void)
