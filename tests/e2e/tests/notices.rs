@@ -147,6 +147,9 @@ fn exports_are_these_and_no_others() {
         pthread_cond_init pthread_cond_destroy pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait
         pthread_cond_signal pthread_cond_broadcast pthread_setcanceltype
         pthread_barrier_init pthread_barrier_destroy pthread_barrier_wait
+        poll __poll_chk ppoll __ppoll_chk select pselect epoll_wait epoll_pwait epoll_pwait2
+        read __read_chk readv recv __recv_chk recvfrom recvmsg accept accept4
+        pthread_join pthread_timedjoin_np pthread_clockjoin_np
         sem_init sem_destroy sem_wait sem_trywait sem_timedwait sem_clockwait sem_post
         mtx_init mtx_lock mtx_trylock mtx_timedlock mtx_unlock mtx_destroy cnd_wait cnd_timedwait cnd_signal cnd_broadcast
         cnd_destroy"

@@ -56,8 +56,21 @@ impl Wait {
     #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with")]
     const SLEEP: Wait = Wait { site: None, turn: Turn::Sleep, began: 0, in_vain: Cell::new(0) };
 
+    /// A thread that may be cancelled anywhere is not, while it decides.
     #[inline(never)]
     fn decide(hook: Hook) -> Wait {
+        match cancel::manner() {
+            Manner::Deferred => Wait::decided(hook),
+            Manner::Asynchronous => {
+                let before = cancellation(DEFERRED);
+                let wait = Wait::decided(hook);
+                cancellation(before);
+                wait
+            }
+        }
+    }
+
+    fn decided(hook: Hook) -> Wait {
         let policy = policy();
         if policy.wake_up == 0 || sandbox::is_closed() {
             return Wait::SLEEP;
@@ -166,6 +179,17 @@ impl Wait {
 
     #[inline(never)]
     fn report(&self, items: u64) {
+        match cancel::manner() {
+            Manner::Deferred => self.reported(items),
+            Manner::Asynchronous => {
+                let before = cancellation(DEFERRED);
+                self.reported(items);
+                cancellation(before);
+            }
+        }
+    }
+
+    fn reported(&self, items: u64) {
         let Some(site) = self.site else { return };
         let (policy, now) = (policy(), clock::ticks());
         let waited = now.saturating_sub(self.began);
