@@ -6,12 +6,14 @@ use unspin_e2e::{
 };
 use unspin_meter::{Counts, Event, Key, Kind, Level, Snapshot};
 
-/// The rows of all processes and callers, by kind and address.
+/// The rows of all processes and callers, by kind and address; joins and descriptors, which have none, are left out.
 fn by_lock(snapshot: &Snapshot) -> Locks {
     let mut locks = Locks::new();
     for (key, record) in snapshot.images.iter().flat_map(|image| &image.rows) {
         let kind = key.kind().unwrap_or_else(|| panic!("a row of no kind: {key:?}"));
-        locks.entry((kind, key.address())).or_default().merge(&record.counts);
+        if kind.has_object() {
+            locks.entry((kind, key.address())).or_default().merge(&record.counts);
+        }
     }
     locks
 }
