@@ -31,7 +31,7 @@ use core::cell::Cell;
 /// Cycles that a trial measures in each mode.
 pub const TRIAL: u32 = 8;
 /// Calls that found everything ready, after which a trial ends without a result.
-const READY_MAX: u32 = 16 * TRIAL;
+const READY_MAX: u32 = 4 * TRIAL;
 /// Waits without a clock after a trial in vain: at first, and at most.
 const REST_FIRST: u32 = 32;
 const REST_LAST: u32 = 1 << 10;
