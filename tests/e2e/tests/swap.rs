@@ -150,12 +150,14 @@ fn a_library_that_is_there_earlier() {
 }
 
 #[test]
-fn waits_that_spin_first() {
+fn waits_that_poll_first() {
     for source in ["pthread/condition", "pthread/semaphore", "pthread/jumps", "pthread/mixed", "pthread/c11"]
     {
         let Some(program) = build(source) else { return };
         let bare = Run::new(program.path(), World::Bare).output();
-        for lines in ["spin\twaits", "adaptive\tall\nspin\twaits", "rt-adaptive\tall\nspin\twaits"] {
+        for lines in
+            ["waits\tpoll", "adaptive\tall\nwaits\tpoll\nforce\tpolls", "rt-adaptive\tall\nwaits\tpoll"]
+        {
             let replaced = || Run::new(program.path(), World::Kernel).mutexes(lines);
             assert_same(source, lines, &bare, &replaced().output());
             let recorder = Recorder::create(Level::Full);
