@@ -4,7 +4,8 @@ use crate::next::{c_name, next};
 use core::ffi::{c_int, c_uint, c_void};
 use libc::{
     clockid_t, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
-    pthread_mutexattr_t, pthread_rwlock_t, pthread_rwlockattr_t, pthread_spinlock_t, sem_t, timespec,
+    pthread_mutexattr_t, pthread_rwlock_t, pthread_rwlockattr_t, pthread_spinlock_t, pthread_t, sem_t,
+    timespec,
 };
 
 /// Functions that call the next definition of a name. What a C library does not have answers ENOSYS.
@@ -115,6 +116,16 @@ real! {
     fn sem_timedwait = sem_timedwait(semaphore: *mut sem_t, until: *const timespec);
     /// sem_clockwait(3).
     fn sem_clockwait = sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec);
+
+    /// pthread_join(3).
+    fn join = pthread_join(thread: pthread_t, value: *mut *mut c_void);
+    /// pthread_tryjoin_np(3).
+    fn tryjoin = pthread_tryjoin_np(thread: pthread_t, value: *mut *mut c_void);
+    /// pthread_timedjoin_np(3).
+    fn timedjoin = pthread_timedjoin_np(thread: pthread_t, value: *mut *mut c_void, until: *const timespec);
+    /// pthread_clockjoin_np(3).
+    fn clockjoin = pthread_clockjoin_np(
+        thread: pthread_t, value: *mut *mut c_void, clock: clockid_t, until: *const timespec);
 
     /// mtx_init(3).
     fn mtx_init = mtx_init(mutex: *mut c_void, kind: c_int);

@@ -1,7 +1,7 @@
 //! pthread_join(3) and its timed kin.
 
-use super::real;
 use super::wait::{Ended, Look, Wait};
+use crate::pthread::real;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};

@@ -21,18 +21,23 @@ entry! {
     fn __ppoll_chk(5) = ppoll_chk;
 }
 
-struct Poll {
+/// One of the calls: they differ in how they sleep.
+struct Poll<Sleep> {
     fds: *mut pollfd,
     count: c_ulong,
-    timeout: c_int,
+    /// Null: the time is long enough.
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    sleep: Sleep,
 }
 
-impl Call for Poll {
+impl<Sleep: Fn() -> c_int> Call for Poll<Sleep> {
     type Answer = c_int;
     const KIND: Kind = Kind::Poll;
 
     unsafe fn may_poll(&mut self) -> bool {
-        true
+        // SAFETY: libc reads the time as well.
+        unsafe { descriptor::is_long(self.timeout) }
     }
 
     unsafe fn look(&mut self) -> Option<c_int> {
@@ -40,9 +45,12 @@ impl Call for Poll {
         descriptor::found(unsafe { real::poll(self.fds, self.count, 0) })
     }
 
+    fn mask(&self) -> *const sigset_t {
+        self.mask
+    }
+
     unsafe fn sleep(&self) -> c_int {
-        // SAFETY: the program's arguments.
-        unsafe { real::poll(self.fds, self.count, self.timeout) }
+        (self.sleep)()
     }
 
     fn items(answer: c_int) -> u64 {
@@ -61,14 +69,13 @@ unsafe extern "C-unwind" fn poll_entry(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    let call = Poll { fds, count, timeout };
-    // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe {
-        match timeout {
-            0 => call.sleep(),
-            _ => descriptor::wait(call, Hook::new(sp, bp)),
-        }
+    // SAFETY: the program's arguments.
+    let sleep = || unsafe { real::poll(fds, count, timeout) };
+    if timeout == 0 {
+        return sleep();
     }
+    // SAFETY: the program's arguments; `entry` gives the registers.
+    unsafe { descriptor::wait(Poll { fds, count, timeout: null(), mask: null(), sleep }, Hook::new(sp, bp)) }
 }
 
 unsafe extern "C-unwind" fn poll_chk(
@@ -89,45 +96,6 @@ unsafe extern "C-unwind" fn poll_chk(
     }
 }
 
-struct PPoll {
-    fds: *mut pollfd,
-    count: c_ulong,
-    timeout: *const timespec,
-    mask: *const sigset_t,
-}
-
-impl Call for PPoll {
-    type Answer = c_int;
-    const KIND: Kind = Kind::Poll;
-
-    unsafe fn may_poll(&mut self) -> bool {
-        // SAFETY: libc reads the time as well.
-        unsafe { descriptor::is_long(self.timeout) }
-    }
-
-    unsafe fn look(&mut self) -> Option<c_int> {
-        // SAFETY: the program's arguments.
-        descriptor::found(unsafe { real::poll(self.fds, self.count, 0) })
-    }
-
-    fn mask(&self) -> *const sigset_t {
-        self.mask
-    }
-
-    unsafe fn sleep(&self) -> c_int {
-        // SAFETY: the program's arguments.
-        unsafe { real::ppoll(self.fds, self.count, self.timeout, self.mask) }
-    }
-
-    fn items(answer: c_int) -> u64 {
-        u64::from(answer > 0)
-    }
-
-    fn is_ended_by(&self, handlers: Interruption) -> bool {
-        handlers.ends_any()
-    }
-}
-
 unsafe extern "C-unwind" fn ppoll_entry(
     fds: *mut pollfd,
     count: c_ulong,
@@ -136,8 +104,10 @@ unsafe extern "C-unwind" fn ppoll_entry(
     sp: usize,
     bp: usize,
 ) -> c_int {
+    // SAFETY: the program's arguments.
+    let sleep = || unsafe { real::ppoll(fds, count, timeout, mask) };
     // SAFETY: the program's arguments; `entry` gives the registers.
-    unsafe { descriptor::wait(PPoll { fds, count, timeout, mask }, Hook::new(sp, bp)) }
+    unsafe { descriptor::wait(Poll { fds, count, timeout, mask, sleep }, Hook::new(sp, bp)) }
 }
 
 unsafe extern "C-unwind" fn ppoll_chk(

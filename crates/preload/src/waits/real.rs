@@ -69,39 +69,3 @@ real! {
     /// accept4(2).
     fn accept4 = accept4(fd: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
 }
-
-/// Functions of pthread, which answer with the error number.
-macro_rules! threads {
-    ($($(#[$doc:meta])* fn $ours:ident = $name:ident($($arg:ident: $type:ty),*);)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// As for the function in libc.
-        #[inline(always)]
-        pub unsafe fn $ours($($arg: $type),*) -> c_int {
-            next! { static NEXT = c_name(concat!(stringify!($name), "\0")); }
-            let address = NEXT.address();
-            if address == 0 {
-                return libc::ENOSYS;
-            }
-            // SAFETY: the next definition of the name has the type that libc's header gives it.
-            let next = unsafe {
-                core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($type),*) -> c_int>(address)
-            };
-            // SAFETY: the caller's promise is the one that the next definition wants.
-            unsafe { next($($arg),*) }
-        }
-    )*};
-}
-
-threads! {
-    /// pthread_join(3).
-    fn join = pthread_join(thread: libc::pthread_t, value: *mut *mut c_void);
-    /// pthread_tryjoin_np(3).
-    fn tryjoin = pthread_tryjoin_np(thread: libc::pthread_t, value: *mut *mut c_void);
-    /// pthread_timedjoin_np(3).
-    fn timedjoin = pthread_timedjoin_np(thread: libc::pthread_t, value: *mut *mut c_void, until: *const timespec);
-    /// pthread_clockjoin_np(3).
-    fn clockjoin = pthread_clockjoin_np(
-        thread: libc::pthread_t, value: *mut *mut c_void, clock: libc::clockid_t, until: *const timespec);
-}
