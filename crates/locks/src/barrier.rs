@@ -132,8 +132,9 @@ impl Barrier {
         // Relaxed (both): published by the next store.
         self.current_round.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
-        // Release: partner of the Acquire in `arrive`: the next rounds begin with these words.
-        self.arrived.store(0, Ordering::Release);
+        // Release: partner of the Acquire in `arrive`: the next rounds begin with these words. An exchange where libc has a
+        // store: the two differ for the checker only, which puts a store before an addition that it cannot precede.
+        self.arrived.swap(0, Ordering::Release);
         Word { word: &self.arrived, expected: 0, is_shared }.wake_all();
     }
 
