@@ -5,6 +5,7 @@
 use crate::next::{behind, next};
 use core::ffi::c_int;
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
+use unspin_sys::file;
 use unspin_sys::sched::{self, Questions};
 
 /// Whether a filter has been, or is just being, installed.
@@ -16,6 +17,14 @@ pub fn is_closed() -> bool {
     // Relaxed: a thread that installs a filter sees its own store; others get the filter later than the store, through the
     // kernel, if at all.
     CLOSED.load(Relaxed)
+}
+
+/// Whether a filter was installed before this image was executed: by a container, or by a launcher. Nothing
+/// tells which calls it forbids.
+pub fn was_inherited() -> bool {
+    let mut buffer = [0; 4096];
+    let text = file::read_small(c"/proc/self/status", &mut buffer).unwrap_or_default();
+    text.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"Seccomp:") && !line.ends_with(b"\t0"))
 }
 
 /// Runs what installs a filter, with our own calls stopped before it takes effect. One that fails has installed none.

@@ -62,9 +62,11 @@ macro_rules! entry {
     };
     (@to $sp:literal, $bp:literal, $ours:path) => {
         core::arch::naked_asm!(
+            ".cfi_startproc",
             concat!("mov ", $sp, ", rsp"),
             concat!("mov ", $bp, ", rbp"),
             "jmp {ours}",
+            ".cfi_endproc",
             ours = sym $ours,
         )
     };

@@ -23,14 +23,29 @@ pub fn take() -> Result<NonNull<u8>, Errno> {
     };
     // SAFETY: the list was taken, so its pages are ours, and each begins with the next one's address.
     unsafe {
-        let mut rest = page.cast::<usize>().read();
-        while let Some(next) = NonNull::new(rest as *mut u8) {
-            rest = next.cast::<usize>().read();
-            give_back(next);
-        }
+        put_back(page.cast::<usize>().read());
         page.write_bytes(0, BYTES);
     }
     Ok(page)
+}
+
+/// Puts back a list that was taken, as it is unless pages were given back meanwhile: these few are put in front.
+///
+/// # Safety
+/// The list is the caller's: 0, or the address of a page that begins with the address of the next.
+unsafe fn put_back(mut list: usize) {
+    // Release: partner of the Acquire in `take`. Relaxed: a failure is followed by an exchange. Acquire: its list is read.
+    while list != 0 && FREE.compare_exchange(0, list, Ordering::Release, Ordering::Relaxed).is_err() {
+        let mut other = FREE.swap(0, Ordering::Acquire);
+        while let Some(page) = NonNull::new(other as *mut usize) {
+            // SAFETY: both lists are the caller's now.
+            unsafe {
+                other = page.read();
+                page.write(list);
+            }
+            list = page.addr().get();
+        }
+    }
 }
 
 /// Keeps a page for another thread.

@@ -17,6 +17,11 @@ mod machine {
         }
     }
 
+    /// Whether the calling thread is in a real-time class.
+    pub(crate) fn is_real_time() -> bool {
+        sched::real_time_priority() > 0
+    }
+
     /// Gives up the CPU once, where the kernel may be asked.
     pub(crate) fn yield_now() {
         if sched::questions() == Questions::Allowed {
@@ -37,6 +42,10 @@ mod model {
 
     pub(crate) fn involuntary_switches() -> u64 {
         0
+    }
+
+    pub(crate) fn is_real_time() -> bool {
+        false
     }
 
     pub(crate) fn yield_now() {

@@ -25,6 +25,7 @@
 //! rarer: each doubles the number of waits before the next, and while a site polls trials take about one part in a hundred of
 //! its time.
 
+use crate::host;
 use crate::policy::Policy;
 use core::cell::Cell;
 
@@ -32,6 +33,8 @@ use core::cell::Cell;
 pub const TRIAL: u32 = 8;
 /// Calls that found everything ready, after which a trial ends without a result.
 const READY_MAX: u32 = 4 * TRIAL;
+/// Polls after which it is asked again whether the thread is a real-time one: it costs a system call.
+const ASK_EVERY: u32 = 64;
 /// Waits without a clock after a trial in vain: at first, and at most.
 const REST_FIRST: u32 = 32;
 const REST_LAST: u32 = 1 << 10;
@@ -56,7 +59,7 @@ pub struct Site {
     typical: Cell<u64>,
     /// When the previous wait ended; 0 if it was not timed.
     ended: Cell<u64>,
-    /// Calls in this trial that found everything ready.
+    /// Calls that found everything ready: in this trial, or one after the other.
     ready: Cell<u32>,
     /// Timed waits of this trial that were short.
     short: Cell<u32>,
@@ -67,6 +70,9 @@ pub struct Site {
     next_trial: Cell<u64>,
     /// When the current trial began.
     trial_began: Cell<u64>,
+    /// Polls until it is asked again whether the thread is a real-time one.
+    unasked: Cell<u32>,
+    is_real_time: Cell<bool>,
 }
 
 /// Waits of one trial in one mode.
@@ -135,9 +141,23 @@ impl Site {
                 }
             },
             Phase::TimingSleep => Turn::Timed,
-            Phase::TimingPoll => Turn::Poll(3 * policy.wake_up),
-            Phase::Polling => Turn::Poll(self.budget(policy)),
+            Phase::TimingPoll => self.poll_for(3 * policy.wake_up),
+            Phase::Polling => self.poll_for(self.budget(policy)),
         }
+    }
+
+    /// A real-time thread does not poll: by yielding it would give its CPU to its equals only, or (SCHED_DEADLINE) give up the
+    /// rest of its period, and a poll that finds its answer is no sleep to the kernel, which limits how long such a thread may
+    /// go without one (RLIMIT_RTTIME).
+    fn poll_for(&self, budget: u64) -> Turn {
+        match self.unasked.get() {
+            0 => {
+                self.unasked.set(ASK_EVERY);
+                self.is_real_time.set(host::is_real_time());
+            }
+            left => self.unasked.set(left - 1),
+        }
+        if self.is_real_time.get() { Turn::Sleep } else { Turn::Poll(budget) }
     }
 
     /// For how long to poll where that pays.
@@ -150,9 +170,14 @@ impl Site {
         self.times.items.set(self.times.items.get() + items);
         let ready = self.ready.get() + 1;
         self.ready.set(ready);
-        let is_trial = matches!(self.phase.get(), Phase::TimingSleep | Phase::TimingPoll);
-        if is_trial && ready > READY_MAX {
-            self.rest_longer();
+        if ready <= READY_MAX {
+            return;
+        }
+        match self.phase.get() {
+            Phase::TimingSleep | Phase::TimingPoll => self.rest_longer(),
+            // A look costs more than nothing where it always finds something.
+            Phase::Polling => self.begin(Phase::TimingSleep),
+            Phase::Resting => {}
         }
     }
 
@@ -182,6 +207,7 @@ impl Site {
         self.typical.set(if typical == 0 { took } else { typical - typical / 8 + took / 8 });
         match self.phase.get() {
             Phase::Polling => {
+                self.ready.set(0);
                 self.earn(policy, policy.wake_up as i64 - took as i64);
                 if self.phase.get() == Phase::Polling && now >= self.next_trial.get() {
                     self.begin(Phase::TimingSleep);

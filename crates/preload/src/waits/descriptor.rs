@@ -41,6 +41,9 @@ pub trait Call {
     /// The program's arguments.
     unsafe fn sleep(&self) -> Self::Answer;
 
+    /// Whether a look takes nothing, so that its answer can be left for another call.
+    const TAKES_NOTHING: bool = false;
+
     /// The signal mask that the kernel sets for the length of the call; null if it sets none.
     fn mask(&self) -> *const sigset_t {
         null()
@@ -48,6 +51,12 @@ pub trait Call {
 
     /// How many things an answer brings.
     fn items(answer: Self::Answer) -> u64;
+
+    /// A handler has ended the call during the poll.
+    ///
+    /// # Safety
+    /// The program's arguments.
+    unsafe fn was_interrupted(&self) {}
 
     /// Whether handlers that have run during the poll end the call.
     fn is_ended_by(&self, handlers: Interruption) -> bool;
@@ -198,6 +207,8 @@ unsafe fn after_poll<C: Call>(
             (unsafe { called(wait, call) }, How::Called)
         }
         Ended::Asleep | Ended::Interrupted => {
+            // SAFETY: the caller's promise.
+            unsafe { call.was_interrupted() };
             errno::set(Errno::EINTR);
             (C::Answer::from(-1), How::Polled)
         }
@@ -208,13 +219,20 @@ unsafe fn after_poll<C: Call>(
 /// The program's arguments.
 unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ended<C::Answer> {
     let before = errno::get();
-    // SAFETY: the caller's promise.
-    let look = || match unsafe { call.look() } {
-        Some(answer) => Look::Found(answer),
-        None => {
-            // A call that succeeds in the end leaves errno alone.
-            errno::set(before);
-            if call.is_ended_by(handlers.since()) { Look::Interrupted } else { Look::Nothing }
+    let look = || {
+        // A handler that ran before the answer came has ended the call.
+        if call.is_ended_by(handlers.since()) {
+            return Look::Interrupted;
+        }
+        // SAFETY: the caller's promise.
+        match unsafe { call.look() } {
+            Some(_) if C::TAKES_NOTHING && call.is_ended_by(handlers.since()) => Look::Interrupted,
+            Some(answer) => Look::Found(answer),
+            None => {
+                // A call that succeeds in the end leaves errno alone.
+                errno::set(before);
+                Look::Nothing
+            }
         }
     };
     wait.poll(Looks::Call, look, |&answer| C::items(answer))
@@ -256,13 +274,22 @@ pub fn blocks(fd: c_int) -> bool {
 
 /// Whether a socket gives up receiving after a time (SO_RCVTIMEO): then a handler ends a call even with SA_RESTART (signal(7)).
 pub fn has_receive_timeout(fd: c_int) -> bool {
-    let mut timeout = libc::timeval { tv_sec: 0, tv_usec: 0 };
-    let mut length = size_of_val(&timeout) as libc::socklen_t;
-    let (level, option) = (libc::SOL_SOCKET as usize, libc::SO_RCVTIMEO as usize);
-    let (value, length) = (&raw mut timeout as usize, &raw mut length as usize);
+    socket_option::<[i64; 2]>(fd, libc::SO_RCVTIMEO).is_some_and(|timeout| timeout != [0, 0])
+}
+
+/// Whether a blocking receive waits for more than one byte (SO_RCVLOWAT), which a look would not.
+pub fn receives_in_bulk(fd: c_int) -> bool {
+    socket_option::<c_int>(fd, libc::SO_RCVLOWAT).is_some_and(|bytes| bytes > 1)
+}
+
+/// An option of a socket, whose value is integers; none of what is no socket.
+fn socket_option<T: Default + Copy>(fd: c_int, option: c_int) -> Option<T> {
+    let mut value = T::default();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    let at = [&raw mut value as usize, &raw mut length as usize];
+    let arguments = [fd as usize, libc::SOL_SOCKET as usize, option as usize, at[0], at[1]];
     // SAFETY: room for the option's value, and its length.
-    let known = unsafe { raw::call(libc::SYS_getsockopt, [fd as usize, level, option, value, length]) };
-    known.is_ok() && (timeout.tv_sec, timeout.tv_usec) != (0, 0)
+    unsafe { raw::call(libc::SYS_getsockopt, arguments) }.ok().map(|_| value)
 }
 
 /// Whether a time, null for ever, is so long that a poll hardly makes it longer: a millisecond at least.
@@ -271,7 +298,10 @@ pub fn has_receive_timeout(fd: c_int) -> bool {
 /// Null or a live time.
 pub unsafe fn is_long(timeout: *const timespec) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { timeout.as_ref() }.is_none_or(|timeout| timeout.tv_sec > 0 || timeout.tv_nsec >= 1_000_000)
+    let Some(&timespec { tv_sec, tv_nsec }) = (unsafe { timeout.as_ref() }) else { return true };
+    // What is no time is for libc to refuse.
+    let is_time = tv_sec >= 0 && (0..1_000_000_000).contains(&tv_nsec);
+    is_time && (tv_sec > 0 || tv_nsec >= 1_000_000)
 }
 
 /// The same of a time that only the kernel reads, so that a bad address is its business.

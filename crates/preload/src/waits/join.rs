@@ -1,6 +1,7 @@
 //! pthread_join(3) and its timed kin.
 
 use super::wait::{Ended, Look, Wait};
+use crate::cancel::pthread_testcancel;
 use crate::pthread::real;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
@@ -63,7 +64,19 @@ unsafe fn wait(
     // SAFETY: the program's arguments.
     let look = || unsafe { ended(thread, value) };
     let wait = Wait::begin(hook);
-    let polled = wait.poll(Looks::Load, look, |_| 1);
+    let polled = match if wait.polls() { look() } else { Look::Nothing } {
+        Look::Found(code) => {
+            wait.was_ready(1);
+            Ended::Found(code)
+        }
+        Look::Nothing | Look::Interrupted => {
+            if wait.polls() {
+                // A thread that never has to sleep would never be cancelled.
+                pthread_testcancel();
+            }
+            wait.poll(Looks::Load, look, |_| 1)
+        }
+    };
     let code = match polled {
         Ended::Found(code) => code,
         Ended::Interrupted | Ended::Asleep => {

@@ -33,6 +33,7 @@ mod wait;
 pub use wait::{Ended, Look, Wait};
 
 use crate::pthread::barrier;
+use crate::sandbox;
 use crate::swap::plan;
 use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
@@ -51,6 +52,10 @@ static OWN_CROWD: Crowd = Crowd::new();
 /// To be called before the program begins.
 pub fn prepare() {
     let Some(plan) = plan::get().filter(|plan| plan.polls()) else { return };
+    if sandbox::was_inherited() {
+        // A poll makes calls that the program does not make itself: one of them could be its death.
+        return;
+    }
     if let Ok(page) = Mapping::shared_with_children(size_of::<Crowd>()) {
         CROWD.store(page.leak().as_ptr().cast(), Relaxed);
     }

@@ -34,6 +34,7 @@ struct Poll<Sleep> {
 impl<Sleep: Fn() -> c_int> Call for Poll<Sleep> {
     type Answer = c_int;
     const KIND: Kind = Kind::Poll;
+    const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
         // SAFETY: libc reads the time as well.

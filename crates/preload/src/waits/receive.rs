@@ -40,7 +40,7 @@ impl Call for Read {
     const KIND: Kind = Kind::Receive;
 
     unsafe fn may_poll(&mut self) -> bool {
-        self.room > 0 && descriptor::blocks(self.fd)
+        self.room > 0 && descriptor::blocks(self.fd) && !descriptor::receives_in_bulk(self.fd)
     }
 
     unsafe fn look(&mut self) -> Option<isize> {
@@ -58,7 +58,7 @@ impl Call for Read {
     }
 
     fn is_ended_by(&self, handlers: Interruption) -> bool {
-        handlers.ends_restartable()
+        handlers.ends_restartable() || handlers.ends_any() && descriptor::has_receive_timeout(self.fd)
     }
 }
 
@@ -120,7 +120,7 @@ impl Call for ReadV {
     }
 
     fn is_ended_by(&self, handlers: Interruption) -> bool {
-        handlers.ends_restartable()
+        handlers.ends_restartable() || handlers.ends_any() && descriptor::has_receive_timeout(self.fd)
     }
 }
 
@@ -149,7 +149,7 @@ impl<F: Fn(c_int) -> isize> Call for Receive<F> {
     unsafe fn may_poll(&mut self) -> bool {
         // With MSG_WAITALL a look would take what is there, which may be less than was asked for.
         const UNFIT: c_int = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB | libc::MSG_WAITALL;
-        self.flags & UNFIT == 0 && descriptor::blocks(self.fd)
+        self.flags & UNFIT == 0 && descriptor::blocks(self.fd) && !descriptor::receives_in_bulk(self.fd)
     }
 
     unsafe fn look(&mut self) -> Option<isize> {

@@ -85,6 +85,7 @@ struct Select {
 impl Call for Select {
     type Answer = c_int;
     const KIND: Kind = Kind::Select;
+    const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
         // SAFETY: libc reads the time as well.
@@ -102,12 +103,16 @@ impl Call for Select {
             self.sets
                 .look(|count, [read, write, except]| real::select(count, read, write, except, &mut at_once))
         };
-        if found.is_some() && !self.timeout.is_null() {
-            // The kernel leaves there what is left of the time.
-            // SAFETY: the program's argument, which `select` writes to.
-            unsafe { spend(&mut *self.timeout, clock::monotonic_ns() - self.began) };
+        if found.is_some() {
+            // SAFETY: the program's arguments.
+            unsafe { self.spend() };
         }
         found
+    }
+
+    unsafe fn was_interrupted(&self) {
+        // SAFETY: the program's arguments.
+        unsafe { self.spend() };
     }
 
     unsafe fn sleep(&self) -> c_int {
@@ -122,6 +127,19 @@ impl Call for Select {
 
     fn is_ended_by(&self, handlers: Interruption) -> bool {
         handlers.ends_any()
+    }
+}
+
+impl Select {
+    /// Leaves in the program's time what is left of it, as the kernel does.
+    ///
+    /// # Safety
+    /// The program's arguments.
+    unsafe fn spend(&self) {
+        if !self.timeout.is_null() && self.began != 0 {
+            // SAFETY: the program's argument, which `select` writes to.
+            unsafe { spend(&mut *self.timeout, clock::monotonic_ns() - self.began) };
+        }
     }
 }
 
@@ -162,6 +180,7 @@ struct PSelect {
 impl Call for PSelect {
     type Answer = c_int;
     const KIND: Kind = Kind::Select;
+    const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
         // SAFETY: libc reads the time as well.

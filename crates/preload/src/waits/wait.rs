@@ -150,7 +150,10 @@ impl Wait {
                 site.learnt.polled(&policy, took, self.began + took, items(&answer));
                 Ended::Found(answer)
             }
-            Polled::Found(None, _) => Ended::Interrupted,
+            Polled::Found(None, took) => {
+                site.learnt.polled_in_vain(&policy, took, took, self.began + took, 0);
+                Ended::Interrupted
+            }
             Polled::InVain(spent) => {
                 self.in_vain.set(spent);
                 Ended::Asleep
