@@ -6,15 +6,36 @@ use core::time::Duration;
 
 /// CPUs that the calling thread may run on, at least 1.
 pub fn affinity_count() -> usize {
-    let mut mask = [0u64; 128]; // 8192 CPUs, the most that x86-64 kernels are built for
+    affinity().iter().map(|word| word.count_ones() as usize).sum::<usize>().max(1)
+}
+
+/// A mask of CPUs: 8192, the most that x86-64 kernels are built for.
+type Cpus = [u64; 128];
+
+/// The CPUs that the calling thread may run on; none if the kernel does not say.
+fn affinity() -> Cpus {
+    let mut mask: Cpus = [0; 128];
     // SAFETY: the kernel writes at most the given size into `mask`.
-    let bytes = unsafe {
+    let _ = unsafe {
         raw::call(libc::SYS_sched_getaffinity, [0, size_of_val(&mask), mask.as_mut_ptr() as usize])
     };
-    match bytes {
-        Ok(n) => mask[..n / 8].iter().map(|w| w.count_ones() as usize).sum::<usize>().max(1),
-        Err(_) => 1,
-    }
+    mask
+}
+
+/// The numbers of the CPUs that the calling thread may run on.
+pub fn allowed_cpus() -> Vec<usize> {
+    let mask = affinity();
+    (0..mask.len() * 64).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
+}
+
+/// Binds the calling thread to a CPU, if it may run there.
+pub fn stay_on(cpu: usize) {
+    let mut mask: Cpus = [0; 128];
+    let Some(word) = mask.get_mut(cpu / 64) else { return };
+    *word = 1 << (cpu % 64);
+    // SAFETY: a live mask; 0 is the calling thread.
+    let _ =
+        unsafe { raw::call(libc::SYS_sched_setaffinity, [0, size_of_val(&mask), mask.as_ptr() as usize]) };
 }
 
 /// Threads that run or want to run on this machine at the moment, the calling one among them: proc(5), `/proc/loadavg`. None
@@ -128,22 +149,13 @@ mod tests {
     #[test]
     fn a_real_time_thread_gives_way_to_a_lesser_one() {
         static DONE: AtomicBool = AtomicBool::new(false);
-        fn stay(cpu: usize) {
-            let mut cpus = [0u64; 128];
-            cpus[cpu / 64] = 1 << (cpu % 64);
-            // SAFETY: a live mask; 0 is the calling thread.
-            unsafe {
-                raw::call(libc::SYS_sched_setaffinity, [0, size_of_val(&cpus), cpus.as_ptr() as usize])
-            }
-            .unwrap();
-        }
         // SAFETY: no arguments.
         let cpu = unsafe { libc::sched_getcpu() } as usize;
         let rounds = std::thread::spawn(move || {
-            stay(cpu);
+            stay_on(cpu);
             let given = become_real_time();
             let lesser = std::thread::spawn(move || {
-                stay(cpu);
+                stay_on(cpu);
                 DONE.store(true, Ordering::SeqCst);
             });
             let rounds =

@@ -20,8 +20,8 @@
 //! | [`Phase::Resting`] | sleeps at once, without a clock | so many waits have passed: to `TimingSleep` |
 //!
 //! *Credit* bounds the harm, as competitive spinning does (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
-//! spinning for a shared-memory multiprocessor", SOSP 1991): a poll that finds the answer earns a wake-up less what it took, a
-//! poll in vain costs its length. So a site whose waits become long stops polling after a few waits. Trials in vain become
+//! spinning for a shared-memory multiprocessor", SOSP 1991): a poll that finds the answer earns a wake-up less what it took,
+//! and no more than polling saved in the last trial; a poll in vain costs its length. So a site whose waits become long stops polling after a few waits. Trials in vain become
 //! rarer: each doubles the number of waits before the next, and while a site polls trials take about one part in a hundred of
 //! its time.
 
@@ -66,6 +66,8 @@ pub struct Site {
     times: Times,
     /// Ticks of an item's wait and cycle in the trial's first half.
     asleep: Cell<Mean>,
+    /// Ticks of a wait that polling has saved in the last trial.
+    saved: Cell<u64>,
     /// When the next trial is due, in `Polling`.
     next_trial: Cell<u64>,
     /// When the current trial began.
@@ -208,7 +210,7 @@ impl Site {
         match self.phase.get() {
             Phase::Polling => {
                 self.ready.set(0);
-                self.earn(policy, policy.wake_up as i64 - took as i64);
+                self.earn(policy, (policy.wake_up as i64 - took as i64).min(self.saved.get() as i64));
                 if self.phase.get() == Phase::Polling && now >= self.next_trial.get() {
                     self.begin(Phase::TimingSleep);
                 }
@@ -245,6 +247,7 @@ impl Site {
         if !is_better {
             return self.rest_longer();
         }
+        self.saved.set(asleep.wait - polled.wait);
         self.credit.set(CREDIT_WAKE_UPS * policy.wake_up as i64);
         self.begin(Phase::Polling);
         let trial = now.wrapping_sub(self.trial_began.get());

@@ -4,6 +4,9 @@
 //! which it runs again. The median of some tens of such wake-ups is the cost. It contains the way out of the CPU's idle state,
 //! which on a virtual machine means that the hypervisor schedules the CPU again.
 //!
+//! The two threads are bound to two CPUs: a thread that is woken on its waker's CPU takes it over at once, which costs next to
+//! nothing.
+//!
 //! A CPU that other threads keep busy wakes a thread much faster, or much later. Such wake-ups do not count: before each the
 //! kernel is asked how many threads are runnable. On a machine that is busy throughout a usual cost is assumed.
 
@@ -37,6 +40,18 @@ const IDLE: Duration = Duration::from_micros(200);
 impl WakeUp {
     /// Measures both sorts. Takes some 20 ms, three times as long on a busy machine. Fails if the process may have no more threads or descriptors.
     pub fn measure() -> Result<WakeUp, Errno> {
+        // In a thread of its own, so that the caller keeps its CPUs.
+        let measured = thread::spawn(|| {
+            let cpus = sched::allowed_cpus();
+            let (waker, sleeper) = (cpus.first().copied(), cpus.get(1).copied());
+            waker.inspect(|&cpu| sched::stay_on(cpu));
+            WakeUp::measure_against(sleeper)
+        });
+        measured.join().unwrap_or(Err(Errno::EAGAIN))
+    }
+
+    /// With the sleeper on that CPU.
+    fn measure_against(cpu: Option<usize>) -> Result<WakeUp, Errno> {
         let (epoll, event) = (Epoll::new()?, Event::new()?);
         epoll.add(&event)?;
         let epoll_ns = median_of(
@@ -46,6 +61,7 @@ impl WakeUp {
             },
             Event::give,
             Arc::new(event),
+            cpu,
         );
         let futex_ns = median_of(
             |word: &AtomicU32| {
@@ -62,6 +78,7 @@ impl WakeUp {
                 futex::wake(word, 1);
             },
             Arc::new(AtomicU32::new(0)),
+            cpu,
         );
         Ok(WakeUp { futex_ns, epoll_ns })
     }
@@ -72,17 +89,19 @@ impl WakeUp {
     }
 }
 
-/// The median time from the beginning of `wakes` to the end of `sleeps` in another thread, in nanoseconds.
+/// The median time from the beginning of `wakes` to the end of `sleeps` in another thread, on that CPU, in nanoseconds.
 fn median_of<T: Send + Sync + 'static>(
     sleeps: impl Fn(&T) + Send + 'static,
     wakes: impl Fn(&T),
     what: Arc<T>,
+    cpu: Option<usize>,
 ) -> u64 {
     let awake_at = Arc::new(AtomicU64::new(0));
     let is_over = Arc::new(AtomicBool::new(false));
     let sleeper = {
         let (what, awake_at, is_over) = (Arc::clone(&what), Arc::clone(&awake_at), Arc::clone(&is_over));
         thread::spawn(move || {
+            cpu.inspect(|&cpu| sched::stay_on(cpu));
             // Relaxed: the waker stores it before the wake-up that it is about, which orders.
             while !is_over.load(Ordering::Relaxed) {
                 sleeps(&what);
