@@ -120,10 +120,14 @@ enum How {
 #[inline(always)]
 unsafe fn waited<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, How) {
     let wait = Wait::begin(hook);
-    // SAFETY: the caller's promise.
-    if wait.polls() && unsafe { call.may_poll() } {
+    if wait.polls() {
         // SAFETY: the caller's promise.
-        return unsafe { polled_then_called(&wait, call) };
+        if unsafe { call.may_poll() } {
+            // SAFETY: the caller's promise.
+            return unsafe { polled_then_called(&wait, call) };
+        }
+        // To ask costs a system call: a site that is asked in vain again and again is to rest.
+        wait.was_ready(0);
     }
     // SAFETY: the caller's promise.
     (unsafe { called(&wait, call) }, How::Called)

@@ -134,8 +134,8 @@ impl Wait {
     ) -> Ended<T> {
         let Some(site) = self.site else { return Ended::Asleep };
         let policy = policy();
-        let nobody = Crowd::new();
-        let crowd = if plan::is_forced() { &nobody } else { crowd() };
+        let no_crowd = Crowd::new();
+        let crowd = if plan::is_forced() { &no_crowd } else { crowd() };
         let polled = poll(&policy, crowd, budget, looks, || match look() {
             Look::Nothing => None,
             Look::Found(answer) => Some(Some(answer)),
