@@ -8,6 +8,7 @@ use crate::line::{fitted, with_place};
 use crate::notes::wrap;
 use crate::report::Report;
 use crate::wait::{Wait, WaitRow};
+use crate::wakeup::WakeUpCost;
 use std::fmt::Write;
 
 const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NAME\n";
@@ -131,19 +132,42 @@ fn advice(report: &Report, text: &mut String) {
     for wait in worth.iter().take(SENTENCES_MAX) {
         let row = &wait.row;
         let sentence = format!(
-            "{} {} ({}), median {}; a wake-up costs {} here: polling first could save up to {}.",
+            "{} {} ({}), median {}; a wake-up {}: {}.",
             grouped(row.waits),
             subject(wait),
             share(row.share),
             time(row.median),
-            time(cost.seconds(wait.kind)),
-            time(row.saving),
+            price(cost, wait.kind),
+            prospect(cost, wait),
         );
         wrap(&sentence, WIDTH, text);
     }
     let command = command(report);
     let _ = writeln!(text, "Try:      unspin run --waits poll {command}");
     let _ = writeln!(text, "Prove it: unspin prove --waits poll {command}");
+}
+
+/// `costs 45us here`
+fn price(cost: WakeUpCost, kind: Kind) -> String {
+    let seconds = time(cost.seconds(kind));
+    match cost {
+        WakeUpCost::ASSUMED => {
+            format!("is assumed to cost {seconds}, as the CPUs were too busy to measure it")
+        }
+        _ => format!("costs {seconds} here"),
+    }
+}
+
+/// What polling could save. A whole sleep that was shorter than a wake-up from an idle CPU found its CPU awake.
+fn prospect(cost: WakeUpCost, wait: &Wait) -> String {
+    let saving = time(wait.row.saving);
+    if wait.row.median < cost.seconds(wait.kind) {
+        return format!(
+            "most of these waits found the CPUs awake, so polling first saves less than the {saving} that they took; \
+             measure on a machine that does nothing else"
+        );
+    }
+    format!("polling first could save up to {saving}")
 }
 
 /// `waits in epoll_wait at uv__io_poll`

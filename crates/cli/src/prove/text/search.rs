@@ -5,6 +5,7 @@ use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
+use unspin_meter::{Kind, WakeUpCost};
 use unspin_stats::screening::{Fate, Standing};
 
 /// Call sites that are shown at most.
@@ -53,7 +54,14 @@ fn mutexes(search: &Search) -> String {
 }
 
 fn waits(polling: &Polling) -> String {
-    let cost = polling.wake_up_s.map_or(String::new(), |cost| format!(", which costs {} here", time(cost)));
+    let assumed = WakeUpCost::ASSUMED.seconds(Kind::Futex);
+    let cost = match polling.wake_up_s {
+        None => String::new(),
+        Some(cost) if cost == assumed => {
+            format!(", assumed to cost {}, as the CPUs were too busy to measure it", time(cost))
+        }
+        Some(cost) => format!(", which costs {} here", time(cost)),
+    };
     format!(
         "Threads slept in waits that were not much longer than a wake-up{cost}. Call sites where polling first could save most:"
     )
