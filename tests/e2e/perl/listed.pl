@@ -10,24 +10,49 @@ use IPC::SharedMem;
 $| = 1;
 my $new = IPC_CREAT | IPC_EXCL;
 my %ids;
+
+# Numbers that the tools print and that are no pids: modes, sizes, limits. A process whose pid is one of them would mask
+# it, so another process takes its place.
+my %plain = map { $_ => 1 } 0 .. 300, 400, 500, 600, 640, 644, 660, 666, 777, 1000, 1600, 4096, 8192, 12288, 16384, 32000,
+    32767, 40000, 1048576;
+if ($plain{$$}) {
+    my $pid = fork // die "fork: $!";
+    if ($pid) {
+        waitpid $pid, 0;
+        exit($? >> 8 || $? & 127);
+    }
+}
 my %pids = ($$ => 1);
+
+# As fork: a child whose pid is no plain number.
+sub child {
+    while (1) {
+        my $pid = fork // die "fork: $!";
+        exit 0 if !$pid && $plain{$$};
+        return $pid if !$pid || !$plain{$pid};
+        waitpid $pid, 0;
+    }
+}
 
 # Runs commands, in which {NAME} stands for the id of the object that was given this name.
 sub run {
     for my $command (@_) {
         print "\$ $command\n";
         my $resolved = $command =~ s/\{(\w+)\}/$ids{$1}/gr;
-        my $pid = open(my $output, "-|") // die "fork: $!";
+        pipe(my $output, my $input) or die "pipe: $!";
+        my $pid = child();
         if (!$pid) {
+            open STDOUT, ">&", $input or die "dup: $!";
             open STDERR, ">&STDOUT" or die "dup: $!";
             exec "sh", "-c", $resolved or die "exec: $!";
         }
+        close $input;
         $pids{$pid} = 1;
         my $column;
         while (my $line = <$output>) {
             print masked($line, \$column);
         }
-        close $output;
+        waitpid $pid, 0;
         print "status ", $? >> 8, "\n";
     }
 }
@@ -57,7 +82,7 @@ sub named {
 
 sub sleeper {
     my ($semaphores, $operation) = @_;
-    my $pid = fork // die "fork: $!";
+    my $pid = child();
     if ($pid) {
         $pids{$pid} = 1;
         return $pid;
