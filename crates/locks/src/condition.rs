@@ -143,7 +143,7 @@ impl Condition {
     /// The node is enqueued in this condition, and has not left.
     pub unsafe fn leave(&self, node: &Node, leaving: Leaving) -> Left {
         match node.resolve(state::LEAVING) {
-            Ok(()) => {
+            Ok(_) => {
                 self.take_out(node);
                 Left::Unsignalled
             }
@@ -231,27 +231,25 @@ impl Condition {
 
     #[cold]
     fn signal_one(&self) {
-        let mut woken = None;
+        let mut signalled = None;
         self.enter();
         // SAFETY: the latch is held; all nodes in the list are alive. One that was moved on may be gone at once, hence it is
         // taken out without being touched, and woken by its address.
         unsafe {
             self.list.each(|node, place| {
                 let word = core::ptr::from_ref(node.word());
-                if node.resolve(state::SIGNALLED).is_err() {
-                    return Seen::More;
-                }
+                let Ok(before) = node.resolve(state::SIGNALLED) else { return Seen::More };
                 self.list.remove(place);
-                woken = Some(word);
+                signalled = Some((word, before));
                 Seen::Enough
             });
         }
-        if woken.is_some() {
+        if signalled.is_some() {
             // Relaxed: whoever reads it has the latch after us. Its thread may have lowered it already, below 0 and back.
             self.signalled.fetch_add(1, Ordering::Relaxed);
         }
         self.latch.release();
-        if let Some(word) = woken {
+        if let Some((word, state::SLEEPING)) = signalled {
             park::wake(word, 1);
         }
     }

@@ -162,10 +162,10 @@ pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline
     let now = if turn == Turn::Sleep { 0 } else { clock::ticks() };
     match (turn, polled) {
         (Turn::Sleep, _) => {}
-        (Turn::Timed, _) => site.slept(&POLICY, now.saturating_sub(began), now, 1),
-        (Turn::Poll(_), Polled::Found((), took)) => site.polled(&POLICY, took, now, 1),
+        (Turn::Timed, _) => site.slept(&POLICY, now.saturating_sub(began), now, None),
+        (Turn::Poll(_), Polled::Found((), took)) => site.polled(&POLICY, took, now, None),
         (Turn::Poll(_), Polled::InVain(spent)) => {
-            site.polled_in_vain(&POLICY, spent, now.saturating_sub(began), now, 1);
+            site.polled_in_vain(&POLICY, spent, now.saturating_sub(began), now, None);
         }
         (Turn::Poll(_), Polled::Crowded) => site.was_crowded(&POLICY),
     }

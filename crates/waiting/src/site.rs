@@ -10,14 +10,18 @@
 //!
 //! Two times are compared: what a wait takes, and the *cycle*, which is the time from the end of one wait to the end of the
 //! next; both per item received. Polling must make waits shorter by a tenth, and must not make cycles longer: a server that
-//! takes its requests one by one waits for less time and serves fewer.
+//! takes its requests one by one waits for less time and serves fewer. Where a wait does not tell how much there is to do
+//! afterwards (a condition, a mutex), cycles say nothing, and waits alone are compared.
 //!
 //! | phase | the thread | left when |
 //! |---|---|---|
 //! | [`Phase::TimingSleep`] | sleeps, and takes the time | [`TRIAL`] waits are timed: to `TimingPoll` if enough of them were short, else to `Resting` |
-//! | [`Phase::TimingPoll`] | polls for up to three wake-ups, and takes the time | [`TRIAL`] waits are timed: to `Polling` if that was better, else to `Resting` |
+//! | [`Phase::TimingPoll`] | polls for up to three wake-ups, and takes the time | [`TRIAL`] waits are timed: to `Polling` if that was better, or no worse in a trial of a site that polled; else to `Resting` |
 //! | [`Phase::Polling`] | polls for as long as waits lately took | the credit is spent: to `Resting`; the time of the next trial has come: to `TimingSleep` |
 //! | [`Phase::Resting`] | sleeps at once, without a clock | so many waits have passed: to `TimingSleep` |
+//!
+//! A site that polls goes on unless polling does harm. Where both partners poll, a thread that sleeps for a trial is answered
+//! before it is asleep, most of the time: eight such waits do not show what the rare sleep costs.
 //!
 //! *Credit* bounds the harm, as competitive spinning does (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
 //! spinning for a shared-memory multiprocessor", SOSP 1991): a poll that finds the answer earns a wake-up less what it took,
@@ -31,7 +35,7 @@ use core::cell::Cell;
 
 /// Cycles that a trial measures in each mode.
 pub const TRIAL: u32 = 8;
-/// Calls that found everything ready, after which a trial ends without a result.
+/// Calls in a row that found everything ready, after which a trial ends without a result.
 const READY_MAX: u32 = 4 * TRIAL;
 /// Polls after which it is asked again whether the thread is a real-time one: it costs a system call.
 const ASK_EVERY: u32 = 64;
@@ -42,6 +46,8 @@ const REST_LAST: u32 = 1 << 10;
 const TRIAL_SHARE: u64 = 128;
 /// The most that can be earned, in wake-ups: so much polling in vain ends the polling.
 const CREDIT_WAKE_UPS: i64 = 8;
+/// Polled waits that last longer than waits asleep by more than this part of a wake-up do harm.
+const HARM: u64 = 8;
 /// A longer wait or cycle counts as one of so many wake-ups: it says nothing of what a wake-up is worth.
 const CYCLE_WAKE_UPS: u64 = 8;
 
@@ -59,8 +65,10 @@ pub struct Site {
     typical: Cell<u64>,
     /// When the previous wait ended; 0 if it was not timed.
     ended: Cell<u64>,
-    /// Calls that found everything ready: in this trial, or one after the other.
+    /// Calls that found everything ready, one after the other.
     ready: Cell<u32>,
+    /// Whether the trial interrupts `Polling` because it was due.
+    is_check: Cell<bool>,
     /// Timed waits of this trial that were short.
     short: Cell<u32>,
     times: Times,
@@ -68,8 +76,9 @@ pub struct Site {
     asleep: Cell<Mean>,
     /// Ticks of a wait that polling has saved in the last trial.
     saved: Cell<u64>,
-    /// When the next trial is due, in `Polling`.
+    /// When the next trial is due, in `Polling`; how long after the last one.
     next_trial: Cell<u64>,
+    pause: Cell<u64>,
     /// When the current trial began.
     trial_began: Cell<u64>,
     /// Polls until it is asked again whether the thread is a real-time one.
@@ -83,6 +92,8 @@ struct Times {
     waited: Cell<u64>,
     cycles: Cell<u64>,
     items: Cell<u64>,
+    /// Whether cycles say anything.
+    are_counted: Cell<bool>,
     /// The longest cycle, which does not count: it is most likely another program's fault.
     longest: Cell<u64>,
     longest_items: Cell<u64>,
@@ -176,6 +187,7 @@ impl Site {
             return;
         }
         match self.phase.get() {
+            Phase::TimingSleep | Phase::TimingPoll if self.is_check.get() => self.poll_on(),
             Phase::TimingSleep | Phase::TimingPoll => self.rest_longer(),
             // A look costs more than nothing where it always finds something.
             Phase::Polling => self.begin(Phase::TimingSleep),
@@ -183,11 +195,9 @@ impl Site {
         }
     }
 
-    /// A wait of [`Turn::Timed`] took `waited` ticks, ended at `now`, and brought `items`.
-    pub fn slept(&self, policy: &Policy, waited: u64, now: u64, items: u64) {
-        if waited < policy.ready {
-            return self.was_ready(items);
-        }
+    /// A wait of [`Turn::Timed`] took `waited` ticks, ended at `now`, and brought `items`; none if it does not tell how many.
+    pub fn slept(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) {
+        self.ready.set(0);
         if waited <= 4 * policy.wake_up {
             self.short.set(self.short.get() + 1);
         }
@@ -199,20 +209,25 @@ impl Site {
             return self.rest_longer();
         }
         // The first polled cycle begins where the last one asleep has ended.
+        let is_check = self.is_check.get();
         self.begin(Phase::TimingPoll);
+        self.is_check.set(is_check);
         self.ended.set(now);
     }
 
-    /// A poll ended after `took` ticks, at `now`, with `items`.
-    pub fn polled(&self, policy: &Policy, took: u64, now: u64, items: u64) {
+    /// A poll ended after `took` ticks, at `now`, with `items`; none if it does not tell how many.
+    pub fn polled(&self, policy: &Policy, took: u64, now: u64, items: Option<u64>) {
+        self.ready.set(0);
+        // The hypervisor may have had the CPU meanwhile.
+        let took = took.min(3 * policy.wake_up);
         let typical = self.typical.get();
         self.typical.set(if typical == 0 { took } else { typical - typical / 8 + took / 8 });
         match self.phase.get() {
             Phase::Polling => {
-                self.ready.set(0);
                 self.earn(policy, (policy.wake_up as i64 - took as i64).min(self.saved.get() as i64));
                 if self.phase.get() == Phase::Polling && now >= self.next_trial.get() {
                     self.begin(Phase::TimingSleep);
+                    self.is_check.set(true);
                 }
             }
             Phase::TimingPoll => self.end_of_timed_poll(policy, took, now, items),
@@ -221,7 +236,9 @@ impl Site {
     }
 
     /// A poll of `spent` ticks was in vain; the thread slept then, until `now`, and got `items`. The whole wait took `waited`.
-    pub fn polled_in_vain(&self, policy: &Policy, spent: u64, waited: u64, now: u64, items: u64) {
+    pub fn polled_in_vain(&self, policy: &Policy, spent: u64, waited: u64, now: u64, items: Option<u64>) {
+        self.ready.set(0);
+        let spent = spent.min(3 * policy.wake_up);
         match self.phase.get() {
             Phase::Polling => self.earn(policy, -(spent as i64)),
             Phase::TimingPoll => self.end_of_timed_poll(policy, waited, now, items),
@@ -238,20 +255,32 @@ impl Site {
         }
     }
 
-    fn end_of_timed_poll(&self, policy: &Policy, waited: u64, now: u64, items: u64) {
+    fn end_of_timed_poll(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) {
         if !self.add(policy, waited, now, items) {
             return;
         }
         let (asleep, polled) = (self.asleep.get(), self.times.mean());
-        let is_better = polled.wait * 10 <= asleep.wait * 9 && polled.cycle * 20 <= asleep.cycle * 21;
-        if !is_better {
+        let is_slower = match self.times.are_counted.get() {
+            true => polled.cycle * 20 > asleep.cycle * 21,
+            false => polled.wait > asleep.wait + policy.wake_up / HARM,
+        };
+        let is_shorter = polled.wait * 10 <= asleep.wait * 9;
+        if is_slower || !(is_shorter || self.is_check.get()) {
             return self.rest_longer();
         }
-        self.saved.set(asleep.wait - polled.wait);
-        self.credit.set(CREDIT_WAKE_UPS * policy.wake_up as i64);
+        if is_shorter {
+            self.saved.set(asleep.wait - polled.wait);
+            self.credit.set(CREDIT_WAKE_UPS * policy.wake_up as i64);
+        }
+        self.pause.set(TRIAL_SHARE * now.wrapping_sub(self.trial_began.get()));
+        self.next_trial.set(now);
+        self.poll_on();
+    }
+
+    /// A trial has shown no harm.
+    fn poll_on(&self) {
         self.begin(Phase::Polling);
-        let trial = now.wrapping_sub(self.trial_began.get());
-        self.next_trial.set(now + TRIAL_SHARE * trial);
+        self.next_trial.set(self.next_trial.get() + self.pause.get());
     }
 
     /// Adds to the credit; without any left the site rests.
@@ -269,7 +298,7 @@ impl Site {
     }
 
     /// Adds a timed wait, and says whether the trial has all of them.
-    fn add(&self, policy: &Policy, waited: u64, now: u64, items: u64) -> bool {
+    fn add(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) -> bool {
         let ended = self.ended.replace(now);
         if ended == 0 {
             self.trial_began.set(now);
@@ -287,6 +316,7 @@ impl Site {
         self.phase.set(phase);
         self.count.set(0);
         self.ready.set(0);
+        self.is_check.set(false);
         self.short.set(0);
         self.ended.set(0);
         self.times.clear();
@@ -307,7 +337,9 @@ impl Times {
         }
     }
 
-    fn add(&self, waited: u64, cycle: u64, items: u64) {
+    fn add(&self, waited: u64, cycle: u64, items: Option<u64>) {
+        self.are_counted.set(items.is_some());
+        let items = items.unwrap_or(1);
         self.waited.set(self.waited.get() + waited);
         self.cycles.set(self.cycles.get() + cycle);
         self.items.set(self.items.get() + items);

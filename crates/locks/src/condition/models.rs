@@ -22,6 +22,8 @@ enum Mistake {
     LateToTheList,
     /// Is woken by a broadcast and does not wake the next.
     BreaksTheChain,
+    /// Sleeps and does not say so: a signal wakes nobody.
+    SleepsUnsaid,
     /// Is cancelled and keeps the signal that it was given.
     KeepsTheSignal,
 }
@@ -46,6 +48,9 @@ impl Shop {
             } else {
                 self.condition.enqueue(&node);
                 drop(things);
+            }
+            while mistake == Mistake::SleepsUnsaid && node.is_waiting() {
+                park::wait(node.word(), state::WAITING, None);
             }
             while let Some(state) = node.must_sleep_on() {
                 park::wait(node.word(), state, None);
@@ -113,6 +118,12 @@ fn no_signal_is_lost() {
 #[should_panic(expected = "deadlock")]
 fn planted_who_comes_late_to_the_list_loses_the_signal() {
     signal_reaches(Mistake::LateToTheList);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_a_sleeper_that_does_not_say_so_is_not_woken() {
+    signal_reaches(Mistake::SleepsUnsaid);
 }
 
 /// Two takers wait before a broadcast, so that they make a chain.

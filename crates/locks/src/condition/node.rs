@@ -1,4 +1,4 @@
-//! One who waits.
+//! A waiter's place in the list.
 
 use super::list::Links;
 use crate::{host, park};
@@ -22,7 +22,8 @@ pub struct Node {
 ///
 /// | state | in the condition's list | who moves it on |
 /// |---|---|---|
-/// | `WAITING` | yes | a signal to `SIGNALLED`, a broadcast to `QUEUED`, its thread to `LEAVING`: whoever is first |
+/// | `WAITING` | yes | a signal to `SIGNALLED`, a broadcast to `QUEUED`, its thread to `LEAVING` or `SLEEPING`: the first of them |
+/// | `SLEEPING` | yes | the same; a signal must wake the thread |
 /// | `LEAVING` | yes, until its thread takes it out | nobody: its thread was not signalled |
 /// | `QUEUED` | no, in the chain of a broadcast | the one before it in the chain, or the broadcast, to `WOKEN` |
 /// | `WOKEN` | no | nobody: its thread passes the chain on |
@@ -33,6 +34,7 @@ pub(super) mod state {
     pub(in crate::condition) const QUEUED: u32 = 3;
     pub(in crate::condition) const WOKEN: u32 = 4;
     pub(in crate::condition) const SIGNALLED: u32 = 5;
+    pub(in crate::condition) const SLEEPING: u32 = 6;
 }
 
 impl Node {
@@ -60,11 +62,25 @@ impl Node {
         &self.state
     }
 
+    /// Whether the thread was not woken yet: for a thread that looks again instead of sleeping.
+    pub fn is_waiting(&self) -> bool {
+        // Acquire: as in `must_sleep_on`.
+        matches!(self.state.load(Ordering::Acquire), state::WAITING | state::SLEEPING | state::QUEUED)
+    }
+
     /// The value of [`word`](Self::word) on which the thread is to sleep (or to go on sleeping), `None` once it was woken.
+    /// From then on a signal makes the system call that wakes a sleeper.
     pub fn must_sleep_on(&self) -> Option<u32> {
-        // Acquire: partner of the Release in `resolve` and `wake`: whoever woke us is done with the node.
-        let state = self.state.load(Ordering::Acquire);
-        matches!(state, state::WAITING | state::QUEUED).then_some(state)
+        // Acquire: partner of the Release in `resolve` and `wake`: the waker is done with the node. Relaxed on success: a
+        // waker that finds `SLEEPING` makes a system call, and reads nothing of ours.
+        let seen = self.state.compare_exchange(
+            state::WAITING,
+            state::SLEEPING,
+            Ordering::Relaxed,
+            Ordering::Acquire,
+        );
+        let state = seen.map_or_else(|state| state, |_| state::SLEEPING);
+        matches!(state, state::SLEEPING | state::QUEUED).then_some(state)
     }
 
     /// Whether the thread is in another process than when it began to wait: a handler of a signal interrupted its sleep and
@@ -98,12 +114,18 @@ impl Node {
         }
     }
 
-    /// Moves a node that waits to another state, unless it was moved by somebody else.
-    pub(super) fn resolve(&self, to: u32) -> Result<(), u32> {
-        // Release: partner of the Acquire in `must_sleep_on`. Acquire: its partner likewise, for a waiter who leaves and
-        // finds itself signalled.
-        let result = self.state.compare_exchange(state::WAITING, to, Ordering::AcqRel, Ordering::Acquire);
-        result.map(drop)
+    /// Moves a node that waits to another state, unless another thread has moved it. Answers the state that it had.
+    pub(super) fn resolve(&self, to: u32) -> Result<u32, u32> {
+        let mut from = state::WAITING;
+        loop {
+            // Release: partner of the Acquire in `must_sleep_on`. Acquire: its partner likewise, for a waiter that leaves and
+            // finds itself signalled.
+            match self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire) {
+                // Only the waiter itself moves on from WAITING to SLEEPING, once.
+                Err(state @ state::SLEEPING) => from = state,
+                result => return result,
+            }
+        }
     }
 
     /// Wakes the thread of a queued node. The node may be gone when this returns.

@@ -106,9 +106,9 @@ unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
     let turn = barrier.wait(|word| {
         let wait = Wait::begin(hook);
         let look = || if word.has_changed() { Look::Found(()) } else { Look::Nothing };
-        if wait.poll(Looks::Load, look, |()| 1) == Ended::Asleep {
+        if wait.poll(Looks::Load, look, |_| None) == Ended::Asleep {
             word.sleep();
-            wait.slept(1);
+            wait.slept();
         }
     });
     match turn {

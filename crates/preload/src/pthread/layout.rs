@@ -49,10 +49,11 @@ pub unsafe fn is_robust(mutex: *const pthread_mutex_t) -> bool {
     unsafe { int(mutex, 16) & 16 != 0 }
 }
 
-/// Whether a robust mutex has an owner who lives: the lowest thirty bits of `__lock` are his id (FUTEX_TID_MASK).
+/// Whether a mutex has an owner that lives: the lowest thirty bits of `__lock` (FUTEX_TID_MASK) are its id, where the mutex is
+/// robust or inherits priorities, else 1, or 2 with threads that wait.
 ///
 /// # Safety
-/// A live robust mutex.
+/// A live mutex.
 pub unsafe fn has_owner(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
     unsafe { int(mutex, 0) & 0x3FFF_FFFF != 0 }
@@ -131,6 +132,7 @@ mod tests {
             libc::pthread_mutex_lock(&mut mutex);
             assert!(has_owner(&mutex));
             libc::pthread_mutex_unlock(&mut mutex);
+            assert!(!has_owner(&mutex));
             libc::pthread_rwlock_rdlock(&mut lock);
             libc::pthread_rwlock_rdlock(&mut lock);
             assert_eq!((readers(&lock), has_writer(&lock)), (2, false));

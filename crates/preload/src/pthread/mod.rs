@@ -25,7 +25,7 @@ pub mod barrier;
 mod busy;
 mod c11;
 mod cond;
-mod layout;
+pub mod layout;
 mod mutex;
 pub mod real;
 mod rwlock;

@@ -150,7 +150,7 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
                 return 0;
             }
             if swapped::is_libcs(mutex) {
-                return real::mutex_lock(mutex);
+                return swapped::lock_libcs(mutex, Hook::new(sp, bp)).code;
             }
             return swapped::lock(mutex, Hook::new(sp, bp)).code;
         }

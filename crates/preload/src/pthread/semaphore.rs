@@ -194,7 +194,7 @@ unsafe fn wait_for(
             false if ends(handlers.since()) => Look::Interrupted,
             false => Look::Nothing,
         };
-        match wait.poll(Looks::Load, look, |()| 1) {
+        match wait.poll(Looks::Load, look, |_| None) {
             Ended::Found(()) => return (0, true),
             Ended::Interrupted => {
                 errno::set(Errno::EINTR);
@@ -204,7 +204,7 @@ unsafe fn wait_for(
         }
     }
     let code = blocked();
-    wait.slept(1);
+    wait.slept();
     (code, false)
 }
 

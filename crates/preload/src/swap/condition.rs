@@ -8,7 +8,7 @@
 //! given, and has the mutex again when its clean-up handlers run. glibc runs ours from the list of those that were pushed
 //! by the functions of LinuxThreads, whatever language unwinds. No frame in here has anything to drop.
 
-use super::mutex::{self, Answer};
+use super::mutex::{self, Answer, Tried};
 use super::plan::{self, Conditions};
 use crate::cancel::{
     _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation,
@@ -136,31 +136,49 @@ pub unsafe fn wait(
             return Outcome::bare(code);
         }
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
-        let waited = sleep(&waiter, until);
+        let (waited, has_mutex) = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
         let others = node.is_followed().then_some(|| node.pass_on());
-        let Answer { code, waited: mutex } = mutex::lock_after_wait(mutex, hook, others);
+        let Answer { code, waited: mutex } = match has_mutex {
+            false => mutex::lock_after_wait(mutex, hook, others),
+            true => {
+                others.map(|wake| wake());
+                Answer::acquired(Waited::No)
+            }
+        };
         cancellation(before);
         let code = if code == 0 && is_timeout { ETIMEDOUT } else { code };
         Outcome { code, seen: Some(Seen { condition: waited, woken, mutex }) }
     }
 }
 
-/// Sleeps until the node was moved on or the time has come.
-fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
+/// Polls, then sleeps until the node was moved on or the time has come. Says how, and whether the thread has the mutex
+/// already.
+fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> (Waited, bool) {
     let node = waiter.node;
     let wait = Wait::begin(waiter.hook);
     if wait.polls() {
         // A thread that never has to sleep would never be cancelled.
         pthread_testcancel();
-        let look = || if node.must_sleep_on().is_none() { Look::Found(()) } else { Look::Nothing };
-        if let Ended::Found(()) = wait.poll(Looks::Load, look, |()| 1) {
-            return Waited::Spun;
+        // A waker that signals before it unlocks has the mutex still: polling for the signal alone would end in a sleep for the
+        // mutex.
+        let look = || match node.is_waiting() {
+            true => Look::Nothing,
+            // SAFETY: the mutex is the program's, which wants it back; it was released for this wait.
+            false => match unsafe { mutex::try_after_wait(waiter.mutex, waiter.hook) } {
+                Tried::Taken => Look::Nothing,
+                tried => Look::Found(tried == Tried::Acquired),
+            },
+        };
+        if let Ended::Found(has_mutex) = wait.poll(Looks::Load, look, |_| None) {
+            return (Waited::Spun, has_mutex);
         }
     }
+    let mut waited = Waited::Spun;
     while let Some(state) = node.must_sleep_on().filter(|_| !node.is_stranded()) {
+        waited = Waited::Slept;
         cancellation(ASYNCHRONOUS);
         let wake = futex::wait(node.word(), state, until);
         cancellation(DEFERRED);
@@ -168,8 +186,8 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
             break;
         }
     }
-    wait.slept(1);
-    Waited::Slept
+    wait.slept();
+    (waited, false)
 }
 
 /// What the thread does when it was cancelled in its sleep, before its own clean-up handlers. glibc's longjmp(3) calls it too,

@@ -9,12 +9,14 @@ use super::body::Body;
 use super::mark::{Mark, Nature, Type};
 use super::plan;
 use super::server::Server;
-use crate::pthread::real;
+use crate::pthread::{layout, real};
+use crate::waits::{Ended, Look, Wait};
 use crate::watch::Hook;
 use core::ffi::c_int;
 use core::time::Duration;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, pthread_mutex_t, timespec};
 use unspin_locks::{Clock, RawLock, Until, Waited};
+use unspin_waiting::Looks;
 
 /// How an acquisition went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +34,8 @@ impl Answer {
         Answer { code, waited: None }
     }
 
-    fn acquired(waited: Waited) -> Answer {
+    /// The thread has it.
+    pub fn acquired(waited: Waited) -> Answer {
         Answer { code: 0, waited: Some(waited) }
     }
 
@@ -102,9 +105,97 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
     let (body, server) = unsafe { served(mutex, hook) };
     match server {
         // SAFETY: the caller's promise.
-        Server::Libc | Server::Inheriting(_) => Answer::of_libc(unsafe { real::mutex_lock(mutex) }),
+        Server::Libc | Server::Inheriting(_) => unsafe { lock_libcs(mutex, hook) },
         Server::Lock(algorithm, of) => {
             owned(body, of).unwrap_or_else(|| enter(body, of, Some((algorithm.lock)(body))))
+        }
+    }
+}
+
+/// pthread_mutex_lock(3) of a mutex that libc serves. Where waits poll, the thread polls for it before it sleeps.
+///
+/// # Safety
+/// A live mutex.
+#[inline(always)]
+pub unsafe fn lock_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match layout::has_owner(mutex) && plan::is_polling() {
+            true => poll_for_libcs(mutex, hook),
+            false => Answer::of_libc(real::mutex_lock(mutex)),
+        }
+    }
+}
+
+/// # Safety
+/// A live mutex.
+#[inline(never)]
+unsafe fn poll_for_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // What the thread owns already is not to be waited for: libc counts, refuses, or waits for ever.
+        if Body::of(mutex).is_mine() {
+            return Answer::of_libc(real::mutex_lock(mutex));
+        }
+        let wait = Wait::begin(hook);
+        let look = || match try_libcs(mutex) {
+            Tried::Acquired => Look::Found(Answer::acquired(Waited::Spun)),
+            Tried::Taken => Look::Nothing,
+            Tried::Untried => Look::Found(Answer::of_libc(real::mutex_lock(mutex))),
+        };
+        if let Ended::Found(answer) = wait.poll(Looks::Load, look, |_| None) {
+            return answer;
+        }
+        let code = real::mutex_lock(mutex);
+        wait.slept();
+        Answer::of_libc(code)
+    }
+}
+
+/// One attempt at a mutex that libc serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tried {
+    /// The thread has it.
+    Acquired,
+    /// Another thread has it.
+    Taken,
+    /// Only a call that may block can tell.
+    Untried,
+}
+
+/// Acquires a mutex that libc serves, if it is free. glibc's trylock of a robust mutex that is not recoverable leaves it
+/// locked for good: where such a mutex is free, it is not tried.
+///
+/// # Safety
+/// A live mutex.
+unsafe fn try_libcs(mutex: *mut pthread_mutex_t) -> Tried {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if layout::has_owner(mutex) {
+            return Tried::Taken;
+        }
+        if layout::is_robust(mutex) {
+            return Tried::Untried;
+        }
+        match real::mutex_trylock(mutex) {
+            0 => Tried::Acquired,
+            EBUSY => Tried::Taken,
+            _ => Tried::Untried,
+        }
+    }
+}
+
+/// The acquisition at the end of a wait for a condition, if the mutex is free: one attempt. Not of a mutex that was
+/// replaced, which has its own way: [`lock_after_wait`].
+///
+/// # Safety
+/// A live mutex, that [`unlock_to_wait`] released.
+pub unsafe fn try_after_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Tried {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match served(mutex, hook).1 {
+            Server::Lock(..) => Tried::Untried,
+            Server::Libc | Server::Inheriting(_) => try_libcs(mutex),
         }
     }
 }
@@ -258,7 +349,7 @@ pub unsafe fn lock_after_wait(
             wake()
         }
         // SAFETY: the caller's promise.
-        return unsafe { lock(mutex, hook) };
+        return Answer::of_libc(unsafe { real::mutex_lock(mutex) });
     };
     if let Some(answer) = owned(body, of) {
         if let Some(wake) = others {

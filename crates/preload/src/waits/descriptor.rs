@@ -139,7 +139,7 @@ unsafe fn waited<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, How) {
 unsafe fn called<C: Call>(wait: &Wait, call: &C) -> C::Answer {
     // SAFETY: the caller's promise.
     let answer = unsafe { call.sleep() };
-    wait.slept(C::items(answer));
+    wait.called(C::items(answer));
     answer
 }
 
@@ -239,7 +239,7 @@ unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ende
             }
         }
     };
-    wait.poll(Looks::Call, look, |&answer| C::items(answer))
+    wait.poll(Looks::Call, look, |&answer| Some(C::items(answer)))
 }
 
 #[inline(never)]

@@ -72,7 +72,7 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
             false if is_ended() => Look::Interrupted,
             false => Look::Nothing,
         };
-        match wait.poll(Looks::Call, look, |_| 1) {
+        match wait.poll(Looks::Call, look, |_| None) {
             Ended::Found(answer) => return (answer, true),
             Ended::Interrupted => return (Err(Errno::EINTR), true),
             Ended::Asleep => {}
@@ -80,7 +80,7 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
     }
     // SAFETY: the caller's promise.
     let answer = unsafe { raw::call(libc::SYS_futex, arguments) };
-    wait.slept(1);
+    wait.slept();
     (answer, false)
 }
 

@@ -74,14 +74,14 @@ unsafe fn wait(
                 // A thread that never has to sleep would never be cancelled.
                 pthread_testcancel();
             }
-            wait.poll(Looks::Load, look, |_| 1)
+            wait.poll(Looks::Load, look, |_| None)
         }
     };
     let code = match polled {
         Ended::Found(code) => code,
         Ended::Interrupted | Ended::Asleep => {
             let code = sleeps();
-            wait.slept(1);
+            wait.slept();
             code
         }
     };

@@ -92,13 +92,14 @@ impl Wait {
         matches!(self.turn, Turn::Poll(_))
     }
 
-    /// Polls, if that is what was decided. `items` tells how many things an answer brings.
+    /// Polls, if that is what was decided. `items` tells how many things an answer brings,
+    /// if it tells.
     #[inline(always)]
     pub fn poll<T>(
         &self,
         looks: Looks,
         look: impl FnMut() -> Look<T>,
-        items: impl FnOnce(&T) -> u64,
+        items: impl FnOnce(&T) -> Option<u64>,
     ) -> Ended<T> {
         match self.turn {
             Turn::Poll(budget) if cancel::manner() == Manner::Deferred => {
@@ -116,7 +117,7 @@ impl Wait {
         budget: u64,
         looks: Looks,
         look: impl FnMut() -> Look<T>,
-        items: impl FnOnce(&T) -> u64,
+        items: impl FnOnce(&T) -> Option<u64>,
     ) -> Ended<T> {
         let before = cancellation(DEFERRED);
         let ended = self.poll_for(budget, looks, look, items);
@@ -130,7 +131,7 @@ impl Wait {
         budget: u64,
         looks: Looks,
         mut look: impl FnMut() -> Look<T>,
-        items: impl FnOnce(&T) -> u64,
+        items: impl FnOnce(&T) -> Option<u64>,
     ) -> Ended<T> {
         let Some(site) = self.site else { return Ended::Asleep };
         let policy = policy();
@@ -142,16 +143,12 @@ impl Wait {
             Look::Interrupted => Some(None),
         });
         match polled {
-            Polled::Found(Some(answer), took) if took < policy.ready && looks == Looks::Call => {
-                site.learnt.was_ready(items(&answer));
-                Ended::Found(answer)
-            }
             Polled::Found(Some(answer), took) => {
                 site.learnt.polled(&policy, took, self.began + took, items(&answer));
                 Ended::Found(answer)
             }
             Polled::Found(None, took) => {
-                site.learnt.polled_in_vain(&policy, took, took, self.began + took, 0);
+                site.learnt.polled_in_vain(&policy, took, took, self.began + took, None);
                 Ended::Interrupted
             }
             Polled::InVain(spent) => {
@@ -172,16 +169,24 @@ impl Wait {
         }
     }
 
-    /// The thread has slept, or has found everything ready, and got so many items.
+    /// The thread has slept.
     #[inline(always)]
-    pub fn slept(&self, items: u64) {
+    pub fn slept(&self) {
         if self.turn != Turn::Sleep {
-            self.report(items);
+            self.report(None);
+        }
+    }
+
+    /// A call has returned so many items, for which the thread may have slept.
+    #[inline(always)]
+    pub fn called(&self, items: u64) {
+        if self.turn != Turn::Sleep {
+            self.report(Some(items));
         }
     }
 
     #[inline(never)]
-    fn report(&self, items: u64) {
+    fn report(&self, items: Option<u64>) {
         match cancel::manner() {
             Manner::Deferred => self.reported(items),
             Manner::Asynchronous => {
@@ -192,12 +197,16 @@ impl Wait {
         }
     }
 
-    fn reported(&self, items: u64) {
+    fn reported(&self, items: Option<u64>) {
         let Some(site) = self.site else { return };
         let (policy, now) = (policy(), clock::ticks());
         let waited = now.saturating_sub(self.began);
         match (self.turn, self.in_vain.get()) {
-            (Turn::Timed, _) => site.learnt.slept(&policy, waited, now, items),
+            (Turn::Timed, _) => match items {
+                // So short a call did not sleep.
+                Some(items) if waited < policy.ready => site.learnt.was_ready(items),
+                _ => site.learnt.slept(&policy, waited, now, items),
+            },
             (Turn::Poll(_), spent @ 1..) => site.learnt.polled_in_vain(&policy, spent, waited, now, items),
             _ => {}
         }

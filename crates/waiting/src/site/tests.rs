@@ -50,9 +50,9 @@ fn wait(site: Option<&Site>, fixed: u64, now: u64, after: u64, bill: &mut Bill) 
     if let Some(site) = site {
         match turn {
             Turn::Sleep => {}
-            Turn::Timed => site.slept(&POLICY, end - now, end, 1),
-            Turn::Poll(budget) if after <= budget => site.polled(&POLICY, end - now, end, 1),
-            Turn::Poll(budget) => site.polled_in_vain(&POLICY, budget, end - now, end, 1),
+            Turn::Timed => site.slept(&POLICY, end - now, end, Some(1)),
+            Turn::Poll(budget) if after <= budget => site.polled(&POLICY, end - now, end, Some(1)),
+            Turn::Poll(budget) => site.polled_in_vain(&POLICY, budget, end - now, end, Some(1)),
         }
     }
     bill.elapsed = end;
@@ -184,13 +184,13 @@ fn a_server_that_collects_requests_keeps_sleeping() {
                 polls += 1;
                 // One request after a short wait; its service costs a call of its own.
                 now += 8_000;
-                site.polled(&POLICY, 6_000, now, 1);
+                site.polled(&POLICY, 6_000, now, Some(1));
                 now += 12_000;
             }
             turn => {
                 now += WAKE_UP;
                 if turn == Turn::Timed {
-                    site.slept(&POLICY, WAKE_UP, now, 10);
+                    site.slept(&POLICY, WAKE_UP, now, Some(10));
                 }
                 now += 10 * 6_000;
             }
