@@ -60,6 +60,11 @@ fn barrier_has_one_serial_thread_and_may_be_destroyed_at_once() {
 }
 
 #[test]
+fn mutex_of_every_type_is_given_to_one_and_outlives_its_owner() {
+    survives_polling("waits/mutexes", &[]);
+}
+
+#[test]
 fn join_yields_the_value_of_the_thread() {
     survives_polling("waits/joins", &[]);
 }

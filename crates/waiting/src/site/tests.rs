@@ -208,6 +208,49 @@ fn blind_polling_costs_more_than_twice_the_best_fixed_budget() {
     assert!(blind > 2 * best);
 }
 
+/// The hypervisor had the CPU for a while.
+#[test]
+fn one_gap_during_a_poll_does_not_end_polling() {
+    let site = Site::default();
+    independent(2_000, Some(&site), 0, |_| 2_000);
+    site.polled(&POLICY, 1_000 * WAKE_UP, 1 << 40, None);
+    assert_ne!(site.phase.get(), Phase::Resting);
+}
+
+/// Both partners poll: a thread that sleeps for a trial is answered before it is asleep.
+#[test]
+fn a_trial_that_comes_out_even_leaves_a_site_polling() {
+    let site = Site::default();
+    independent(2_000, Some(&site), 0, |_| 2_000);
+    let (mut now, mut rested) = (1 << 40, 0);
+    for _ in 0..100_000 {
+        now += 1_500;
+        match site.turn(&POLICY) {
+            Turn::Poll(_) => site.polled(&POLICY, 1_000, now, None),
+            Turn::Timed => site.slept(&POLICY, 900, now, None),
+            Turn::Sleep => rested += 1,
+        }
+    }
+    assert_eq!(rested, 0);
+}
+
+/// The same without the check for harm: where a mutex is held for longer by a partner that has no CPU to run on, polling ends.
+#[test]
+fn a_trial_that_shows_harm_ends_polling() {
+    let site = Site::default();
+    independent(2_000, Some(&site), 0, |_| 2_000);
+    let (mut now, mut slept) = (1 << 40, 0);
+    for _ in 0..100_000 {
+        now += WAKE_UP;
+        match site.turn(&POLICY) {
+            Turn::Poll(_) => site.polled(&POLICY, WAKE_UP / 2, now, None),
+            Turn::Timed => site.slept(&POLICY, WAKE_UP / 4, now, None),
+            Turn::Sleep => slept += 1,
+        }
+    }
+    assert!(slept > 90_000, "{slept}");
+}
+
 #[test]
 fn calls_that_find_everything_ready_end_a_trial() {
     let site = Site::default();
