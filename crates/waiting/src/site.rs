@@ -139,20 +139,27 @@ impl Site {
         self.begin(Phase::TimingSleep);
     }
 
+    /// Whether a wait that begins now sleeps at once and reports nothing, as far as that can be told at once: the quick part
+    /// of [`turn`](Self::turn), which is to be asked if the answer is no.
+    #[inline(always)]
+    pub fn rests(&self) -> bool {
+        let left = self.count.get();
+        let rests = self.phase.get() == Phase::Resting && left > 0;
+        if rests {
+            self.count.set(left - 1);
+        }
+        rests
+    }
+
     /// What to do with a wait that begins now.
     #[inline]
     pub fn turn(&self, policy: &Policy) -> Turn {
         match self.phase.get() {
-            Phase::Resting => match self.count.get() {
-                0 => {
-                    self.begin(Phase::TimingSleep);
-                    Turn::Timed
-                }
-                left => {
-                    self.count.set(left - 1);
-                    Turn::Sleep
-                }
-            },
+            Phase::Resting if self.rests() => Turn::Sleep,
+            Phase::Resting => {
+                self.begin(Phase::TimingSleep);
+                Turn::Timed
+            }
             Phase::TimingSleep => Turn::Timed,
             Phase::TimingPoll => self.poll_for(3 * policy.wake_up),
             Phase::Polling => self.poll_for(self.budget(policy)),

@@ -33,6 +33,14 @@ impl Waiter {
         }
     }
 
+    /// The calling thread, if it has waited before.
+    #[inline(always)]
+    pub fn known() -> Option<&'static Waiter> {
+        let address = tls::value::<{ Word::Waits as usize }>();
+        // SAFETY: as in `current`.
+        (address > NONE).then(|| unsafe { &*(address as *const Waiter) })
+    }
+
     #[cold]
     fn arrive() -> Option<&'static Waiter> {
         let word = tls::word(Word::Waits);

@@ -47,10 +47,8 @@ impl Wait {
     /// Begins a wait at the call site of a hook.
     #[inline(always)]
     pub fn begin(hook: Hook) -> Wait {
-        if !plan::is_polling() {
-            return Wait::SLEEP;
-        }
-        Wait::decide(hook)
+        let sleeps = !plan::is_polling() || Waiter::known().is_some_and(|waiter| waiter.sites.sleeps(hook));
+        if sleeps { Wait::SLEEP } else { Wait::decide(hook) }
     }
 
     #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with")]
@@ -78,7 +76,7 @@ impl Wait {
         let Some(site) = Waiter::current().and_then(|waiter| waiter.sites.find(hook)) else {
             return Wait::SLEEP;
         };
-        let turn = match plan::is_forced() {
+        let turn = match site.is_forced() {
             true => Turn::Poll(3 * policy.wake_up),
             false => site.learnt.turn(&policy),
         };
@@ -136,7 +134,7 @@ impl Wait {
         let Some(site) = self.site else { return Ended::Asleep };
         let policy = policy();
         let no_crowd = Crowd::new();
-        let crowd = if plan::is_forced() { &no_crowd } else { crowd() };
+        let crowd = if site.is_forced() { &no_crowd } else { crowd() };
         let polled = poll(&policy, crowd, budget, looks, || match look() {
             Look::Nothing => None,
             Look::Found(answer) => Some(Some(answer)),
