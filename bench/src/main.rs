@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let result = match &options.command {
         Some(Command::Inner(task)) => inner::run(task),
-        None if options.instructions => instructions::run(options.mutrace.as_deref()),
+        None if options.instructions => instructions::run(&options),
         None => measure(&options),
     };
     match result {

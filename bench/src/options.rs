@@ -45,6 +45,14 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["repetitions", "time_budget", "only", "quick", "json"])]
     pub instructions: bool,
 
+    /// Fail if a count of instructions exceeds this file's by 3 %
+    #[arg(long, value_name = "FILE", requires = "instructions")]
+    pub budget: Option<PathBuf>,
+
+    /// Write the counts of instructions to this file
+    #[arg(long, value_name = "FILE", requires = "instructions")]
+    pub update_budget: Option<PathBuf>,
+
     /// What is measured
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -1,9 +1,10 @@
 //! Builds the preload library that the binary carries inside itself, and notes what the binary was built from.
 
 use sha2::{Digest, Sha256};
-use std::env;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 fn main() {
     let workspace = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..").canonicalize().unwrap();
@@ -15,12 +16,31 @@ fn main() {
     println!("cargo::rustc-env=UNSPIN_COMMIT={}", commit(&workspace));
 }
 
-/// The library consists of most crates of the workspace, so all of them count: the nested cargo knows better
-/// what is to be rebuilt, and does nothing in no time where nothing is.
+/// What the library is made of: its crate, and the crates that it depends on. A test that changes builds nothing anew.
 fn rerun_if_sources_change(workspace: &Path) {
-    for path in ["crates", "Cargo.toml", "Cargo.lock"] {
+    for path in ["Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", workspace.join(path).display());
     }
+    for name in closure(workspace, "preload") {
+        for path in ["Cargo.toml", "src"] {
+            println!("cargo::rerun-if-changed={}", workspace.join("crates").join(&name).join(path).display());
+        }
+    }
+}
+
+/// Folders below `crates` of a crate and of all that it depends on in this workspace: `unspin-NAME` lies in `NAME`. Those that
+/// only tests need count as well.
+fn closure(workspace: &Path, of: &str) -> BTreeSet<String> {
+    let (mut known, mut unread) = (BTreeSet::new(), vec![of.to_owned()]);
+    while let Some(name) = unread.pop() {
+        let manifest = workspace.join("crates").join(&name).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
+        if known.insert(name) {
+            let dependencies = text.lines().filter_map(|line| line.strip_prefix("unspin-")?.split_once(' '));
+            unread.extend(dependencies.map(|(name, _)| name.to_owned()));
+        }
+    }
+    known
 }
 
 /// A cargo inside cargo, because a dependency cannot be had as a cdylib on stable. It works in a target folder

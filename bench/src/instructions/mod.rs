@@ -1,0 +1,193 @@
+//! Instructions per call, counted by valgrind: the same on a busy machine as on an idle one.
+//!
+//! Callgrind counts what a process executes in user mode. A program that does its work N times, and one that does it
+//! 2 N times, differ by N calls and by nothing else. Valgrind has no vDSO: a clock is a system call there, which counts
+//! as one instruction and not as the dozen that it is.
+
+mod budget;
+mod table;
+
+use crate::inner::{Call, Company, EffortOptions, Section, Task};
+use crate::measurement::World;
+use crate::options::Options;
+use crate::recorded::Recorded;
+use crate::start;
+use crate::tools::{self, Tools};
+use budget::Budget;
+use std::ffi::OsString;
+use std::process::Command;
+use table::{Row, Table};
+use unspin_locks::Kind;
+
+/// Calls of the shorter run.
+const TIMES: u64 = 20_000;
+/// How often a budget must be exceeded.
+const ATTEMPTS: u32 = 3;
+
+/// Counts, prints tables, and compares with the budget or writes it.
+pub fn run(options: &Options) -> Result<(), String> {
+    // A budget that cannot be read is heard of before a minute has passed.
+    let budget = options.budget.as_deref().map(Budget::read).transpose()?;
+    if let Err(reason) = tools::output(Command::new("valgrind").arg("--version")) {
+        println!("skipped, because valgrind cannot be used ({reason}): apt-get install valgrind");
+        return Ok(());
+    }
+    let tools = Tools::prepare(options.mutrace.as_deref())?;
+    println!("instructions per call in user mode, by callgrind; {}", tools.version);
+    let tables = count_all(&tools)?;
+    if let Some(path) = &options.update_budget {
+        Budget::of(&tables).write(path)?;
+        println!("\n{}: written", path.display());
+    }
+    let Some(budget) = budget else { return Ok(()) };
+    let mut result = budget.check(&tables);
+    // Where the machine was away at the wrong moment, a thread takes another way once: a count that is too high each time is
+    // the code's.
+    for _ in 1..ATTEMPTS {
+        let Err(reason) = &result else { break };
+        println!("\n{reason}\n\nOnce more:");
+        result = budget.check(&count_all(&tools)?);
+    }
+    result
+}
+
+/// Counts everything, and prints it.
+fn count_all(tools: &Tools) -> Result<Vec<Table>, String> {
+    let mut tables = Vec::new();
+    for count in [engines, sections, meter, kinds, waits] {
+        let table = count(tools)?;
+        print!("\n{table}");
+        tables.push(table);
+    }
+    Ok(tables)
+}
+
+fn engines(tools: &Tools) -> Result<Table, String> {
+    let rows = [
+        ("semop +1 and -1", Call::Semop, 2),
+        ("semop -1 IPC_NOWAIT: EAGAIN", Call::Eagain, 1),
+        ("semctl GETVAL", Call::Getval, 1),
+        ("semget of an existing key", Call::Semget, 1),
+    ];
+    let rows = rows.map(|(name, call, calls)| {
+        let task = |times| Task::Call { call, effort: EffortOptions::times(times) };
+        let count = |world| per_time(world, tools, |times| start::words(&task(times)));
+        let counts = World::ENGINES.into_iter().map(|world| Ok(Some(count(world)? / f64::from(calls))));
+        Ok(Row::new(name, counts.collect::<Result<_, String>>()?))
+    });
+    Ok(Table {
+        title: "System V IPC",
+        columns: World::ENGINES.map(World::label).to_vec(),
+        rows: rows.into_iter().collect::<Result<_, String>>()?,
+        missing: Vec::new(),
+    })
+}
+
+fn sections(tools: &Tools) -> Result<Table, String> {
+    let mut table = Table { title: "RCU", columns: vec!["section"], ..Table::default() };
+    for (name, section) in [
+        ("read section, as the engine", Section::Slot),
+        ("Reader::read", Section::Reader),
+        ("crossbeam-epoch", Section::Epoch),
+    ] {
+        let task = |times| Task::Section { section, effort: EffortOptions::times(times) };
+        let count = per_time(World::Bare, tools, |times| start::words(&task(times)))?;
+        table.rows.push(Row::new(name, vec![Some(count)]));
+    }
+    match &tools.liburcu {
+        Ok(program) => {
+            let words = |times: u64| Ok(vec![program.into(), "times".into(), times.to_string().into()]);
+            table.rows.push(Row::new("liburcu-memb", vec![Some(per_time(World::Bare, tools, words)?)]));
+        }
+        Err(reason) => table.missing.push(format!("liburcu-memb: {reason}")),
+    }
+    Ok(table)
+}
+
+/// What a mutex costs in each of the meter's worlds.
+fn meter(tools: &Tools) -> Result<Table, String> {
+    let worlds = World::METER.map(|world| if world == World::Bare { "bare" } else { world.label() });
+    let mut table = Table { title: "Meter", columns: worlds.to_vec(), ..Table::default() };
+    for (name, company) in
+        [("mutex lock and unlock", Company::Sleeper), ("the same, a process of one thread", Company::Nobody)]
+    {
+        let words = |times| start::words(&Task::Pair { company, effort: EffortOptions::times(times) });
+        let count = |world| match (world, &tools.mutrace) {
+            (World::Mutrace, Err(_)) => Ok(None),
+            _ => per_time(world, tools, words).map(Some),
+        };
+        let counts = World::METER.into_iter().map(count).collect::<Result<_, String>>()?;
+        table.rows.push(Row::new(name, counts));
+    }
+    if let Err(reason) = &tools.mutrace {
+        table.missing.push(format!("mutrace: {reason}"));
+    }
+    Ok(table)
+}
+
+/// What a mutex costs that was replaced.
+fn kinds(tools: &Tools) -> Result<Table, String> {
+    let company = Company::Sleeper;
+    let words = |times| start::words(&Task::Pair { company, effort: EffortOptions::times(times) });
+    let bare = per_time(World::Bare, tools, words)?;
+    let mut table = Table {
+        title: "Mutex lock and unlock, replaced",
+        columns: vec!["bare", "replaced"],
+        ..Table::default()
+    };
+    for kind in Kind::ALL {
+        let count = per_time(World::Mutex(kind), tools, words)?;
+        table.rows.push(Row::new(kind.name(), vec![Some(bare), Some(count)]));
+    }
+    Ok(table)
+}
+
+/// What a hook costs a wait that is over at once.
+fn waits(tools: &Tools) -> Result<Table, String> {
+    let mut table = Table { title: "Waits", columns: vec!["bare", "system", "poll"], ..Table::default() };
+    if let Err(reason) = &tools.waits {
+        table.missing.push(format!("waits: {reason}"));
+        return Ok(table);
+    }
+    let program = tools.kit()?.program("waits");
+    for (name, what) in [
+        ("read of a byte, and its write", "read"),
+        ("epoll_wait of a ready set", "epoll"),
+        ("sem_wait, and its post", "free"),
+    ] {
+        let words = |times: u64| {
+            Ok(vec![program.clone().into(), what.into(), "times".into(), times.to_string().into()])
+        };
+        let worlds = [World::Bare, World::WaitsSystem, World::WaitsPoll];
+        let counts = worlds.into_iter().map(|world| per_time(world, tools, words).map(Some));
+        table.rows.push(Row::new(name, counts.collect::<Result<_, String>>()?));
+    }
+    Ok(table)
+}
+
+/// What one time more costs.
+fn per_time(
+    world: World,
+    tools: &Tools,
+    words: impl Fn(u64) -> Result<Vec<OsString>, String>,
+) -> Result<f64, String> {
+    let (once, twice) = (count(world, tools, words(TIMES)?)?, count(world, tools, words(2 * TIMES)?)?);
+    Ok((twice as f64 - once as f64) / TIMES as f64)
+}
+
+/// All instructions of a run.
+fn count(world: World, tools: &Tools, program: Vec<OsString>) -> Result<u64, String> {
+    let file = tools.scratch().join("callgrind");
+    let mut words: Vec<OsString> = vec!["valgrind".into(), "--tool=callgrind".into()];
+    let mut option = OsString::from("--callgrind-out-file=");
+    option.push(&file);
+    words.push(option);
+    words.extend(program);
+    let recorded = Recorded::new(world, tools)?;
+    let path = recorded.as_ref().map(Recorded::path);
+    tools::output(&mut start::inside(world, tools, words, path)?)?;
+    let text = std::fs::read_to_string(&file).map_err(|e| format!("callgrind's output: {e}"))?;
+    let total =
+        text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
+    total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| "callgrind's output holds no total".into())
+}
