@@ -44,10 +44,13 @@ fn closure(workspace: &Path, of: &str) -> BTreeSet<String> {
 }
 
 /// A cargo inside cargo, because a dependency cannot be had as a cdylib on stable. It works in a target folder
-/// of its own, as the outer one holds the lock of its; and always in the profile that inlines the engine, since an engine with debug
-/// assertions is not what anybody wants to measure.
+/// of its own, as the outer one holds the lock of its; one for all profiles of the outer one, because it is always built in
+/// the profile that inlines the engine: nobody measures an engine with debug assertions.
 fn build_preload(workspace: &Path) -> PathBuf {
-    let target = PathBuf::from(env::var("OUT_DIR").unwrap()).join("preload");
+    let out = PathBuf::from(env::var("OUT_DIR").unwrap());
+    // The target folder, above PROFILE/build/PACKAGE/out.
+    let target =
+        out.ancestors().nth(4).expect("cargo's folder for what build scripts write").join("embedded");
     let mut cargo = Command::new(env::var("CARGO").unwrap());
     for (name, _) in env::vars_os() {
         if leaks(&name.to_string_lossy()) {
@@ -62,7 +65,10 @@ fn build_preload(workspace: &Path) -> PathBuf {
         .status()
         .expect("cargo can be started");
     assert!(status.success(), "the preload library cannot be built: see above");
-    target.join("preload/libunspin_preload.so")
+    // A copy, which the next build of the library does not change under a binary that was not built anew.
+    let library = out.join("libunspin_preload.so");
+    fs::copy(target.join("preload/libunspin_preload.so"), &library).expect("the library can be copied");
+    library
 }
 
 /// What the outer cargo and its caller have set for the outer build: flags, wrappers (clippy's among them),
