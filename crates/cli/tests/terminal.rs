@@ -88,7 +88,8 @@ fn a_shell_stops_and_continues_it() {
     sitting.press("one line\n\x04");
     sitting.wait_for("end");
     sitting.wait_for("No lock was recorded");
-    sitting.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; sleep 1000'\n"));
+    // A shell that begins or awaits a command may lose ^C (dash); the program that takes its place does not.
+    sitting.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; exec sleep 1000'\n"));
     sitting.wait_for("once");
     sitting.press("\x03");
     sitting.wait_for("Signal 2 (SIGINT) killed the program");

@@ -7,16 +7,14 @@
 static const char *names[] = { "/proc/sysvipc/sem", "/proc/sysvipc/msg", "/proc/sysvipc/shm" };
 
 /* A line with what differs from run to run replaced: the key, pids and times. Ids begin at 0 in a new namespace. The width
-   of every column shows in the blanks that are left. */
+   of every column shows in the blanks that are left: what is replaced keeps its end, however long it was. */
 static void show(const char *text)
 {
     while (*text != '\0' && *text != '\n') {
-        if (*text == ' ') {
-            putchar(*text++);
-            continue;
-        }
-        char word[64];
+        int blanks = (int)strspn(text, " ");
+        text += blanks;
         int n = (int)strcspn(text, " \n");
+        char word[64];
         snprintf(word, sizeof word, "%.*s", n, text);
         text += n;
         long number = strtol(word, NULL, 10);
@@ -26,7 +24,7 @@ static void show(const char *text)
             snprintf(word, sizeof word, "NOW");
         if (number == getpid())
             snprintf(word, sizeof word, "US");
-        printf("%s", word);
+        printf("%*s", blanks + n, word);
     }
     printf("|\n");
 }
