@@ -1,4 +1,4 @@
-//! The console examples of the README and of hackbench's page do what they say, and its links lead somewhere.
+//! The console examples of the documents do what they say, and their links lead somewhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,14 @@ fn root() -> PathBuf {
 
 /// In a folder of their own, as one of them makes an arena where it stands. The other test names its files from the root.
 #[test]
-fn examples_of_the_readme() {
+fn examples_of_the_documents() {
     let folder = tempfile::tempdir().unwrap();
     std::env::set_current_dir(folder.path()).unwrap();
     let cases = trycmd::TestCases::new();
-    cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).case(root().join("README.md"));
-    cases.case(root().join("docs/hackbench.md"));
+    cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    for document in ["hackbench", "ipc", "meter", "run", "semopbench"] {
+        cases.case(root().join(format!("docs/{document}.md")));
+    }
     cases.run();
     assert!(Path::new("my.arena").exists(), "the examples were not run");
 }
