@@ -166,6 +166,16 @@ fn time_lost_and_time_unseen() {
 }
 
 #[test]
+fn process_list_keeps_empty_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("static_locks.c", folder.path()) else { return };
+    let (program, json) = (program.to_str().unwrap(), folder.path().join("report.json"));
+    finish(&mut unspin(&["meter", "--json", json.to_str().unwrap(), program, "", "x", ""]));
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(report["processes"][0]["command"], serde_json::json!([program, "", "x", ""]));
+}
+
+#[test]
 fn the_exit_code_is_the_programs() {
     for (script, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
         let (.., status) = finish(&mut unspin(&["meter", "sh", "-c", script]));

@@ -87,6 +87,8 @@ mod report003;
 #[cfg(not(loom))]
 mod row;
 #[cfg(not(loom))]
+mod shell;
+#[cfg(not(loom))]
 mod snapshot;
 #[cfg(not(loom))]
 mod sum;

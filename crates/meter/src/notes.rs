@@ -4,6 +4,7 @@ use crate::figures::{count, number, spoken_percent, time};
 use crate::kind::Kind;
 use crate::process::HeldLock;
 use crate::report::Report;
+use crate::shell;
 use std::fmt::Write;
 
 /// Lines of a list, at most.
@@ -107,7 +108,7 @@ fn processes(report: &Report, text: &mut String) {
     }
     text.push_str("\nProcesses:\n");
     for process in report.processes.iter().take(MOST) {
-        let command = process.command.join(" ");
+        let command = shell::line(&process.command);
         let _ = writeln!(
             text,
             "{:>12} from {} on, {}: {}",

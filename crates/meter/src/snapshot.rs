@@ -218,13 +218,11 @@ impl<'m> Reader<'m> {
 
     fn image(&mut self, page: &'m Page, unrecorded: &mut Unrecorded) -> Image {
         let process = word(page, image::PROCESS);
-        let command = load_bytes(&page[image::COMMAND..][..image::COMMAND_WORDS], usize::MAX);
-        let arguments = command.split(|&b| b == 0).take_while(|argument| !argument.is_empty());
         let mut image = Image {
             pid: (process >> 32) as u32,
             parent: process as u32,
             since: self.since(word(page, image::SINCE)),
-            command: arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect(),
+            command: image::command(page),
             ..Image::default()
         };
         self.blobs(page, &mut image);

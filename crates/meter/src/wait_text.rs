@@ -7,6 +7,7 @@ use crate::level::Level;
 use crate::line::{fitted, with_place};
 use crate::notes::wrap;
 use crate::report::Report;
+use crate::shell;
 use crate::wait::{Wait, WaitRow};
 use crate::wakeup::WakeUpCost;
 use std::fmt::Write;
@@ -214,23 +215,12 @@ fn grouped(n: u64) -> String {
 /// The program's command line for a shell, if it is short and only one process was recorded; else `CMD`.
 fn command(report: &Report) -> String {
     if let [process] = &report.processes[..] {
-        let words: Vec<String> = process.command.iter().map(|word| quoted(word)).collect();
-        let line = words.join(" ");
+        let line = shell::line(&process.command);
         if !line.is_empty() && line.chars().count() <= COMMAND_MAX {
             return line;
         }
     }
     "CMD".into()
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]
@@ -249,11 +239,5 @@ mod tests {
             [0.954, 1.0, 1.04, 3.84].map(share),
             ["95 % of the run", "100 % of the run", "100 % of the run", "3.8 threads at any time"]
         );
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        let words = ["-c", "a b", "", "it's", "k=v", "$x"].map(quoted);
-        assert_eq!(words, ["-c", "'a b'", "''", r"'it'\''s'", "k=v", "'$x'"]);
     }
 }
