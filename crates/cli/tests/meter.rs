@@ -176,6 +176,21 @@ fn process_list_keeps_empty_arguments() {
 }
 
 #[test]
+fn polling_everywhere_is_named_and_not_advised() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("ping_pong.c", folder.path()) else { return };
+    let recording = folder.path().join("recording");
+    let meter =
+        ["meter", "--waits", "poll", "--record", recording.to_str().unwrap(), program.to_str().unwrap()];
+    let (_, err, _) = finish(&mut unspin(&meter));
+    let (replayed, ..) = finish(&mut unspin(&["report", recording.to_str().unwrap()]));
+    for report in [err, replayed] {
+        assert!(report.lines().next().unwrap().contains("; waits: poll"), "{report}");
+        assert!(report.contains("\nPolling was on for every wait; ") && !report.contains("Try:"), "{report}");
+    }
+}
+
+#[test]
 fn the_exit_code_is_the_programs() {
     for (script, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
         let (.., status) = finish(&mut unspin(&["meter", "sh", "-c", script]));

@@ -175,7 +175,7 @@ pub fn first_path(modules: &[u8]) -> String {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use unspin_meter::{Born, Level, Unrecorded, Window};
+    use unspin_meter::{Born, Invocation, Level, Unrecorded, Window};
 
     fn image(pid: u32, parent: u32, since: u64, rows: &[(Key, u64, u64)]) -> Image {
         let record = |&(key, born, latest): &(Key, u64, u64)| {
@@ -191,7 +191,8 @@ mod tests {
     fn snapshot(images: Vec<Image>) -> Snapshot {
         let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
         let unrecorded = Unrecorded::default();
-        Snapshot { window, started: 0, level: Level::Full, wake_up: None, images, unrecorded }
+        let invocation = Invocation::default();
+        Snapshot { window, started: 0, level: Level::Full, wake_up: None, invocation, images, unrecorded }
     }
 
     const fn init(address: usize, caller: usize) -> Key {
