@@ -62,9 +62,20 @@ fn idle(report: &Report, layout: &Layout) -> usize {
 }
 
 fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {
-    let origin = wait.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
-    let name = fitted(&format!("{}{origin}", wait.label()), layout.width.saturating_sub(NAME_AT));
-    let _ = writeln!(text, "\n{}{name}", numbers(report, &wait.row));
+    let label = wait.label();
+    let known = match &wait.origin {
+        Some(origin) => format!("{label}, {origin}"),
+        None => label.clone(),
+    };
+    let room = layout.width.saturating_sub(NAME_AT);
+    text.push('\n');
+    // All of it beside the numbers, or above them if it has no room there.
+    let fits = known.chars().count() <= room;
+    if !fits {
+        let _ = writeln!(text, "{}", beginning(&known, layout.width));
+    }
+    let name = if fits { known } else { fitted(&label, room) };
+    let _ = writeln!(text, "{}{name}", numbers(report, &wait.row));
     if !only_caller_is_the_wait(wait) {
         for caller in wait.callers.iter().take(layout.callers) {
             let room = layout.width.saturating_sub(NAME_AT + 2);
@@ -74,6 +85,14 @@ fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {
         if let Some(more @ 1..) = wait.callers.len().checked_sub(layout.callers) {
             let _ = writeln!(text, "{:NAME_AT$}  and {more} more", "");
         }
+    }
+}
+
+/// The text; where it is too long its end is cut off, which says less than a name at its beginning.
+fn beginning(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        None => text.into(),
     }
 }
 

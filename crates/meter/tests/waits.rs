@@ -326,6 +326,22 @@ fn command_to_try_is_the_one_that_was_metered() {
 }
 
 #[test]
+fn long_origin_leaves_the_name_of_a_wait_whole() {
+    let long = |_: &Image, key: &Key| {
+        let origin = Some(format!("event_loop.c:1405, first seen from {}::run", "server".repeat(20)));
+        Some(Name { origin, ..names(&Image::default(), key)? })
+    };
+    let rows = [(call_site(Kind::Epoll, 10), slept(&[(3, 300_000 * US)]))];
+    let text = Report::new(&snapshot(vec![image(7, &rows)]), &long).text(&Layout::default());
+    let above = text
+        .lines()
+        .find(|line| line.starts_with("uv__io_poll+0xa [epoll], event_loop.c:1405, first"))
+        .unwrap();
+    assert!(above.chars().count() == 120 && above.ends_with('…'), "{text}");
+    assert!(text.contains("0%    0%  uv__io_poll+0xa [epoll]\n"), "{text}");
+}
+
+#[test]
 fn first_line_names_the_policies_of_waits() {
     let head = |waits: &[&str]| invoked(&[], waits, event_loop()).lines().next().unwrap().to_owned();
     assert!(head(&["poll"]).starts_with("Waits over 2.00s on 2 CPUs; waits: poll; a wake-up costs"));
