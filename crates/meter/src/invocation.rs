@@ -22,7 +22,18 @@ pub struct Invocation {
     pub waits: Vec<String>,
 }
 
+/// Policies for waits that are named where there are more.
+const NAMED_MAX: usize = 3;
+
 impl Invocation {
+    /// `waits: poll, system@worker_loop+0x2d`; none if no policy was given.
+    pub fn policies(&self) -> Option<String> {
+        let more = self.waits.len().saturating_sub(NAMED_MAX);
+        let named = self.waits[..self.waits.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!named.is_empty()).then(|| format!("waits: {named}{more}"))
+    }
+
     /// Whether every wait polls before it sleeps.
     pub(crate) fn polls_everywhere(&self) -> bool {
         let is_exception = |policy: &String| policy.contains('@') && !policy.starts_with("poll@");

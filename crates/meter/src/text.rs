@@ -20,9 +20,6 @@ pub(crate) const HEADER: &str = "                                HOLD         WA
 /// Locks that are shown even if nobody waited for any.
 const SHOWN_MIN: usize = 3;
 
-/// Policies for waits that are named in the first line.
-const POLICIES_MAX: usize = 3;
-
 /// The report in the default layout.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,14 +73,7 @@ impl Report {
 
     /// What was asked for in waits.
     fn policy_note(&self) -> String {
-        let policies = &self.invocation.waits;
-        let more = policies.len().saturating_sub(POLICIES_MAX);
-        let named = policies[..policies.len() - more].join(", ");
-        match (policies.is_empty(), more) {
-            (true, _) => String::new(),
-            (false, 0) => format!("; waits: {named}"),
-            (false, more) => format!("; waits: {named} and {more} more"),
-        }
+        self.invocation.policies().map_or(String::new(), |policies| format!("; {policies}"))
     }
 
     fn level_note(&self) -> String {
