@@ -342,6 +342,13 @@ fn long_origin_leaves_the_name_of_a_wait_whole() {
 }
 
 #[test]
+fn process_list_quotes_words_as_a_shell_does() {
+    let command = ["sh", "-c", "", "a b"].map(str::to_owned).to_vec();
+    let text = report(vec![Image { command, ..image(7, &[]) }, image(8, &[])]).to_string();
+    assert!(text.contains(": sh -c '' 'a b'\n") && text.contains(": node bench.js\n"), "{text}");
+}
+
+#[test]
 fn first_line_names_the_policies_of_waits() {
     let head = |waits: &[&str]| invoked(&[], waits, event_loop()).lines().next().unwrap().to_owned();
     assert!(head(&["poll"]).starts_with("Waits over 2.00s on 2 CPUs; waits: poll; a wake-up costs"));
