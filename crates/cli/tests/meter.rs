@@ -166,6 +166,63 @@ fn time_lost_and_time_unseen() {
 }
 
 #[test]
+fn process_list_keeps_empty_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("static_locks.c", folder.path()) else { return };
+    let (program, json) = (program.to_str().unwrap(), folder.path().join("report.json"));
+    finish(&mut unspin(&["meter", "--json", json.to_str().unwrap(), program, "", "x", ""]));
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(report["processes"][0]["command"], serde_json::json!([program, "", "x", ""]));
+}
+
+#[test]
+fn program_has_the_name_of_the_link_that_it_was_started_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled_with("static_locks.c", &["-s"], folder.path()) else { return };
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    let (report, err) = metered_program(&link, &[], folder.path());
+    let callers: Vec<String> =
+        locks(&report).into_iter().flat_map(|lock| lock.4).map(|caller| caller.0).collect();
+    assert_eq!(callers, ["link", "link", "link"], "{err}");
+}
+
+/// One name of a call site: what the report prints is what `--waits poll@` takes, and so is the command that it advises.
+#[test]
+fn report_and_options_name_a_call_site_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled_with("ping_pong.c", &["-s"], folder.path()) else { return };
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    let (report, err) = metered_program(&link, &[], folder.path());
+    let waits = report["waits"].as_array().unwrap();
+    let read = waits.iter().find(|wait| wait["kind"] == "receive").unwrap_or_else(|| panic!("{err}"));
+    let site = read["name"].as_str().unwrap();
+    assert!(site.starts_with("link+0x"), "{err}");
+    assert_eq!(read["callers"][0]["name"], site);
+    let choice = format!("poll@{site}");
+    let (report, err) = metered_program(&link, &["--waits", &choice], folder.path());
+    assert!(err.lines().next().unwrap().contains(&format!("; waits: {choice}")), "{err}");
+    let given = serde_json::json!({ "command": [link.to_str().unwrap()], "waits": [choice] });
+    assert_eq!(report["invocation"], given);
+}
+
+#[test]
+fn polling_everywhere_is_named_and_not_advised() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled("ping_pong.c", folder.path()) else { return };
+    let recording = folder.path().join("recording");
+    let meter =
+        ["meter", "--waits", "poll", "--record", recording.to_str().unwrap(), program.to_str().unwrap()];
+    let (_, err, _) = finish(&mut unspin(&meter));
+    let (replayed, ..) = finish(&mut unspin(&["report", recording.to_str().unwrap()]));
+    for report in [err, replayed] {
+        assert!(report.lines().next().unwrap().contains("; waits: poll"), "{report}");
+        assert!(report.contains("\nPolling was on for every wait; ") && !report.contains("Try:"), "{report}");
+    }
+}
+
+#[test]
 fn the_exit_code_is_the_programs() {
     for (script, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
         let (.., status) = finish(&mut unspin(&["meter", "sh", "-c", script]));

@@ -44,6 +44,9 @@ pub fn time(seconds: f64) -> String {
     if seconds == 0.0 {
         return "0".into();
     }
+    if seconds > 0.0 && seconds <= 0.5e-9 {
+        return "<1ns".into();
+    }
     for (unit, name) in UNITS {
         let value = seconds / unit;
         // The limits are where rounding would need a digit more.
@@ -127,7 +130,8 @@ mod tests {
     fn our_formats() {
         for (seconds, text) in [
             (0.0, "0"),
-            (3e-10, "0ns"),
+            (3e-10, "<1ns"),
+            (0.6e-9, "1ns"),
             (40e-9, "40ns"),
             (999.6e-9, "1.0us"),
             (9.96e-6, "10us"),

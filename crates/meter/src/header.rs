@@ -39,6 +39,7 @@ const SEEN_TICKS: usize = 18;
 /// What a wake-up costs on this machine in nanoseconds, by futex and by epoll; 0: not measured.
 const WAKE_UP_FUTEX: usize = 19;
 const WAKE_UP_EPOLL: usize = 20;
+// From word 64 on: how the program was started, see `invocation`.
 // Each of the words that the recorded threads write has a cache line of its own.
 /// The first page that is free.
 pub(crate) const FREE: usize = 32;

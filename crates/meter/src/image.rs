@@ -24,9 +24,11 @@ pub(crate) const BLOBS: usize = 5;
 pub(crate) const GENERATION: usize = 6;
 /// Stacks so far.
 const STACKS: usize = 7;
+/// Bytes of the command line; 0 in recordings of versions that did not store it.
+const COMMAND_BYTES: usize = 8;
 /// The command line: arguments that end with a null byte each, cut off where there is no room.
-pub(crate) const COMMAND: usize = 64;
-pub(crate) const COMMAND_WORDS: usize = 128;
+const COMMAND: usize = 64;
+const COMMAND_WORDS: usize = 128;
 /// Behind the first page: which keys have a stack, as a set of hashes.
 const SEEN_WORDS: usize = 2 * WORDS;
 const PAGES: u64 = 3;
@@ -80,6 +82,8 @@ pub(crate) fn create(pages: Pages<'_>, free: &AtomicU64, images: &AtomicU64) -> 
     words[SINCE].store(clock::ticks(), Relaxed);
     let mut command = [0; 8 * COMMAND_WORDS];
     if let Ok(text) = file::read_small(c"/proc/self/cmdline", &mut command) {
+        // Relaxed: published by the push.
+        words[COMMAND_BYTES].store(text.len() as u64, Relaxed);
         store_bytes(&words[COMMAND..COMMAND + COMMAND_WORDS], text);
     }
     list::push(images, words, page);
@@ -197,8 +201,28 @@ impl Text<'_, '_> {
     }
 }
 
+/// The arguments of the process, of which the first is its name. An argument may be empty.
+pub(crate) fn command(words: &[AtomicU64; WORDS]) -> Vec<String> {
+    // Relaxed: acquired with the page.
+    let stored = words[COMMAND_BYTES].load(Relaxed).min(8 * COMMAND_WORDS as u64) as usize;
+    let mut text = load_bytes(&words[COMMAND..COMMAND + COMMAND_WORDS], usize::MAX);
+    let last = text.iter().rposition(|&byte| byte != 0);
+    text.truncate(if stored > 0 { stored } else { last.map_or(0, |last| last + 1) });
+    arguments(&text)
+}
+
+/// Takes a text apart that holds arguments as `/proc/PID/cmdline` does: a null byte ends each. The last one lacks it where the
+/// text is cut off.
+pub(crate) fn arguments(text: &[u8]) -> Vec<String> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let text = text.strip_suffix(b"\0").unwrap_or(text);
+    text.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
+}
+
 /// Writes bytes into words, in the order of memory.
-fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
+pub(crate) fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
         let mut eight = [0; 8];
         eight[..chunk.len()].copy_from_slice(chunk);
@@ -213,4 +237,34 @@ pub(crate) fn load_bytes(words: &[AtomicU64], bytes: usize) -> Vec<u8> {
     let mut out: Vec<u8> = words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
     out.truncate(bytes);
     out
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_split_at_null_bytes() {
+        let cases: [(&[u8], &[&str]); 6] = [
+            (b"", &[]),
+            (b"sh\0-c\0\0x\0", &["sh", "-c", "", "x"]),
+            (b"sh\0\0\0", &["sh", "", ""]),
+            (b"\0", &[""]),
+            (b"sh\0cut of", &["sh", "cut of"]),
+            (b"sh", &["sh"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(arguments(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn recording_without_length_of_command_line_ends_at_its_last_character() {
+        let words = std::array::from_fn(|_| AtomicU64::new(0));
+        store_bytes(&words[COMMAND..], b"sh\0\0x\0\0");
+        assert_eq!(command(&words), ["sh", "", "x"]);
+        // Relaxed: one thread.
+        words[COMMAND_BYTES].store(7, Relaxed);
+        assert_eq!(command(&words), ["sh", "", "x", ""]);
+    }
 }

@@ -49,6 +49,8 @@ mod table;
 
 // Loom's atomics have no place in a file: its models reach the protocols above, not what is built on them.
 #[cfg(not(loom))]
+mod advice;
+#[cfg(not(loom))]
 mod comparison;
 #[cfg(not(loom))]
 mod error;
@@ -60,6 +62,8 @@ mod filter;
 mod fold;
 #[cfg(not(loom))]
 mod header;
+#[cfg(not(loom))]
+mod invocation;
 #[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
@@ -87,6 +91,8 @@ mod report003;
 #[cfg(not(loom))]
 mod row;
 #[cfg(not(loom))]
+mod shell;
+#[cfg(not(loom))]
 mod snapshot;
 #[cfg(not(loom))]
 mod sum;
@@ -109,6 +115,7 @@ pub use self::{
     error::{Reason, RecordingError},
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,
+    invocation::Invocation,
     layout::{COLUMNS, Layout},
     lock::{Address, Caller, Lock, Use},
     name::{Name, Names},

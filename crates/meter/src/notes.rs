@@ -4,6 +4,7 @@ use crate::figures::{count, number, spoken_percent, time};
 use crate::kind::Kind;
 use crate::process::HeldLock;
 use crate::report::Report;
+use crate::shell;
 use std::fmt::Write;
 
 /// Lines of a list, at most.
@@ -107,7 +108,7 @@ fn processes(report: &Report, text: &mut String) {
     }
     text.push_str("\nProcesses:\n");
     for process in report.processes.iter().take(MOST) {
-        let command = process.command.join(" ");
+        let command = shell::line(&process.command);
         let _ = writeln!(
             text,
             "{:>12} from {} on, {}: {}",
@@ -148,13 +149,25 @@ fn blocked(report: &Report, text: &mut String) {
     if blocked.other_waits > 0.0 {
         let _ = write!(explained, ", {} in the other waits above", time(blocked.other_waits));
     }
-    let sentence = match blocked.unexplained() {
-        Some(rest) => format!(
-            "Threads were off the CPUs for {} in all, for {} of it ready to run: {explained}; the other {} is in no \
-             row: preemption, input and output of files, sleeping, waits that had not ended, calls that are not \
-             recorded.",
+    let sum = || {
+        format!(
+            "Threads were off the CPUs for {} in all, for {} of it ready to run: {explained}",
             time(blocked.off_cpu()),
-            time(blocked.runnable),
+            time(blocked.runnable)
+        )
+    };
+    let mut sentence = match blocked.unexplained() {
+        // A hundredth is lost in what is printed of the sum.
+        Some(rest) if rest < -0.01 * blocked.off_cpu() => format!(
+            "{}. These are {} more: of threads that computed before their first lock, too much CPU time is counted.",
+            sum(),
+            time(-rest)
+        ),
+        Some(rest) if rest <= 0.01 * blocked.off_cpu() => sum() + ".",
+        Some(rest) => format!(
+            "{}; the other {} is in no row: preemption, input and output of files, sleeping, joins and futex \
+             waits that had not ended, calls that are not recorded.",
+            sum(),
             time(rest)
         ),
         None => format!(
@@ -164,6 +177,9 @@ fn blocked(report: &Report, text: &mut String) {
             threads(blocked.threads + blocked.unknown)
         ),
     };
+    if blocked.spun > 0.0 {
+        let _ = write!(sentence, " They spun and polled for {}, on the CPUs.", time(blocked.spun));
+    }
     text.push('\n');
     wrap(&sentence, WIDTH, text);
 }

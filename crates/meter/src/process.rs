@@ -112,10 +112,12 @@ pub struct Blocked {
     pub blocked: f64,
     /// Seconds asleep for locks, of all threads, each until it ran again.
     pub for_locks: f64,
-    /// Seconds waited for conditions, barriers and semaphores, of all threads. Waits that had not ended are in no table.
+    /// Seconds asleep for conditions, barriers and semaphores, of all threads.
     pub by_design: f64,
     /// The same in all other waits of the report: joins, descriptors, futexes, the System V engine.
     pub other_waits: f64,
+    /// Seconds that threads spun for locks and polled in waits, on the CPUs: no part of the time off the CPUs.
+    pub spun: f64,
 }
 
 impl Blocked {
@@ -159,9 +161,10 @@ impl Blocked {
         self.blocked + self.runnable
     }
 
-    /// Seconds off the CPUs that no row of the report explains; none if it cannot be told.
+    /// Seconds off the CPUs that no row of the report explains; none if it cannot be told. Below 0 if the rows hold more than
+    /// the time off the CPUs: of a thread that computed before its first lock, too much CPU time is counted.
     pub fn unexplained(&self) -> Option<f64> {
         (self.threads > 0 && self.unknown == 0)
-            .then(|| (self.off_cpu() - self.for_locks - self.by_design - self.other_waits).max(0.0))
+            .then(|| self.off_cpu() - self.for_locks - self.by_design - self.other_waits)
     }
 }

@@ -5,6 +5,7 @@ use crate::event::{Event, Key};
 use crate::header::{self, FREE, Facts, IMAGES, REFUSED};
 use crate::held::Grip;
 use crate::image::{self, Image, Registers};
+use crate::invocation::{self, Invocation};
 use crate::level::Level;
 use crate::list;
 use crate::pages::{self, BYTES, Pages, WORDS};
@@ -170,6 +171,13 @@ impl Recording {
     pub fn set_wake_up(&self, cost: WakeUpCost) {
         if self.access == Access::Write {
             header::set_wake_up(self.map.words(), cost);
+        }
+    }
+
+    /// Stores how the program is started: to be called before that. Snapshots have it from then on, and so has the file.
+    pub fn set_invocation(&self, invocation: &Invocation) {
+        if self.access == Access::Write {
+            invocation::write(self.map.words(), invocation);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::event::{Event, Key};
 use crate::filter::LeftOut;
 use crate::fold::{self, Fold, Groups};
+use crate::invocation::Invocation;
 use crate::kind::{Class, Kind};
 use crate::level::Level;
 use crate::lock::Lock;
@@ -50,6 +51,8 @@ pub struct Report {
     pub level: Level,
     /// What a wake-up costs on the machine; none if it was not measured.
     pub wake_up: Option<WakeUpCost>,
+    /// How the program was started.
+    pub invocation: Invocation,
     /// Which locks share a row.
     pub fold: Fold,
     /// The processes, in the order in which they came.
@@ -125,14 +128,17 @@ impl Report {
         locks.sort_by(|a, b| fold::by_loss(&a.row, &b.row).then_with(|| a.origin.cmp(&b.origin)));
         waits.sort_by(|a, b| fold::by_wait(&a.row, &b.row).then_with(|| a.origin.cmp(&b.origin)));
         let (total, totals) = sums.finish(window);
-        let waited = |by_design: bool| {
+        let asleep = |by_design: bool| {
             let waits = waits.iter().filter(|wait| wait.kind.is_by_design() == by_design);
-            waits.map(|wait| wait.row.waited).sum::<f64>()
+            // From 0, as a sum of no floating-point numbers is -0.
+            waits.fold(0.0, |sum, wait| sum + wait.row.sleep)
         };
+        let polled = waits.iter().fold(0.0, |sum, wait| sum + (wait.row.waited - wait.row.sleep).max(0.0));
         let blocked = Blocked {
             for_locks: total.sleep,
-            by_design: waited(true),
-            other_waits: waited(false),
+            by_design: asleep(true),
+            other_waits: asleep(false),
+            spun: total.spin + polled,
             ..Blocked::of_threads(snapshot, options.threads)
         };
         let happened = |event: Event| {
@@ -152,6 +158,7 @@ impl Report {
             cpu_seconds: window.cpu_seconds,
             level: snapshot.level,
             wake_up: snapshot.wake_up,
+            invocation: snapshot.invocation.clone(),
             fold: options.fold,
             processes: process::processes(snapshot),
             waiting: process::waiting(snapshot, &lock_and_caller),

@@ -6,6 +6,7 @@ use crate::header::{self, IMAGES, REFUSED};
 use crate::held::{Grip, Held};
 use crate::histogram::{BUCKETS, Histogram, Of};
 use crate::image::{self, load_bytes};
+use crate::invocation::{self, Invocation};
 use crate::kind::Kind;
 use crate::level::Level;
 use crate::list;
@@ -30,6 +31,8 @@ pub struct Snapshot {
     pub level: Level,
     /// What a wake-up costs on the machine; none if it was not measured.
     pub wake_up: Option<WakeUpCost>,
+    /// How the program was started.
+    pub invocation: Invocation,
     /// The processes, in the order in which they came.
     pub images: Vec<Image>,
     /// What the tables do not hold.
@@ -130,7 +133,15 @@ impl Snapshot {
         let record = |(key, counts)| (key, Record { counts, ..Record::default() });
         let image = Image { rows: rows.into_iter().map(record).collect(), ..Image::default() };
         let unrecorded = Unrecorded::default();
-        Snapshot { window, started: 0, level: Level::Full, wake_up: None, images: vec![image], unrecorded }
+        Snapshot {
+            window,
+            started: 0,
+            level: Level::Full,
+            wake_up: None,
+            invocation: Invocation::default(),
+            images: vec![image],
+            unrecorded,
+        }
     }
 
     /// The sums of an event over all processes.
@@ -164,6 +175,7 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
         started: header::started(words),
         level,
         wake_up: header::wake_up(words),
+        invocation: invocation::read(words),
         images,
         unrecorded,
     }
@@ -218,13 +230,11 @@ impl<'m> Reader<'m> {
 
     fn image(&mut self, page: &'m Page, unrecorded: &mut Unrecorded) -> Image {
         let process = word(page, image::PROCESS);
-        let command = load_bytes(&page[image::COMMAND..][..image::COMMAND_WORDS], usize::MAX);
-        let arguments = command.split(|&b| b == 0).take_while(|argument| !argument.is_empty());
         let mut image = Image {
             pid: (process >> 32) as u32,
             parent: process as u32,
             since: self.since(word(page, image::SINCE)),
-            command: arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect(),
+            command: image::command(page),
             ..Image::default()
         };
         self.blobs(page, &mut image);

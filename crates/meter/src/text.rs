@@ -8,6 +8,7 @@ use crate::level::Level;
 use crate::line::{Line, NAME_AT, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, Use};
 use crate::report::Report;
+use crate::row::Row;
 use crate::wait_text;
 use crate::wakeup::WakeUpCost;
 use std::fmt::{self, Write};
@@ -27,28 +28,52 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The table with what belongs to it: the time metered, what a wake-up costs, the worst lock in a sentence, waits, locks held
-    /// at the end, event counts, and what was not recorded or cannot be seen.
+    /// The tables with what belongs to them: the time metered, what a wake-up costs, the worst lock in a sentence, locks held at
+    /// the end, event counts, and what was not recorded or cannot be seen. What costs more comes first, locks or waits.
     pub fn text(&self, layout: &Layout) -> String {
-        let mut text = String::new();
         let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
-        let _ = writeln!(
-            text,
-            "Locks over {} on {} {cpus}{}{}",
+        let (first, second) = match self.waits_cost_more() {
+            true => (("Waits", wait_text::section(self, layout)), ("Locks", self.lock_section(layout))),
+            false => (("Locks", self.lock_section(layout)), ("Waits", wait_text::section(self, layout))),
+        };
+        let mut text = format!(
+            "{} over {} on {} {cpus}{}{}{}\n{}",
+            first.0,
             time(self.seconds),
             self.cpus,
             self.level_note(),
-            self.wake_up_note()
+            self.policy_note(),
+            self.wake_up_note(),
+            first.1
         );
-        if self.locks.is_empty() {
-            let none = if self.left_out.is_nothing() { "No lock was recorded." } else { "No lock is left." };
-            let _ = writeln!(text, "{none}");
-        } else {
-            text += &self.table(layout);
+        if !second.1.is_empty() {
+            let _ = write!(text, "\n{}\n{}", second.0, second.1);
         }
-        wait_text::write(self, layout, &mut text);
         crate::notes::write(self, &mut text);
         text
+    }
+
+    /// Whether waits come before locks: polling could save more in one of them than was lost for all locks, or no thread waited
+    /// for a lock.
+    fn waits_cost_more(&self) -> bool {
+        let saving = self.waits.iter().map(|wait| wait.row.saving).fold(0.0, f64::max);
+        let waited = self.waits.iter().any(|wait| wait.row.waits > 0 || wait.row.waited > 0.0);
+        let Row { lost, spun, slept, .. } = self.total;
+        waited && (saving > lost || lost == 0.0 && spun == 0 && slept == 0)
+    }
+
+    /// The table of locks, or that there is none.
+    fn lock_section(&self, layout: &Layout) -> String {
+        match (self.locks.is_empty(), self.left_out.is_nothing()) {
+            (false, _) => self.table(layout),
+            (true, true) => "No lock was recorded.\n".into(),
+            (true, false) => "No lock is left.\n".into(),
+        }
+    }
+
+    /// What was asked for in waits.
+    fn policy_note(&self) -> String {
+        self.invocation.policies().map_or(String::new(), |policies| format!("; {policies}"))
     }
 
     fn level_note(&self) -> String {

@@ -57,14 +57,18 @@ pub struct WaitRow {
     pub gave_up: u64,
     /// All calls that waited, whether or not they got what they waited for.
     pub waits: u64,
+    /// Those of them that ended while their thread polled; the others slept.
+    pub polled: u64,
     /// Waited in all, by all threads.
     pub waited: f64,
+    /// The part of it that the threads were asleep; the rest they polled.
+    pub sleep: f64,
     /// The same as a share of the metered time: how many threads were in this wait on average. It exceeds 1 where several
     /// threads wait at a time.
     pub share: f64,
     /// Mean wait of those who waited.
     pub mean: f64,
-    /// Median wait, interpolated within a range of the histogram; 0 without times.
+    /// Median of the waits that have ended, interpolated within a range of the histogram. Where none has ended: the mean.
     pub median: f64,
     /// Longest wait.
     pub max: f64,
@@ -111,7 +115,8 @@ impl WaitRow {
         let waited = window.to_seconds(counts.wait());
         let waits = counts.waiters();
         let max = window.to_seconds(counts.wait_max);
-        let median = sum.waits.median(counts.wait_max).unwrap_or(0.0) / window.ticks_per_second;
+        let mean = waited / waits.max(1) as f64;
+        let median = sum.waits.median(counts.wait_max).map(|ticks| ticks / window.ticks_per_second);
         WaitRow {
             name,
             calls: counts.attempts(),
@@ -119,15 +124,22 @@ impl WaitRow {
             satisfied: counts.spun.saturating_add(counts.slept),
             gave_up: counts.rejected,
             waits,
+            polled: counts.spun,
             waited,
+            sleep: window.to_seconds(counts.sleep),
             share: waited / window.seconds,
-            mean: if waits == 0 { 0.0 } else { waited / waits as f64 },
+            mean: if waits == 0 { 0.0 } else { mean },
             // Counts of a running thread may be torn: a time counted and not yet added.
-            median: median.min(max),
+            median: median.unwrap_or(mean).min(max),
             max,
             short: short.waits,
             saving: short.seconds.min(waited).min(window.seconds),
         }
+    }
+
+    /// Waits that slept, after polling or without.
+    pub fn slept(&self) -> u64 {
+        self.waits.saturating_sub(self.polled)
     }
 
     /// Short waits as a share of all that waited.

@@ -1,14 +1,12 @@
-//! Waits as text: their table, and which of them polling could shorten.
+//! The table of waits.
 
+use crate::advice;
 use crate::figures::{count, percent, time};
-use crate::kind::Kind;
 use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{fitted, with_place};
-use crate::notes::wrap;
 use crate::report::Report;
 use crate::wait::{Wait, WaitRow};
-use crate::wakeup::WakeUpCost;
 use std::fmt::Write;
 
 const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NAME\n";
@@ -16,26 +14,17 @@ const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NA
 /// Columns before the name of a wait.
 const NAME_AT: usize = 56;
 
-/// Columns of the sentences.
-const WIDTH: usize = 100;
-
-/// A share of the metered time that polling must be able to save to be worth a sentence: less drowns in the noise of a proof.
-const WORTH_IT: f64 = 0.02;
-/// The same in seconds: a program that runs for less has nothing to win.
-const WORTH_IT_S: f64 = 1e-3;
-
-/// Waits that have a sentence, at most.
-const SENTENCES_MAX: usize = 2;
-
-/// Characters of a command line that is printed in full.
-const COMMAND_MAX: usize = 70;
-
 /// The table of waits, and the sentences below it. Nothing without waits.
-pub(crate) fn write(report: &Report, layout: &Layout, text: &mut String) {
-    if report.waits.is_empty() {
-        return;
+pub(crate) fn section(report: &Report, layout: &Layout) -> String {
+    let mut text = String::new();
+    if !report.waits.is_empty() {
+        write(report, layout, &mut text);
     }
-    let _ = write!(text, "\nWaits: an idle thread loses nothing{}\n{TITLES}", explanation(report));
+    text
+}
+
+fn write(report: &Report, layout: &Layout, text: &mut String) {
+    let _ = write!(text, "An idle thread loses nothing{}\n{TITLES}", explanation(report));
     let shown = report.waits.len() - idle(report, layout);
     for wait in report.waits[..shown].iter().take(layout.rows) {
         lines(report, wait, layout, text);
@@ -48,7 +37,7 @@ pub(crate) fn write(report: &Report, layout: &Layout, text: &mut String) {
         1 => text.push_str("\nand 1 where no thread waited: --all shows it\n"),
         idle => _ = writeln!(text, "\nand {idle} where no thread waited: --all shows them"),
     }
-    advice(report, text);
+    advice::write(report, text);
 }
 
 /// What SHORT means, or why it is a dash.
@@ -73,9 +62,20 @@ fn idle(report: &Report, layout: &Layout) -> usize {
 }
 
 fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {
-    let origin = wait.origin.as_ref().map_or(String::new(), |origin| format!(", {origin}"));
-    let name = fitted(&format!("{}{origin}", wait.label()), layout.width.saturating_sub(NAME_AT));
-    let _ = writeln!(text, "\n{}{name}", numbers(report, &wait.row));
+    let label = wait.label();
+    let known = match &wait.origin {
+        Some(origin) => format!("{label}, {origin}"),
+        None => label.clone(),
+    };
+    let room = layout.width.saturating_sub(NAME_AT);
+    text.push('\n');
+    // All of it beside the numbers, or above them if it has no room there.
+    let fits = known.chars().count() <= room;
+    if !fits {
+        let _ = writeln!(text, "{}", beginning(&known, layout.width));
+    }
+    let name = if fits { known } else { fitted(&label, room) };
+    let _ = writeln!(text, "{}{name}", numbers(report, &wait.row));
     if !only_caller_is_the_wait(wait) {
         for caller in wait.callers.iter().take(layout.callers) {
             let room = layout.width.saturating_sub(NAME_AT + 2);
@@ -88,11 +88,19 @@ fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {
     }
 }
 
-/// Whether the line of the caller would say again what the line of its wait says: a call site that is named after its function.
+/// The text; where it is too long its end is cut off, which says less than a name at its beginning.
+fn beginning(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        None => text.into(),
+    }
+}
+
+/// Whether the line of the caller would say again what the line of its wait says: a call site.
 fn only_caller_is_the_wait(wait: &Wait) -> bool {
     let [caller] = &wait.callers[..] else { return false };
     let says_no_more = caller.place.is_none() || caller.place == wait.origin;
-    !wait.kind.has_object() && caller.row.name.starts_with(&wait.row.name) && says_no_more
+    caller.row.name == wait.row.name && says_no_more
 }
 
 /// The columns before the name.
@@ -113,147 +121,4 @@ fn numbers(report: &Report, row: &WaitRow) -> String {
         count(row.waits),
         percent(gave_up),
     )
-}
-
-/// A sentence for each of the waits that polling could shorten by most, and what to do next. Nothing where that is not worth it:
-/// long waits are an idle thread's.
-fn advice(report: &Report, text: &mut String) {
-    let Some(cost) = report.wake_up.filter(|_| report.level != Level::Counts) else { return };
-    let mut worth: Vec<&Wait> = report
-        .waits
-        .iter()
-        .filter(|wait| wait.row.saving >= (WORTH_IT * report.seconds).max(WORTH_IT_S))
-        .collect();
-    worth.sort_by(|a, b| b.row.saving.total_cmp(&a.row.saving));
-    if worth.is_empty() {
-        return;
-    }
-    text.push('\n');
-    for wait in worth.iter().take(SENTENCES_MAX) {
-        let row = &wait.row;
-        let sentence = format!(
-            "{} {} ({}), median {}; a wake-up {}: {}.",
-            grouped(row.waits),
-            subject(wait),
-            share(row.share),
-            time(row.median),
-            price(cost, wait.kind),
-            prospect(cost, wait),
-        );
-        wrap(&sentence, WIDTH, text);
-    }
-    let command = command(report);
-    let _ = writeln!(text, "Try:      unspin run --waits poll {command}");
-    let _ = writeln!(text, "Prove it: unspin prove --waits poll {command}");
-}
-
-/// `costs 45us here`
-fn price(cost: WakeUpCost, kind: Kind) -> String {
-    let seconds = time(cost.seconds(kind));
-    match cost {
-        WakeUpCost::ASSUMED => {
-            format!("is assumed to cost {seconds}, as the CPUs were too busy to measure it")
-        }
-        _ => format!("costs {seconds} here"),
-    }
-}
-
-/// What polling could save. A whole sleep that was shorter than a wake-up from an idle CPU found its CPU awake.
-fn prospect(cost: WakeUpCost, wait: &Wait) -> String {
-    let saving = time(wait.row.saving);
-    if wait.row.median < cost.seconds(wait.kind) {
-        return format!(
-            "most of these waits found the CPUs awake, so polling first saves less than the {saving} that they took; \
-             measure on a machine that does nothing else"
-        );
-    }
-    format!("polling first could save up to {saving}")
-}
-
-/// `waits in epoll_wait at uv__io_poll`
-fn subject(wait: &Wait) -> String {
-    let name = &wait.row.name;
-    let the = |noun: &str| if name.contains(noun) { name.clone() } else { format!("the {noun} {name}") };
-    let call = match wait.kind {
-        Kind::Condition | Kind::Semaphore => return format!("waits for {}", the(wait.kind.noun())),
-        Kind::Barrier => return format!("waits at {}", the("barrier")),
-        Kind::Join => "pthread_join",
-        Kind::Poll => "poll",
-        Kind::Select => "select",
-        Kind::Epoll => "epoll_wait",
-        Kind::Receive => "read or recv",
-        Kind::Accept => "accept",
-        Kind::Futex => "futex",
-        _ => "System V calls",
-    };
-    format!("waits in {call} at {name}")
-}
-
-/// `95 % of the run`; where several threads wait at a time that is not a share.
-fn share(of_the_run: f64) -> String {
-    if of_the_run > 1.05 {
-        format!("{of_the_run:.1} threads at any time")
-    } else {
-        format!("{:.0} % of the run", (100.0 * of_the_run).min(100.0))
-    }
-}
-
-/// A number with a comma before each three digits.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// The program's command line for a shell, if it is short and only one process was recorded; else `CMD`.
-fn command(report: &Report) -> String {
-    if let [process] = &report.processes[..] {
-        let words: Vec<String> = process.command.iter().map(|word| quoted(word)).collect();
-        let line = words.join(" ");
-        if !line.is_empty() && line.chars().count() <= COMMAND_MAX {
-            return line;
-        }
-    }
-    "CMD".into()
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_three_digits() {
-        let grouped = [0, 999, 1_000, 20_000, 1_234_567].map(grouped);
-        assert_eq!(grouped, ["0", "999", "1,000", "20,000", "1,234,567"]);
-    }
-
-    #[test]
-    fn shares_above_one_are_threads() {
-        assert_eq!(
-            [0.954, 1.0, 1.04, 3.84].map(share),
-            ["95 % of the run", "100 % of the run", "100 % of the run", "3.8 threads at any time"]
-        );
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        let words = ["-c", "a b", "", "it's", "k=v", "$x"].map(quoted);
-        assert_eq!(words, ["-c", "'a b'", "''", r"'it'\''s'", "k=v", "'$x'"]);
-    }
 }

@@ -2,8 +2,8 @@
 //! not, filtered, at each level, and in all forms.
 
 use unspin_meter::{
-    Born, Counts, Event, Filter, Fold, Histogram, Image, Key, Kind, Layout, Level, Name, Of, Options, Record,
-    Report, Snapshot, Thread, ThreadTimes, Unrecorded, Window,
+    Born, Counts, Event, Filter, Fold, Histogram, Image, Invocation, Key, Kind, Layout, Level, Name, Of,
+    Options, Record, Report, Snapshot, Thread, ThreadTimes, Unrecorded, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -95,6 +95,7 @@ fn snapshot() -> Snapshot {
         started: 1_700_000_000_000_000_000,
         level: Level::Full,
         wake_up: None,
+        invocation: Invocation::default(),
         images: vec![server, child],
         unrecorded: Unrecorded::default(),
     }

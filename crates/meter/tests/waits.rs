@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use unspin_meter::{
-    ANY_DESCRIPTOR, Config, Counts, Filter, Fold, Histogram, Image, Key, Kind, Layout, Level, Name, Of,
-    Options, Outcome, Record, Recording, Report, Sample, Snapshot, Wait, WakeUpCost, Window,
+    ANY_DESCRIPTOR, Blocked, Config, Counts, Filter, Fold, Histogram, Image, Invocation, Key, Kind, Layout,
+    Level, Name, Of, Options, Outcome, Record, Recording, Report, Sample, Snapshot, Thread, Wait, WakeUpCost,
+    Window,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -58,7 +59,7 @@ fn names(_: &Image, key: &Key) -> Option<Name> {
     let (lock, origin) = match (key.kind()?, key.address()) {
         (Kind::Condition, address) => (format!("cond_{address}"), "static, cond.c:1"),
         (Kind::Futex, address @ ..100) => (format!("STATE_{address}"), "static, main.rs:3"),
-        _ => (function.into(), line),
+        _ => (caller.clone(), line),
     };
     Some(Name { lock, origin: Some(origin.into()), caller, place: Some(line.into()) })
 }
@@ -114,20 +115,20 @@ fn rows_of_one_call_site_form_one_wait() {
     let seen: Vec<_> = report
         .waits
         .iter()
-        .map(|wait| {
-            (wait.kind, wait.origin.as_deref().unwrap(), wait.row.calls, wait.objects, wait.callers.len())
-        })
+        .map(|wait| (wait.kind, wait.row.name.as_str(), wait.row.calls, wait.objects, wait.callers.len()))
         .collect();
     assert_eq!(
         seen,
         [
-            // Two processes, and two calls on one line.
-            (Kind::Epoll, "linux.c:1405", 300, 1, 2),
-            (Kind::Poll, "linux.c:1405", 100, 1, 1),
-            (Kind::Epoll, "linux.c:1488", 100, 1, 1),
+            // Two processes.
+            (Kind::Epoll, "uv__io_poll+0xa", 200, 1, 1),
+            (Kind::Poll, "uv__io_poll+0xa", 100, 1, 1),
+            (Kind::Epoll, "uv__io_poll+0xb", 100, 1, 1),
+            // Another call on the line of the first.
+            (Kind::Epoll, "uv__io_poll+0xc", 100, 1, 1),
         ]
     );
-    assert!(report.waits.iter().all(|wait| wait.row.name == "uv__io_poll" && wait.address.is_none()));
+    assert!(report.waits.iter().all(|wait| wait.address.is_none()));
     assert_eq!(
         report.waits[0].row.short,
         report.waits[0].callers.iter().map(|caller| caller.row.short).sum()
@@ -153,7 +154,7 @@ fn futexes_are_known_by_their_variable_or_their_call_site() {
         .map(|wait| (wait.label(), wait.row.calls, wait.address.map(|address| address.address)))
         .collect();
     let expected =
-        [("(2) worker_main [futex]".into(), 10_000, None), ("STATE_8 [futex]".into(), 10, Some(8))];
+        [("(2) worker_main+0x28 [futex]".into(), 10_000, None), ("STATE_8 [futex]".into(), 10, Some(8))];
     assert_eq!(futexes, expected);
 }
 
@@ -242,7 +243,7 @@ fn counts_alone_have_no_times() {
 fn long_waits_are_idle_and_have_no_sentence() {
     let idle = [(call_site(Kind::Epoll, 10), slept(&[(20, 100_000 * US), (100, 50 * US)]))];
     let text = report(vec![image(7, &idle)]).to_string();
-    assert!(text.contains("uv__io_poll [epoll]") && !text.contains("polling first"), "{text}");
+    assert!(text.contains("uv__io_poll+0xa [epoll]") && !text.contains("polling first"), "{text}");
 }
 
 #[test]
@@ -262,14 +263,14 @@ fn calls_that_never_waited_share_a_line() {
             .to_string()
             .contains("\nand 1 where no thread waited: --all shows it")
     );
-    assert!(all.text(&Layout::all(120)).contains("uv__async_io [receive]"));
+    assert!(all.text(&Layout::all(120)).contains("uv__async_io+0x14 [receive]"));
     let mut chosen = all.clone();
-    chosen.filter(&Filter { lock: Some(&|name| name == "uv__async_io"), ..Filter::default() });
-    assert!(chosen.to_string().contains("uv__async_io [receive]"));
+    chosen.filter(&Filter { lock: Some(&|name| name == "uv__async_io+0x14"), ..Filter::default() });
+    assert!(chosen.to_string().contains("uv__async_io+0x14 [receive]"));
     // A thread that still waits has not ended any.
     let going_on = Counts { nowait: 1, sleep: SECOND, wait_max: SECOND, ..Counts::default() };
     let rows_now = [rows[1], (call_site(Kind::Join, 30), Record { counts: going_on, ..Record::default() })];
-    assert!(report(vec![image(7, &rows_now)]).to_string().contains("ThreadPool::stop [join]"));
+    assert!(report(vec![image(7, &rows_now)]).to_string().contains("ThreadPool::stop+0x1e [join]"));
     let none = report(vec![image(7, &rows[1..])]).to_string();
     assert!(none.contains("and 2 where no thread waited"), "{none}");
 }
@@ -284,8 +285,18 @@ fn the_command_to_try_is_the_program_or_a_word_for_it() {
     let text = with(&["sh", "-c", "redis-cli get x"]);
     assert!(text.contains("\nTry:      unspin run --waits poll sh -c 'redis-cli get x'\n"), "{text}");
     assert!(text.contains("\nProve it: unspin prove --waits poll sh -c 'redis-cli get x'\n"), "{text}");
-    let long = with(&["java", &"x".repeat(80)]);
-    assert!(long.contains("\nTry:      unspin run --waits poll CMD\n"), "{long}");
+    assert!(
+        text.contains("\nOne site: unspin prove --waits poll@uv__io_poll+0xa sh -c 'redis-cli get x'\n"),
+        "{text}"
+    );
+    let java = "x".repeat(80);
+    let long = with(&["java", &java]);
+    assert!(long.contains(&format!("\nTry:      unspin run --waits poll java {java}\n")), "{long}");
+    let cut = with(&["java", &"x".repeat(1019)]);
+    assert!(
+        cut.contains("\nTry:      unspin run --waits poll CMD\n"),
+        "the recording may have no more of it"
+    );
     let two = report(vec![image(7, &rows), image(8, &rows)]).to_string();
     assert!(
         two.contains("--waits poll CMD\n"),
@@ -293,13 +304,147 @@ fn the_command_to_try_is_the_program_or_a_word_for_it() {
     );
 }
 
+/// A report of the event loop, started by a command that the user gave and under these policies.
+fn invoked(command: &[&str], waits: &[&str], images: Vec<Image>) -> String {
+    let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
+    let invocation = Invocation { command: words(command), waits: words(waits) };
+    Report::new(&Snapshot { invocation, ..snapshot(images) }, &names).to_string()
+}
+
+#[test]
+fn command_to_try_is_the_one_that_was_metered() {
+    let shell = ["sh", "-c", "node bench.js", ""];
+    let text = invoked(&shell, &[], event_loop());
+    let command = "--waits poll sh -c 'node bench.js' ''\n";
+    assert!(
+        text.contains(&format!("\nTry:      unspin run {command}Prove it: unspin prove {command}")),
+        "{text}"
+    );
+    assert!(!text.contains("poll@"), "the call site is not the shell's: {text}");
+    let own = invoked(&["node", "bench.js"], &[], event_loop());
+    assert!(own.contains("\nOne site: unspin prove --waits poll@uv__io_poll+0xa node bench.js\n"), "{own}");
+}
+
+#[test]
+fn long_origin_leaves_the_name_of_a_wait_whole() {
+    let long = |_: &Image, key: &Key| {
+        let origin = Some(format!("event_loop.c:1405, first seen from {}::run", "server".repeat(20)));
+        Some(Name { origin, ..names(&Image::default(), key)? })
+    };
+    let rows = [(call_site(Kind::Epoll, 10), slept(&[(3, 300_000 * US)]))];
+    let text = Report::new(&snapshot(vec![image(7, &rows)]), &long).text(&Layout::default());
+    let above = text
+        .lines()
+        .find(|line| line.starts_with("uv__io_poll+0xa [epoll], event_loop.c:1405, first"))
+        .unwrap();
+    assert!(above.chars().count() == 120 && above.ends_with('…'), "{text}");
+    assert!(text.contains("0%    0%  uv__io_poll+0xa [epoll]\n"), "{text}");
+}
+
+#[test]
+fn process_list_quotes_words_as_a_shell_does() {
+    let command = ["sh", "-c", "", "a b"].map(str::to_owned).to_vec();
+    let text = report(vec![Image { command, ..image(7, &[]) }, image(8, &[])]).to_string();
+    assert!(text.contains(": sh -c '' 'a b'\n") && text.contains(": node bench.js\n"), "{text}");
+}
+
+#[test]
+fn first_line_names_the_policies_of_waits() {
+    let head = |waits: &[&str]| invoked(&[], waits, event_loop()).lines().next().unwrap().to_owned();
+    assert!(head(&["poll"]).starts_with("Waits over 2.00s on 2 CPUs; waits: poll; a wake-up costs"));
+    let five = ["system", "poll@a", "poll@b", "poll@c", "poll@d"];
+    assert!(head(&five).contains("; waits: system, poll@a, poll@b and 2 more; "));
+    assert!(!head(&[]).contains("waits:"));
+}
+
+#[test]
+fn polling_that_is_on_is_not_advised() {
+    let polled = || {
+        let mut images = event_loop();
+        let epoll = images[0].rows.get_mut(&call_site(Kind::Epoll, 10)).unwrap();
+        (epoll.counts.slept, epoll.counts.spun) = (4_003, 16_000);
+        images
+    };
+    let text = invoked(&["node"], &["poll"], polled());
+    assert!(!text.contains("Try:") && !text.contains("polling first"), "{text}");
+    let expected = "Polling was on for every wait; 24,020 of 40,020 waits still slept (60 %). 10 took longer than three \
+                    wake-ups: too long to poll. 4,003 of the 20,003 waits in epoll_wait at uv__io_poll+0xa slept, \
+                    median 49us.";
+    assert!(text.replace('\n', " ").contains(expected), "{text}");
+    let others = invoked(&["node", "bench.js"], &["poll@uv__io_poll+0xa"], polled());
+    assert!(
+        !others.contains("at uv__io_poll+0xa (") && others.contains("at uv__async_io+0x14 ("),
+        "{others}"
+    );
+    assert!(others.contains("--waits poll@uv__async_io+0x14 node bench.js\n"), "{others}");
+}
+
+#[test]
+fn waits_come_first_where_they_cost_more_than_locks() {
+    let mutex = |slept: u64| {
+        let counts = Counts { nowait: 100, slept, sleep: slept * 1_000 * US, ..Counts::default() };
+        (Key::new(Kind::Mutex, 1, 40), Record { counts, ..Record::default() })
+    };
+    let first =
+        |rows: &[(Key, Record)]| report(vec![image(7, rows)]).to_string().lines().next().unwrap().to_owned();
+    let short = (call_site(Kind::Epoll, 10), slept(&[(1_000, 50 * US)]));
+    let idle = (call_site(Kind::Epoll, 10), slept(&[(2, SECOND / 2)]));
+    let ready = Record { counts: Counts { nowait: 9, ..Counts::default() }, ..Record::default() };
+    assert!(first(&[mutex(0), short]).starts_with("Waits over "), "no thread waited for the lock");
+    assert!(first(&[mutex(0), idle]).starts_with("Waits over "));
+    assert!(first(&[mutex(10), short]).starts_with("Waits over "), "10 ms lost, 50 ms to be saved");
+    assert!(first(&[mutex(100), short]).starts_with("Locks over "), "100 ms lost");
+    assert!(first(&[mutex(10), idle]).starts_with("Locks over "), "an idle thread loses nothing");
+    assert!(first(&[mutex(0), (call_site(Kind::Epoll, 10), ready)]).starts_with("Locks over "));
+    let text = report(vec![image(7, &[mutex(0), idle])]).to_string();
+    assert!(text.find("uv__io_poll+0xa").unwrap() < text.find("\nLocks\n").unwrap(), "{text}");
+}
+
+#[test]
+fn wait_that_goes_on_has_a_median() {
+    let going_on = |slept: u64, sleep: u64, longest: u64| {
+        let counts = Counts { slept, sleep, wait_max: longest, ..Counts::default() };
+        let rows = [(Key::new(Kind::Condition, 5, 40), Record { counts, ..Record::default() })];
+        report(vec![image(7, &rows)]).waits.remove(0).row.median
+    };
+    assert_eq!(going_on(1, SECOND, SECOND), 1.0);
+    assert_eq!(going_on(3, 3 * SECOND, 2 * SECOND), 1.0);
+    assert_eq!(going_on(0, SECOND, SECOND), 1.0, "a descriptor's wait is counted when it ends");
+    assert_eq!(going_on(1, 0, 0), 0.0);
+}
+
+#[test]
+fn polled_time_is_not_time_off_the_cpus() {
+    let mut images = event_loop();
+    let epoll = images[0].rows.get_mut(&call_site(Kind::Epoll, 10)).unwrap();
+    (epoll.counts.spin, epoll.counts.sleep) = (SECOND, 860_000 * US);
+    let thread =
+        Thread { tid: 0, lived: 10 * SECOND, on_cpu: SECOND, runnable: 0, holds: Vec::new(), waits: None };
+    images[0].threads = vec![thread.clone()];
+    let report = report(images.clone());
+    let Blocked { by_design, other_waits, spun, .. } = report.blocked;
+    assert!(
+        (other_waits - 3.3602).abs() < 1e-6 && (by_design - 3.0).abs() < 1e-9 && (spun - 1.0).abs() < 1e-9
+    );
+    let text = report.to_string().replace('\n', " ");
+    assert!(
+        text.contains("Threads were off the CPUs for 9.00s in all") && text.contains("the other 2.64s is in")
+    );
+    assert!(text.contains("They spun and polled for 1.00s, on the CPUs."), "{text}");
+    // Of eight seconds on a CPU some came before the first lock, with which the ten seconds begin.
+    images[0].threads = vec![Thread { on_cpu: 8 * SECOND, ..thread }];
+    let text = self::report(images).to_string().replace('\n', " ");
+    assert!(
+        text.contains("for 2.00s in all") && text.contains("other waits above. These are 4.36s more:"),
+        "{text}"
+    );
+}
+
 #[test]
 fn new_lines_have_at_most_100_columns() {
     let text = report(event_loop()).to_string();
-    let (head, section) = text.split_once("\nWaits: ").unwrap();
     // What stands behind is older.
-    let section = format!("Waits: {}", section.split("\nLocks that are built").next().unwrap());
-    for line in head.lines().chain(section.lines()) {
+    for line in text.split("\nLocks that are built").next().unwrap().lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
 }
@@ -316,7 +461,7 @@ fn other_waits_are_not_waits_by_design() {
 #[test]
 fn filters_choose_waits_by_name_and_caller() {
     let mut report = report(event_loop());
-    report.filter(&Filter { lock: Some(&|name| name == "uv__io_poll"), ..Filter::default() });
+    report.filter(&Filter { lock: Some(&|name| name == "uv__io_poll+0xa"), ..Filter::default() });
     assert_eq!((report.waits.len(), report.left_out.waits), (1, 5));
 }
 

@@ -20,6 +20,8 @@ use crate::table::Named;
 /// A program or library. All addresses are those that the file itself uses (`p_vaddr`).
 pub struct File {
     path: PathBuf,
+    /// The last part of the path that it was opened by, which may be that of a symbolic link.
+    opened_as: String,
     debug_root: PathBuf,
     binary: Binary,
 }
@@ -55,9 +57,10 @@ impl File {
 
     /// The same with debug files from below another folder.
     pub fn with_debug_root(path: &Path, folder: impl Into<PathBuf>) -> Option<File> {
+        let opened_as = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = path.canonicalize().ok()?;
         let binary = Binary::of(Elf::open(&path)?);
-        Some(File { path, debug_root: folder.into(), binary })
+        Some(File { path, opened_as, debug_root: folder.into(), binary })
     }
 
     /// Its path, without symbolic links: what the kernel calls it where it is mapped.
@@ -68,6 +71,11 @@ impl File {
     /// The last part of the path.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Whether that is its name, or the name of the symbolic link that it was opened by.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name() == name || self.opened_as == name
     }
 
     /// What tells it from other builds: its build id; without one, a checksum of all of it.

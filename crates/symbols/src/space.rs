@@ -24,6 +24,8 @@ pub struct Module {
     pub range: Range<u64>,
     /// Whether the file's last name was gone when the text was taken.
     pub deleted: bool,
+    /// What the file is called in place of the last part of its path.
+    pub(crate) called: Option<String>,
     pub(crate) identity: Identity,
     /// Sorted by address, never empty.
     pub(crate) mappings: Vec<Mapping>,
@@ -61,6 +63,14 @@ impl Space {
         Space { modules }
     }
 
+    /// The same space, in which the file of a path is called by another name: that of a symbolic link to it.
+    pub fn with_name(mut self, path: &Path, name: &str) -> Space {
+        for module in self.modules.iter_mut().filter(|module| module.path == path) {
+            module.called = Some(name.to_owned());
+        }
+        self
+    }
+
     /// What is mapped from a file, or by the kernel, at this address.
     pub fn module_of(&self, address: u64) -> Option<&Module> {
         self.module_below(address).filter(|module| module.mapping_of(address).is_some())
@@ -80,8 +90,11 @@ impl Space {
 }
 
 impl Module {
-    /// The last part of the path: `libfoo.so`, or `[vdso]`.
+    /// What it is called; else the last part of the path: `libfoo.so`, or `[vdso]`.
     pub fn file_name(&self) -> String {
+        if let Some(called) = &self.called {
+            return called.clone();
+        }
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
@@ -159,6 +172,7 @@ impl Line {
             path: self.path,
             range: self.mapping.range.clone(),
             deleted: self.deleted,
+            called: None,
             identity: self.identity,
             mappings: vec![self.mapping],
         }
@@ -230,6 +244,14 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
         assert_eq!(name(0), None);
         assert!(space.is_code(0x5582747a8000) && !space.is_code(0x5582747a7fff));
         assert_eq!(space.module_of(0x7f58bfd50010).unwrap().offset(0x7f58bfd50010), 0x7010);
+    }
+
+    #[test]
+    fn file_is_called_by_the_name_of_a_link() {
+        let space = Space::parse(MAPS.as_bytes()).with_name(Path::new("/usr/bin/a b"), "link");
+        let names: Vec<String> = space.modules.iter().map(Module::file_name).collect();
+        assert_eq!(names[..3], ["link", "[heap]", "gone.so"]);
+        assert_eq!(space.modules[0].path, Path::new("/usr/bin/a b"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod history;
 mod lookup;
 mod shared;
 mod site;
+mod started;
 mod through;
 mod words;
 
@@ -75,12 +76,14 @@ impl<'a> Names<'a> {
         let kind = key.kind()?;
         let (lock, origin) = self.lock(image, key, kind);
         let (caller, place) = self.caller(image, key);
+        let is_call_site = lock == caller;
         let through = self.through.get_or_init(|| self.find_through());
         let place = match (through.describe(&lock, &origin, &caller), place) {
             (Some(outers), Some(Place::Line(line))) => Some(format!("{line}, {outers}")),
             (Some(outers), _) => Some(outers),
             (None, place) => place.map(Place::into_text),
         };
+        let origin = if is_call_site { place.clone() } else { origin };
         Some(Name { lock, origin, caller, place })
     }
 
@@ -109,7 +112,7 @@ impl<'a> Names<'a> {
         }
         let generation = generation(image, key);
         if !kind.has_object() {
-            return self.call_site(image, key);
+            return self.caller_as_lock(image, key);
         }
         if matches!(kind, Kind::Futex | Kind::EngineWait) {
             let variable = self.variable(image, key, kind, generation);
@@ -121,16 +124,22 @@ impl<'a> Names<'a> {
             .unwrap_or_else(|| (format!("{} {:#x}", kind.noun(), key.address()), None))
     }
 
-    /// The function that waits, looking through wrappers, and where it does: the name of a wait that has no object, or none
-    /// that is known otherwise.
+    /// The call site that waits, as `--waits poll@` takes it, and its place: the name of a wait that has no object.
+    fn caller_as_lock(&self, image: &Image, key: &Key) -> (String, Option<String>) {
+        let (caller, place) = self.caller(image, key);
+        (caller, place.map(Place::into_text))
+    }
+
+    /// The name of a wait whose object has none: its call site, or the function for which a wrapper waits there.
     fn call_site(&self, image: &Image, key: &Key) -> (String, Option<String>) {
         let found = self.history.site(image, key).and_then(|site| {
             let chain = self.lookup.chain(&site);
             // One call in a function that several come through is one wait: it is not named after the first of these.
             let found = site::of(&chain.frames, &Shared::default())?;
-            Some((found.place(), found.name))
+            let address = chain.returns[found.depth(&chain.frames) - 1];
+            (address != key.caller).then(|| (found.place(), found.name))
         });
-        found.map_or_else(|| (format!("{:#x}", key.caller), None), |(place, name)| (name, place))
+        found.map_or_else(|| self.caller_as_lock(image, key), |(place, name)| (name, place))
     }
 
     /// By what the lock of a key is known. None for a wait that has no object, where [`name`](Names::name) knows an address
@@ -393,14 +402,14 @@ mod tests {
         let names = Names::new(&snapshot, &lookup, Parts::Together);
         let found = keys.map(|key| names.name(&snapshot.images[0], &key).unwrap());
         let ends =
-            ["tests::serve_loop", "tests::read_all", "STATE", "tests::read_all", "joins that had no room"];
+            ["::serve_loop+0x1", "::read_all+0x1", "STATE", "::read_all+0x1", "joins that had no room"];
         for (name, end) in found.iter().zip(ends) {
             // With debug information a variable has its parts.
             assert!(name.lock.ends_with(end) || name.lock.contains("tests::STATE"), "{name:?}");
         }
         assert!(found[0].origin.as_deref().is_some_and(|origin| origin.contains("names.rs:")), "{found:?}");
         assert!(found[2].origin.as_deref().is_some_and(|origin| origin.starts_with("static, ")), "{found:?}");
-        assert!(found[0].caller.contains("serve_loop+0x1"), "{found:?}");
+        assert!([0, 1, 3].iter().all(|&at| found[at].lock == found[at].caller), "one name: {found:?}");
         assert!(keys.iter().take(2).all(|key| names.trace(&snapshot.images[0], key).is_none()));
     }
 }

@@ -13,10 +13,11 @@ use crate::program::Program;
 use crate::run;
 use crate::scratch::{self, Scratch};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use unspin_meter::{Config, MAX_PAGES, Reason, Recording};
+use unspin_meter::{Config, Invocation, MAX_PAGES, Reason, Recording};
 use unspin_sys::creds::Creds;
 
 /// Everything that is needed to start the program. Its recording goes when the session goes.
@@ -51,6 +52,10 @@ impl Session {
             _ => Error::Environment(e.to_string()),
         })?;
         wakeup::store(&recording);
+        recording.set_invocation(&Invocation {
+            command: words(&options.command),
+            waits: plan.as_ref().map_or(Vec::new(), |plan| plan.wait_policies().to_vec()),
+        });
         // In the cache, not in our folder: what the program leaves behind may start others when we are gone.
         let plan = plan.map(|plan| plan.keep()).transpose()?;
         Ok(Session { program, recording, library, engine: options.sysv, arena, plan, scratch })
@@ -109,6 +114,12 @@ impl Session {
 }
 
 const RECORDING: &str = "recording";
+
+/// A command as text; nothing if a word is not UTF-8, as the text would be another command.
+fn words(command: &[OsString]) -> Vec<String> {
+    let words: Option<Vec<String>> = command.iter().map(|word| word.to_str().map(str::to_owned)).collect();
+    words.unwrap_or_default()
+}
 
 /// Whether a process has a file mapped. What we may not look at has not.
 pub fn maps_contain(pid: u32, file: &Path) -> bool {

@@ -201,7 +201,7 @@ impl Code {
         let Some((module, end)) = name.rsplit_once("+0x").and_then(address) else {
             return Code { pieces: Vec::new() };
         };
-        let named = files.iter().filter(|file| file.name() == module && file.extent().contains(&end));
+        let named = files.iter().filter(|file| file.is_called(module) && file.extent().contains(&end));
         let call = |file: &File| (None, Span::new(file.path(), end.saturating_sub(1)..end));
         Code { pieces: named.map(call).collect() }
     }
@@ -255,7 +255,7 @@ impl Code {
             At::Line(line) => Code::of_line(line, files).pieces.into_iter().map(|(_, span)| span).collect(),
             At::Offset(offset, module) => {
                 let mut calls = Vec::new();
-                for file in files.iter().filter(|file| file.name() == module) {
+                for file in files.iter().filter(|file| file.is_called(module)) {
                     // The return address is known; the call ends one byte before.
                     let call = |start: Address| {
                         let end = start.checked_add(offset)?;

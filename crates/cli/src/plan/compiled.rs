@@ -34,6 +34,7 @@ pub struct Compiled {
     modules: BTreeSet<PathBuf>,
     for_all: Option<Kind>,
     waits: Option<WaitPolicy>,
+    wait_policies: Vec<String>,
     wake_up_ns: Option<u64>,
 }
 
@@ -46,6 +47,7 @@ impl Compiled {
             modules: BTreeSet::new(),
             for_all: None,
             waits: None,
+            wait_policies: Vec::new(),
             wake_up_ns: None,
         }
     }
@@ -58,6 +60,16 @@ impl Compiled {
     /// A policy for every wait that no line is about.
     pub fn all_waits(&mut self, policy: WaitPolicy) {
         self.waits.get_or_insert(policy);
+    }
+
+    /// The policies for waits, as the user named them.
+    pub fn set_wait_policies(&mut self, policies: Vec<String>) {
+        self.wait_policies = policies;
+    }
+
+    /// The policies for waits, as the user named them: `poll`, `poll@worker_loop+0x2d`.
+    pub fn wait_policies(&self) -> &[String] {
+        &self.wait_policies
     }
 
     /// What a wake-up costs, in nanoseconds: for plans that are about waits.

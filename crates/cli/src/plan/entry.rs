@@ -12,7 +12,7 @@ use super::wait_choice::WaitChoice;
 use super::wakeup;
 use crate::error::Error;
 use crate::program::Program;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 use unspin_locks::Kind;
 
@@ -42,6 +42,17 @@ pub struct WaitEntry {
     pub policy: WaitPolicy,
     /// In which waits.
     pub which: Which<SiteName>,
+}
+
+/// As `--waits` takes it: `poll`, `poll@worker_loop+0x2d`.
+impl fmt::Display for WaitEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.which {
+            Which::All => write!(f, "{}", self.policy),
+            Which::Named { name, .. } => write!(f, "{}@{name}", self.policy),
+            Which::Located(site) => write!(f, "{}@{}", self.policy, site.name),
+        }
+    }
 }
 
 /// Mutexes of a program, or its waits.
@@ -143,6 +154,7 @@ impl Plan {
             }
         }
         if !self.waits.is_empty() {
+            compiled.set_wait_policies(self.waits.iter().map(ToString::to_string).collect());
             compiled.set_wake_up(wakeup::cost_ns()?);
         }
         Ok(compiled)

@@ -27,7 +27,7 @@ fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[F
     for file in files.iter().chain(runtime) {
         let end = |start: u64| start.checked_add(offset).filter(|&end| end > 0);
         let ends = file.function_starts(within).into_iter().filter_map(end);
-        let of_file = (file.name() == within && file.extent().contains(&offset)).then_some(offset);
+        let of_file = (file.is_called(within) && file.extent().contains(&offset)).then_some(offset);
         // A call is known by its last byte; its return address is behind that.
         spans.extend(ends.chain(of_file).map(|end| Span::new(file.path(), end.saturating_sub(1)..end)));
     }

@@ -72,7 +72,7 @@ impl Variable<'_> {
     fn is_at(&self, origin: &Origin<'_>) -> bool {
         match (origin.at, &self.it.location) {
             (Some(At::Line(line)), Some(location)) => line.is(location),
-            (Some(At::Module(module)), _) => self.file.name() == module,
+            (Some(At::Module(module)), _) => self.file.is_called(module),
             _ => false,
         }
     }

@@ -51,13 +51,14 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
         let processes = report.processes.iter().filter(|process| process.threads > 0).count();
         let rate = |report: &Report| format!(" ({}/s)", time(report.total.lost / report.seconds));
         second.push(Span::raw(format!(
-            "  {}  LOST {}{}  {}  {}  {}  level {}",
+            "  {}  LOST {}{}  {}  {}  {}{}  level {}",
             time(report.seconds),
             time(report.total.lost),
             reading.lately.as_ref().map_or(String::new(), rate),
             plural(u64::from(report.cpus), "CPU"),
             plural(processes as u64, "process"),
             plural(reading.threads as u64, "thread"),
+            report.invocation.policies().map_or(String::new(), |policies| format!("  {policies}")),
             report.level,
         )));
         let missing = report.unrecorded;

@@ -34,7 +34,7 @@ fn about(image: &Image) -> Image {
 }
 
 fn about_all(snapshot: &Snapshot) -> Snapshot {
-    Snapshot { images: Vec::new(), ..*snapshot }
+    Snapshot { images: Vec::new(), invocation: snapshot.invocation.clone(), ..*snapshot }
 }
 
 fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_meter::Key, Record> {

@@ -2,6 +2,9 @@
 //! it was forked from.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use unspin_meter::{Class, Image, Key, Kind, Record, Snapshot, Stack};
 
 /// A use, or an initialisation, in a process.
@@ -164,18 +167,18 @@ fn layout(image: &Image) -> Vec<&[u8]> {
     program.into_iter().chain(lines.find(|line| line.ends_with(b"[vdso]"))).collect()
 }
 
-/// The name of the first file in a list of modules: the program, which lies lowest as a rule.
-pub fn first_path(modules: &[u8]) -> String {
+/// The path of the first file in a list of modules: the program, which lies lowest as a rule. Empty without one.
+pub fn first_path(modules: &[u8]) -> &Path {
     let line = modules.split(|&b| b == b'\n').next().unwrap_or_default();
-    let name = line.rsplit(|&b| b == b'/').next().unwrap_or_default();
-    String::from_utf8_lossy(name).into_owned()
+    let start = line.iter().position(|&byte| byte == b'/').unwrap_or(line.len());
+    Path::new(OsStr::from_bytes(&line[start..]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use unspin_meter::{Born, Level, Unrecorded, Window};
+    use unspin_meter::{Born, Invocation, Level, Unrecorded, Window};
 
     fn image(pid: u32, parent: u32, since: u64, rows: &[(Key, u64, u64)]) -> Image {
         let record = |&(key, born, latest): &(Key, u64, u64)| {
@@ -191,7 +194,8 @@ mod tests {
     fn snapshot(images: Vec<Image>) -> Snapshot {
         let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
         let unrecorded = Unrecorded::default();
-        Snapshot { window, started: 0, level: Level::Full, wake_up: None, images, unrecorded }
+        let invocation = Invocation::default();
+        Snapshot { window, started: 0, level: Level::Full, wake_up: None, invocation, images, unrecorded }
     }
 
     const fn init(address: usize, caller: usize) -> Key {

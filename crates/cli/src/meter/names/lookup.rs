@@ -1,6 +1,7 @@
 //! Names of addresses, each looked up once.
 
 use super::history::Site;
+use super::started;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,7 +14,8 @@ use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
 #[derive(Default)]
 pub struct Lookup {
     symbols: Symbols,
-    spaces: Known<Vec<u8>, Rc<Place>>,
+    /// By the text of the modules, and what the program was started as.
+    spaces: Known<(Vec<u8>, Option<String>), Rc<Place>>,
     /// The space of a process's generation: it does not change any more.
     places: Known<(u32, u64, u8), Rc<Place>>,
     code: Known<(usize, u64), Rc<[Frame]>>,
@@ -56,7 +58,7 @@ pub struct Home {
 struct Place {
     number: usize,
     space: Space,
-    /// The name of the program's file.
+    /// The name of the program's file, or of the link that it was started by.
     program: String,
 }
 
@@ -179,11 +181,17 @@ impl Lookup {
         }
         let text = image.modules.get(usize::from(generation) - 1).map_or(&[][..], Vec::as_slice);
         let text = lasting(text);
+        let program = super::history::first_path(&text).to_owned();
+        let link = image.command.first().and_then(|name| started::by_link(name, &program));
         let mut spaces = self.spaces.borrow_mut();
         let number = spaces.len();
-        let place = Rc::clone(spaces.entry(text).or_insert_with_key(|text| {
-            let program = super::history::first_path(text);
-            Rc::new(Place { number, space: Space::parse(text), program })
+        let place = Rc::clone(spaces.entry((text, link)).or_insert_with_key(|(text, link)| {
+            let space = Space::parse(text);
+            let (space, program) = match link {
+                Some(link) => (space.with_name(&program, link), link.clone()),
+                None => (space, program.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+            };
+            Rc::new(Place { number, space, program })
         }));
         // A process that is just joining has no modules yet.
         if !image.modules.is_empty() {

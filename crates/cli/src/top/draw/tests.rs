@@ -91,6 +91,16 @@ fn waits_of_which_it_is_not_known_how_many_are_short() {
 }
 
 #[test]
+fn policies_of_waits_stand_in_the_header() {
+    let mut state = state(3);
+    let mut shown = reading(11, 3);
+    shown.since_start.invocation.waits = vec!["poll".into()];
+    state.show(shown);
+    let picture = picture(&mut state, 120, 7);
+    assert!(picture.contains("  1 thread  waits: poll  level full\n"), "{picture}");
+}
+
+#[test]
 fn one_lock() {
     let mut state = state(3);
     press(&mut state, "\n");

@@ -1,0 +1,218 @@
+//! Sentences about waits: which of them polling could shorten, or what polling has left, and what to do next.
+
+use crate::figures::time;
+use crate::kind::Kind;
+use crate::level::Level;
+use crate::notes::wrap;
+use crate::report::Report;
+use crate::shell;
+use crate::wait::{Wait, WaitRow};
+use crate::wakeup::WakeUpCost;
+use std::fmt::Write;
+
+/// Columns of the sentences.
+const WIDTH: usize = 100;
+
+/// A share of the metered time that polling must be able to save to be worth a sentence: less drowns in the noise of a proof.
+const WORTH_IT: f64 = 0.02;
+/// The same in seconds: a program that runs for less has nothing to win.
+const WORTH_IT_S: f64 = 1e-3;
+
+/// Waits that have a sentence, at most.
+const SENTENCES_MAX: usize = 2;
+
+/// Bytes of a process's command line that a recording has room for.
+const COMMAND_MAX: usize = 1024;
+
+/// A sentence for each of the waits that polling could shorten by most, and what to do next. Nothing where that is not worth it:
+/// long waits are an idle thread's. Where every wait polls already: how many slept all the same.
+pub(crate) fn write(report: &Report, text: &mut String) {
+    if report.invocation.polls_everywhere() {
+        return still_slept(report, text);
+    }
+    let Some(cost) = report.wake_up.filter(|_| report.level != Level::Counts) else { return };
+    let polls = |wait: &Wait| wait.callers.iter().all(|caller| report.invocation.polls_at(&caller.row.name));
+    let mut worth = worth_polling(report);
+    worth.retain(|wait| !polls(wait));
+    let Some(first) = worth.first() else { return };
+    text.push('\n');
+    for wait in worth.iter().take(SENTENCES_MAX) {
+        let row = &wait.row;
+        let sentence = format!(
+            "{} {}{} ({}), median {}; a wake-up {}: {}.",
+            grouped(row.waits),
+            subject(wait),
+            from(wait),
+            share(row.share),
+            time(row.median),
+            price(cost, wait.kind),
+            prospect(cost, wait),
+        );
+        wrap(&sentence, WIDTH, text);
+    }
+    let command = command(report);
+    let _ = writeln!(text, "Try:      unspin run --waits poll {command}");
+    let _ = writeln!(text, "Prove it: unspin prove --waits poll {command}");
+    if let Some(site) = site_to_name(report, first) {
+        let choice = shell::quoted(&format!("poll@{site}"));
+        let _ = writeln!(text, "One site: unspin prove --waits {choice} {command}");
+    }
+}
+
+/// The waits that polling could shorten by so much that it is worth a sentence, most first.
+fn worth_polling(report: &Report) -> Vec<&Wait> {
+    let worth = (WORTH_IT * report.seconds).max(WORTH_IT_S);
+    let mut waits: Vec<&Wait> = report.waits.iter().filter(|wait| wait.row.saving >= worth).collect();
+    waits.sort_by(|a, b| b.row.saving.total_cmp(&a.row.saving));
+    waits
+}
+
+/// The call site that most of a wait is called from, if `--waits` finds it: it looks into the program that is started, and into
+/// no other that this one starts.
+fn site_to_name<'r>(report: &'r Report, wait: &'r Wait) -> Option<&'r str> {
+    let [process] = &report.processes[..] else { return None };
+    let given = &report.invocation.command;
+    let site = wait.callers.first()?.row.name.as_str();
+    let is_call = site.rsplit_once("+0x").is_some_and(|(within, _)| !within.is_empty());
+    (is_call && (given.is_empty() || *given == process.command)).then_some(site)
+}
+
+/// How many waits slept though they polled first, of all and of those where that may still cost time.
+fn still_slept(report: &Report, text: &mut String) {
+    let sum = |count: fn(&WaitRow) -> u64| {
+        report.waits.iter().fold(0u64, |sum, wait| sum.saturating_add(count(&wait.row)))
+    };
+    let (waits, slept) = (sum(|row| row.waits), sum(WaitRow::slept));
+    if waits == 0 {
+        return;
+    }
+    let share = 100.0 * slept as f64 / waits as f64;
+    let mut sentence = format!(
+        "Polling was on for every wait; {} of {} waits still slept ({share:.0} %).",
+        grouped(slept),
+        grouped(waits)
+    );
+    if report.wake_up.is_some() && report.level != Level::Counts {
+        let long = waits.saturating_sub(sum(|row| row.short));
+        let _ = write!(sentence, " {} took longer than three wake-ups: too long to poll.", grouped(long));
+    }
+    text.push('\n');
+    wrap(&sentence, WIDTH, text);
+    for wait in worth_polling(report).iter().take(SENTENCES_MAX) {
+        let (row, subject) = (&wait.row, subject(wait));
+        let (slept, waits) = (grouped(row.slept()), grouped(row.waits));
+        let sentence =
+            format!("{slept} of the {waits} {subject}{} slept, median {}.", from(wait), time(row.median));
+        wrap(&sentence, WIDTH, text);
+    }
+}
+
+/// ` at PyThread_acquire_lock_timed+0x173`: the call site of a wait that has another name.
+fn from(wait: &Wait) -> String {
+    match &wait.callers[..] {
+        _ if !wait.kind.has_object() => String::new(),
+        [only] if only.row.name != wait.row.name => format!(" at {}", only.row.name),
+        [first, _, ..] => format!(", most at {}", first.row.name),
+        _ => String::new(),
+    }
+}
+
+/// `costs 45us here`
+fn price(cost: WakeUpCost, kind: Kind) -> String {
+    let seconds = time(cost.seconds(kind));
+    match cost {
+        WakeUpCost::ASSUMED => {
+            format!("is assumed to cost {seconds}, as the CPUs were too busy to measure it")
+        }
+        _ => format!("costs {seconds} here"),
+    }
+}
+
+/// What polling could save. A whole sleep that was shorter than a wake-up from an idle CPU found its CPU awake.
+fn prospect(cost: WakeUpCost, wait: &Wait) -> String {
+    let saving = time(wait.row.saving);
+    if wait.row.median < cost.seconds(wait.kind) {
+        return format!(
+            "most of these waits found the CPUs awake, so polling first saves less than the {saving} that they took; \
+             measure on a machine that does nothing else"
+        );
+    }
+    format!("polling first could save up to {saving}")
+}
+
+/// `waits in epoll_wait at uv__io_poll`
+fn subject(wait: &Wait) -> String {
+    let name = &wait.row.name;
+    let the = |noun: &str| if name.contains(noun) { name.clone() } else { format!("the {noun} {name}") };
+    let call = match wait.kind {
+        Kind::Condition | Kind::Semaphore => return format!("waits for {}", the(wait.kind.noun())),
+        Kind::Barrier => return format!("waits at {}", the("barrier")),
+        Kind::Join => "pthread_join",
+        Kind::Poll => "poll",
+        Kind::Select => "select",
+        Kind::Epoll => "epoll_wait",
+        Kind::Receive => "read or recv",
+        Kind::Accept => "accept",
+        Kind::Futex => "futex",
+        _ => "System V calls",
+    };
+    format!("waits in {call} at {name}")
+}
+
+/// `95 % of the run`; where several threads wait at a time that is not a share.
+fn share(of_the_run: f64) -> String {
+    if of_the_run > 1.05 {
+        format!("{of_the_run:.1} threads at any time")
+    } else {
+        format!("{:.0} % of the run", (100.0 * of_the_run).min(100.0))
+    }
+}
+
+/// A number with a comma before each three digits.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The program's command line for a shell: as the user gave it, or as its only process was started; else `CMD`.
+fn command(report: &Report) -> String {
+    let given = &report.invocation.command;
+    match &report.processes[..] {
+        _ if !given.is_empty() => shell::line(given),
+        [process] if !process.command.is_empty() && !is_cut(&process.command) => {
+            shell::line(&process.command)
+        }
+        _ => "CMD".into(),
+    }
+}
+
+/// Whether a process's command line may be longer than what the recording has room for.
+fn is_cut(command: &[String]) -> bool {
+    command.iter().map(|word| word.len() + 1).sum::<usize>() >= COMMAND_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_three_digits() {
+        let grouped = [0, 999, 1_000, 20_000, 1_234_567].map(grouped);
+        assert_eq!(grouped, ["0", "999", "1,000", "20,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn shares_above_one_are_threads() {
+        assert_eq!(
+            [0.954, 1.0, 1.04, 3.84].map(share),
+            ["95 % of the run", "100 % of the run", "100 % of the run", "3.8 threads at any time"]
+        );
+    }
+}

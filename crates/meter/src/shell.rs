@@ -1,0 +1,29 @@
+//! Command lines as a shell takes them.
+
+/// The words with a space between each two, quoted where a shell would take them otherwise.
+pub(crate) fn line(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        let words = ["-c", "a b", "", "it's", "k=v", "$x"].map(quoted);
+        assert_eq!(words, ["-c", "'a b'", "''", r"'it'\''s'", "k=v", "'$x'"]);
+        assert_eq!(line(&["sh".into(), "-c".into(), String::new(), "x".into()]), "sh -c '' x");
+    }
+}
