@@ -1,6 +1,7 @@
 //! `unspin prove`: measures a program with other locks and says what is proven.
 
 mod asked;
+mod call_sites;
 mod conditions;
 mod contestant;
 mod figure;
@@ -21,6 +22,7 @@ mod setup;
 mod sitting;
 mod staircase;
 mod text;
+mod waits;
 mod watch;
 
 use crate::error::Error;
@@ -77,8 +79,8 @@ fn judge_asked(runner: &Runner<'_>, asked: &Asked, options: &options::Prove) -> 
     let contestants = asked.contestants();
     let plan = plan(options, &contestants, runner.figure, options.time_budget)?;
     let mut locks = Locks::default();
-    if asked.is_about_plans() {
-        locks.meter_control(runner, &asked.control, options.time_limit)?;
+    if asked.is_about_plans() || asked.names_call_sites() {
+        locks.meter_control(runner, asked, options.time_limit)?;
     }
     judge(runner, contestants, plan, locks, None, options)
 }

@@ -9,6 +9,7 @@ use super::runner::Trial;
 use super::search::Search;
 use super::sitting::{Sitting, was_interrupted};
 use super::staircase::Staircase;
+use super::waits::{self, JudgedSite};
 use crate::engine::Engine;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -36,6 +37,8 @@ pub struct Report {
     pub staircase: Option<Staircase>,
     /// Where the CPUs went, contestant by contestant.
     pub cpu: Vec<CpuShares>,
+    /// What became of the judged waits.
+    pub waits: Vec<JudgedSite>,
     /// What happened to the locks.
     pub locks: Locks,
     /// The plan that won; not known before the rest is.
@@ -82,6 +85,7 @@ impl Report {
             reports_figure: against_global(&contestants, &sitting),
             staircase: Staircase::of(&contestants, &sitting),
             interrupted: was_interrupted(interrupt, &sitting.analysis),
+            waits: waits::judged(&contestants, &locks.metered, machine.cpus),
             machine,
             contestants,
             sitting,
@@ -110,6 +114,14 @@ impl Report {
     /// Whether anybody was judged.
     pub fn has_judged(&self) -> bool {
         self.contestants.iter().any(Contestant::is_judged)
+    }
+
+    /// Whether waits are judged and nothing else.
+    pub fn is_about_waits(&self) -> bool {
+        let only_waits = |contestant: &Contestant| {
+            contestant.judged_plan().is_some_and(|plan| plan.mutexes.is_empty() && !plan.waits.is_empty())
+        };
+        self.has_judged() && self.contestants.iter().filter(|c| c.is_judged()).all(only_waits)
     }
 
     /// See docs/exit-codes.md.

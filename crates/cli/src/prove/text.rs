@@ -4,6 +4,7 @@ mod locks;
 mod plan;
 mod search;
 mod staircase;
+mod waits;
 
 use super::contestant::Contestant;
 use super::format::{Scale, count, p_value, paragraph, significant};
@@ -37,6 +38,7 @@ impl fmt::Display for Text<'_> {
             staircase::write(f, self.0)?;
             self.cpus(f)?;
         }
+        waits::write(f, self.0)?;
         locks::write(f, self.0)?;
         plan::write(f, self.0)?;
         self.failures(f)?;

@@ -11,7 +11,8 @@ const SHOWN: usize = 6;
 /// Prints the tables, and why one is not there.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let metered = &report.locks.metered;
-    if metered.iter().any(|metered| !metered.report.locks.is_empty()) {
+    // Where waits are judged alone, the figures of locks decide nothing.
+    if !report.is_about_waits() && metered.iter().any(|metered| !metered.report.locks.is_empty()) {
         writeln!(f, "The locks, in one more run each, metered")?;
         let reports: Vec<LockReport> = metered.iter().map(|m| m.report.clone()).collect();
         let (reports, left_out) = worst(reports);
