@@ -55,6 +55,8 @@ pub struct CallSites {
 
 /// Call sites that a message names in place of one that never waits.
 const NEAREST: usize = 3;
+/// The least cost of a call site that is shown, as a share of that of the costliest.
+const WORTH_SHOWING: f64 = 0.01;
 /// The longest median wait that polling can act upon, in seconds. Polling lasts for two wake-ups at most, and a wake-up takes
 /// 100 µs at most.
 const WITHIN_REACH_S: f64 = 200e-6;
@@ -107,8 +109,16 @@ impl CallSites {
         sum(self.sites.iter().filter(named))
     }
 
-    /// The call sites that polling can act upon most, most first: many short waits.
+    /// The call sites that polling can act upon most, most first: many short waits. Not those that cost next to nothing.
     pub fn costliest(&self, at_most: usize) -> Vec<&CallSite> {
+        let mut sites = self.by_cost();
+        let most = sites.first().map_or(0.0, |(cost, _)| *cost);
+        sites.retain(|(cost, _)| *cost >= WORTH_SHOWING * most);
+        sites.into_iter().take(at_most).map(|(_, site)| site).collect()
+    }
+
+    /// The call sites that waited, and what their waits cost as far as polling can act upon it, most first.
+    fn by_cost(&self) -> Vec<(f64, &CallSite)> {
         let mut waiting: Vec<(f64, &CallSite)> = self
             .sites
             .iter()
@@ -118,12 +128,12 @@ impl CallSites {
             .map(|(waits, site)| (waits.waits as f64 * waits.median_s.min(WITHIN_REACH_S), site))
             .collect();
         waiting.sort_by(|a, b| b.0.total_cmp(&a.0));
-        waiting.into_iter().take(at_most).map(|(_, site)| site).collect()
+        waiting
     }
 
     /// `worker_loop+0x2d (3000 waits, median 48us)`: call sites that wait, those first that are like `name`.
     pub fn nearest(&self, name: &str) -> Vec<String> {
-        let waiting = self.costliest(usize::MAX);
+        let waiting: Vec<&CallSite> = self.by_cost().into_iter().map(|(_, site)| site).collect();
         let within = |name: &str| name.rsplit_once("+0x").map_or(name, |(within, _)| within).to_owned();
         let of_function = waiting.iter().filter(|site| within(&site.name) == within(name));
         let similar = similar_names(name, waiting.iter().map(|site| site.name.as_str()), NEAREST);
@@ -225,7 +235,9 @@ mod tests {
     fn call_sites_with_many_short_waits_come_first() {
         let sites = sites();
         let names: Vec<&str> = sites.costliest(9).iter().map(|site| site.name.as_str()).collect();
-        assert_eq!(names, ["player+0x5d", "reader+0x10", "main+0x80"]);
+        assert_eq!(names, ["player+0x5d", "reader+0x10"]);
+        let all = sites.by_cost();
+        assert_eq!(all.last().unwrap().1.name, "main+0x80", "one long wait");
     }
 
     #[test]

@@ -54,61 +54,58 @@ const TRIAL: u64 = 16;
 
 /// The judged waits: of the call sites that the candidates name, and of the costliest ones where all waits poll.
 pub fn judged(contestants: &[Contestant], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
-    let plans: Vec<&Compiled> = contestants
-        .iter()
-        .filter(|contestant| contestant.is_judged())
-        .filter_map(|contestant| Some(&contestant.setup.as_ref()?.plan.as_ref()?.compiled))
+    let judged = contestants.iter().filter(|contestant| contestant.is_judged());
+    let plans: Vec<(&str, &Compiled)> = judged
+        .filter_map(|contestant| {
+            Some((contestant.name(), &contestant.setup.as_ref()?.plan.as_ref()?.compiled))
+        })
         .collect();
-    let is_judged =
-        |name: &str| contestants.iter().any(|contestant| contestant.name() == name && contestant.is_judged());
-    let Some(first) = metered.first() else { return Vec::new() };
+    let Some((first, others)) = metered.split_first() else { return Vec::new() };
+    let is_control = plans.iter().all(|(name, _)| *name != first.candidate);
     let filtered = is_filtered();
-    let runs = |find: &dyn Fn(&Metered) -> Option<Waits>| {
-        let control = metered.iter().find(|metered| !is_judged(&metered.candidate)).and_then(find);
-        metered
-            .iter()
-            .filter_map(|metered| {
-                let waits = find(metered)?;
-                let polls = is_judged(&metered.candidate) && polls(contestants, &metered.candidate);
-                let unpolled = match &control {
-                    Some(control) if polls => unpolled(control, &waits, used(metered, cpus), filtered),
-                    _ => None,
-                };
-                Some(SiteRun { candidate: metered.candidate.clone(), waits, unpolled })
-            })
-            .collect::<Vec<_>>()
+    let runs = |polls: &dyn Fn(&Compiled) -> bool, find: &dyn Fn(&Metered) -> Option<Waits>| {
+        let control = is_control.then(|| find(first)).flatten();
+        let mut runs = Vec::new();
+        if let Some(waits) = &control {
+            let candidate = first.candidate.clone();
+            runs.push(SiteRun { candidate, waits: waits.clone(), unpolled: None });
+        }
+        for metered in if is_control { others } else { metered } {
+            let polls = plans.iter().any(|(name, plan)| *name == metered.candidate && polls(plan));
+            let Some(waits) = find(metered).filter(|_| polls) else { continue };
+            let unpolled =
+                control.as_ref().and_then(|control| unpolled(control, &waits, used(metered, cpus), filtered));
+            runs.push(SiteRun { candidate: metered.candidate.clone(), waits, unpolled });
+        }
+        runs
     };
     let mut named: Vec<&Located> = Vec::new();
-    for located in plans.iter().flat_map(|plan| plan.polling_sites()) {
+    for located in plans.iter().flat_map(|(_, plan)| plan.polling_sites()) {
         if !named.iter().any(|known| known.places == located.places) {
             named.push(located);
         }
     }
-    let mut sites: Vec<JudgedSite> = named
-        .iter()
-        .map(|located| JudgedSite {
-            name: located.name.clone(),
-            runs: runs(&|metered| metered.call_sites.waits_at(located)),
-        })
-        .collect();
-    if plans.iter().any(|plan| plan.polls_everywhere()) {
+    let mut sites: Vec<JudgedSite> = Vec::new();
+    for located in named {
+        let polls = |plan: &Compiled| {
+            plan.polls_everywhere() || plan.polling_sites().iter().any(|site| site.places == located.places)
+        };
+        let runs = runs(&polls, &|metered| metered.call_sites.waits_at(located));
+        sites.push(JudgedSite { name: located.name.clone(), runs });
+    }
+    if plans.iter().any(|(_, plan)| plan.polls_everywhere()) {
         for site in first.call_sites.costliest(SHOWN) {
-            let runs = runs(&|metered| metered.call_sites.waits_named(&site.name, site.place.as_deref()));
+            let find = |metered: &Metered| metered.call_sites.waits_named(&site.name, site.place.as_deref());
             if !sites.iter().any(|known| known.name == site.name) {
-                sites.push(JudgedSite { name: site.name.clone(), runs });
+                sites.push(JudgedSite {
+                    name: site.name.clone(),
+                    runs: runs(&Compiled::polls_everywhere, &find),
+                });
             }
         }
     }
     sites.retain(|site| !site.runs.is_empty());
     sites
-}
-
-/// Whether a candidate polls anywhere.
-fn polls(contestants: &[Contestant], name: &str) -> bool {
-    let plan = contestants.iter().find(|c| c.name() == name).and_then(|c| c.setup.as_ref()?.plan.as_ref());
-    plan.is_some_and(|prepared| {
-        prepared.compiled.polls_everywhere() || !prepared.compiled.polling_sites().is_empty()
-    })
 }
 
 /// The share of the CPUs' time that was used in a run, by the program and by others.

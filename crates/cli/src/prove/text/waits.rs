@@ -36,7 +36,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 fn unpolled(site: &JudgedSite, run: &SiteRun) -> Option<String> {
     let reason = run.unpolled?.reason();
     let SiteRun { candidate, waits, .. } = run;
-    let name = match candidate.contains('@') {
+    let name = match candidate.ends_with(&format!("@{}", site.name)) {
         true => candidate.clone(),
         false => format!("{candidate} at {}", site.name),
     };
