@@ -12,7 +12,7 @@ use super::report::Report;
 use super::runner::Trial;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_stats::{Comparison, Direction, Role, SpreadVerdict, StopReason, Summary};
+use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary, three_digits};
 
 /// A share of the CPUs, in percent, from which on a disturbance is worth a warning: about what separates an idle
 /// machine's background from somebody else's work.
@@ -161,17 +161,17 @@ impl Text<'_> {
             summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
             match (comparison, ratio) {
                 (None, _) => "1".into(),
-                (_, Some(ratio)) => format!("{:.2}", ratio.value),
+                (_, Some(ratio)) => three_digits(ratio.value, 2),
                 (_, None) => "-".into(),
             },
             match (comparison, ratio) {
                 (None, _) => "the control".into(),
-                (_, Some(ratio)) => format!("{:.2} – {:.2}", ratio.lower, ratio.upper),
+                (_, Some(ratio)) => interval(ratio),
                 (_, None) => "-".into(),
             },
             match (comparison, comparison.and_then(|c| c.cpu)) {
                 (None, _) => "1".into(),
-                (_, Some(cpu)) => times(cpu.times.value),
+                (_, Some(cpu)) => three_digits(cpu.times.value, 2),
                 (_, None) => "-".into(),
             },
             comparison.and_then(p_of_difference).map_or("-".into(), p_value),
@@ -300,9 +300,10 @@ fn head(name: &str) -> String {
     if name.chars().count() <= COLUMN { format!("{name:COLUMN$}") } else { format!("{name}\n{:COLUMN$}", "") }
 }
 
-/// A factor in six columns.
-fn times(factor: f64) -> String {
-    if factor < 100.0 { format!("{factor:.2}") } else { format!("{factor:.0}") }
+/// Both ends of an interval.
+fn interval(ratio: Ratio) -> String {
+    let (lower, upper) = ratio.ends(2);
+    format!("{lower} – {upper}")
 }
 
 fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {
