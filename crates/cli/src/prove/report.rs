@@ -154,7 +154,8 @@ fn against_global(contestants: &[Contestant], sitting: &Sitting) -> Option<Compa
     }
     global.candidate.role = unspin_stats::Role::Control;
     let experiment = Experiment { samples: vec![global, rcu], ..sitting.experiment.clone() };
-    Analysis::of(&experiment, &sitting.analysis.settings).comparisons.pop()
+    let Analysis { settings, noise_floor, .. } = &sitting.analysis;
+    Analysis::above_floor(&experiment, settings, *noise_floor).comparisons.pop()
 }
 
 impl CpuShares {
