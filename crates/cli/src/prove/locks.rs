@@ -10,7 +10,7 @@ use super::sitting::Sitting;
 use crate::error::Error;
 use serde::Serialize;
 use std::time::Duration;
-use unspin_meter::Report;
+use unspin_meter::{Report, Row};
 
 /// The locks of one metered run.
 #[derive(Clone, Debug, Serialize)]
@@ -44,7 +44,9 @@ impl Metered {
     /// What a metered run says of the locks under `candidate`.
     pub fn new(candidate: &str, metering: Metering) -> Metered {
         let call_sites = CallSites::of(&metering);
-        let Metering { trial, report, .. } = metering;
+        let Metering { trial, mut report, .. } = metering;
+        let cpus = (trial.cpu_s() / trial.elapsed_s).min(f64::from(report.cpus));
+        report.locks.iter_mut().for_each(|lock| bound_cpus(&mut lock.row, cpus, report.cpus));
         Metered {
             candidate: candidate.to_owned(),
             elapsed_s: trial.elapsed_s,
@@ -54,6 +56,13 @@ impl Metered {
             report,
         }
     }
+}
+
+/// Bounds the CPUs that a lock ate by those that the program used. The meter adds up the time in which threads held the lock or
+/// spun for it; a thread that the scheduler had put aside meanwhile ate no CPU.
+fn bound_cpus(row: &mut Row, used: f64, machine: u32) {
+    row.cpus = row.cpus.min(used);
+    row.spin_cpu = row.spin_cpu.min(used / f64::from(machine));
 }
 
 impl Locks {
@@ -164,4 +173,22 @@ fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) 
         eprintln!("unspin: {}: {idle}", contestant.name());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_meter::{Counts, Window};
+
+    /// Eight threads spin on two CPUs: most of their time is spent waiting for a CPU.
+    #[test]
+    fn lock_eats_no_more_cpus_than_the_program_used() {
+        let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(1.9) };
+        let counts =
+            Counts { spun: 1000, timed: 1000, hold: 200_000_000, spin: 4_400_000_000, ..Counts::default() };
+        let mut row = Row::from_counts("lock", &counts, &window);
+        assert!(row.cpus > 4.0 && row.spin_cpu > 2.0, "{row:?}");
+        bound_cpus(&mut row, 1.9, 2);
+        assert_eq!((row.cpus, row.spin_cpu), (1.9, 0.95));
+    }
 }
