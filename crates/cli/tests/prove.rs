@@ -169,7 +169,32 @@ fn an_interrupt_ends_everything_and_reports_what_there_is() {
         Background::start(unspin(&["prove", "--json", json.to_str().unwrap(), "--", "sh", "-c", &script]));
     wait_until("the program runs", || pid_file.exists());
     let pid: u32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    assert!(!json.exists(), "nothing that could be taken for a result is there before the end");
     child::signal(run.pid(), Signal::Terminate).unwrap();
+    assert_eq!(run.wait().code(), Some(130));
+    assert!(gone(pid));
+    let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(result["interrupted"], true);
+}
+
+/// SIGINT, by its number.
+const INTERRUPT: Signal = Signal::PassedOn(2);
+
+/// The same key pressed twice, or held down. The program ignores that it is asked to end, so the second signal comes while
+/// unspin waits for its end.
+#[test]
+fn second_interrupt_leaves_the_report_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pid_file, json) = (folder.path().join("pid"), folder.path().join("result.json"));
+    let script = format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; sleep 1000", pid_file.display());
+    let mut run =
+        Background::start(unspin(&["prove", "--json", json.to_str().unwrap(), "--", "sh", "-c", &script]));
+    wait_until("the program runs", || pid_file.exists());
+    let pid: u32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    for pause_ms in [0, 20, 20] {
+        std::thread::sleep(std::time::Duration::from_millis(pause_ms));
+        child::signal(run.pid(), INTERRUPT).unwrap();
+    }
     assert_eq!(run.wait().code(), Some(130));
     assert!(gone(pid));
     let result: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();

@@ -41,7 +41,6 @@ use report::Report;
 use runner::Runner;
 use search::{Found, Search};
 use sitting::Sitting;
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -61,13 +60,12 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
         Some(asked) => judge_asked(&runner, &asked, options)?,
         None => judge_found(&runner, options)?,
     };
+    // Files first: a reader of the report may stop reading.
+    let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
+    let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
+    interrupt.expect_the_end();
     stdout::print(&text::Text(&report).to_string())?;
-    if let Some(file) = &options.json {
-        json::write(&report, file)?;
-    }
-    if let Some(file) = &options.plan {
-        write_plan(&report, file)?;
-    }
+    json.and(plan)?;
     Ok(report.exit_code())
 }
 
@@ -119,10 +117,6 @@ fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
         Some(recommended) => recommended.file.write(file),
         None => {
             eprintln!("unspin: --plan {}: no plan is written, because none won", file.display());
-            // An empty one is what is left of trying whether it can be written.
-            if fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() == 0) {
-                let _ = fs::remove_file(file);
-            }
             Ok(())
         }
     }
