@@ -77,7 +77,17 @@ fn a_control_that_fails_is_the_end() {
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("First failure of kernel: it ended with exit code 7."), "{out}");
     assert!(out.contains("  | no luck today\n"), "{out}");
-    assert!(flat(&out).contains("Stopped, because the control failed."), "{out}");
+    assert!(flat(&out).contains("kernel failed in 1 of 1 runs. Nothing can be compared with it"), "{out}");
+}
+
+#[test]
+fn metric_without_a_match_is_reported_once() {
+    let options =
+        ["prove", "--runs", "5", "--metric", "nosuch", "--waits", "poll", "--", "sh", "-c", "sleep 0; :"];
+    let (out, err, code) = finish(&mut unspin(&options));
+    assert_eq!(code, Some(4), "{out}{err}");
+    let said = flat(&out).matches("no number for --metric 'nosuch' in its output").count();
+    assert_eq!(said, 1, "{out}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use unspin_stats::{Analysis, Comparison, Conclusion, Experiment};
+use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Verdict};
 
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
@@ -114,6 +114,18 @@ impl Report {
     /// Whether anybody was judged.
     pub fn has_judged(&self) -> bool {
         self.contestants.iter().any(Contestant::is_judged)
+    }
+
+    /// That nothing is ranked, if runs of the control failed. Why the first of them did is told with the end of its output.
+    pub fn control_failure(&self) -> Option<String> {
+        let is_judged = |name: &str| self.contestants.iter().any(|c| c.is_judged() && c.name() == name);
+        let mut verdicts = self.sitting.analysis.comparisons.iter().map(|comparison| &comparison.verdict);
+        verdicts.find_map(|verdict| match verdict {
+            Verdict::Failed { name, failed, runs, .. } if !is_judged(name) => Some(format!(
+                "{name} failed in {failed} of {runs} runs. Nothing can be compared with it, so no candidate is ranked."
+            )),
+            _ => None,
+        })
     }
 
     /// Whether waits are judged and nothing else.

@@ -181,6 +181,9 @@ impl Text<'_> {
 
     fn verdict(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "Verdict")?;
+        if let Some(sentence) = self.0.control_failure() {
+            return writeln!(f, "{}", paragraph(&sentence, 2));
+        }
         let shown = self.0.contestants.iter().filter(|c| c.candidate.role == Role::Candidate);
         for comparison in shown.filter_map(|c| self.0.comparison(c)) {
             write!(f, "{}", paragraph(&comparison.sentence, 2))?;

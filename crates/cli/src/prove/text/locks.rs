@@ -34,7 +34,9 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         }
         writeln!(f)?;
     }
-    for missing in &report.locks.missing {
+    // A control that fails when it is metered fails by itself too, which is told below.
+    let missing = report.locks.missing.iter().filter(|_| report.control_failure().is_none());
+    for missing in missing {
         write!(f, "{}", paragraph(missing, 0))?;
     }
     Ok(())
