@@ -133,7 +133,7 @@ fn real_locks_are_judged() {
             "{name}: {out}"
         );
     }
-    assert!(flat(&out).contains("CPUs eaten by narrow"), "{out}");
+    assert!(flat(&out).contains("mean wait operations waited narrow"), "{out}");
 }
 
 #[test]

@@ -55,8 +55,8 @@ pub struct CallSites {
 
 /// Call sites that a message names in place of one that never waits.
 const NEAREST: usize = 3;
-/// The least cost of a call site that is shown, as a share of that of the costliest.
-const WORTH_SHOWING: f64 = 0.01;
+/// Waits that one trial of the policy takes: eight asleep, and eight that poll (docs/waits.md). With fewer nothing is polled.
+pub const TRIAL: u64 = 16;
 /// The longest median wait that polling can act upon, in seconds. Polling lasts for two wake-ups at most, and a wake-up takes
 /// 100 µs at most.
 const WITHIN_REACH_S: f64 = 200e-6;
@@ -109,12 +109,15 @@ impl CallSites {
         sum(self.sites.iter().filter(named))
     }
 
-    /// The call sites that polling can act upon most, most first: many short waits. Not those that cost next to nothing.
+    /// The call sites that polling can act upon most, most first: those with many short waits. One with few waits is among them
+    /// only if all have few.
     pub fn costliest(&self, at_most: usize) -> Vec<&CallSite> {
-        let mut sites = self.by_cost();
-        let most = sites.first().map_or(0.0, |(cost, _)| *cost);
-        sites.retain(|(cost, _)| *cost >= WORTH_SHOWING * most);
-        sites.into_iter().take(at_most).map(|(_, site)| site).collect()
+        let sites: Vec<&CallSite> = self.by_cost().into_iter().map(|(_, site)| site).collect();
+        let has_many = |site: &&CallSite| site.tally.counts.waiters() >= TRIAL;
+        match sites.iter().any(has_many) {
+            true => sites.into_iter().filter(has_many).take(at_most).collect(),
+            false => sites.into_iter().take(at_most).collect(),
+        }
     }
 
     /// The call sites that waited, and what their waits cost as far as polling can act upon it, most first.

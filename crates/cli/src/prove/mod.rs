@@ -44,6 +44,7 @@ use sitting::Sitting;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use text::{Detail, Text};
 use unspin_stats::{Direction, Plan};
 
 /// Measures, reports, and answers with the verdict's exit code.
@@ -64,7 +65,8 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
     let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
     let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
     interrupt.expect_the_end();
-    stdout::print(&text::Text(&report).to_string())?;
+    let detail = if options.verbose { Detail::Full } else { Detail::Brief };
+    stdout::print(&Text(&report, detail).to_string())?;
     json.and(plan)?;
     Ok(report.exit_code())
 }

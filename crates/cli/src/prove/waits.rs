@@ -1,6 +1,6 @@
 //! What became of the judged waits: whether threads slept in them or polled, under the control and under each candidate.
 
-use super::call_sites::Waits;
+use super::call_sites::{TRIAL, Waits};
 use super::conditions::Disturbance;
 use super::contestant::Contestant;
 use super::locks::Metered;
@@ -49,9 +49,6 @@ const SHOWN: usize = 3;
 const FEWER: f64 = 0.05;
 /// A share of the CPUs' time from which on they count as busy.
 const BUSY: f64 = 0.9;
-/// Waits of a thread that one trial of the policy takes: eight asleep, and eight that poll (docs/waits.md).
-const TRIAL: u64 = 16;
-
 /// The judged waits: of the call sites that the candidates name, and of the costliest ones where all waits poll.
 pub fn judged(contestants: &[Contestant], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
     let judged = contestants.iter().filter(|contestant| contestant.is_judged());

@@ -79,7 +79,9 @@ fn comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
 
 fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {
     writeln!(f, "The plan that won, {}", recommended.name)?;
-    for line in recommended.file.text().lines() {
+    // The comment says again what the verdict says.
+    let text = recommended.file.text();
+    for line in text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()) {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(
