@@ -158,7 +158,12 @@ fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) 
             nearest if nearest.is_empty() => "no call site waited".to_owned(),
             nearest => format!("call sites that waited: {}", nearest.join(", ")),
         };
-        idle.push(format!("{}: {how}; {nearest}", site.name));
+        let candidate = contestant.name();
+        let name = match candidate.ends_with(&format!("@{}", site.name)) {
+            true => candidate.to_owned(),
+            false => format!("{candidate}: {}", site.name),
+        };
+        idle.push(format!("{name}: {how}; {nearest}"));
     }
     let is_useless = !polling.is_empty()
         && idle.len() == polling.len()
@@ -167,10 +172,10 @@ fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) 
     if is_useless {
         let program = runner.program.path.display();
         let also = "; `unspin meter` shows all";
-        return Err(Error::Unjudged(format!("{program}: {}: {}{also}", contestant.name(), idle.join("; "))));
+        return Err(Error::Unjudged(format!("{program}: {}{also}", idle.join("; "))));
     }
     for idle in idle {
-        eprintln!("unspin: {}: {idle}", contestant.name());
+        eprintln!("unspin: {idle}");
     }
     Ok(())
 }
