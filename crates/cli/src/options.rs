@@ -19,8 +19,10 @@ pub use replace::Replace;
 pub use top::Top;
 
 use crate::engine::{self, Engine};
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,14 +59,43 @@ impl Options {
     /// Reads the command line. Help, and what is wrong with it, are printed, and end the process: with 2 if it is wrong, and
     /// for commands that stand in for util-linux's with 1, as theirs.
     pub fn read() -> Options {
-        Options::try_parse().unwrap_or_else(|error| {
+        Options::try_parse().unwrap_or_else(|mut error| {
             // A closed output has nobody to be told.
-            let _ = error.print();
+            match misplaced(&error, std::env::args().nth(1).as_deref()) {
+                Some(line) => _ = writeln!(io::stderr(), "error: {line}"),
+                None => {
+                    // "To pass it as a value, write it behind --": what is behind -- is the program.
+                    if error.kind() == ErrorKind::UnknownArgument {
+                        error.remove(ContextKind::Suggested);
+                    }
+                    _ = error.print();
+                }
+            }
             let command = std::env::args().nth(1);
             let theirs = command.is_some_and(|name| ["ipcs", "ipcrm", "ipcmk"].contains(&name.as_str()));
             std::process::exit(if theirs { error.exit_code().min(1) } else { error.exit_code() })
         })
     }
+}
+
+/// What to write in place of an option that the command does not have: one that it once had, or that only others have.
+fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    if option == "--spin-waits" {
+        return Some("--spin-waits is no longer known: write --waits poll".into());
+    }
+    let name = option.strip_prefix("--")?;
+    let all = Options::command();
+    let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let with: Vec<String> =
+        all.get_subcommands().filter(has).map(|command| format!("`unspin {}`", command.get_name())).collect();
+    let command = all.find_subcommand(command?)?.get_name();
+    (!with.is_empty())
+        .then(|| format!("`unspin {command}` has no {option}: it is an option of {}", with.join(", ")))
 }
 
 /// A time with a unit; a bare number is seconds.
@@ -153,7 +184,6 @@ pub struct Semopbench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {

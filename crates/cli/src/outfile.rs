@@ -1,23 +1,34 @@
 //! Files that the user wants results in.
 
 use crate::error::Error;
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 /// Finds out, before anything is measured, whether a file can be written. What it holds stays until then. `option` is
 /// what asked for it.
-pub fn try_file(option: &str, file: &Path) -> Result<(), Error> {
+fn try_file(option: &str, file: &Path) -> Result<(), Error> {
     let opened = OpenOptions::new().append(true).create(true).open(file);
     opened.map(drop).map_err(|e| Error::Usage(format!("{option} {}: {e}", file.display())))
 }
 
-/// The same for each file that an option names; and that no two are one, of which only the last would be left.
+/// The same for each file that an option names; and that no two are one, of which only the last would be left. Files that this
+/// makes are removed again: an empty one would look like a result.
 pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
-    for &(option, file) in files {
-        file.map_or(Ok(()), |file| try_file(option, file))?;
+    let named = files.iter().filter_map(|&(_, file)| file);
+    let new: Vec<&Path> = named.filter(|file| !file.exists()).collect();
+    let tried =
+        files.iter().try_for_each(|&(option, file)| file.map_or(Ok(()), |file| try_file(option, file)));
+    let told_apart = tried.and_then(|()| tell_apart(files));
+    for file in new {
+        // The file itself, should its name be a symbolic link to it.
+        let Ok(file) = file.canonicalize() else { continue };
+        if fs::metadata(&file).is_ok_and(|about| about.is_file() && about.len() == 0) {
+            let _ = fs::remove_file(file);
+        }
     }
-    tell_apart(files)
+    told_apart
 }
 
 /// Refuses two names of one file. A device, such as /dev/null, can take several outputs.
@@ -36,7 +47,80 @@ pub fn tell_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes it.
+/// Writes it: to a temporary file beside it, which then takes its place, so that a reader never sees a part of it. A device, or
+/// a file in a folder where no other can be made, is written directly.
 pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
-    fs::write(file, contents).map_err(|e| Error::at(file, "the result cannot be written here", e))
+    let written = match replace(file, contents) {
+        Some(result) => result,
+        None => fs::write(file, contents),
+    };
+    written.map_err(|e| Error::at(file, "the result cannot be written here", e))
+}
+
+/// Puts a new file in its place; none if that cannot be done with it.
+fn replace(file: &Path, contents: &[u8]) -> Option<io::Result<()>> {
+    let known = fs::metadata(file).ok();
+    let file = match &known {
+        Some(about) if about.is_file() => file.canonicalize().ok()?,
+        Some(_) => return None,
+        // A symbolic link to nothing stays one.
+        None if file.is_symlink() => return None,
+        None => file.to_owned(),
+    };
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = known.map_or(Permissions::from_mode(0o666), |about| about.permissions());
+    let mut temporary =
+        tempfile::Builder::new().prefix(".unspin-").permissions(mode.clone()).tempfile_in(folder).ok()?;
+    // The mask is for new files only.
+    let filled = temporary.write_all(contents).and_then(|()| match file.exists() {
+        true => fs::set_permissions(temporary.path(), mode),
+        false => Ok(()),
+    });
+    Some(filled.and_then(|()| temporary.persist(&file).map(drop).map_err(|e| e.error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(file: &Path) -> u32 {
+        fs::metadata(file).unwrap().permissions().mode() & 0o777
+    }
+
+    fn names(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn result_takes_the_place_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("result.json");
+        fs::write(&file, "an older and longer result").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let before = fs::metadata(&file).unwrap().ino();
+        write(&link, b"new").unwrap();
+        assert_eq!((fs::read(&file).unwrap(), mode(&file)), (b"new".to_vec(), 0o640));
+        assert_ne!(fs::metadata(&file).unwrap().ino(), before, "it was replaced, not overwritten");
+        assert!(link.is_symlink());
+        assert_eq!(names(folder.path()), 2, "nothing is left beside it");
+        let new = folder.path().join("new.json");
+        write(&new, b"new").unwrap();
+        assert_eq!(mode(&new) & 0o600, 0o600);
+        write(Path::new("/dev/null"), b"new").unwrap();
+    }
+
+    #[test]
+    fn trying_leaves_no_empty_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("result.json");
+        try_files(&[("--json", Some(&file))]).unwrap();
+        assert_eq!(names(folder.path()), 0);
+        assert!(try_files(&[("--json", Some(&file)), ("--plan", Some(&file))]).is_err());
+        assert_eq!(names(folder.path()), 0);
+        fs::write(&file, "").unwrap();
+        try_files(&[("--json", Some(&file))]).unwrap();
+        assert_eq!(names(folder.path()), 1, "what was there stays");
+    }
 }

@@ -59,6 +59,27 @@ fn bad_command_lines() {
     }
 }
 
+/// An option that is gone, or that another command has, is told in one line.
+#[test]
+fn options_of_other_commands_are_named() {
+    let gone = "error: --spin-waits is no longer known: write --waits poll\n";
+    let other = |command| {
+        format!("error: `unspin {command}` has no --cpu-limit: it is an option of `unspin prove`\n")
+    };
+    let cases: [(&[&str], &str); 5] = [
+        (&["run", "--spin-waits", "poll", "ls"], gone),
+        (&["prove", "--spin-waits=50", "ls"], gone),
+        (&["meter", "--spin-waits", "ls"], gone),
+        (&["run", "--cpu-limit", "50", "--waits", "poll", "ls"], &other("run")),
+        (&["meter", "--cpu-limit", "50", "ls"], &other("meter")),
+    ];
+    for (arguments, text) in cases {
+        assert_eq!(refusal(arguments), (2, text.to_owned()), "{arguments:?}");
+    }
+    let (code, text) = refusal(&["run", "--frob", "ls"]);
+    assert!(code == 2 && !text.contains("tip:"), "{text}");
+}
+
 #[test]
 fn what_clap_cannot_know() {
     let expected = [

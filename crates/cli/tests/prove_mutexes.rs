@@ -52,7 +52,7 @@ fn kinds_are_judged_against_the_system_s() {
     assert_eq!(code, Some(0), "{out}{err}");
     let text = flat(&out);
     assert!(text.contains("adaptive's tps is 2 times system's (95 % interval 2–2"), "{out}");
-    assert!(text.contains("steal's tps is 0.5000 times system's"), "{out}");
+    assert!(text.contains("steal's tps is 0.500 times system's"), "{out}");
     assert!(text.contains("the control, system; above 1 is better"), "{out}");
     assert!(text.contains("The plan that won, adaptive"), "{out}");
     assert!(out.contains("kind = \"adaptive\""), "{out}");
@@ -133,7 +133,7 @@ fn real_locks_are_judged() {
             "{name}: {out}"
         );
     }
-    assert!(flat(&out).contains("CPUs eaten by narrow"), "{out}");
+    assert!(flat(&out).contains("mean wait operations waited narrow"), "{out}");
 }
 
 #[test]
@@ -179,6 +179,18 @@ fn where_nothing_wins_it_is_said_why() {
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(flat(&out).contains("No plan: nothing that was tried is proven better"), "{out}");
     assert!(flat(&out).contains("narrow was held"), "{out}");
+}
+
+/// The slower the figure, the worse: what every kind and policy makes slower is said to be slower, and by how much.
+#[test]
+fn candidates_that_are_slower_are_called_slower() {
+    let options = ["--metric", "tps", "--higher-is-better", "--time-budget", "8s"];
+    let speeds = ["system=200", "adaptive=100", "steal=100", "fair=100", "poll=100", "both=100"];
+    let Some((out, err, code)) = prove_time(&options, "planned", &speeds) else { return };
+    assert_eq!(code, Some(1), "{out}{err}");
+    let text = flat(&out);
+    assert!(text.contains("No plan: nothing that was tried is proven better than system; "), "{out}");
+    assert!(text.contains(" is proven worse (0.50 times as good)"), "{out}");
 }
 
 #[test]

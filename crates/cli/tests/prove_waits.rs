@@ -92,7 +92,7 @@ fn candidate_over_the_cpu_limit_is_not_recommended() {
     let Some((out, err, code)) = prove(&[&options[..], &outputs].concat(), &speeds) else { return };
     assert_eq!(code, Some(5), "{out}{err}");
     let text = flat(&out);
-    assert!(text.contains("poll's tps is 0.5000 times system's"), "{out}");
+    assert!(text.contains("poll's tps is 0.500 times system's"), "{out}");
     assert!(
         text.contains(": difference proven, for the better. It is not recommended: it may take "),
         "{out}"
@@ -147,6 +147,52 @@ fn search_prefers_candidates_within_the_cpu_limit() {
     assert!(flat(&out).contains("It is not recommended: it may take "), "{out}");
 }
 
+/// Whether these tests run under a seccomp filter, where no thread polls.
+fn is_filtered() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    !status.lines().any(|line| line == "Seccomp:\t0")
+}
+
+#[test]
+fn waits_that_slept_are_compared_with_the_control() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let options = ["--runs", "6", "--waits", "poll,poll@player", "--json", file.to_str().unwrap()];
+    let Some((out, err, code)) = prove(&options, &["system=100", "turns"]) else { return };
+    assert_eq!(code, Some(3), "{out}{err}");
+    let table = out.split("\nWaits, in one more run each, metered\n").nth(1).expect("there is a table");
+    assert!(table.lines().any(|line| line.starts_with("player+0x")), "{out}");
+    for name in ["system", "poll", "poll@player"] {
+        assert!(
+            table.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))),
+            "{name}: {out}"
+        );
+    }
+    assert!(!out.contains("The locks, "), "only waits are judged: {out}");
+    let waits = &json(&file)["waits"];
+    assert_eq!(waits[0]["name"], "player");
+    let runs = waits[0]["runs"].as_array().unwrap();
+    let slept: Vec<u64> = runs.iter().map(|run| run["slept"].as_u64().unwrap()).collect();
+    assert_eq!(runs[0]["candidate"], "system");
+    assert_eq!(runs[0]["slept"], runs[0]["waits"], "the control never polls: {waits}");
+    assert!(is_filtered() || slept[1] < slept[0] || !runs[1]["unpolled"].is_null(), "{waits}");
+}
+
+/// The threads wait for each other only a few times: too few for a trial of polling.
+#[test]
+fn candidate_that_never_polled_is_explained() {
+    let Some((out, err, code)) = prove(&["--runs", "6", "--waits", "poll@main"], &SPEEDS[..1]) else {
+        return;
+    };
+    assert_eq!(code, Some(3), "{out}{err}");
+    let text = flat(&out);
+    assert!(
+        text.contains("poll@main polled in none of 2 waits: ")
+            || text.contains("poll@main polled in none of 1 waits: "),
+        "{out}"
+    );
+}
+
 #[test]
 fn what_cannot_be_judged_is_refused() {
     let refused = [
@@ -158,6 +204,18 @@ fn what_cannot_be_judged_is_refused() {
         let Some((_, err, code)) = prove(&options, &SPEEDS) else { return };
         assert_eq!(code, Some(2), "{err}");
         assert!(err.contains(why), "{err}");
+    }
+    // The function ends before the first of these addresses, and nothing calls the second.
+    for (site, arguments) in [("player+0xffff", &["system=100", "turns"][..]), ("player", &["system=100"])] {
+        let Some((out, err, code)) = prove(&["--waits", &format!("poll@{site}")], arguments) else { return };
+        assert_eq!((code, out.as_str()), (Some(4), ""), "{err}");
+        assert!(err.contains(&format!("{site}: the program never called it in a metered run; ")), "{err}");
+        let nearest = if arguments.len() > 1 {
+            "call sites that waited: player+0x"
+        } else {
+            "call sites that waited: main+0x"
+        };
+        assert!(err.contains(nearest) && err.contains(" waits, median "), "{err}");
     }
     let nothing = program("nothing").unwrap();
     let script = format!("{}; true", nothing.display());

@@ -74,6 +74,14 @@ impl Analysis {
     /// # Panics
     /// If the experiment has no control at its head.
     pub fn of(experiment: &Experiment, settings: &Settings) -> Analysis {
+        Analysis::above_floor(experiment, settings, None)
+    }
+
+    /// The same of a part of a sitting that has no A/A pair of its own: `floor` is the sitting's.
+    ///
+    /// # Panics
+    /// If the experiment has no control at its head.
+    pub fn above_floor(experiment: &Experiment, settings: &Settings, floor: Option<NoiseFloor>) -> Analysis {
         let (control, others) = experiment.samples.split_first().expect("an experiment has a control");
         assert_eq!(control.candidate.role, Role::Control, "the control comes first");
         let metric = &experiment.metric;
@@ -83,7 +91,8 @@ impl Analysis {
             .collect();
         correct(&mut comparisons);
 
-        let noise_floor = comparisons.iter().find(|c| c.role == Role::ControlAgain).and_then(noise_floor);
+        let twin = comparisons.iter().find(|c| c.role == Role::ControlAgain);
+        let noise_floor = twin.and_then(noise_floor).or(floor);
         let judged = comparisons.iter().filter(|c| c.role == Role::Candidate).count();
         let wording = Wording { metric, settings, control: &control.candidate.name, judged };
         let judge = Judge::new(experiment, settings, noise_floor);

@@ -83,7 +83,7 @@ pub use cpu::{CpuCost, Work};
 pub use experiment::Experiment;
 pub use floor::NoiseFloor;
 pub use holm::holm;
-pub use interval::Ratio;
+pub use interval::{Ratio, three_digits};
 pub use metric::{Direction, Metric, Quantity};
 pub use p_value::{Enumeration, PValue};
 pub use pairs::{Pair, Pairs};

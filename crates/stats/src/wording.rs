@@ -3,7 +3,7 @@
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
 use crate::cpu::{CpuCost, Work};
 use crate::floor::NoiseFloor;
-use crate::interval::Ratio;
+use crate::interval::{Ratio, three_digits};
 use crate::metric::{Direction, Metric, Quantity};
 use crate::settings::Settings;
 use crate::verdict::{Doubt, Verdict};
@@ -65,31 +65,49 @@ impl Wording<'_> {
         let seems =
             if floor.differs { "seems to differ from itself" } else { "shows no difference from itself" };
         format!(
-            "Noise floor: {control} measured twice {seems} (ratio {:.digits$}, {interval}, {} rounds); \
+            "Noise floor: {control} measured twice {seems} (ratio {}, {interval}, {} rounds); \
              a difference below {} is not ranked.",
-            floor.ratio.value,
+            three_digits(floor.ratio.value, digits),
             floor.rounds,
             effect(floor.factor)
         )
     }
 
-    /// What the test of spread proves.
+    /// What the test of spread proves. The test is about the spread in relation to the mean; what a user feels is the spread in
+    /// seconds, which can have become less at the same time: so that comes first.
     pub(crate) fn spread(&self, name: &str, spread: &Spread) -> String {
-        let (claim, proven) = match spread.verdict {
-            SpreadVerdict::ProvenSteadier => (" is steadier than ", "difference of spread proven"),
-            SpreadVerdict::ProvenMoreErratic => (" is more erratic than ", "difference of spread proven"),
-            SpreadVerdict::NothingProven => (" against ", "no difference of spread proven"),
-        };
-        let unit = if self.metric.unit.is_empty() { String::new() } else { format!(" {}", self.metric.unit) };
-        format!(
-            "{name}{claim}{} (standard deviation {} → {}{unit}, {} → {} of the mean, {}): {proven}.",
-            self.control,
-            significant(spread.control_standard_deviation),
-            significant(spread.candidate_standard_deviation),
+        let control = self.control;
+        let deviations = quantities(
+            [spread.control_standard_deviation, spread.candidate_standard_deviation],
+            &self.metric.unit,
+        );
+        let shares = format!(
+            "{} → {} of the mean, {}",
             percent(spread.control_coefficient_of_variation),
             percent(spread.candidate_coefficient_of_variation),
             p_value(spread.difference_p_corrected.unwrap_or(spread.difference.p)),
-        )
+        );
+        let is_less = spread.candidate_standard_deviation < spread.control_standard_deviation;
+        let (claim, proven) = match (spread.verdict, is_less) {
+            (SpreadVerdict::NothingProven, _) => ("against", "no difference of spread proven"),
+            (SpreadVerdict::ProvenSteadier, true) => ("is steadier than", "difference of spread proven"),
+            (SpreadVerdict::ProvenMoreErratic, false) => {
+                ("is more erratic than", "difference of spread proven")
+            }
+            (SpreadVerdict::ProvenMoreErratic, true) => {
+                return format!(
+                    "{name} varies less than {control} (standard deviation {deviations}), but more in relation to its mean \
+                     ({shares}): difference of relative spread proven."
+                );
+            }
+            (SpreadVerdict::ProvenSteadier, false) => {
+                return format!(
+                    "{name} varies more than {control} (standard deviation {deviations}), but less in relation to its mean \
+                     ({shares}): difference of relative spread proven."
+                );
+            }
+        };
+        format!("{name} {claim} {control} (standard deviation {deviations}, {shares}): {proven}.")
     }
 
     /// The verb, the phrase that follows "3.1 times", and the ratio as it is read in that phrase: as fast or
@@ -110,8 +128,7 @@ impl Wording<'_> {
 
     /// "3.1 times".
     fn times(&self, shown: Ratio) -> String {
-        let digits = digits(shown);
-        format!("{:.digits$} times", shown.value)
+        format!("{} times", three_digits(shown.value, digits(shown)))
     }
 
     /// ", with 1.6 times the CPU time (1.5–1.7)".
@@ -121,10 +138,8 @@ impl Wording<'_> {
             return String::new();
         };
         let (digits, of) = (digits(times), of_work(per));
-        format!(
-            ", with {:.digits$} times the CPU time{of} ({:.digits$}–{:.digits$})",
-            times.value, times.lower, times.upper
-        )
+        let (lower, upper) = times.ends(digits);
+        format!(", with {} times the CPU time{of} ({lower}–{upper})", three_digits(times.value, digits))
     }
 
     /// " It is not recommended: …", if that is so for its CPU time.
@@ -135,10 +150,9 @@ impl Wording<'_> {
         };
         match comparison.cpu {
             Some(CpuCost { times, per, .. }) => {
-                let digits = digits(times);
                 format!(
-                    " It is not recommended: it may take {:.digits$} times the control's CPU time{}, and the limit is {} more.",
-                    times.upper,
+                    " It is not recommended: it may take {} times the control's CPU time{}, and the limit is {} more.",
+                    times.ends(digits(times)).1,
                     of_work(per),
                     percent(limit)
                 )
@@ -199,9 +213,9 @@ fn doubted(doubt: Doubt, rounds: u32) -> String {
 
 /// "95 % interval 0.97–1.08".
 fn interval(ratio: Ratio, confidence: f64) -> String {
-    let digits = digits(ratio);
+    let (lower, upper) = ratio.ends(digits(ratio));
     let confidence = significant(100.0 * confidence);
-    format!("{confidence} % interval {:.digits$}–{:.digits$}", ratio.lower, ratio.upper)
+    format!("{confidence} % interval {lower}–{upper}")
 }
 
 /// The same interval seen from the other side.
@@ -237,7 +251,21 @@ fn percent(fraction: f64) -> String {
 }
 
 fn seconds(s: f64) -> String {
-    format!("{} s", significant(s))
+    let (factor, unit) = unit_of_time(s);
+    format!("{} {unit}", significant(s * factor))
+}
+
+/// Two quantities of one unit, "97 → 340 ns": seconds in the unit that the larger one needs.
+fn quantities([before, after]: [f64; 2], unit: &str) -> String {
+    let (factor, unit) = if unit == "s" { unit_of_time(before.max(after)) } else { (1.0, unit) };
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    format!("{} → {}{unit}", significant(before * factor), significant(after * factor))
+}
+
+/// The unit in which so many seconds are shown, and how many of it a second has.
+fn unit_of_time(seconds: f64) -> (f64, &'static str) {
+    const UNITS: [(f64, &str); 3] = [(1.0, "s"), (1e3, "ms"), (1e6, "us")];
+    UNITS.into_iter().find(|(factor, _)| seconds * factor >= 1.0 || seconds == 0.0).unwrap_or((1e9, "ns"))
 }
 
 fn p_value(p: f64) -> String {
@@ -271,6 +299,59 @@ mod tests {
         assert_eq!(digits(1.10, 0.64, 4.39), 1);
         assert_eq!(digits(1.66, 0.41, 2.94), 1);
         assert_eq!(digits(0.5, 0.03, 2.9), 2);
+    }
+
+    #[test]
+    fn times_have_the_unit_they_need() {
+        assert_eq!(quantities([97e-9, 9.5e-9], "s"), "97 → 9.5 ns");
+        assert_eq!(quantities([0.11, 0.0076], "s"), "110 → 7.6 ms");
+        assert_eq!(quantities([3.0, 0.5], "TPS"), "3 → 0.5 TPS");
+        assert_eq!(
+            (seconds(0.0000021), seconds(5.0), seconds(0.0)),
+            ("2.1 us".into(), "5 s".into(), "0 s".into())
+        );
+    }
+
+    fn spread(control: [f64; 2], candidate: [f64; 2], verdict: SpreadVerdict) -> String {
+        let difference = crate::p_value::PValue {
+            p: 0.0012,
+            smallest_attainable: 0.0001,
+            enumeration: crate::p_value::Enumeration::MonteCarlo { draws: 9_999 },
+        };
+        let spread = Spread {
+            control_standard_deviation: control[0],
+            candidate_standard_deviation: candidate[0],
+            control_coefficient_of_variation: control[1],
+            candidate_coefficient_of_variation: candidate[1],
+            brown_forsythe: None,
+            difference,
+            difference_p_corrected: None,
+            verdict,
+        };
+        let (metric, settings) = (Metric::wall_time(), Settings::default());
+        let wording = Wording { metric: &metric, settings: &settings, control: "kernel", judged: 1 };
+        wording.spread("rcu", &spread)
+    }
+
+    #[test]
+    fn spread_in_seconds_comes_before_the_relative_one() {
+        assert_eq!(
+            spread([97e-9, 0.065], [9.5e-9, 0.11], SpreadVerdict::ProvenMoreErratic),
+            "rcu varies less than kernel (standard deviation 97 → 9.5 ns), but more in relation to its mean (6.5 % → 11 % of \
+             the mean, p = 0.0012): difference of relative spread proven."
+        );
+        let steadier = spread([0.01, 0.1], [0.02, 0.05], SpreadVerdict::ProvenSteadier);
+        assert!(
+            steadier.starts_with("rcu varies more than kernel (standard deviation 10 → 20 ms), but less"),
+            "{steadier}"
+        );
+        let erratic = spread([97e-9, 0.065], [340e-9, 0.088], SpreadVerdict::ProvenMoreErratic);
+        assert!(
+            erratic.starts_with(
+                "rcu is more erratic than kernel (standard deviation 97 → 340 ns, 6.5 % → 8.8 %"
+            ),
+            "{erratic}"
+        );
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use unspin_stats::{
-    Analysis, Candidate, Conclusion, Direction, Doubt, Experiment, Metric, Outcome, Run, SampleSet, Settings,
-    SpreadVerdict, Verdict,
+    Analysis, Candidate, Conclusion, Direction, Doubt, Experiment, Metric, NoiseFloor, Outcome, Ratio, Run,
+    SampleSet, Settings, SpreadVerdict, Verdict,
 };
 
 /// Runs of one candidate with these values; every run took one second.
@@ -112,6 +112,21 @@ fn nothing_is_ranked_below_the_noise_floor() {
         sentence.starts_with("Noise floor: kernel measured twice seems to differ from itself"),
         "{sentence}"
     );
+}
+
+#[test]
+fn noise_floor_of_the_sitting_holds_for_a_part_without_the_pair() {
+    let part = |floor| {
+        let samples = vec![
+            samples(Candidate::control("global"), &around(3.0, 0.001, 0)),
+            samples(Candidate::new("rcu"), &around(2.7, 0.001, 3)),
+        ];
+        let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
+        Analysis::above_floor(&experiment, &Settings::default(), floor).comparisons.remove(0).verdict
+    };
+    assert!(matches!(part(None), Verdict::ProvenFaster { .. }));
+    let floor = NoiseFloor::new(12, Ratio { value: 1.2, lower: 1.19, upper: 1.21 }, 1.02);
+    assert!(matches!(part(Some(floor)), Verdict::NothingProven { doubt: Doubt::BelowFloor { .. }, .. }));
 }
 
 #[test]
@@ -240,7 +255,10 @@ fn more_erratic_is_found_as_well_as_steadier() {
     let analysis = analyse(Metric::wall_time(), &around(1.0, 0.3, 3));
     assert_eq!(rcu(&analysis).spread.unwrap().verdict, SpreadVerdict::ProvenMoreErratic);
     let sentence = rcu(&analysis).spread_sentence.as_ref().unwrap();
-    assert!(sentence.starts_with("rcu is more erratic than kernel (standard deviation 0.0"), "{sentence}");
+    assert!(
+        sentence.starts_with("rcu is more erratic than kernel (standard deviation 54 → 272 ms, 1.8 %"),
+        "{sentence}"
+    );
 }
 
 #[test]

@@ -94,6 +94,10 @@ pub struct Prove {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Print also the noise in detail, where the CPUs went, and every column of the locks
+    #[arg(long, short)]
+    pub verbose: bool,
+
     /// The program and its arguments, behind all options of unspin's own; or the name of a workload: semopbench, hackbench
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -1,5 +1,6 @@
 //! The plan as the preload library reads it.
 
+use super::located::Located;
 use super::place::Place;
 use super::policy::WaitPolicy;
 use crate::cache::{self, CachedFile};
@@ -36,6 +37,7 @@ pub struct Compiled {
     waits: Option<WaitPolicy>,
     wait_policies: Vec<String>,
     wake_up_ns: Option<u64>,
+    polling: Vec<Located>,
 }
 
 impl Compiled {
@@ -49,6 +51,7 @@ impl Compiled {
             waits: None,
             wait_policies: Vec::new(),
             wake_up_ns: None,
+            polling: Vec::new(),
         }
     }
 
@@ -75,6 +78,27 @@ impl Compiled {
     /// What a wake-up costs, in nanoseconds: for plans that are about waits.
     pub fn set_wake_up(&mut self, ns: u64) {
         self.wake_up_ns = Some(ns);
+    }
+
+    /// A policy for the waits of one call site, which are recognised at any of these places.
+    pub fn add_site(&mut self, policy: WaitPolicy, name: &str, places: &[Place]) -> Result<(), Error> {
+        self.add(policy.name(), name, places)?;
+        if policy == WaitPolicy::Poll {
+            let (name, places) = (name.to_owned(), places.to_vec());
+            self.polling.push(Located { name, origin: None, places });
+        }
+        Ok(())
+    }
+
+    /// The call sites whose waits poll, each under the name that the plan has for it. Not among them are the waits that poll
+    /// because all do.
+    pub fn polling_sites(&self) -> &[Located] {
+        &self.polling
+    }
+
+    /// Whether every wait polls that no line is about.
+    pub fn polls_everywhere(&self) -> bool {
+        self.waits == Some(WaitPolicy::Poll)
     }
 
     /// A kind or a policy for what is recognised at any of these places, which are those of the lock or call site `name`.

@@ -146,10 +146,10 @@ impl Plan {
         for entry in &self.waits {
             match &entry.which {
                 Which::All => compiled.all_waits(entry.policy),
-                Which::Located(site) => compiled.add(entry.policy.name(), &site.name, &site.places)?,
+                Which::Located(site) => compiled.add_site(entry.policy, &site.name, &site.places)?,
                 Which::Named { name, module } => {
                     let places = resolver.sites(name, module.as_deref())?;
-                    compiled.add(entry.policy.name(), name.as_str(), &places)?;
+                    compiled.add_site(entry.policy, name.as_str(), &places)?;
                 }
             }
         }

@@ -20,6 +20,7 @@ use super::entry::{Entry, Plan, WaitEntry, Which};
 use super::kind;
 use super::located::Located;
 use super::lock_name::LockName;
+use super::nearest;
 use super::place::{By, Place};
 use super::site_name::SiteName;
 use crate::error::Error;
@@ -64,6 +65,19 @@ struct Document {
 
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(D::Error::custom("spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`"))
+}
+
+/// The parser's message. That of an unknown key of the document lists the keys that there are, `spin-waits` among them.
+fn explained(message: &str) -> String {
+    let unknown = message.strip_prefix("unknown field `").filter(|rest| rest.contains("`spin-waits`"));
+    let Some((name, _)) = unknown.and_then(|rest| rest.split_once('`')) else { return message.to_owned() };
+    match nearest::of(name, ["program", "modules", "mutex", "wait"]) {
+        Some(table @ ("mutex" | "wait")) => format!("there is no `{name}` in a plan: write `[[{table}]]`"),
+        Some(key) => format!("there is no `{name}` in a plan: write `{key}`"),
+        None => {
+            format!("there is no `{name}` in a plan, but `program`, `modules`, `[[mutex]]` and `[[wait]]`")
+        }
+    }
 }
 
 /// What stands in for one lock.
@@ -132,7 +146,7 @@ impl PlanFile {
         let document = toml::from_str(&text).map_err(|e| {
             let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            wrong(format!("line {line}: {}", e.message()))
+            wrong(format!("line {line}: {}", explained(e.message())))
         })?;
         Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
     }

@@ -56,7 +56,7 @@ impl Located {
                 if key.kind().map(Kind::class) != Some(Class::Wait) {
                     continue;
                 }
-                let Some((name, home)) = names.name(image, key).zip(call(image, key, lookup)) else {
+                let Some((name, home)) = names.name(image, key).zip(call_of(image, key, lookup)) else {
                     continue;
                 };
                 let places = rows.entry((name.caller, name.place)).or_default();
@@ -89,9 +89,9 @@ impl Located {
     }
 }
 
-/// The last byte of the call that a wait came from, in its file. The address may belong to a list of modules that is later than
+/// The last byte of the call that a row came from, in its file. The address may belong to a list of modules that is later than
 /// the row's: a library may have been loaded between the note of the row and that of the modules.
-fn call(image: &Image, key: &Key, lookup: &Lookup) -> Option<Home> {
+pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<Home> {
     let noted = image.rows.get(key).map_or(1, |record| record.born.generation).max(1);
     let latest = u8::try_from(image.modules.len()).unwrap_or(u8::MAX).max(noted);
     (noted..=latest).find_map(|generation| lookup.home(image, generation, key.caller.wrapping_sub(1)))

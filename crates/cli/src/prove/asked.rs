@@ -73,6 +73,12 @@ impl Asked {
         !self.judged.is_empty() && self.judged.iter().all(|contestant| contestant.judged_plan().is_some())
     }
 
+    /// Whether a candidate polls at call sites that are named.
+    pub fn names_call_sites(&self) -> bool {
+        let plans = self.judged.iter().filter_map(|contestant| contestant.setup.as_ref()?.plan.as_ref());
+        plans.into_iter().any(|prepared| !prepared.compiled.polling_sites().is_empty())
+    }
+
     /// What a user should know before it is judged, each once.
     pub fn warnings(&self) -> Vec<String> {
         let plans = self.judged.iter().filter_map(Contestant::judged_plan);

@@ -7,6 +7,7 @@ use super::report::{CpuShares, Report};
 use super::search::Search;
 use super::sitting::Entry;
 use super::staircase::Staircase;
+use super::waits::JudgedSite;
 use crate::error::Error;
 use crate::outfile;
 use serde::Serialize;
@@ -35,6 +36,7 @@ struct Document<'a> {
     staircase: Option<&'a Staircase>,
     search: Option<&'a Search>,
     plan: Option<String>,
+    waits: &'a [JudgedSite],
     locks: &'a Locks,
     runs: &'a [Entry],
 }
@@ -77,6 +79,7 @@ pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
         staircase: report.staircase.as_ref(),
         search: report.search.as_ref(),
         plan: report.recommended.as_ref().map(|recommended| recommended.file.text()),
+        waits: &report.waits,
         locks: &report.locks,
         runs: &report.sitting.entries,
     };

@@ -1,5 +1,8 @@
 //! What happened to the locks: one run more for each candidate, metered, after everything has been timed.
 
+use super::asked::Asked;
+use super::call_sites::CallSites;
+use super::conditions::Disturbance;
 use super::contestant::Contestant;
 use super::metering::{Metering, meter};
 use super::runner::Runner;
@@ -7,7 +10,7 @@ use super::sitting::Sitting;
 use crate::error::Error;
 use serde::Serialize;
 use std::time::Duration;
-use unspin_meter::Report;
+use unspin_meter::{Report, Row};
 
 /// The locks of one metered run.
 #[derive(Clone, Debug, Serialize)]
@@ -16,6 +19,14 @@ pub struct Metered {
     pub candidate: String,
     /// Wall time of this run, in seconds; not one of the results.
     pub elapsed_s: f64,
+    /// CPU time of this run, in seconds.
+    pub cpu_s: f64,
+    /// What disturbed this run.
+    #[serde(skip)]
+    pub disturbance: Disturbance,
+    /// The call sites of its waits.
+    #[serde(skip)]
+    pub call_sites: CallSites,
     /// The locks.
     pub report: Report,
 }
@@ -32,9 +43,26 @@ pub struct Locks {
 impl Metered {
     /// What a metered run says of the locks under `candidate`.
     pub fn new(candidate: &str, metering: Metering) -> Metered {
-        let Metering { trial, report, .. } = metering;
-        Metered { candidate: candidate.to_owned(), elapsed_s: trial.elapsed_s, report }
+        let call_sites = CallSites::of(&metering);
+        let Metering { trial, mut report, .. } = metering;
+        let cpus = (trial.cpu_s() / trial.elapsed_s).min(f64::from(report.cpus));
+        report.locks.iter_mut().for_each(|lock| bound_cpus(&mut lock.row, cpus, report.cpus));
+        Metered {
+            candidate: candidate.to_owned(),
+            elapsed_s: trial.elapsed_s,
+            cpu_s: trial.cpu_s(),
+            disturbance: trial.disturbance,
+            call_sites,
+            report,
+        }
     }
+}
+
+/// Bounds the CPUs that a lock ate by those that the program used. The meter adds up the time in which threads held the lock or
+/// spun for it; a thread that the scheduler had put aside meanwhile ate no CPU.
+fn bound_cpus(row: &mut Row, used: f64, machine: u32) {
+    row.cpus = row.cpus.min(used);
+    row.spin_cpu = row.spin_cpu.min(used / f64::from(machine));
 }
 
 impl Locks {
@@ -43,35 +71,37 @@ impl Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
 
-    /// Runs the program under the control of plans: what was before. A program that locks no mutex is no program to judge kinds
-    /// of mutex by, and one that never waits none to judge policies by.
+    /// Runs the program under the control of plans: what was before. Refuses a program that locks no mutex where kinds of mutex
+    /// are judged, one that never waits where policies are, and a candidate that polls at call sites that never wait.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
-        control: &Contestant,
-        patience: Duration,
+        asked: &Asked,
+        time_limit: Duration,
     ) -> Result<(), Error> {
+        let control = &asked.control;
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
         let plan = setup.plan.as_ref().map(|prepared| &prepared.plan);
         let mutexes = plan.is_some_and(|plan| !plan.mutexes.is_empty());
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
-        match meter(runner, setup, patience) {
-            Ok(metering)
-                if !(mutexes && metering.has_mutexes() || waits && !metering.report.waits.is_empty()) =>
-            {
-                let what = if mutexes { "mutex to judge kinds by" } else { "wait to judge policies by" };
-                Err(Error::Unjudged(without(what, runner, &metering)))
-            }
-            Ok(metering) => {
-                self.metered.push(Metered::new(control.name(), metering));
-                Ok(())
-            }
+        let metering = match meter(runner, setup, time_limit) {
+            Ok(metering) => metering,
             // If it fails by itself too, the sitting will show that.
             Err(reason) => {
                 self.missing.push(format!("No lock table of {}: {reason}.", control.name()));
-                Ok(())
+                return Ok(());
             }
+        };
+        if !(mutexes && metering.has_mutexes() || waits && !metering.report.waits.is_empty()) {
+            let what = if mutexes { "mutex to judge kinds by" } else { "wait to judge policies by" };
+            return Err(Error::Unjudged(without(what, runner, &metering)));
         }
+        let metered = Metered::new(control.name(), metering);
+        for contestant in &asked.judged {
+            refuse_idle(contestant, &metered.call_sites, runner)?;
+        }
+        self.metered.push(metered);
+        Ok(())
     }
 
     /// Runs the program once more under each of the judged that ended well. Nothing that goes wrong here takes away from
@@ -104,5 +134,66 @@ fn without(what: &str, runner: &Runner<'_>, metering: &Metering) -> String {
         None => format!(
             "{program}: there is no {what}: the locks and waits that it uses are others (`unspin meter` shows them)"
         ),
+    }
+}
+
+/// Refuses a candidate under which no wait can poll, because its call sites never wait. Of a candidate that does more than that
+/// the call sites that never wait are named on standard error.
+fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) -> Result<(), Error> {
+    let Some(prepared) = contestant.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
+        return Ok(());
+    };
+    let polling = prepared.compiled.polling_sites();
+    let mut idle = Vec::new();
+    for site in polling {
+        let waits = sites.waits_at(site);
+        if waits.as_ref().is_some_and(|waits| waits.waits > 0) {
+            continue;
+        }
+        let how = match waits.map_or(0, |waits| waits.calls) {
+            0 => "the program never called it in a metered run".to_owned(),
+            calls => format!("none of its {calls} calls had to wait in a metered run"),
+        };
+        let nearest = match sites.nearest(&site.name) {
+            nearest if nearest.is_empty() => "no call site waited".to_owned(),
+            nearest => format!("call sites that waited: {}", nearest.join(", ")),
+        };
+        let candidate = contestant.name();
+        let name = match candidate.ends_with(&format!("@{}", site.name)) {
+            true => candidate.to_owned(),
+            false => format!("{candidate}: {}", site.name),
+        };
+        idle.push(format!("{name}: {how}; {nearest}"));
+    }
+    let is_useless = !polling.is_empty()
+        && idle.len() == polling.len()
+        && prepared.plan.mutexes.is_empty()
+        && !prepared.compiled.polls_everywhere();
+    if is_useless {
+        let program = runner.program.path.display();
+        let also = "; `unspin meter` shows all";
+        return Err(Error::Unjudged(format!("{program}: {}{also}", idle.join("; "))));
+    }
+    for idle in idle {
+        eprintln!("unspin: {idle}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_meter::{Counts, Window};
+
+    /// Eight threads spin on two CPUs: most of their time is spent waiting for a CPU.
+    #[test]
+    fn lock_eats_no_more_cpus_than_the_program_used() {
+        let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(1.9) };
+        let counts =
+            Counts { spun: 1000, timed: 1000, hold: 200_000_000, spin: 4_400_000_000, ..Counts::default() };
+        let mut row = Row::from_counts("lock", &counts, &window);
+        assert!(row.cpus > 4.0 && row.spin_cpu > 2.0, "{row:?}");
+        bound_cpus(&mut row, 1.9, 2);
+        assert_eq!((row.cpus, row.spin_cpu), (1.9, 0.95));
     }
 }

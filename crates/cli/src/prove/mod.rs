@@ -1,6 +1,7 @@
 //! `unspin prove`: measures a program with other locks and says what is proven.
 
 mod asked;
+mod call_sites;
 mod conditions;
 mod contestant;
 mod figure;
@@ -21,6 +22,7 @@ mod setup;
 mod sitting;
 mod staircase;
 mod text;
+mod waits;
 mod watch;
 
 use crate::error::Error;
@@ -39,10 +41,10 @@ use report::Report;
 use runner::Runner;
 use search::{Found, Search};
 use sitting::Sitting;
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use text::{Detail, Text};
 use unspin_stats::{Direction, Plan};
 
 /// Measures, reports, and answers with the verdict's exit code.
@@ -59,13 +61,13 @@ pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
         Some(asked) => judge_asked(&runner, &asked, options)?,
         None => judge_found(&runner, options)?,
     };
-    stdout::print(&text::Text(&report).to_string())?;
-    if let Some(file) = &options.json {
-        json::write(&report, file)?;
-    }
-    if let Some(file) = &options.plan {
-        write_plan(&report, file)?;
-    }
+    // Files first: a reader of the report may stop reading.
+    let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
+    let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
+    interrupt.expect_the_end();
+    let detail = if options.verbose { Detail::Full } else { Detail::Brief };
+    stdout::print(&Text(&report, detail).to_string())?;
+    json.and(plan)?;
     Ok(report.exit_code())
 }
 
@@ -77,8 +79,8 @@ fn judge_asked(runner: &Runner<'_>, asked: &Asked, options: &options::Prove) -> 
     let contestants = asked.contestants();
     let plan = plan(options, &contestants, runner.figure, options.time_budget)?;
     let mut locks = Locks::default();
-    if asked.is_about_plans() {
-        locks.meter_control(runner, &asked.control, options.time_limit)?;
+    if asked.is_about_plans() || asked.names_call_sites() {
+        locks.meter_control(runner, asked, options.time_limit)?;
     }
     judge(runner, contestants, plan, locks, None, options)
 }
@@ -117,10 +119,6 @@ fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
         Some(recommended) => recommended.file.write(file),
         None => {
             eprintln!("unspin: --plan {}: no plan is written, because none won", file.display());
-            // An empty one is what is left of trying whether it can be written.
-            if fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() == 0) {
-                let _ = fs::remove_file(file);
-            }
             Ok(())
         }
     }

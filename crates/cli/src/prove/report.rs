@@ -9,11 +9,12 @@ use super::runner::Trial;
 use super::search::Search;
 use super::sitting::{Sitting, was_interrupted};
 use super::staircase::Staircase;
+use super::waits::{self, JudgedSite};
 use crate::engine::Engine;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use unspin_stats::{Analysis, Comparison, Conclusion, Experiment};
+use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Verdict};
 
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct Report {
     pub staircase: Option<Staircase>,
     /// Where the CPUs went, contestant by contestant.
     pub cpu: Vec<CpuShares>,
+    /// What became of the judged waits.
+    pub waits: Vec<JudgedSite>,
     /// What happened to the locks.
     pub locks: Locks,
     /// The plan that won; not known before the rest is.
@@ -82,6 +85,7 @@ impl Report {
             reports_figure: against_global(&contestants, &sitting),
             staircase: Staircase::of(&contestants, &sitting),
             interrupted: was_interrupted(interrupt, &sitting.analysis),
+            waits: waits::judged(&contestants, &locks.metered, machine.cpus),
             machine,
             contestants,
             sitting,
@@ -110,6 +114,26 @@ impl Report {
     /// Whether anybody was judged.
     pub fn has_judged(&self) -> bool {
         self.contestants.iter().any(Contestant::is_judged)
+    }
+
+    /// That nothing is ranked, if runs of the control failed. Why the first of them did is told with the end of its output.
+    pub fn control_failure(&self) -> Option<String> {
+        let is_judged = |name: &str| self.contestants.iter().any(|c| c.is_judged() && c.name() == name);
+        let mut verdicts = self.sitting.analysis.comparisons.iter().map(|comparison| &comparison.verdict);
+        verdicts.find_map(|verdict| match verdict {
+            Verdict::Failed { name, failed, runs, .. } if !is_judged(name) => Some(format!(
+                "{name} failed in {failed} of {runs} runs. Nothing can be compared with it, so no candidate is ranked."
+            )),
+            _ => None,
+        })
+    }
+
+    /// Whether waits are judged and nothing else.
+    pub fn is_about_waits(&self) -> bool {
+        let only_waits = |contestant: &Contestant| {
+            contestant.judged_plan().is_some_and(|plan| plan.mutexes.is_empty() && !plan.waits.is_empty())
+        };
+        self.has_judged() && self.contestants.iter().filter(|c| c.is_judged()).all(only_waits)
     }
 
     /// See docs/exit-codes.md.
@@ -142,7 +166,8 @@ fn against_global(contestants: &[Contestant], sitting: &Sitting) -> Option<Compa
     }
     global.candidate.role = unspin_stats::Role::Control;
     let experiment = Experiment { samples: vec![global, rcu], ..sitting.experiment.clone() };
-    Analysis::of(&experiment, &sitting.analysis.settings).comparisons.pop()
+    let Analysis { settings, noise_floor, .. } = &sitting.analysis;
+    Analysis::above_floor(&experiment, settings, *noise_floor).comparisons.pop()
 }
 
 impl CpuShares {

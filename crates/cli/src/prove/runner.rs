@@ -107,6 +107,8 @@ impl Limit {
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a wait lasts before ^C is looked for again, should the signal not have cut it short.
 const SLICE: Duration = Duration::from_millis(500);
+/// The same of a second ^C.
+const BRIEF_SLICE: Duration = Duration::from_millis(50);
 
 impl<'a> Runner<'a> {
     /// Makes the folder for arenas and recordings; it goes when the runner goes.
@@ -227,11 +229,11 @@ impl<'a> Runner<'a> {
                 return Ok(Waited::Ended(ended, ending));
             }
             if self.interrupt.came() {
-                stop(pid).map_err(system)?;
+                stop(pid, self.interrupt).map_err(system)?;
                 return Ok(Waited::Interrupted);
             }
             if started.elapsed() >= limit {
-                let ended = stop(pid).map_err(system)?;
+                let ended = stop(pid, self.interrupt).map_err(system)?;
                 return Ok(Waited::Ended(ended, Ending::TimedOut { limit_s: limit.as_secs_f64() }));
             }
         }
@@ -270,13 +272,13 @@ enum Waited {
     Interrupted,
 }
 
-/// Asks the process group to end, and makes it end.
-fn stop(pid: u32) -> Result<Ended, unspin_sys::Errno> {
+/// Asks the process group to end, and makes it end: after [`GRACE`], or when a second interrupt comes.
+fn stop(pid: u32, interrupt: &Interrupt) -> Result<Ended, unspin_sys::Errno> {
     // The leader has not been waited for, so the group is still its own.
     let _ = child::signal_group(pid, Signal::Terminate);
     let asked = Instant::now();
-    while asked.elapsed() < GRACE {
-        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(asked.elapsed()))? {
+    while asked.elapsed() < GRACE && !interrupt.came_again() {
+        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(asked.elapsed()).min(BRIEF_SLICE))? {
             return Ok(ended);
         }
     }

@@ -142,8 +142,11 @@ fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option
     let interposed = part(&|c| c.setup.is_some(), &whole.settings);
     // The bare program is never recommended, whatever it costs.
     let unlimited = Settings { cpu_limit: None, ..whole.settings };
-    let bare =
-        part(&|c| c.setup.is_none() || c.candidate.role == Role::Control, &unlimited).comparisons.pop();
+    // With the A/A pair, whose noise floor holds for the bare program too.
+    let bare = part(&|c| c.setup.is_none() || c.candidate.role != Role::Candidate, &unlimited)
+        .comparisons
+        .into_iter()
+        .find(|comparison| comparison.role == Role::Candidate);
     (Analysis { stop: whole.stop, advice: whole.advice, ..interposed }, bare)
 }
 
@@ -157,4 +160,44 @@ fn round(phase: Phase) -> u32 {
 /// Whether a sitting was cut short.
 pub fn was_interrupted(interrupt: &Interrupt, analysis: &Analysis) -> bool {
     interrupt.came() && analysis.stop.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_stats::{Candidate, Direction, Doubt, Metric, Outcome, Verdict};
+
+    /// Throughputs of a sitting of twelve rounds, the same in each but for a little noise.
+    fn held(values: &[f64]) -> (Analysis, Option<Comparison>) {
+        let control = Contestant::kernel();
+        let twin = Candidate::control_again("kernel (again)");
+        let contestants = [
+            control.clone(),
+            Contestant { candidate: twin, setup: control.setup.clone() },
+            Contestant { candidate: Candidate::new("no preload"), setup: None },
+        ];
+        let candidates = contestants.iter().map(|c| c.candidate.clone()).collect();
+        let mut plan = Plan::new(candidates, Metric::custom("tps", "", Direction::HigherIsBetter), 1);
+        (plan.rounds_min, plan.rounds_max) = (12, 12);
+        let mut schedule = Schedule::new(plan).unwrap();
+        let mut runs = 0;
+        while let Step::Run { candidate, .. } = schedule.next(Duration::ZERO) {
+            runs += 1;
+            let value = values[candidate] * (1.0 + 0.001 * f64::from(runs % 7));
+            schedule.record(candidate, Run::new(Duration::from_secs(1), Outcome::measured(value)));
+        }
+        analyse(&schedule, &contestants)
+    }
+
+    /// The control differs from itself by a fifth, so a difference of a tenth proves nothing of the bare program either.
+    #[test]
+    fn noise_floor_holds_for_the_bare_program() {
+        let (analysis, bare) = held(&[100.0, 120.0, 110.0]);
+        assert!(analysis.noise_floor.unwrap().factor > 1.15);
+        let verdict = bare.unwrap().verdict;
+        let below = |doubt| matches!(doubt, Doubt::BelowFloor { .. });
+        assert!(matches!(verdict, Verdict::NothingProven { doubt, .. } if below(doubt)), "{verdict:?}");
+        let (_, bare) = held(&[100.0, 100.0, 110.0]);
+        assert!(matches!(bare.unwrap().verdict, Verdict::ProvenFaster { .. }));
+    }
 }

@@ -1,85 +1,95 @@
-//! The report as it is read: noise first, then who ran how fast, what that proves, and where the CPUs went.
+//! The report as it is read: what is proven, then how fast each candidate was, then what else was found. The noise in detail and
+//! the use of the CPUs are there on request.
 
 mod locks;
 mod plan;
 mod search;
 mod staircase;
+mod summary;
+mod waits;
 
 use super::contestant::Contestant;
-use super::format::{Scale, count, p_value, paragraph, significant};
+use super::format::{Scale, count, effect, p_value, paragraph};
 use super::report::Report;
 use super::runner::Trial;
 use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
-use unspin_stats::{Comparison, Direction, Role, SpreadVerdict, StopReason, Summary};
+use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary, three_digits};
 
 /// A share of the CPUs, in percent, from which on a disturbance is worth a warning: about what separates an idle
 /// machine's background from somebody else's work.
 const DISTURBED_PERCENT: f64 = 5.0;
 
-/// Prints a report within 100 columns; lock rows within 120.
-pub struct Text<'a>(pub &'a Report);
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// What a reader needs to believe the verdict.
+    Brief,
+    /// And the noise, the use of the CPUs, and all columns of the locks.
+    Full,
+}
+
+/// Prints a report within 100 columns; the full rows of locks are wider.
+pub struct Text<'a>(pub &'a Report, pub Detail);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.heading(f)?;
-        search::write(f, self.0)?;
         if !self.0.has_judged() {
-            return plan::write(f, self.0);
+            search::write(f, self.0)?;
+            plan::write(f, self.0)?;
+            return self.place(f);
         }
         // Tables of nothing would hide why nothing was measured.
         if self.0.sitting.rounds > 0 {
-            self.noise(f)?;
             self.table(f)?;
         }
         self.verdict(f)?;
+        search::write(f, self.0)?;
         if self.0.sitting.rounds > 0 {
             staircase::write(f, self.0)?;
-            self.cpus(f)?;
         }
-        locks::write(f, self.0)?;
+        waits::write(f, self.0)?;
+        locks::write(f, self.0, self.1)?;
         plan::write(f, self.0)?;
         self.failures(f)?;
-        self.caveats(f)
+        if self.0.sitting.rounds > 0 && self.1 == Detail::Full {
+            self.noise(f)?;
+            self.cpus(f)?;
+        }
+        self.caveats(f)?;
+        self.place(f)
     }
 }
 
 impl Text<'_> {
     fn heading(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Report { machine, build, sitting, .. } = self.0;
-        let metric = &sitting.analysis.metric;
-        let better = match metric.direction {
-            Direction::LowerIsBetter => "lower is better",
-            Direction::HigherIsBetter => "higher is better",
-        };
         write!(f, "{}", paragraph(&self.0.command.join(" "), 0))?;
+        if self.0.has_judged() {
+            summary::write(f, self.0)?;
+        }
+        if self.0.interrupted {
+            writeln!(f, "Interrupted: what follows is of the runs up to then.")?;
+        }
+        if let Some(error) = &self.0.sitting.aborted {
+            let text = format!("Broken off, what follows is of the runs up to then: {error}");
+            write!(f, "{}", paragraph(&text, 0))?;
+        }
+        writeln!(f)
+    }
+
+    /// Where it was measured, and with what.
+    fn place(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Report { machine, build, .. } = self.0;
         let place = format!(
             "{} CPUs ({}), Linux {}, unspin {} ({})",
             machine.cpus, machine.processor, machine.kernel, build.version, build.commit
         );
         write!(f, "{}", paragraph(&place, 0))?;
-        if !self.0.has_judged() {
-            return writeln!(f);
+        if self.0.has_judged() && self.0.sitting.rounds > 0 && self.1 == Detail::Brief {
+            writeln!(f, "--verbose shows the noise in detail, and where the CPUs went.")?;
         }
-        let done = format!(
-            "{}, {better}: {} rounds of {} candidates after a warm-up, in random order, {:.0} s",
-            metric.name,
-            sitting.rounds,
-            self.0.contestants.len(),
-            sitting.elapsed.as_secs_f64()
-        );
-        write!(f, "{}", paragraph(&done, 0))?;
-        if self.0.interrupted {
-            writeln!(f, "Interrupted: what follows is of the runs up to then.")?;
-        }
-        if let Some(error) = &self.0.sitting.aborted {
-            write!(
-                f,
-                "{}",
-                paragraph(&format!("Broken off, what follows is of the runs up to then: {error}"), 0)
-            )?;
-        }
-        writeln!(f)
+        Ok(())
     }
 
     fn noise(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -88,10 +98,7 @@ impl Text<'_> {
             return writeln!(f, "Noise floor: unknown, the control has not run often enough.\n");
         };
         write!(f, "{}", paragraph(sentence, 0))?;
-        let effect = match floor.minimum_detectable_effect {
-            factor if factor >= 2.0 => format!("a factor of {}", significant(factor)),
-            factor => format!("{:.1} %", 100.0 * (factor - 1.0)),
-        };
+        let effect = effect(floor.minimum_detectable_effect);
         writeln!(
             f,
             "Minimum detectable effect of {} rounds at this noise: {effect} (power {:.0} %).\n",
@@ -159,17 +166,17 @@ impl Text<'_> {
             summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
             match (comparison, ratio) {
                 (None, _) => "1".into(),
-                (_, Some(ratio)) => format!("{:.2}", ratio.value),
+                (_, Some(ratio)) => three_digits(ratio.value, 2),
                 (_, None) => "-".into(),
             },
             match (comparison, ratio) {
                 (None, _) => "the control".into(),
-                (_, Some(ratio)) => format!("{:.2} – {:.2}", ratio.lower, ratio.upper),
+                (_, Some(ratio)) => interval(ratio),
                 (_, None) => "-".into(),
             },
             match (comparison, comparison.and_then(|c| c.cpu)) {
                 (None, _) => "1".into(),
-                (_, Some(cpu)) => times(cpu.times.value),
+                (_, Some(cpu)) => three_digits(cpu.times.value, 2),
                 (_, None) => "-".into(),
             },
             comparison.and_then(p_of_difference).map_or("-".into(), p_value),
@@ -179,6 +186,9 @@ impl Text<'_> {
 
     fn verdict(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "Verdict")?;
+        if let Some(sentence) = self.0.control_failure() {
+            return writeln!(f, "{}", paragraph(&sentence, 2));
+        }
         let shown = self.0.contestants.iter().filter(|c| c.candidate.role == Role::Candidate);
         for comparison in shown.filter_map(|c| self.0.comparison(c)) {
             write!(f, "{}", paragraph(&comparison.sentence, 2))?;
@@ -269,7 +279,9 @@ impl Text<'_> {
             "Disturbance: other programs used {others:.1} % of the CPUs meanwhile, the hypervisor took \
              {steal:.1} %.{judgement}"
         );
-        write!(f, "{}", paragraph(&disturbance, 0))?;
+        if self.1 == Detail::Full || !judgement.is_empty() {
+            write!(f, "{}", paragraph(&disturbance, 0))?;
+        }
         let trials = || self.0.sitting.entries.iter().map(|e| &e.trial);
         let processes: u32 = trials().map(|t| t.left_processes).sum();
         if processes > 0 {
@@ -298,9 +310,10 @@ fn head(name: &str) -> String {
     if name.chars().count() <= COLUMN { format!("{name:COLUMN$}") } else { format!("{name}\n{:COLUMN$}", "") }
 }
 
-/// A factor in six columns.
-fn times(factor: f64) -> String {
-    if factor < 100.0 { format!("{factor:.2}") } else { format!("{factor:.0}") }
+/// Both ends of an interval.
+fn interval(ratio: Ratio) -> String {
+    let (lower, upper) = ratio.ends(2);
+    format!("{lower} – {upper}")
 }
 
 fn mean_and_sd(summary: &Summary, scale: &Scale) -> String {

@@ -18,7 +18,7 @@ pub use findings::Findings;
 pub use picks::{Pick, WORTH};
 pub use screen::Screened;
 pub use sites::{Polling, SitePick};
-pub use why::why;
+pub use why::{Judged, why};
 
 use super::asked::{Asked, engines_beside};
 use super::contestant::Contestant;

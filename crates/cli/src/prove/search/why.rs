@@ -15,28 +15,38 @@ const NEARLY: f64 = 1.02;
 /// Held for so long at a time, what it costs to hand a lock over (some 5 µs to 50 µs) does not matter.
 const LONG_HOLD_S: f64 = 200e-6;
 
-/// What is known of it. `seemed` is how much better the best of the judged looked, as a factor: more than 1, if it could not
-/// be told from the noise.
-pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, seemed: Option<f64>) -> Vec<String> {
+/// How the judged did, none of which is proven better.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Judged {
+    /// How many times as good as the control the best of them looked, if any ran: more than 1, if it could not be told from the
+    /// noise.
+    pub best: Option<f64>,
+    /// Whether one that polls is proven worse.
+    pub is_polling_worse: bool,
+}
+
+/// What is known of it.
+pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judged) -> Vec<String> {
     if let Some(silence) = &findings.silence {
         return vec![silence.clone()];
     }
-    match seemed {
+    match judged.best {
         Some(factor) if factor > NEARLY => vec![format!(
             "In these runs the best was {factor:.2} times as good, which may be noise: give it more time (--time-budget), \
              on a machine with nothing else to do."
         )],
         _ if picks.is_empty() => {
-            [vec![no_contention(findings)], waits(polling), elsewhere(findings)].concat()
+            [vec![no_contention(findings)], waits(polling, judged), elsewhere(findings)].concat()
         }
-        _ => [contention(findings), waits(polling), elsewhere(findings)].concat(),
+        _ => [contention(findings), waits(polling, judged), elsewhere(findings)].concat(),
     }
 }
 
 /// What polling before sleeping did, or why it was not tried.
-fn waits(polling: &Polling) -> Vec<String> {
+fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
     if polling.is_promising() {
-        return vec!["Polling before sleeping was tried, and is not proven better.".into()];
+        let proven = if judged.is_polling_worse { "is proven worse" } else { "is not proven better" };
+        return vec![format!("Polling before sleeping was tried, and {proven}.")];
     }
     match (polling.waits, polling.wake_up_s) {
         (0, _) => Vec::new(),
@@ -175,7 +185,7 @@ mod tests {
     }
 
     fn said(findings: &Findings, picks: &[Pick]) -> String {
-        why(findings, picks, &Polling::default(), Some(0.9)).join(" ")
+        why(findings, picks, &Polling::default(), Judged { best: Some(0.9), ..Judged::default() }).join(" ")
     }
 
     #[test]
@@ -218,7 +228,8 @@ mod tests {
 
     #[test]
     fn what_only_seemed_better_takes_more_runs() {
-        let text = why(&findings(), &[pick()], &Polling::default(), Some(1.2)).join(" ");
+        let judged = Judged { best: Some(1.2), ..Judged::default() };
+        let text = why(&findings(), &[pick()], &Polling::default(), judged).join(" ");
         assert!(text.contains("1.20 times as good, which may be noise: give it more time"), "{text}");
     }
 
@@ -226,20 +237,46 @@ mod tests {
     fn what_cannot_be_seen_is_said_alone() {
         let silence = "No lock was recorded.".to_owned();
         assert_eq!(
-            why(&Findings { silence: Some(silence.clone()), ..findings() }, &[], &Polling::default(), None),
+            why(
+                &Findings { silence: Some(silence.clone()), ..findings() },
+                &[],
+                &Polling::default(),
+                Judged::default()
+            ),
             [silence]
         );
     }
 
     #[test]
+    fn polling_that_is_proven_worse_is_called_worse() {
+        let site = super::super::SitePick {
+            name: "f+0x2d".into(),
+            place: None,
+            kind: unspin_meter::Kind::Poll,
+            waits: 1000,
+            short: 900,
+            median_s: 50e-6,
+            saving_s: 1.0,
+            located: None,
+        };
+        let polling = Polling { waits: 1000, saving_s: 1.0, wake_up_s: Some(48e-6), sites: vec![site] };
+        let said = |is_polling_worse| {
+            why(&findings(), &[], &polling, Judged { best: Some(0.5), is_polling_worse }).join(" ")
+        };
+        assert!(said(true).contains("was tried, and is proven worse."), "{}", said(true));
+        assert!(said(false).contains("was tried, and is not proven better."), "{}", said(false));
+    }
+
+    #[test]
     fn waits_that_were_not_tried_are_explained() {
         let long = Polling { waits: 120, saving_s: 0.001, wake_up_s: Some(48e-6), sites: Vec::new() };
-        let text = why(&findings(), &[], &long, None).join(" ");
+        let text = why(&findings(), &[], &long, Judged::default()).join(" ");
         assert!(
             text.contains("could save 1.0ms at most, a wake-up costing 48us here: its 120 waits are few"),
             "{text}"
         );
-        let unknown = why(&findings(), &[], &Polling { wake_up_s: None, ..long }, None).join(" ");
+        let unknown =
+            why(&findings(), &[], &Polling { wake_up_s: None, ..long }, Judged::default()).join(" ");
         assert!(unknown.contains("what a wake-up costs was not measured"), "{unknown}");
         let text = said(&Findings { other_waits_s: 6.0, ..findings() }, &[]);
         assert!(text.contains("Threads waited 6.00s for descriptors"), "{text}");

@@ -2,24 +2,33 @@
 
 use super::super::format::{count, paragraph};
 use super::super::report::Report;
+use super::{Detail, head};
 use std::fmt::{self, Formatter};
-use unspin_meter::Report as LockReport;
+use unspin_meter::figures::{number, percent, time};
+use unspin_meter::{Comparison, Report as LockReport};
 
 /// Locks that are shown, those that most time was lost on under any candidate: what is below them decides nothing.
 const SHOWN: usize = 6;
 
 /// Prints the tables, and why one is not there.
-pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
+pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Result {
     let metered = &report.locks.metered;
-    if metered.iter().any(|metered| !metered.report.locks.is_empty()) {
+    // Where waits are judged alone, the figures of locks decide nothing.
+    let is_shown = detail == Detail::Full || !report.is_about_waits();
+    if is_shown && metered.iter().any(|metered| !metered.report.locks.is_empty()) {
         writeln!(f, "The locks, in one more run each, metered")?;
         let reports: Vec<LockReport> = metered.iter().map(|m| m.report.clone()).collect();
         let (reports, left_out) = worst(reports);
-        let comparison = metered
-            .iter()
-            .zip(&reports)
-            .fold(unspin_meter::Comparison::new(), |table, (m, report)| table.with(&m.candidate, report));
-        write!(f, "{comparison}")?;
+        let labels = metered.iter().map(|metered| metered.candidate.as_str());
+        match detail {
+            Detail::Brief => write_brief(f, &labels.zip(&reports).collect::<Vec<_>>())?,
+            Detail::Full => {
+                let table = labels
+                    .zip(&reports)
+                    .fold(Comparison::new(), |table, (label, report)| table.with(label, report));
+                write!(f, "{table}")?;
+            }
+        }
         if left_out > 0 {
             writeln!(f, "\nand {left_out} locks that less time was lost on: unspin meter shows all.")?;
         }
@@ -28,13 +37,55 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
             let counts: Vec<String> =
                 events.map(|e| format!("{} {}", count(e.count as f64), e.event.name())).collect();
             if !counts.is_empty() {
-                writeln!(f, "Counted beside, {}: {}.", metered.candidate, counts.join(", "))?;
+                let text = format!("Counted beside, {}: {}.", metered.candidate, counts.join(", "));
+                write!(f, "{}", paragraph(&text, 0))?;
             }
         }
         writeln!(f)?;
     }
-    for missing in &report.locks.missing {
+    // A control that fails when it is metered fails by itself too, which is told below.
+    let missing = report.locks.missing.iter().filter(|_| report.control_failure().is_none());
+    for missing in missing {
         write!(f, "{}", paragraph(missing, 0))?;
+    }
+    Ok(())
+}
+
+/// The columns that tell candidates apart: a line for each, under the name of the lock.
+fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::Result {
+    let mut names: Vec<&str> = Vec::new();
+    for lock in reports.iter().flat_map(|(_, report)| &report.locks) {
+        if !names.contains(&lock.row.name.as_str()) {
+            names.push(&lock.row.name);
+        }
+    }
+    writeln!(
+        f,
+        "{:15} {:>9} {:>9} {:>6} {:>10} {:>10} {:>11} {:>8}",
+        "", "lost", "CPUs used", "held", "mean hold", "mean wait", "operations", "waited"
+    )?;
+    for name in names {
+        writeln!(f, "{name}")?;
+        for (label, report) in reports {
+            let label = head(&format!("  {label}"));
+            match report.lock(name) {
+                Some(lock) => {
+                    let row = &lock.row;
+                    writeln!(
+                        f,
+                        "{label} {:>9} {:>9} {:>6} {:>10} {:>10} {:>11} {:>8}",
+                        time(row.lost),
+                        format!("{} of {}", number(row.cpus), report.cpus),
+                        percent(row.util).trim(),
+                        time(row.hold_mean),
+                        time(row.wait_mean),
+                        count(row.attempts as f64),
+                        percent(row.con).trim()
+                    )?;
+                }
+                None => writeln!(f, "{label} {:>9}", "-")?,
+            }
+        }
     }
     Ok(())
 }

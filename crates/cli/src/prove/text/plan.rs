@@ -1,11 +1,12 @@
 //! What to do with the result: the plan that won, or why there is none.
 
+use super::super::contestant::Contestant;
 use super::super::format::paragraph;
 use super::super::recommendation::Recommended;
 use super::super::report::Report;
-use super::super::search::why;
+use super::super::search::{Judged, why};
 use std::fmt::{self, Formatter};
-use unspin_stats::Conclusion;
+use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
 /// Prints it.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
@@ -17,8 +18,8 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
-            writeln!(f, "No plan: nothing that was tried is proven better")?;
-            for sentence in why(&search.findings, &search.picks, &search.polling, seemed(report)) {
+            write!(f, "{}", paragraph(&headline(report), 0))?;
+            for sentence in why(&search.findings, &search.picks, &search.polling, judged(report)) {
                 write!(f, "{}", paragraph(&sentence, 2))?;
             }
             writeln!(f)
@@ -27,16 +28,60 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-/// How many times as good as the control the best of the judged was, proven or not.
-fn seemed(report: &Report) -> Option<f64> {
+/// That nothing won; and what lost, by how much.
+fn headline(report: &Report) -> String {
+    let control = &report.sitting.analysis.control;
+    let worse = |comparison: &Comparison| match comparison.verdict {
+        Verdict::ProvenSlower { ratio } => Some(match report.sitting.analysis.metric.quantity {
+            Quantity::WallTime => {
+                format!("{} is proven slower ({} times as long)", comparison.name, factor(1.0 / ratio.value))
+            }
+            Quantity::CpuTime | Quantity::Other => {
+                format!("{} is proven worse ({} times as good)", comparison.name, factor(ratio.value))
+            }
+        }),
+        Verdict::Collapsed { .. } => Some(format!("{} collapsed", comparison.name)),
+        Verdict::ProvenFaster { .. } | Verdict::NothingProven { .. } | Verdict::Failed { .. } => None,
+    };
+    let worse: Vec<String> = comparisons(report).filter_map(worse).collect();
+    match worse.is_empty() {
+        true => "No plan: nothing that was tried is proven better".into(),
+        false => {
+            format!("No plan: nothing that was tried is proven better than {control}; {}", worse.join(", "))
+        }
+    }
+}
+
+fn factor(factor: f64) -> String {
+    three_digits(factor, 2)
+}
+
+/// How the judged did.
+fn judged(report: &Report) -> Judged {
+    let ratios = comparisons(report).filter_map(|comparison| Some(comparison.ratio?.value));
+    let polls = |contestant: &&Contestant| {
+        contestant.is_judged() && contestant.judged_plan().is_some_and(|plan| !plan.waits.is_empty())
+    };
+    let mut polling =
+        report.contestants.iter().filter(polls).filter_map(|contestant| report.comparison(contestant));
+    Judged {
+        best: ratios.max_by(f64::total_cmp),
+        is_polling_worse: polling
+            .any(|c| matches!(c.verdict, Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. })),
+    }
+}
+
+/// Those of the judged.
+fn comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
     let judged = report.contestants.iter().filter(|contestant| contestant.is_judged());
-    let ratios = judged.filter_map(|contestant| Some(report.comparison(contestant)?.ratio?.value));
-    ratios.max_by(f64::total_cmp)
+    judged.filter_map(|contestant| report.comparison(contestant))
 }
 
 fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {
     writeln!(f, "The plan that won, {}", recommended.name)?;
-    for line in recommended.file.text().lines() {
+    // The comment says again what the verdict says.
+    let text = recommended.file.text();
+    for line in text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()) {
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(

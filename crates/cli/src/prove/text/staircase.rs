@@ -3,9 +3,9 @@
 use super::super::format::{Scale, paragraph};
 use super::super::report::Report;
 use super::super::staircase::{Level, Staircase};
-use super::{head, mean_and_sd};
+use super::{head, interval, mean_and_sd};
 use std::fmt::{self, Formatter};
-use unspin_stats::Ratio;
+use unspin_stats::{Ratio, three_digits};
 
 /// What the report itself measured: the means of its ten runs of `hackbench 50`.
 const REPORT_004: &str = "Report 004, 50 groups on 4 CPUs: strict order 17.3 s, with stealing 8.1 s (2.13 times), with \
@@ -58,5 +58,5 @@ fn whole(staircase: &Staircase) -> String {
 }
 
 fn times(ratio: Ratio) -> String {
-    format!("{:.2} times ({:.2} – {:.2})", ratio.value, ratio.lower, ratio.upper)
+    format!("{} times ({})", three_digits(ratio.value, 2), interval(ratio))
 }

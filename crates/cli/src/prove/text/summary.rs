@@ -1,0 +1,148 @@
+//! The first lines of the report: what was compared, what is proven, how sure that is.
+
+use super::super::contestant::Contestant;
+use super::super::format::{effect, p_value, paragraph};
+use super::super::report::Report;
+use crate::engine::Engine;
+use std::fmt::{self, Formatter};
+use unspin_locks::Kind;
+use unspin_stats::{Comparison, Direction, Quantity, Ratio, Verdict, three_digits};
+
+/// Prints them; in place of the second and third, that the control failed, if it did.
+pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
+    write!(f, "{}", paragraph(&format!("Compared: {}", compared(report)), 0))?;
+    if let Some(failure) = report.control_failure() {
+        return write!(f, "{}", paragraph(&format!("Proven: nothing. {failure}"), 0));
+    }
+    write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
+    write!(f, "{}", paragraph(&format!("How sure: {}", how_sure(report)), 0))
+}
+
+/// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
+fn compared(report: &Report) -> String {
+    let sitting = &report.sitting;
+    let metric = &sitting.analysis.metric;
+    let better = match metric.direction {
+        Direction::LowerIsBetter => "lower is better",
+        Direction::HigherIsBetter => "higher is better",
+    };
+    let names: Vec<&str> =
+        report.contestants.iter().filter(|c| c.is_judged()).map(Contestant::name).collect();
+    let control = &sitting.analysis.control;
+    let explained = match control.as_str() {
+        name if name == Engine::Kernel.name() => " (the kernel's own System V IPC)",
+        name if name == Kind::System.name() => " (libc's own mutexes and waits)",
+        _ => "",
+    };
+    format!(
+        "{} with {control}{explained}, by {}, {better}: {} rounds of {} candidates in random order, {:.0} s",
+        list(&names),
+        metric.name,
+        sitting.rounds,
+        report.contestants.len(),
+        sitting.elapsed.as_secs_f64()
+    )
+}
+
+/// "poll is faster, 3.1 times as fast as system; nothing about adaptive."
+fn proven(report: &Report) -> String {
+    let control = &report.sitting.analysis.control;
+    let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
+    for comparison in judged(report) {
+        let name = &comparison.name;
+        match &comparison.verdict {
+            Verdict::ProvenFaster { ratio } | Verdict::ProvenSlower { ratio } => {
+                clauses.push(claim(report, name, *ratio));
+            }
+            Verdict::NothingProven { .. } => undecided.push(name.as_str()),
+            Verdict::Collapsed { limit_s, .. } => {
+                clauses.push(format!("{name} collapsed, and was stopped after {limit_s:.0} s"));
+            }
+            Verdict::Failed { .. } => clauses.push(format!("{name} failed")),
+        }
+    }
+    match (clauses.is_empty(), undecided.is_empty()) {
+        (true, _) => return format!("nothing; {} may be as good as {control}.", list(&undecided)),
+        (false, false) => clauses.push(format!("nothing about {}", list(&undecided))),
+        (false, true) => (),
+    }
+    format!("{}.", clauses.join("; "))
+}
+
+/// "poll is 3.1 times as fast as system"; of other figures than wall time, what they are and which way is better.
+fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
+    let control = &report.sitting.analysis.control;
+    let metric = &report.sitting.analysis.metric;
+    let (times, _) = shown(report, ratio);
+    match (metric.quantity, ratio.value > 1.0) {
+        (Quantity::WallTime, true) => format!("{name} is faster, {times} times as fast as {control}"),
+        (Quantity::WallTime, false) => format!("{name} is slower, {times} times as long as {control}"),
+        (_, is_better) => {
+            let better = if is_better { "better" } else { "worse" };
+            format!("{name} is {better}, its {} is {times} times {control}'s", metric.name)
+        }
+    }
+}
+
+/// The ratio and its interval, turned as the sentence has it: times as fast, times as long, or the quotient of the figures.
+fn shown(report: &Report, ratio: Ratio) -> (String, String) {
+    let metric = &report.sitting.analysis.metric;
+    let is_inverted = match metric.quantity {
+        Quantity::WallTime => ratio.value < 1.0,
+        _ => metric.direction == Direction::LowerIsBetter,
+    };
+    let ratio = match is_inverted {
+        true => Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower },
+        false => ratio,
+    };
+    let (lower, upper) = ratio.ends(2);
+    (three_digits(ratio.value, 2), format!("{lower} to {upper}"))
+}
+
+/// The interval of what is proven by most; or what could hide, if nothing is.
+fn how_sure(report: &Report) -> String {
+    let distance = |comparison: &&Comparison| comparison.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
+    let is_proven = |comparison: &&Comparison| {
+        matches!(comparison.verdict, Verdict::ProvenFaster { .. } | Verdict::ProvenSlower { .. })
+    };
+    let best = judged(report).filter(is_proven).max_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let analysis = &report.sitting.analysis;
+    let floor = analysis.noise_floor.map_or(String::new(), |floor| {
+        format!(
+            "; differences below {} drown in the noise, which {} run twice shows",
+            effect(floor.factor),
+            analysis.control
+        )
+    });
+    if let Some((comparison, ratio)) = best.and_then(|best| best.ratio.map(|ratio| (best, ratio))) {
+        let (_, interval) = shown(report, ratio);
+        let p = comparison.difference_p_corrected.map_or(String::new(), |p| format!(", p {}", p_value(p)));
+        let confidence = 100.0 * analysis.settings.confidence;
+        return format!(
+            "with {confidence:.0} % confidence {}'s factor is {interval}{p}, {} rounds{floor}.",
+            comparison.name, comparison.rounds
+        );
+    }
+    let hidden = judged(report).filter_map(|comparison| match comparison.verdict {
+        Verdict::NothingProven { could_hide, .. } => could_hide,
+        _ => None,
+    });
+    match hidden.max_by(f64::total_cmp) {
+        Some(factor) => format!("a difference of up to {} could still hide{floor}.", effect(factor)),
+        None => "any difference could still hide.".into(),
+    }
+}
+
+fn judged(report: &Report) -> impl Iterator<Item = &Comparison> {
+    let judged = report.contestants.iter().filter(|contestant| contestant.is_judged());
+    judged.filter_map(|contestant| report.comparison(contestant))
+}
+
+/// "a, b and c".
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".into(),
+        [name] => (*name).to_owned(),
+        [names @ .., last] => format!("{} and {last}", names.join(", ")),
+    }
+}

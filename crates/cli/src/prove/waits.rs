@@ -1,0 +1,175 @@
+//! What became of the judged waits: whether threads slept in them or polled, under the control and under each candidate.
+
+use super::call_sites::{TRIAL, Waits};
+use super::conditions::Disturbance;
+use super::contestant::Contestant;
+use super::locks::Metered;
+use crate::plan::{Compiled, Located};
+use serde::Serialize;
+use std::fs;
+
+/// The judged waits of one call site in the metered runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JudgedSite {
+    /// Its name: as the plan has it, or as the report has it where all waits are judged.
+    pub name: String,
+    /// The runs in which it waited, the control's first.
+    pub runs: Vec<SiteRun>,
+}
+
+/// The waits of a call site in one metered run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SiteRun {
+    /// The control or the candidate.
+    pub candidate: String,
+    /// How the waits ended.
+    #[serde(flatten)]
+    pub waits: Waits,
+    /// Why about as many of them slept as under the control; none if fewer did, or if that was to be so.
+    pub unpolled: Option<Unpolled>,
+}
+
+/// The likely reason why a candidate did not poll, or in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unpolled {
+    /// A seccomp filter is in force, under which no thread polls.
+    Seccomp,
+    /// The CPUs were busy, so a poller gave way.
+    Busy,
+    /// There were too few waits for a trial of polling.
+    FewWaits,
+    /// The policy found that polling does not pay there.
+    DoesNotPay,
+}
+
+/// Call sites that are shown where all waits are judged.
+const SHOWN: usize = 3;
+/// By how much less the share of the waits that slept must be, for a candidate to count as one that polled: less may be chance.
+const FEWER: f64 = 0.05;
+/// A share of the CPUs' time from which on they count as busy.
+const BUSY: f64 = 0.9;
+/// The judged waits: of the call sites that the candidates name, and of the costliest ones where all waits poll.
+pub fn judged(contestants: &[Contestant], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
+    let judged = contestants.iter().filter(|contestant| contestant.is_judged());
+    let plans: Vec<(&str, &Compiled)> = judged
+        .filter_map(|contestant| {
+            Some((contestant.name(), &contestant.setup.as_ref()?.plan.as_ref()?.compiled))
+        })
+        .collect();
+    let Some((first, others)) = metered.split_first() else { return Vec::new() };
+    let is_control = plans.iter().all(|(name, _)| *name != first.candidate);
+    let filtered = is_filtered();
+    let runs = |polls: &dyn Fn(&Compiled) -> bool, find: &dyn Fn(&Metered) -> Option<Waits>| {
+        let control = is_control.then(|| find(first)).flatten();
+        let mut runs = Vec::new();
+        if let Some(waits) = &control {
+            let candidate = first.candidate.clone();
+            runs.push(SiteRun { candidate, waits: waits.clone(), unpolled: None });
+        }
+        for metered in if is_control { others } else { metered } {
+            let polls = plans.iter().any(|(name, plan)| *name == metered.candidate && polls(plan));
+            let Some(waits) = find(metered).filter(|_| polls) else { continue };
+            let unpolled =
+                control.as_ref().and_then(|control| unpolled(control, &waits, used(metered, cpus), filtered));
+            runs.push(SiteRun { candidate: metered.candidate.clone(), waits, unpolled });
+        }
+        runs
+    };
+    let mut named: Vec<&Located> = Vec::new();
+    for located in plans.iter().flat_map(|(_, plan)| plan.polling_sites()) {
+        if !named.iter().any(|known| known.places == located.places) {
+            named.push(located);
+        }
+    }
+    let mut sites: Vec<JudgedSite> = Vec::new();
+    for located in named {
+        let polls = |plan: &Compiled| {
+            plan.polls_everywhere() || plan.polling_sites().iter().any(|site| site.places == located.places)
+        };
+        let runs = runs(&polls, &|metered| metered.call_sites.waits_at(located));
+        sites.push(JudgedSite { name: located.name.clone(), runs });
+    }
+    if plans.iter().any(|(_, plan)| plan.polls_everywhere()) {
+        for site in first.call_sites.costliest(SHOWN) {
+            let find = |metered: &Metered| metered.call_sites.waits_named(&site.name, site.place.as_deref());
+            if !sites.iter().any(|known| known.name == site.name) {
+                sites.push(JudgedSite {
+                    name: site.name.clone(),
+                    runs: runs(&Compiled::polls_everywhere, &find),
+                });
+            }
+        }
+    }
+    sites.retain(|site| !site.runs.is_empty());
+    sites
+}
+
+/// The share of the CPUs' time that was used in a run, by the program and by others.
+fn used(metered: &Metered, cpus: usize) -> f64 {
+    let Disturbance { others_s, steal_s, .. } = metered.disturbance;
+    (metered.cpu_s + others_s + steal_s) / (metered.elapsed_s * cpus as f64)
+}
+
+/// Why the waits under a candidate slept as often as those under the control, if they did. `used` is the share of the CPUs that
+/// was used.
+fn unpolled(control: &Waits, waits: &Waits, used: f64, filtered: bool) -> Option<Unpolled> {
+    let (before, after) = (control.slept_share()?, waits.slept_share()?);
+    if after < before - FEWER {
+        return None;
+    }
+    Some(match waits.waits {
+        _ if filtered => Unpolled::Seccomp,
+        _ if used >= BUSY => Unpolled::Busy,
+        ..TRIAL => Unpolled::FewWaits,
+        _ => Unpolled::DoesNotPay,
+    })
+}
+
+/// Whether this process runs under a seccomp filter, as then every program that it starts does.
+fn is_filtered() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+    field.is_some_and(|mode| mode.trim() != "0")
+}
+
+impl Unpolled {
+    /// The reason, as the end of a sentence.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Unpolled::Seccomp => {
+                "unspin itself runs under a seccomp filter, which the program inherits; under one no thread polls"
+            }
+            Unpolled::Busy => {
+                "the CPUs were busy, so that polling would have taken one from the thread that is waited for"
+            }
+            Unpolled::FewWaits => {
+                "too few waits: to try polling once takes 16 waits of one thread at one call site"
+            }
+            Unpolled::DoesNotPay => {
+                "each thread tried it from time to time, and found that it does not pay there"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(waits: u64, slept: u64) -> Waits {
+        Waits { calls: waits, waits, slept, median_s: 50e-6, waited_s: 1.0, polled_s: 0.0 }
+    }
+
+    #[test]
+    fn waits_that_sleep_as_before_have_a_reason() {
+        let control = waits(1000, 990);
+        let reason = |waits: &Waits, used| unpolled(&control, waits, used, false);
+        assert_eq!(reason(&waits(1000, 100), 0.5), None);
+        assert_eq!(reason(&waits(1000, 990), 0.5), Some(Unpolled::DoesNotPay));
+        assert_eq!(reason(&waits(1000, 990), 0.95), Some(Unpolled::Busy));
+        assert_eq!(reason(&waits(10, 10), 0.5), Some(Unpolled::FewWaits));
+        assert_eq!(unpolled(&control, &control, 0.5, true), Some(Unpolled::Seccomp));
+        assert_eq!(unpolled(&waits(0, 0), &waits(10, 10), 0.5, false), None);
+    }
+}
