@@ -10,6 +10,8 @@
 use crate::next::next;
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
+use unspin_sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use unspin_sys::sched;
 use unspin_sysv::cancel::{self, Manner};
 
 /// PTHREAD_CANCEL_DEFERRED and PTHREAD_CANCEL_ASYNCHRONOUS.
@@ -21,9 +23,71 @@ next! {
     static SET_TYPE = c"pthread_setcanceltype";
 }
 
-/// Makes the sleeps of the engine in msgsnd and msgrcv cancellation points, and in all calls of threads of that kind.
+/// Makes the sleeps of the engine in msgsnd and msgrcv cancellation points, and in all calls of threads of that kind. To be
+/// called before the program begins.
 pub fn prepare() {
     cancel::set_sleeper(sleep);
+    find_handling();
+}
+
+/// Where glibc keeps a thread's `cancelhandling` (nptl/descr.h), in bytes from pthread_self(3); 0: not known. Relaxed: written
+/// before the program begins.
+static HANDLING: AtomicUsize = AtomicUsize::new(0);
+/// CANCELTYPE_BITMASK, CANCELING_BITMASK and CANCELED_BITMASK of glibc before 2.41.
+const TYPE: u32 = 2;
+const ANNOUNCED: u32 = 4;
+const ARRIVED: u32 = 8;
+/// Words of glibc's `struct pthread` that are looked at: it has some six hundred on x86-64.
+const WORDS: usize = 384;
+
+/// Finds `cancelhandling`: the only word that has one bit more while the thread may be cancelled anywhere.
+fn find_handling() {
+    let before = words();
+    let kind = cancellation(ASYNCHRONOUS);
+    let meanwhile = words();
+    cancellation(kind);
+    let after = words();
+    let mut changed = (0..WORDS).filter(|&n| before[n] != meanwhile[n]);
+    if let (Some(n), None) = (changed.next(), changed.next())
+        && before[n] == after[n]
+        && before[n] & (TYPE | ANNOUNCED | ARRIVED) == 0
+        && meanwhile[n] == before[n] | TYPE
+    {
+        // Relaxed: see there.
+        HANDLING.store(4 * n, Relaxed);
+    }
+}
+
+/// The beginning of the calling thread's `struct pthread`.
+fn words() -> [u32; WORDS] {
+    // SAFETY: pthread_self(3) of glibc is the address of a `struct pthread`, which is longer. Volatile: libc writes to it.
+    unsafe { (libc::pthread_self() as *const [u32; WORDS]).read_volatile() }
+}
+
+/// Returns when a cancellation that was announced to the thread has arrived. glibc announces it to a thread that may be
+/// cancelled anywhere, and then sends a signal; a thread that goes on before the signal arrives may have ended by then, and
+/// would be joined as a cancelled one though it had returned. glibc's own sleeps wait likewise
+/// (`__pthread_disable_asynccancel`).
+fn await_announced() {
+    // Relaxed: see there.
+    let handling = HANDLING.load(Relaxed);
+    if handling == 0 {
+        return;
+    }
+    // SAFETY: a word of the calling thread's `struct pthread`; other threads change it by atomic instructions.
+    let word = unsafe { &*(libc::pthread_self() as *const AtomicU32).byte_add(handling) };
+    // Relaxed: the signal's handler runs in this thread.
+    while word.load(Relaxed) & (ANNOUNCED | ARRIVED) == ANNOUNCED {
+        sched::give_way();
+    }
+}
+
+/// The end of a sleep in which the thread might be cancelled anywhere. It may be cancelled at points again; a
+/// cancellation that came during the sleep takes effect here.
+pub fn end_of_sleep() {
+    cancellation(DEFERRED);
+    await_announced();
+    pthread_testcancel();
 }
 
 /// pthread_setcanceltype(3).
@@ -131,7 +195,9 @@ fn sleep(sleep: &mut dyn FnMut()) {
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, manner);
         let before = cancellation(ASYNCHRONOUS);
         sleep();
-        cancellation(before);
+        if before == DEFERRED {
+            end_of_sleep();
+        }
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
     }
 }

@@ -19,7 +19,7 @@ pub fn expect() {
     tls::at_thread_exit(&EXIT, 1);
 }
 
-extern "C" fn leave(_: usize) {
+extern "C-unwind" fn leave(_: usize) {
     if sandbox::is_closed() {
         return;
     }

@@ -12,9 +12,9 @@ use unspin_sys::mem;
 /// # Safety
 /// As for libc's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn mlockall(flags: c_int) -> c_int {
     next! { static NEXT = c"mlockall"; }
-    let next = behind!(NEXT, unsafe extern "C" fn(c_int) -> c_int);
+    let next = behind!(NEXT, unsafe extern "C-unwind" fn(c_int) -> c_int);
     // With MCL_ONFAULT nothing is brought into memory, and flags that are unknown are for the kernel to refuse.
     let fills = flags & !libc::MCL_FUTURE == libc::MCL_CURRENT;
     match recording::get().filter(|_| fills && !sandbox::is_closed()) {

@@ -40,16 +40,16 @@ pub fn moving(flags: c_int, call: impl FnOnce() -> c_long) -> c_long {
 
 /// unshare(2).
 #[unsafe(no_mangle)]
-pub extern "C" fn unshare(flags: c_int) -> c_int {
+pub extern "C-unwind" fn unshare(flags: c_int) -> c_int {
     next! { static NEXT = c"unshare"; }
-    let next = behind!(NEXT, extern "C" fn(c_int) -> c_int);
+    let next = behind!(NEXT, extern "C-unwind" fn(c_int) -> c_int);
     moving(flags, || next(flags).into()) as c_int
 }
 
 /// setns(2).
 #[unsafe(no_mangle)]
-pub extern "C" fn setns(fd: c_int, kind: c_int) -> c_int {
+pub extern "C-unwind" fn setns(fd: c_int, kind: c_int) -> c_int {
     next! { static NEXT = c"setns"; }
-    let next = behind!(NEXT, extern "C" fn(c_int, c_int) -> c_int);
+    let next = behind!(NEXT, extern "C-unwind" fn(c_int, c_int) -> c_int);
     moving(kind, || next(fd, kind).into()) as c_int
 }

@@ -49,19 +49,19 @@ unsafe fn translated(
 }
 
 unsafe fn set(next: &Next, resource: c_uint, limit: *const rlimit) -> c_int {
-    let next = behind!(next, unsafe extern "C" fn(c_uint, *const rlimit) -> c_int);
+    let next = behind!(next, unsafe extern "C-unwind" fn(c_uint, *const rlimit) -> c_int);
     // SAFETY: the program's arguments.
     unsafe { translated(resource, limit, core::ptr::null_mut(), |new, _| next(resource, new)) }
 }
 
 unsafe fn get(next: &Next, resource: c_uint, limit: *mut rlimit) -> c_int {
-    let next = behind!(next, unsafe extern "C" fn(c_uint, *mut rlimit) -> c_int);
+    let next = behind!(next, unsafe extern "C-unwind" fn(c_uint, *mut rlimit) -> c_int);
     // SAFETY: the program's arguments.
     unsafe { translated(resource, core::ptr::null(), limit, |_, old| next(resource, old)) }
 }
 
 unsafe fn both(next: &Next, pid: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int {
-    let next = behind!(next, unsafe extern "C" fn(pid_t, c_uint, *const rlimit, *mut rlimit) -> c_int);
+    let next = behind!(next, unsafe extern "C-unwind" fn(pid_t, c_uint, *const rlimit, *mut rlimit) -> c_int);
     // SAFETY: the program's arguments.
     unsafe {
         if pid == 0 || pid as u32 == process::pid() {
@@ -80,7 +80,7 @@ macro_rules! exports {
         /// # Safety
         /// As for libc's.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {
             next! { static NEXT = $text; }
             // SAFETY: the caller's promise.
             unsafe { $ours(&NEXT, $($argument),*) }

@@ -50,10 +50,10 @@ pub fn is_filter(option: c_int) -> bool {
 /// # Safety
 /// As for libc's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     next! { static NEXT = c"prctl"; }
     // An int and up to four words.
-    let next = behind!(NEXT, unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int);
+    let next = behind!(NEXT, unsafe extern "C-unwind" fn(c_int, usize, usize, usize, usize) -> c_int);
     // SAFETY: the caller's promise.
     let call = || unsafe { next(option, a, b, c, d) };
     if is_filter(option) { closing(call, |&code| code < 0) } else { call() }

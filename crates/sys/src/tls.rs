@@ -100,12 +100,12 @@ pub fn at_thread_exit(key: &ExitKey, value: usize) -> bool {
 /// A `pthread_key_t` that is created on first use.
 pub struct ExitKey {
     key: std::sync::OnceLock<Option<libc::pthread_key_t>>,
-    destructor: extern "C" fn(usize),
+    destructor: extern "C-unwind" fn(usize),
 }
 
 impl ExitKey {
     /// A key whose destructor gets the value that [`at_thread_exit`] was given.
-    pub const fn new(destructor: extern "C" fn(usize)) -> Self {
+    pub const fn new(destructor: extern "C-unwind" fn(usize)) -> Self {
         ExitKey { key: std::sync::OnceLock::new(), destructor }
     }
 
@@ -120,7 +120,7 @@ impl ExitKey {
             // SAFETY: an `extern "C" fn(usize)` is called with one pointer-sized argument in the same
             // register as `fn(*mut c_void)`.
             let destructor = unsafe {
-                core::mem::transmute::<extern "C" fn(usize), unsafe extern "C" fn(*mut libc::c_void)>(
+                core::mem::transmute::<extern "C-unwind" fn(usize), unsafe extern "C" fn(*mut libc::c_void)>(
                     self.destructor,
                 )
             };

@@ -460,7 +460,7 @@ pub(crate) fn leave(inner: &Inner) {
 
 static EXIT: ExitKey = ExitKey::new(leave_all);
 
-extern "C" fn leave_all(_: usize) {
+extern "C-unwind" fn leave_all(_: usize) {
     let mask = set_mask(Mask::ALL_BUT_FAULTS);
     let mut next = first();
     tls::word(Word::Sysv).set(0);

@@ -167,7 +167,7 @@ pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline
         (Turn::Poll(_), Polled::InVain(spent)) => {
             site.polled_in_vain(&POLICY, spent, now.saturating_sub(began), now, None);
         }
-        (Turn::Poll(_), Polled::Crowded) => site.was_crowded(&POLICY),
+        (Turn::Poll(_), Polled::FoundLate(()) | Polled::Crowded) => site.was_crowded(&POLICY),
     }
     end
 }

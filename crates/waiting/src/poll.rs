@@ -19,6 +19,8 @@ pub enum Looks {
 pub enum Polled<T> {
     /// A look found it, so many ticks after the poll began.
     Found(T, u64),
+    /// A look found it, after another thread had needed the CPU.
+    FoundLate(T),
     /// The time is over, after so many ticks.
     InVain(u64),
     /// Another thread needed the CPU.
@@ -48,14 +50,18 @@ pub fn poll<T>(
     let mut switches = None;
     let mut looked = began;
     loop {
-        if let Some(found) = look() {
-            return Polled::Found(found, host::ticks().wrapping_sub(began));
-        }
+        let found = look();
         let now = host::ticks();
         let spent = now.wrapping_sub(began);
-        if now.wrapping_sub(looked) > AWAY && is_switch(&mut switches) {
+        let is_late = now.wrapping_sub(looked) > AWAY && is_switch(&mut switches);
+        if is_late {
             crowd.note(now.wrapping_sub(looked), now, policy.wake_up);
-            return Polled::Crowded;
+        }
+        match found {
+            Some(found) if is_late => return Polled::FoundLate(found),
+            Some(found) => return Polled::Found(found, spent),
+            None if is_late => return Polled::Crowded,
+            None => {}
         }
         if spent > budget {
             return Polled::InVain(spent);

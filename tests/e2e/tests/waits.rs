@@ -65,6 +65,17 @@ fn mutex_of_every_type_is_given_to_one_and_outlives_its_owner() {
 }
 
 #[test]
+fn thread_that_is_cancelled_while_it_is_woken_returns_or_is_cancelled() {
+    survives_polling("waits/raced", &[]);
+}
+
+#[test]
+fn handler_may_end_its_thread_in_any_call() {
+    // Without optimisation the hooks of signal(3) have functions in between that must not be unwound.
+    survives_polling("waits/departs", if cfg!(debug_assertions) { &["5"] } else { &["7"] });
+}
+
+#[test]
 fn join_yields_the_value_of_the_thread() {
     survives_polling("waits/joins", &[]);
 }

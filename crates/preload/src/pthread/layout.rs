@@ -50,13 +50,16 @@ pub unsafe fn is_robust(mutex: *const pthread_mutex_t) -> bool {
 }
 
 /// Whether a mutex has an owner that lives: the lowest thirty bits of `__lock` (FUTEX_TID_MASK) are its id, where the mutex is
-/// robust or inherits priorities, else 1, or 2 with threads that wait.
+/// robust or inherits priorities, else 1, or 2 with threads that wait. Where it has a priority ceiling
+/// (PTHREAD_MUTEX_PRIO_PROTECT_NP in `__kind`), the upper thirteen bits are that (PTHREAD_MUTEX_PRIO_CEILING_MASK).
 ///
 /// # Safety
 /// A live mutex.
+#[inline(always)]
 pub unsafe fn has_owner(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { int(mutex, 0) & 0x3FFF_FFFF != 0 }
+    let (lock, kind) = unsafe { (int(mutex, 0), int(mutex, 16)) };
+    lock != 0 && lock & if kind & 64 == 0 { 0x3FFF_FFFF } else { 0x0007_FFFF } != 0
 }
 
 /// How many threads hold a lock for reading: `__readers` without its lowest three bits.

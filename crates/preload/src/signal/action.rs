@@ -81,7 +81,9 @@ pub unsafe fn by_next(signal: c_int, new: *const Action, old: *mut Action) -> Re
     }
     // SAFETY: the type that libc's header gives the name.
     let next = unsafe {
-        mem::transmute::<usize, unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int>(address)
+        mem::transmute::<usize, unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) -> c_int>(
+            address,
+        )
     };
     // SAFETY: the caller's promise; libc answers with the address of the calling thread's own errno.
     unsafe {

@@ -16,7 +16,7 @@ use unspin_sys::{Errno, raw};
 /// # Safety
 /// As for libc's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+pub unsafe extern "C-unwind" fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     // SAFETY: the caller's promise.
     errno::answer(unsafe { exchange(signal, new, old, action::by_next) }.map(|()| 0))
 }
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
 /// # Safety
 /// As for [`sigaction`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+pub unsafe extern "C-unwind" fn __sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { sigaction(signal, new, old) }
 }

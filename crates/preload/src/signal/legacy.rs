@@ -47,7 +47,7 @@ fn refused() -> usize {
 
 /// signal(2), BSD semantics: restarting unless siginterrupt(3) said otherwise, the signal itself blocked.
 #[unsafe(no_mangle)]
-pub extern "C" fn signal(signal: c_int, handler: usize) -> usize {
+pub extern "C-unwind" fn signal(signal: c_int, handler: usize) -> usize {
     match bit(signal) {
         Some(bit) if handler != libc::SIG_ERR => {
             // Relaxed: a flag of its own, ordered by nothing in glibc either.
@@ -60,19 +60,19 @@ pub extern "C" fn signal(signal: c_int, handler: usize) -> usize {
 
 /// [`signal`] under its BSD name.
 #[unsafe(no_mangle)]
-pub extern "C" fn bsd_signal(number: c_int, handler: usize) -> usize {
+pub extern "C-unwind" fn bsd_signal(number: c_int, handler: usize) -> usize {
     signal(number, handler)
 }
 
 /// [`signal`] under its System V name.
 #[unsafe(no_mangle)]
-pub extern "C" fn ssignal(number: c_int, handler: usize) -> usize {
+pub extern "C-unwind" fn ssignal(number: c_int, handler: usize) -> usize {
     signal(number, handler)
 }
 
 /// sysv_signal(3): one shot, interrupting, the signal itself not blocked.
 #[unsafe(no_mangle)]
-pub extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
+pub extern "C-unwind" fn sysv_signal(signal: c_int, handler: usize) -> usize {
     if handler == libc::SIG_ERR || bit(signal).is_none() {
         return refused();
     }
@@ -81,13 +81,13 @@ pub extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
 
 /// [`sysv_signal`] under the name that `signal` has for programs compiled with `_XOPEN_SOURCE` only.
 #[unsafe(no_mangle)]
-pub extern "C" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
+pub extern "C-unwind" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
     sysv_signal(signal, handler)
 }
 
 /// sigset(3): sets and unblocks, or blocks for SIG_HOLD; answers SIG_HOLD if it was blocked.
 #[unsafe(no_mangle)]
-pub extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
+pub extern "C-unwind" fn sigset(signal: c_int, handler: usize) -> usize {
     let Some(bit) = bit(signal).filter(|_| handler != libc::SIG_ERR) else { return refused() };
     let before = if handler == SIG_HOLD {
         change_mask(libc::SIG_BLOCK, bit).map(|mask| (mask, None))
@@ -129,13 +129,13 @@ fn current(signal: c_int) -> usize {
 
 /// sigignore(3).
 #[unsafe(no_mangle)]
-pub extern "C" fn sigignore(signal: c_int) -> c_int {
+pub extern "C-unwind" fn sigignore(signal: c_int) -> c_int {
     if set(signal, libc::SIG_IGN, 0, 0) == libc::SIG_ERR { -1 } else { 0 }
 }
 
 /// siginterrupt(3): whether system calls are interrupted by this signal; remembered for [`signal`].
 #[unsafe(no_mangle)]
-pub extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
+pub extern "C-unwind" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
     let mut action = action::zeroed();
     // SAFETY: a live structure.
     if unsafe { sigaction(signal, core::ptr::null(), &mut action) } != 0 {
@@ -173,7 +173,7 @@ const SV_RESETHAND: c_int = 1 << 2;
 /// # Safety
 /// As for libc's: null, or pointing to a `struct sigvec`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigvec(signal: c_int, new: *const Sigvec, old: *mut Sigvec) -> c_int {
+pub unsafe extern "C-unwind" fn sigvec(signal: c_int, new: *const Sigvec, old: *mut Sigvec) -> c_int {
     // SAFETY: the caller's promise.
     let wanted = unsafe { new.as_ref() }.map(|vec| {
         let mut action = action::zeroed();

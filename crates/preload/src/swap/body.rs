@@ -101,7 +101,7 @@ impl Body {
     #[inline(always)]
     pub fn own(&self) {
         self.own_again();
-        self.users.store(self.users.load(Relaxed).wrapping_add(1), Relaxed);
+        self.add_user();
     }
 
     /// The caller has acquired the lock, and counts as a user already: the end of a wait for a condition.
@@ -110,11 +110,21 @@ impl Body {
         self.owner.store(thread(), Relaxed);
     }
 
+    /// The caller, which owns the mutex, counts as one more user: pthread_mutex_destroy(3) refuses a mutex with users.
+    pub fn add_user(&self) {
+        self.users.store(self.users.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// The opposite of [`add_user`](Self::add_user). The caller owns the mutex.
+    pub fn remove_user(&self) {
+        self.users.store(self.users.load(Relaxed).wrapping_sub(1), Relaxed);
+    }
+
     /// The caller is about to release the lock, and to use it no more.
     #[inline(always)]
     pub fn disown(&self) {
         self.disown_for_now();
-        self.users.store(self.users.load(Relaxed).wrapping_sub(1), Relaxed);
+        self.remove_user();
     }
 
     /// The caller is about to release the lock for the time of a wait.

@@ -8,17 +8,18 @@
 //! given, and has the mutex again when its clean-up handlers run. glibc runs ours from the list of those that were pushed
 //! by the functions of LinuxThreads, whatever language unwinds. No frame in here has anything to drop.
 
-use super::mutex::{self, Answer, Tried};
+use super::mutex::{self, Answer, Released, Tried};
 use super::plan::{self, Conditions};
 use crate::cancel::{
-    _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation,
+    _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation, end_of_sleep,
     pthread_testcancel,
 };
 use crate::waits::{Ended, Look, Wait};
 use crate::watch::Hook;
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
-use libc::{ETIMEDOUT, pthread_cond_t, pthread_mutex_t};
+use libc::{EOWNERDEAD, ETIMEDOUT, pthread_cond_t, pthread_mutex_t};
 use unspin_locks::{Condition, Leaving, Left, Node, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 use unspin_sys::futex::{Wake, private as futex};
@@ -107,6 +108,20 @@ struct Waiter<'wait> {
     hook: Hook,
     /// How it let itself be cancelled.
     cancellation: c_int,
+    /// Whether it counts as a user of libc's mutex.
+    is_user_of_libcs: bool,
+    /// Whether its poll has acquired the mutex, which libc serves.
+    has_mutex: Cell<bool>,
+}
+
+impl Waiter<'_> {
+    /// The mutex was acquired, unless `code` says otherwise.
+    fn settle(&self, code: c_int) {
+        if self.is_user_of_libcs && matches!(code, 0 | EOWNERDEAD) {
+            // SAFETY: the mutex is the program's, libc serves it, and the thread has it.
+            unsafe { mutex::count_once(self.mutex) };
+        }
+    }
 }
 
 /// pthread_cond_wait(3) and its kin.
@@ -122,41 +137,43 @@ pub unsafe fn wait(
     let before = cancellation(DEFERRED);
     // By it the kernel, too, would wake those who sleep.
     let node = Node::new(sched::real_time_priority()).for_mutex(mutex);
-    let waiter = Waiter { condition, node: &node, mutex, hook, cancellation: before };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays here until it has left and passed on, be it below, be it in `cancelled`; 2. the mutex is the
     // caller's; 3. the buffer is popped before this function returns.
     unsafe {
         condition.enqueue(&node);
-        let code = mutex::unlock_to_wait(mutex, hook);
+        let Released { code, is_user_of_libcs } = mutex::unlock_to_wait(mutex, hook);
         if code != 0 {
             condition.leave(&node, Leaving::Cancelled);
             node.pass_on();
             cancellation(before);
             return Outcome::bare(code);
         }
+        let has_mutex = Cell::new(false);
+        let waiter =
+            Waiter { condition, node: &node, mutex, hook, cancellation: before, is_user_of_libcs, has_mutex };
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
-        let (waited, has_mutex) = sleep(&waiter, until);
+        let waited = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
         let others = node.is_followed().then_some(|| node.pass_on());
-        let Answer { code, waited: mutex } = match has_mutex {
+        let Answer { code, waited: mutex } = match waiter.has_mutex.get() {
             false => mutex::lock_after_wait(mutex, hook, others),
             true => {
                 others.map(|wake| wake());
                 Answer::acquired(Waited::No)
             }
         };
+        waiter.settle(code);
         cancellation(before);
         let code = if code == 0 && is_timeout { ETIMEDOUT } else { code };
         Outcome { code, seen: Some(Seen { condition: waited, woken, mutex }) }
     }
 }
 
-/// Polls, then sleeps until the node was moved on or the time has come. Says how, and whether the thread has the mutex
-/// already.
-fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> (Waited, bool) {
+/// Polls, then sleeps until the node was moved on or the time has come. Says how.
+fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     let node = waiter.node;
     let wait = Wait::begin(waiter.hook);
     if wait.polls() {
@@ -169,11 +186,15 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> (Waited, bool) {
             // SAFETY: the mutex is the program's, which wants it back; it was released for this wait.
             false => match unsafe { mutex::try_after_wait(waiter.mutex, waiter.hook) } {
                 Tried::Taken => Look::Nothing,
-                tried => Look::Found(tried == Tried::Acquired),
+                Tried::Untried => Look::Found(()),
+                Tried::Acquired => {
+                    waiter.has_mutex.set(true);
+                    Look::Found(())
+                }
             },
         };
-        if let Ended::Found(has_mutex) = wait.poll(Looks::Load, look, |_| None) {
-            return (Waited::Spun, has_mutex);
+        if let Ended::Found(()) = wait.poll(Looks::Load, look, |()| None) {
+            return Waited::Spun;
         }
     }
     let mut waited = Waited::Spun;
@@ -181,13 +202,13 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> (Waited, bool) {
         waited = Waited::Slept;
         cancellation(ASYNCHRONOUS);
         let wake = futex::wait(node.word(), state, until);
-        cancellation(DEFERRED);
+        end_of_sleep();
         if wake == Wake::TimedOut {
             break;
         }
     }
     wait.slept();
-    (waited, false)
+    waited
 }
 
 /// What the thread does when it was cancelled in its sleep, before its own clean-up handlers. glibc's longjmp(3) calls it too,
@@ -199,7 +220,17 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
         cancellation(DEFERRED);
         waiter.condition.leave(waiter.node, Leaving::Cancelled);
         let others = waiter.node.is_followed().then_some(|| waiter.node.pass_on());
-        mutex::lock_after_wait(waiter.mutex, waiter.hook, others);
+        // A handler may have cancelled the thread, or jumped, right after the poll had acquired the mutex.
+        let has_mutex =
+            waiter.has_mutex.get() || waiter.is_user_of_libcs && mutex::is_locked_since_wait(waiter.mutex);
+        let code = match has_mutex {
+            true => {
+                others.map(|wake| wake());
+                0
+            }
+            false => mutex::lock_after_wait(waiter.mutex, waiter.hook, others).code,
+        };
+        waiter.settle(code);
         cancellation(waiter.cancellation);
     }
 }

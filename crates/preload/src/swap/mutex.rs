@@ -307,28 +307,75 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
     }
 }
 
-/// The release at the beginning of a wait for a condition: the thread stays one of the users.
+/// How a mutex was released at the beginning of a wait for a condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Released {
+    /// 0, or the error number of a mutex that was not released.
+    pub code: c_int,
+    /// Whether libc serves the mutex, and the thread counts as one of its users during the wait.
+    pub is_user_of_libcs: bool,
+}
+
+/// The release at the beginning of a wait for a condition: the thread stays one of the users, so that
+/// pthread_mutex_destroy(3) answers EBUSY meanwhile.
 ///
 /// # Safety
 /// A live mutex.
-pub unsafe fn unlock_to_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
+pub unsafe fn unlock_to_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Released {
     // SAFETY: the caller's promise.
     let (body, server) = unsafe { served(mutex, hook) };
     let Server::Lock(algorithm, of) = server else {
         // SAFETY: the caller's promise.
-        return unsafe { unlock(mutex, hook) };
+        return unsafe { unlock_libcs_to_wait(body, mutex, hook) };
     };
-    match leave(body, algorithm, of) {
+    let code = match leave(body, algorithm, of) {
         Leave::Refused => EPERM,
-        // As with libc: the thread waits with the mutex in its hands.
+        // As with libc: the thread waits and keeps the mutex.
         Leave::Deep => 0,
         Leave::Free => {
             body.disown_for_now();
-            // SAFETY: the caller's promise.
+            // SAFETY: as in `unlock`.
             unsafe { (algorithm.unlock)(body) };
             0
         }
+    };
+    Released { code, is_user_of_libcs: false }
+}
+
+/// The same for a mutex that libc serves. libc's own waits keep the count of users, but its unlock lowers it.
+///
+/// # Safety
+/// A live mutex.
+unsafe fn unlock_libcs_to_wait(body: &Body, mutex: *mut pthread_mutex_t, hook: Hook) -> Released {
+    // A recursive mutex that the thread has locked more than once stays locked.
+    let is_user = body.is_mine() && body.depth() <= 1;
+    if is_user {
+        body.add_user();
     }
+    // SAFETY: the caller's promise.
+    let code = unsafe { unlock(mutex, hook) };
+    if is_user && code != 0 {
+        body.remove_user();
+    }
+    Released { code, is_user_of_libcs: is_user && code == 0 }
+}
+
+/// The thread, which counted as a user of libc's mutex during a wait, has acquired the mutex, and so counts twice.
+///
+/// # Safety
+/// A live mutex that libc serves and that the thread owns.
+pub unsafe fn count_once(mutex: *mut pthread_mutex_t) {
+    // SAFETY: the caller's promise.
+    unsafe { Body::of(mutex) }.remove_user();
+}
+
+/// Whether the thread owns a mutex that it cannot have kept from before a wait for a condition.
+///
+/// # Safety
+/// A live mutex.
+pub unsafe fn is_locked_since_wait(mutex: *mut pthread_mutex_t) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { layout::kind(mutex) != layout::Kind::Recursive && Body::of(mutex).is_mine() }
 }
 
 /// The acquisition at the end of a wait for a condition. Where others are to be woken once this thread has the mutex, `others`

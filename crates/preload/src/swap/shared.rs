@@ -5,7 +5,7 @@
 //! only when the waiter waits. (Another process cannot have had it.)
 
 use super::condition::Outcome;
-use super::mutex;
+use super::mutex::{self, Released};
 use crate::cancel::{_pthread_cleanup_pop, _pthread_cleanup_push, Buffer};
 use crate::pthread::real;
 use crate::watch::Hook;
@@ -65,7 +65,8 @@ pub unsafe fn wait(
         let waiter = Waiter { stand_in: stand_in(condition), mutex, hook };
         let mut buffer = MaybeUninit::<Buffer>::uninit();
         real::mutex_lock(waiter.stand_in);
-        let code = mutex::unlock_to_wait(mutex, hook);
+        // Replaced: not libc's.
+        let Released { code, .. } = mutex::unlock_to_wait(mutex, hook);
         if code != 0 {
             real::mutex_unlock(waiter.stand_in);
             return Outcome::bare(code);

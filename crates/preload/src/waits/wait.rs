@@ -149,6 +149,10 @@ impl Wait {
                 site.learnt.polled_in_vain(&policy, took, took, self.began + took, None);
                 Ended::Interrupted
             }
+            Polled::FoundLate(answer) => {
+                site.learnt.was_crowded(&policy);
+                answer.map_or(Ended::Interrupted, Ended::Found)
+            }
             Polled::InVain(spent) => {
                 self.in_vain.set(spent);
                 Ended::Asleep

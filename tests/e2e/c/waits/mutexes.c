@@ -83,6 +83,20 @@ static void *pass(void *me)
     return NULL;
 }
 
+static int is_waiting, is_over;
+
+/* Waits with the mutex, which another thread tries to destroy meanwhile. */
+static void *await_with(void *unused)
+{
+    (void)unused;
+    MUST(pthread_mutex_lock(&mutex));
+    is_waiting = 1;
+    while (!is_over)
+        MUST(pthread_cond_wait(&turned, &mutex));
+    MUST(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+
 static pthread_t started(void *(*body)(void *), long argument)
 {
     pthread_t thread;
@@ -115,6 +129,23 @@ static void again(int type)
     MUST(pthread_mutex_unlock(&mutex));
 }
 
+static void destroy_during_a_wait(void)
+{
+    is_waiting = is_over = 0;
+    pthread_t waiter = started(await_with, 0);
+    for (int seen = 0; !seen; sched_yield()) {
+        MUST(pthread_mutex_lock(&mutex));
+        seen = is_waiting;
+        MUST(pthread_mutex_unlock(&mutex));
+    }
+    printf("  destroyed while a thread waits with it: %s\n", strerror(pthread_mutex_destroy(&mutex)));
+    MUST(pthread_mutex_lock(&mutex));
+    is_over = 1;
+    MUST(pthread_cond_signal(&turned));
+    MUST(pthread_mutex_unlock(&mutex));
+    MUST(pthread_join(waiter, NULL));
+}
+
 int main(void)
 {
     MUST_SYS(sem_init(&held, 0, 0));
@@ -124,6 +155,8 @@ int main(void)
         again(type);
         together(add, THREADS, "added by three threads");
         together(pass, 2, "passed to and fro");
+        if (type != ROBUST) /* glibc destroys a robust mutex while a thread waits with it. */
+            destroy_during_a_wait();
         int kept = 0;
         for (hold_us = 0; hold_us < 200; hold_us += 10) {
             pthread_t owner = started(hold, 0);
