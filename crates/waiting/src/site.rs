@@ -50,11 +50,11 @@ const REST_FIRST: u32 = 32;
 const REST_LAST: u32 = 1 << 10;
 /// While a site polls, a trial takes one part in this many of the time.
 const TRIAL_SHARE: u64 = 128;
-/// The most that can be earned, in wake-ups: so much polling in vain ends the polling.
+/// Upper limit of the credit, in wake-ups: this much unsuccessful polling ends the phase `Polling`.
 const CREDIT_WAKE_UPS: i64 = 8;
-/// Polled waits that last longer than waits asleep by more than this part of a wake-up do harm.
+/// Polling is harmful if polled waits are longer than sleeping waits by more than 1/`HARM` of a wake-up.
 const HARM: u64 = 8;
-/// A longer wait or cycle counts as one of so many wake-ups: it says nothing of what a wake-up is worth.
+/// A longer wait or cycle counts as this many wake-ups: its length says nothing about the value of a wake-up.
 const CYCLE_WAKE_UPS: u64 = 8;
 
 /// What is known of one wait site; see the module documentation. All zero: nothing is learnt yet.
@@ -118,7 +118,7 @@ pub enum Phase {
     /// First half of a trial.
     #[default]
     TimingSleep,
-    /// A trial's second half.
+    /// Second half of a trial.
     TimingPoll,
     /// Polling pays.
     Polling,

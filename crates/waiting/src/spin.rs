@@ -44,9 +44,9 @@ const ABSENCE: u64 = 30_000;
 /// Whether the owner of a lock can be running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnerCpu {
-    /// It is not the waiter's own, or not known.
+    /// The owner's CPU is not the waiter's own, or is unknown.
     Other,
-    /// The owner acquired on the CPU on which the waiter runs: unless it has moved, it is not running.
+    /// The owner acquired the lock on the waiter's CPU. Unless it has migrated, it is not running.
     Own,
 }
 
