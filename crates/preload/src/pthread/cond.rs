@@ -4,7 +4,6 @@
 //! Only the kernel knows where the wait for the condition ended and the wait for the mutex began. A thread that went to
 //! sleep once slept for the condition and found the mutex free. A thread that went to sleep twice or more also slept
 //! for the mutex. Its wait for the mutex is counted from the latest signal, so it includes the wake-up.
-
 //!
 //! For a condition of our own all of this is known.
 
@@ -155,7 +154,7 @@ fn switches() -> u64 {
 
 struct Wait {
     thread: &'static Thread,
-    /// The row of the condition, and that of the mutex's return.
+    /// The row of the condition, and the row of the mutex that is locked again.
     place: Place,
     again: Option<Place>,
     condition: usize,
