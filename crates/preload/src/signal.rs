@@ -2,9 +2,8 @@
 //!
 //! A handler may interrupt a thread inside the engine's critical section, call the engine itself, and leave by
 //! `longjmp`. Blocking all signals around every section would cost two system calls each. Instead the kernel's table
-//! contains a
-//! [`trampoline`] in place of the program's handler. The trampoline asks the engine. Then it calls the handler, or defers the
-//! signal until the section ends.
+//! contains a [`trampoline`] in place of the program's handler. The trampoline asks the engine. Then it calls the
+//! handler, or defers the signal until the section ends.
 //!
 //! State: the *kernel* knows whether a signal has a handler at all, its mask and its flags. One word per signal
 //! ([`disposition`]) contains the address of the program's handler and the few flags that differ for the trampoline. So

@@ -134,8 +134,7 @@ pub enum Turn {
     /// The thread sleeps at once, and reports to [`Site::slept`].
     Timed,
     /// The thread polls for at most this many ticks, then sleeps. It reports to [`Site::polled`],
-    /// [`Site::polled_in_vain`] or
-    /// [`Site::was_crowded`].
+    /// [`Site::polled_in_vain`] or [`Site::was_crowded`].
     Poll(u64),
 }
 

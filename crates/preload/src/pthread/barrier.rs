@@ -103,7 +103,8 @@ pub fn prepare() {
 /// # Safety
 /// `barrier` is live, and its words are known.
 unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
-    // SAFETY: the caller's promise: these are the words of glibc's barrier, and threads change them by atomic instructions.
+    // SAFETY: the caller's promise: these are the words of glibc's barrier, and threads change them by atomic
+    // instructions.
     let barrier = unsafe { &*barrier.cast::<Barrier>() };
     let turn = barrier.wait(|word| {
         let wait = Wait::begin(hook);

@@ -24,7 +24,7 @@ pub struct Thread {
     /// One hold in this many is timed; 0 at level `counts`, which tracks no holds.
     every: Cell<u32>,
     lot: Lot,
-    /// The mutex that a wait for a condition has given up and will take again.
+    /// The mutex that a wait for a condition has released and will lock again.
     waiting: Cell<u64>,
     suspects: Suspects,
     recording: Cell<Option<&'static Recording>>,
