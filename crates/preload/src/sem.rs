@@ -42,7 +42,7 @@ pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t
 unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
     // The fast path uses the engine that the thread has joined. The process has no other, and a thread without calls
     // has joined none.
-    // SAFETY: the caller's address, as the engine wants it.
+    // SAFETY: the caller's address, as the engine expects it.
     match unsafe { Engine::try_semop(id, op as usize) } {
         Some(Ok(value)) => value,
         Some(Err(e)) => errno::refuse(e),
