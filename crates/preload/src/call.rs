@@ -45,7 +45,6 @@ pub unsafe fn answer(
 /// Makes the call in the kernel by one system call, as libc's own function does. The thread's cancellation type stays
 /// as it is. The call is not deferred ([`sheltered`]): it needs not be, as this function may be unwound anywhere; and
 /// it must not be, as the kernel runs the program's handlers here, which may leave it by longjmp.
-/// program's handlers here, which may jump out of it.
 ///
 /// # Safety
 /// As for the system call.

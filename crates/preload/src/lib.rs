@@ -15,12 +15,12 @@
 //! | `cancel` | `pthread_setcanceltype` | the next definition; asynchronous cancellation is deferred while a thread is in the engine |
 //! | `creds` | `set*id setgroups initgroups capset` | the next definition; the engine forgets cached ids |
 //! | `pthread` | `pthread_mutex_*`, `pthread_rwlock_*`, `pthread_spin_*`, `pthread_cond_*`, `pthread_barrier_*`, `sem_*`, `mtx_*`, `cnd_*` | the next definition, or `swap`; `watch` records |
-//! | `waits` | `poll select epoll_wait read recv accept` and their kin, `pthread_join` | the next definition, perhaps after polling; `watch` records |
+//! | `waits` | `poll select epoll_wait read recv accept` and similar calls, `pthread_join` | the next definition, perhaps after polling; `watch` records |
 //! | `sandbox` | `prctl` | the next definition; `watch` makes no system call after a seccomp filter |
 //! | `mlock` | `mlockall` | the kernel, for all memory but the recording; without a recording, the next definition |
 //! | `rlimit` | `setrlimit getrlimit prlimit` and their 64-bit names | the next definition; the recording does not count as address space |
 //! | `dlclose` | `dlclose` | the next definition; `watch` and `swap` forget the code that they know |
-//! | `signal` | `sigaction`, `signal` and their kin | the next definition, with a trampoline in between |
+//! | `signal` | `sigaction`, `signal` and similar calls | the next definition, with a trampoline as the handler |
 //!
 //! If `UNSPIN_SYSV` is unset or `kernel`, every call still goes through these hooks and ends in the kernel. That is the
 //! control of every measurement.

@@ -33,7 +33,6 @@
 //! poll's own duration, but at most what polling saved in the last trial. An unsuccessful poll costs its duration. So a
 //! site whose waits become long stops polling after a few waits. Unsuccessful trials become rarer: each doubles the
 //! number of waits before the next. While a site polls, trials take about one part in a hundred of its time.
-//! its time.
 
 use crate::host;
 use crate::policy::Policy;

@@ -12,7 +12,7 @@
 //! | `spin` | `pthread_spin_*` |
 //! | `cond` | `pthread_cond_*` |
 //! | `barrier` | `pthread_barrier_*` |
-//! | `semaphore` | `sem_init`, `sem_wait` and its kin, `sem_post` |
+//! | `semaphore` | `sem_init`, `sem_wait` and its variants, `sem_post` |
 //! | `c11` | `mtx_*`, `cnd_*`: the same objects under the names of C11 |
 //!
 //! While the program holds the lock, the hooks only read a clock and note that the thread holds it. (Exception: at the

@@ -5,12 +5,12 @@
 //!
 //! | module | exports | a look is |
 //! |---|---|---|
-//! | `poll` | `poll ppoll` | the same call with no time |
-//! | `select` | `select pselect` | the same call with no time |
-//! | `epoll` | `epoll_wait epoll_pwait epoll_pwait2` | the same call with no time |
+//! | `poll` | `poll ppoll` | the same call with a timeout of 0 |
+//! | `select` | `select pselect` | the same call with a timeout of 0 |
+//! | `epoll` | `epoll_wait epoll_pwait epoll_pwait2` | the same call with a timeout of 0 |
 //! | `receive` | `read readv recv recvfrom recvmsg` | `recv`, `recvfrom`, `recvmsg`: the same call with MSG_DONTWAIT; `read`: `poll`; `readv` is never polled for |
 //! | `accept` | `accept accept4` | `poll` |
-//! | `join` | `pthread_join` and its timed kin | `pthread_tryjoin_np` |
+//! | `join` | `pthread_join` and its variants with a timeout | `pthread_tryjoin_np` |
 //! | `futex` | FUTEX_WAIT of `syscall()` | a requeue of no waiters, which compares the word |
 //!
 //! Conditions, semaphores and barriers poll in [`pthread`](crate::pthread) and [`swap`](crate::swap), by the same
