@@ -1,4 +1,4 @@
-//! How a System V call is answered: by the engine, or by the kernel that it stands for.
+//! Dispatches a System V call to the engine, or to the kernel.
 
 use crate::cancel::{self, sheltered};
 use crate::{errno, start};
@@ -6,7 +6,7 @@ use core::ffi::{c_int, c_long};
 use unspin_sys::{Errno, raw};
 use unspin_sysv::{Engine, Kind};
 
-/// Who answers.
+/// What answers a call.
 pub enum Server {
     /// The kernel.
     Kernel,
@@ -14,7 +14,7 @@ pub enum Server {
     Engine(&'static Engine),
 }
 
-/// Who answers the calling thread; an engine that is yet to be opened is opened.
+/// What answers the calling thread. An engine that is not open yet is opened.
 #[inline(always)]
 pub fn server() -> Result<Server, Errno> {
     let engine = match start::opened() {
@@ -24,7 +24,7 @@ pub fn server() -> Result<Server, Errno> {
     Ok(if engine.kind() == Kind::Kernel { Server::Kernel } else { Server::Engine(engine) })
 }
 
-/// The answer to the system call of this number, which `call` asks an engine for.
+/// Makes a system call: by its number in the kernel, or by `call` on the engine.
 ///
 /// # Safety
 /// As for the system call.
@@ -42,9 +42,9 @@ pub unsafe fn answer(
     }
 }
 
-/// A call that goes through to the kernel, as libc's own function makes it: one system call, during which the thread stays as it
-/// is. It needs no shelter, as a function of this kind may be unwound anywhere; and it must have none, as the kernel calls the
-/// program's handlers here, which may jump out of it.
+/// Makes the call in the kernel by one system call, as libc's own function does. The thread's cancellation type stays
+/// as it is. The call is not deferred ([`sheltered`]): it needs not be, as this function may be unwound anywhere; and
+/// it must not be, as the kernel runs the program's handlers here, which may leave it by longjmp.
 ///
 /// # Safety
 /// As for the system call.

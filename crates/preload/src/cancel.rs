@@ -1,11 +1,14 @@
-//! Cancellation of threads, and what it may meet.
+//! Cancellation of threads while they are in the engine.
 //!
-//! Asynchronous cancellation unwinds a thread from between any two instructions. Compiled Rust has no landing place there, and
-//! the engine may hold a lock: glibc would abort the program, where a thread in a system call is just cancelled. So a thread
-//! that lets itself be cancelled like that does not while it is in the engine, but for the engine's sleeps ([`sheltered`]);
-//! nor does it use the fast path, which so need not ask. Which threads these are is known from `pthread_setcanceltype`, the
-//! one way to become one. Until it is sheltered, and in those sleeps, it may be unwound through functions that have nothing
-//! to drop, and so no table of landing places; what has is not inlined into them.
+//! Asynchronous cancellation unwinds a thread from between any two instructions. Compiled Rust has no landing pads
+//! there, and the thread may hold a lock of the engine: glibc would abort the program, where a thread in a system call
+//! is just cancelled. So a thread with asynchronous cancellation gets deferred cancellation while it is in the engine
+//! ([`sheltered`]), except in the engine's sleeps. Nor does it use the fast path, so the fast path need not check for
+//! cancellation. `pthread_setcanceltype` is the only way to become such a thread, so its hook knows them.
+//!
+//! Such a thread may be unwound before its cancellation is deferred, and in those sleeps. The functions through which
+//! it is unwound have nothing to drop, and so no table of landing pads; functions that have something to drop are not
+//! inlined into them.
 
 use crate::next::next;
 use core::ffi::{c_int, c_void};
@@ -23,8 +26,8 @@ next! {
     static SET_TYPE = c"pthread_setcanceltype";
 }
 
-/// Makes the sleeps of the engine in msgsnd and msgrcv cancellation points, and in all calls of threads of that kind. To be
-/// called before the program begins.
+/// Makes the engine's sleeps in msgsnd and msgrcv cancellation points; for threads with asynchronous cancellation, the
+/// sleeps of all calls. To be called before the program begins.
 pub fn prepare() {
     cancel::set_sleeper(sleep);
     find_handling();
@@ -96,7 +99,8 @@ pub fn end_of_sleep() {
 /// As for libc's: `before` is null or a live int.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pthread_setcanceltype(how: c_int, before: *mut c_int) -> c_int {
-    // From before it is so until after it is so no more.
+    // The note covers the whole time: it is made before libc changes the type, and removed after libc has changed it
+    // back.
     if how == ASYNCHRONOUS {
         cancel::note(Manner::Asynchronous);
     }
@@ -123,8 +127,8 @@ unsafe fn set_type(how: c_int, before: *mut c_int) -> c_int {
     }
 }
 
-/// Lets the thread be cancelled like this from now on, and answers how it was before. To libc only: the engine knows the
-/// thread by what the program chose.
+/// Sets the cancellation type of the calling thread in libc, and returns the type before. The engine is not told: for
+/// the engine the type that the program chose counts.
 pub fn cancellation(how: c_int) -> c_int {
     let mut before = DEFERRED;
     // SAFETY: a live int.
@@ -132,13 +136,14 @@ pub fn cancellation(how: c_int) -> c_int {
     before
 }
 
-/// Runs a handler of the program, in which its thread may be cancelled as if the kernel had answered the calls that it has
-/// interrupted: anywhere, if that is what the program chose, whatever the engine has made of it for its call; and in the
-/// sleep of a cancellation point, where libc (before 2.41) and the engine let it. A call of the engine in the handler must know
-/// that. Who leaves the handler by a jump stays as it was in there, as with libc.
+/// Runs a handler of the program. In it the thread can be cancelled as if the kernel had answered the interrupted
+/// calls: anywhere if the program chose asynchronous cancellation, even if the engine has deferred it for its call; and
+/// also if the handler interrupts the sleep of a cancellation point, where libc (before 2.41) and the engine set the
+/// asynchronous type. A call of the engine from the handler must know that. If the handler leaves by longjmp the thread
+/// keeps the type that it had in the handler, as with libc.
 #[inline(always)]
 pub fn handling(handler: impl FnOnce()) {
-    // To look it up takes the dynamic linker's lock, which may be what was interrupted.
+    // A lookup takes the dynamic linker's lock, which the interrupted thread may hold.
     if SET_TYPE.known() == 0 {
         return handler();
     }
@@ -146,7 +151,7 @@ pub fn handling(handler: impl FnOnce()) {
         Manner::Asynchronous => {
             let before = cancellation(ASYNCHRONOUS);
             handler();
-            // Else what the handler chose remains.
+            // Otherwise the type that the handler chose remains.
             if before == DEFERRED {
                 cancellation(DEFERRED);
             }
@@ -161,7 +166,7 @@ pub fn handling(handler: impl FnOnce()) {
     }
 }
 
-/// Makes a call of the engine.
+/// Makes a call of the engine, with asynchronous cancellation deferred.
 #[inline(always)]
 pub fn sheltered<R: Copy>(call: impl FnOnce() -> R) -> R {
     match cancel::manner() {
@@ -170,17 +175,18 @@ pub fn sheltered<R: Copy>(call: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Makes a call in which the thread is not cancelled, of whatever kind it may be: before there is an engine it may be in a
-/// handler in which libc lets it be cancelled anywhere, and nothing tells.
+/// Makes a call in which the thread is not cancelled asynchronously, whatever type the engine knows for it. Before an
+/// engine is open the thread may be in a handler in which libc allows asynchronous cancellation, and nothing records
+/// that.
 pub fn undisturbed<R: Copy>(call: impl FnOnce() -> R) -> R {
     let before = cancellation(DEFERRED);
     let answer = aside(call);
-    // What came meanwhile takes effect here.
+    // A cancellation that was requested in the meantime takes effect here.
     cancellation(before);
     answer
 }
 
-/// Makes a call, in a function of its own.
+/// Makes a call in a separate stack frame, so that the caller has nothing to drop.
 #[inline(never)]
 fn aside<R>(call: impl FnOnce() -> R) -> R {
     call()
@@ -202,16 +208,16 @@ fn sleep(sleep: &mut dyn FnMut()) {
     }
 }
 
-/// What a thread does that was cancelled in its sleep, before its own clean-up handlers. glibc's longjmp(3) calls it too; then
-/// no wait is under way, as the trampoline of the handler that jumps has ended it, and the thread goes on as the program lets
-/// it be cancelled.
+/// Runs when a thread is cancelled in its sleep, before the program's clean-up handlers. glibc's longjmp(3) calls it
+/// too. Then no wait is in progress, as the trampoline of the handler that jumps has ended it, and the thread continues
+/// with the cancellation type that the program chose.
 unsafe extern "C-unwind" fn cancelled(manner: *mut c_void) {
     cancellation(DEFERRED);
     cancel::leave();
     if manner.addr() == Manner::Asynchronous as usize {
         cancellation(ASYNCHRONOUS);
     } else {
-        // The handler may have run as in a thread of the other kind.
+        // A handler during the sleep may have run with the note of asynchronous cancellation.
         cancel::note(Manner::Deferred);
     }
 }
@@ -228,13 +234,13 @@ pub struct Buffer {
 unsafe extern "C-unwind" {
     /// pthread_testcancel(3).
     pub safe fn pthread_testcancel();
-    /// What pthread_cleanup_push(3) was before glibc 2.3.3, and is to programs of that time: a function, where today's is a
-    /// macro.
+    /// Implements pthread_cleanup_push(3) in programs built against glibc before 2.3.3. Unlike today's macro it is a
+    /// function.
     pub fn _pthread_cleanup_push(
         buffer: *mut Buffer,
         routine: unsafe extern "C-unwind" fn(*mut c_void),
         argument: *mut c_void,
     );
-    /// Its counterpart.
+    /// The counterpart of [`_pthread_cleanup_push`].
     pub fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
 }

@@ -1,11 +1,11 @@
-//! Calls that change who the program is. The next definition answers; after a success the engine forgets the
-//! credentials that it keeps for permission checks.
+//! Calls that change the credentials of the program. The next definition makes the call. After a success the engine
+//! forgets the credentials that it has cached for permission checks.
 
 use crate::next::forward;
 use core::ffi::{c_char, c_int, c_void};
 use libc::{gid_t, size_t, uid_t};
 
-/// Passes on the answer 0 for success; tells the engine.
+/// Returns `answer`; if it is 0 (success) the engine forgets the cached credentials.
 pub fn changed(answer: c_int) -> c_int {
     if answer == 0 {
         unspin_sysv::creds::invalidate();
@@ -32,7 +32,7 @@ forward! { changed =>
     fn setresgid(real: gid_t, effective: gid_t, saved: gid_t) -> c_int;
     /// setgroups(2).
     fn setgroups(count: size_t, list: *const gid_t) -> c_int;
-    /// initgroups(3), which calls setgroups inside libc, unseen by the hook above.
+    /// initgroups(3). It calls setgroups inside libc, which bypasses the hook above.
     fn initgroups(user: *const c_char, group: gid_t) -> c_int;
     /// capset(2).
     fn capset(header: *mut c_void, data: *const c_void) -> c_int;

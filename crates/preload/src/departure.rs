@@ -1,6 +1,6 @@
-//! The end of a thread: what this library keeps for it is given back.
+//! Frees what this library keeps for a thread when that thread ends.
 //!
-//! One key of thread-specific data serves all of this library.
+//! The whole library uses one key of thread-specific data.
 
 use crate::{sandbox, waits, watch};
 use unspin_sys::signal::{Mask, set_mask};
@@ -8,12 +8,13 @@ use unspin_sys::tls::{self, ExitKey};
 
 static EXIT: ExitKey = ExitKey::new(leave);
 
-/// Takes the key. To be called at the start: a key with a low number costs no allocation when it is used.
+/// Creates the key. To be called at the start of the program: storing a value under a key with a low number allocates
+/// nothing.
 pub fn prepare() {
     EXIT.reserve();
 }
 
-/// Sees to it that what is kept for the calling thread is given back when it ends.
+/// Makes libc call `leave` when the calling thread ends.
 pub fn expect() {
     // Any value but 0 makes libc call the destructor.
     tls::at_thread_exit(&EXIT, 1);

@@ -1,4 +1,5 @@
-//! Unloading: the next definition does it; what comes into the place of the code that went is other code.
+//! dlclose(3): the next definition unloads the library. Other code may be mapped at its addresses later, so what this
+//! library knows about code is forgotten.
 
 use crate::next::forward;
 use crate::swap;

@@ -1,4 +1,4 @@
-//! The environment, read without allocating: hooks run inside allocators and before any constructor.
+//! Reads the environment without allocating: hooks run inside allocators and before any constructor.
 
 use core::ffi::{CStr, c_char};
 
@@ -8,9 +8,9 @@ unsafe extern "C" {
 
 /// The value of `name`, or `None` if it is unset or empty.
 pub fn value(name: &str) -> Option<&'static [u8]> {
-    // SAFETY: libc keeps `environ` null or pointing to a null-terminated array of C strings, from before the
-    // first constructor on. A program that changes its environment from another thread meanwhile races with
-    // us as it does with every getenv(3); this is read at start only.
+    // SAFETY: libc keeps `environ` null or pointing to a null-terminated array of C strings, from before the first
+    // constructor on. If another thread of the program changes the environment at the same time, that is a race, as
+    // with every getenv(3); this function is called at the start only.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
@@ -23,13 +23,13 @@ pub fn value(name: &str) -> Option<&'static [u8]> {
     None
 }
 
-/// The same as a C string.
+/// The same, as a C string.
 pub fn value_as_c_string(name: &str) -> Option<&'static CStr> {
-    // SAFETY: a value ends where its entry ends, which is a C string.
+    // SAFETY: a value ends where its entry ends, and the entry is a C string.
     value(name).map(|value| unsafe { CStr::from_ptr(value.as_ptr().cast()) })
 }
 
-/// The value in one `NAME=value` entry, if the name is this one.
+/// The value of one `NAME=value` entry, if its name is `name`.
 fn value_in<'e>(entry: &'e [u8], name: &str) -> Option<&'e [u8]> {
     entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }

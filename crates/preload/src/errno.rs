@@ -1,10 +1,10 @@
-//! How a C function answers.
+//! Conversion of results to what a C function returns.
 
 use crate::{cancel, start};
 use core::ffi::c_int;
 use unspin_sys::Errno;
 
-/// The value, or -1 with `errno` set; a success leaves `errno` alone.
+/// The value, or -1 with `errno` set. A success does not change `errno`.
 #[inline(always)]
 pub fn answer(result: Result<i32, Errno>) -> c_int {
     match result {
@@ -13,8 +13,8 @@ pub fn answer(result: Result<i32, Errno>) -> c_int {
     }
 }
 
-/// -1 with `errno` set, for a call that the engine has answered so; what it refuses for good is explained once. Not inlined:
-/// a hook that ends with this call has nothing to drop, so it jumps here.
+/// Sets `errno` and returns -1, for a call that the engine has refused. A refusal because of a damaged arena is
+/// explained once. Not inlined: a hook that ends with this call has nothing to drop, so the call becomes a jump.
 #[cold]
 #[inline(never)]
 pub extern "C-unwind" fn refuse(errno: Errno) -> c_int {
@@ -34,6 +34,6 @@ pub fn get() -> Errno {
 /// Sets the calling thread's `errno`.
 #[inline(never)]
 pub fn set(errno: Errno) {
-    // SAFETY: libc answers with the address of the calling thread's own errno.
+    // SAFETY: libc returns the address of the calling thread's own errno.
     unsafe { *libc::__errno_location() = errno.0 };
 }

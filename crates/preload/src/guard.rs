@@ -1,12 +1,12 @@
-//! A broken invariant ends the program with one line, never with an unwinding through C.
+//! A broken invariant ends the program with one line. No panic unwinds through C.
 
 use crate::notice;
 
-/// Makes every later panic of this library's code an abort.
+/// Makes every later panic in this library's code an abort.
 ///
-/// The library has its own copy of the standard library, so the hook of a program in Rust is another one.
+/// The library has its own copy of the standard library: a program in Rust has another panic hook.
 pub fn install() {
-    // The tests of this crate must be able to fail.
+    // The tests of this crate must be able to fail by a panic.
     if cfg!(test) {
         return;
     }

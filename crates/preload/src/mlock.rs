@@ -1,5 +1,5 @@
-//! Locking all memory. The recording's file is sparse, with gigabytes of room; to lock it would be to fill it. So the pages
-//! that a program has now are locked one mapping after the other, without the recording.
+//! Locking all memory. The recording is a sparse file of gigabytes; locking it would fill it with pages. So the memory
+//! that the program has now is locked mapping by mapping, without the recording.
 
 use crate::next::{behind, next};
 use crate::watch::recording;
@@ -15,13 +15,13 @@ use unspin_sys::mem;
 pub unsafe extern "C-unwind" fn mlockall(flags: c_int) -> c_int {
     next! { static NEXT = c"mlockall"; }
     let next = behind!(NEXT, unsafe extern "C-unwind" fn(c_int) -> c_int);
-    // With MCL_ONFAULT nothing is brought into memory, and flags that are unknown are for the kernel to refuse.
+    // MCL_ONFAULT brings nothing into memory, and the kernel refuses unknown flags: both go to the next definition.
     let fills = flags & !libc::MCL_FUTURE == libc::MCL_CURRENT;
     match recording::get().filter(|_| fills && !sandbox::is_closed()) {
         // SAFETY: the caller's promise.
         None => unsafe { next(flags) },
         Some(recording) => {
-            // SAFETY: as above. What is mapped from now on is locked by the kernel.
+            // SAFETY: as above. The kernel locks what is mapped from now on.
             if flags & libc::MCL_FUTURE != 0 && unsafe { next(libc::MCL_FUTURE) } != 0 {
                 return -1;
             }

@@ -1,8 +1,8 @@
-//! Message queues: the engine answers; in its place, if it is the kernel's, the next definition.
+//! Message queues: hooks that the engine answers, or the next definition if the engine is the kernel.
 //!
-//! msgsnd and msgrcv are cancellation points (pthreads(7)), so they are `extern "C-unwind"` and have nothing to drop: glibc
-//! unwinds through them. Whoever is cancelled in its sleep leaves the queue, and gives back what it was handed over, before its
-//! own clean-up handlers run: see [`crate::cancel`].
+//! msgsnd and msgrcv are cancellation points (pthreads(7)). So they are `extern "C-unwind"` and have nothing to drop:
+//! glibc unwinds through them. A thread that is cancelled in its sleep leaves the queue, and returns what was
+//! transferred to it, before its own clean-up handlers run: see [`crate::cancel`].
 
 use crate::call::{self, Server, server};
 use crate::cancel::{pthread_testcancel, sheltered};
@@ -33,7 +33,7 @@ pub extern "C-unwind" fn msgget(key: key_t, flags: c_int) -> c_int {
 /// msgsnd(2).
 ///
 /// # Safety
-/// As for libc's: `message` is a type and `size` bytes of text, or EFAULT is answered.
+/// As for libc's: `message` points to a type and `size` bytes of text; if it does not, the answer is EFAULT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn msgsnd(
     id: c_int,
@@ -50,16 +50,16 @@ pub unsafe extern "C-unwind" fn msgsnd(
         }
         Err(errno) => return errno::refuse(errno),
     };
-    // Who never has to sleep would never be cancelled.
+    // Without this, a thread that never has to sleep would never be cancelled.
     pthread_testcancel();
-    // SAFETY: the caller's address, as the engine wants it.
+    // SAFETY: the caller's address, as the engine expects it.
     errno::answer(sheltered(|| unsafe { engine.msgsnd(id, message as usize, size, flags) }))
 }
 
 /// msgrcv(2).
 ///
 /// # Safety
-/// As for libc's: `message` has room for a type and `size` bytes of text, or EFAULT is answered.
+/// As for libc's: `message` has room for a type and `size` bytes of text; if it does not, the answer is EFAULT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn msgrcv(
     id: c_int,
@@ -79,7 +79,7 @@ pub unsafe extern "C-unwind" fn msgrcv(
     };
     // As in `msgsnd`.
     pthread_testcancel();
-    // SAFETY: the caller's address, as the engine wants it.
+    // SAFETY: the caller's address, as the engine expects it.
     match sheltered(|| unsafe { engine.msgrcv(id, message as usize, size, kind, flags) }) {
         Ok(bytes) => bytes as ssize_t,
         Err(errno) => errno::refuse(errno) as ssize_t,
@@ -89,10 +89,10 @@ pub unsafe extern "C-unwind" fn msgrcv(
 /// msgctl(2).
 ///
 /// # Safety
-/// As for libc's: `buffer` is what `command` wants.
+/// As for libc's: `buffer` is what `command` expects.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn msgctl(id: c_int, command: c_int, buffer: *mut msqid_ds) -> c_int {
     let arguments = [id as usize, command as usize, buffer as usize, 0];
-    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    // SAFETY: the engine and the kernel require what the caller promises.
     unsafe { call::answer(libc::SYS_msgctl, arguments, |engine| engine.msgctl(id, command, buffer as usize)) }
 }

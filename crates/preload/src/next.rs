@@ -1,9 +1,9 @@
-//! The next definition of a name, behind this library's: libc's, or that of another preloaded library.
+//! The *next definition* of a name, after this library in the search order: libc's, or another preloaded library's.
 
 use core::ffi::CStr;
 use unspin_sync::atomic::{AtomicUsize, Ordering};
 
-/// One name whose next definition is looked up by [`prepare`], or at its first use if that is earlier.
+/// A name and the address of its next definition. [`prepare`] looks it up, or its first use if that is earlier.
 #[repr(C)]
 pub struct Next {
     name: *const core::ffi::c_char,
@@ -14,27 +14,27 @@ pub struct Next {
 unsafe impl Sync for Next {}
 
 impl Next {
-    /// The next definition of `name`. To be made by [`next`] only.
+    /// The next definition of `name`. Only the macro [`next`] creates these.
     pub const fn new(name: &'static CStr) -> Next {
         Next { name: name.as_ptr(), address: AtomicUsize::new(0) }
     }
 
-    /// Its address, 0 if there is none.
+    /// The address of the next definition, 0 if there is none.
     pub fn address(&self) -> usize {
         let known = self.known();
         if known != 0 { known } else { self.look_up() }
     }
 
-    /// The same, if it was looked up.
+    /// The same, if it was looked up already; else 0.
     pub fn known(&self) -> usize {
-        // Relaxed: the address is the whole message, and every lookup finds the same.
+        // Relaxed: only the address itself is published, and every lookup finds the same one.
         self.address.load(Ordering::Relaxed)
     }
 
     #[cold]
     fn look_up(&self) -> usize {
-        // SAFETY: the name is a C string. The call is made from this library, whose place in the search order
-        // is what "next" refers to; its result is used here, so it is not a tail call.
+        // SAFETY: the name is a C string. The call is made from this library, and "next" is relative to its place in
+        // the search order. The result is used here, so the call is not a tail call.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name) } as usize;
         // Relaxed: as in `known`.
         self.address.store(found, Ordering::Relaxed);
@@ -42,7 +42,7 @@ impl Next {
     }
 }
 
-/// A name that a macro has put together, null byte and all.
+/// Converts a name that a macro has composed, with its null byte, to a C string.
 pub const fn c_name(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
@@ -50,12 +50,12 @@ pub const fn c_name(name: &'static str) -> &'static CStr {
     }
 }
 
-/// Defines statics of type [`Next`], where [`prepare`] finds them.
+/// Defines statics of type [`Next`], in the section where [`prepare`] finds them.
 macro_rules! next {
     ($(static $name:ident = $text:expr;)*) => {$(
-        // Used: or the optimiser takes them apart, and keeps of each what is used.
+        // `used`: otherwise the optimiser splits them up and keeps only the fields that are used.
         #[used]
-        // SAFETY: the section holds values of this type only, each as long as its alignment demands of the next.
+        // SAFETY: the section holds values of this type only, and the size of each is a multiple of its alignment.
         #[unsafe(link_section = "unspin_next")]
         static $name: $crate::next::Next = $crate::next::Next::new($text);
     )*};
@@ -70,20 +70,21 @@ unsafe extern "C" {
     static END: Next;
 }
 
-/// Looks all names up. The dynamic linker's lock, which that takes, is held while a library that is loaded later is
-/// initialised; by then it must be done, as that library may wait for a thread that uses a hook for the first time.
+/// Looks up all names. A lookup takes the dynamic linker's lock. That lock is also held while a library that is loaded
+/// later is initialised. The lookups must be complete by then, as that library may wait for a thread that uses a hook
+/// for the first time.
 pub fn prepare() {
     let (first, end) = (&raw const FIRST, &raw const END);
     let count = (end as usize - first as usize) / size_of::<Next>();
-    // SAFETY: the linker says where the section begins and ends; all of it is `Next`s.
+    // SAFETY: the linker defines where the section begins and ends; all of it consists of `Next` values.
     for next in unsafe { core::slice::from_raw_parts(first, count) } {
         next.address();
     }
 }
 
-/// What a function of libc answers when it fails.
+/// The return value by which a function of libc reports a failure.
 pub trait Answer {
-    /// That.
+    /// The return value in case of failure.
     const FAILED: Self;
 }
 
@@ -99,7 +100,7 @@ impl<T> Answer for *mut T {
     const FAILED: Self = core::ptr::null_mut();
 }
 
-/// The next definition as a function of this type. If there is none the function that asks fails with `ENOSYS`.
+/// The next definition as a function of this type. If there is none the calling function fails with `ENOSYS`.
 macro_rules! behind {
     ($next:expr, $type:ty) => {{
         let address = $next.address();
@@ -113,11 +114,12 @@ macro_rules! behind {
 }
 pub(crate) use behind;
 
-/// Defines hooks that call the next definition and hand its answer to a function, which may name the hooks' arguments, and
-/// return what that returns. Variadic functions of C are declared with the argument that may follow: it is passed where a
-/// declared one would be, and ignored by the next definition where none is wanted.
+/// Defines hooks that call the next definition and pass its answer to a function. That function may use the hook's
+/// arguments, and its result is the result of the hook. Variadic functions of C are declared with the argument that may
+/// follow: a variadic argument is passed where a declared one would be, and the next definition ignores it where none
+/// is expected.
 ///
-/// The hooks are `extern "C-unwind"` and have nothing to drop while the next definition runs, so that a thread may be
+/// The hooks are `extern "C-unwind"` and have nothing to drop while the next definition runs. So a thread may be
 /// cancelled inside (open(2) is a cancellation point): glibc then unwinds through them.
 macro_rules! forward {
     ($after:expr => $($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
@@ -129,7 +131,7 @@ macro_rules! forward {
         pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $answer {
             $crate::next::next! { static NEXT = $crate::next::c_name(concat!(stringify!($name), "\0")); }
             let next = $crate::next::behind!(NEXT, unsafe extern "C-unwind" fn($($type),*) -> $answer);
-            // SAFETY: the caller's promise is the one that the next definition wants.
+            // SAFETY: the next definition requires what the caller promises.
             let answer = unsafe { next($($arg),*) };
             $after(answer)
         }

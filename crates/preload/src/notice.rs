@@ -1,15 +1,15 @@
-//! The one line on standard error.
+//! Prints a line to standard error.
 //!
-//! Formatted on the stack and written by the system call itself, so that it can be done anywhere.
+//! The line is formatted on the stack and written by the system call itself, so that any code can print.
 
 use core::fmt::{self, Write};
 use unspin_sys::raw;
 
-/// Writes `unspin: TEXT` and a newline to standard error in one piece. What does not fit into 1000 bytes is
-/// cut off; a closed standard error is the program's choice.
+/// Writes `unspin: TEXT` and a newline to standard error in one write. Text beyond 1000 bytes is cut off. Errors are
+/// ignored: a program may close its standard error.
 pub fn print(text: fmt::Arguments<'_>) {
     let mut line = Line { bytes: [0; LINE_MAX], len: 0 };
-    // A line that is full reports an error, and has what fits.
+    // A full line returns an error, and contains what fits.
     let _ = write!(line, "unspin: {text}");
     line.bytes[line.len] = b'\n';
     // SAFETY: the kernel reads the given bytes, which are initialised.

@@ -1,23 +1,23 @@
-//! What the environment asks for. Found out without allocating, on the first call that needs to know.
+//! Reads the settings from the environment. Without allocating, at the first call that needs them.
 
 use crate::{environment, swap};
 use std::path::Path;
 use unspin_sync::atomic::{AtomicU8, Ordering};
 use unspin_sysv::Kind;
 
-/// The engine, or the value of `UNSPIN_SYSV` that names none.
+/// The engine, or as an error the value of `UNSPIN_SYSV` that names no engine.
 pub fn engine() -> Result<Kind, &'static str> {
     let Some(name) = environment::value("UNSPIN_SYSV") else { return Ok(Kind::Kernel) };
     let name = core::str::from_utf8(name).unwrap_or("(not UTF-8)");
     name.parse().map_err(|_| name)
 }
 
-/// The arena's file, if `UNSPIN_ARENA` names one.
+/// The path of the arena, if `UNSPIN_ARENA` names one.
 pub fn arena() -> Option<&'static Path> {
     path("UNSPIN_ARENA")
 }
 
-/// The recording, if `UNSPIN_RECORD` names one.
+/// The path of the recording, if `UNSPIN_RECORD` names one.
 pub fn recording() -> Option<&'static Path> {
     path("UNSPIN_RECORD")
 }
@@ -27,25 +27,26 @@ fn path(name: &str) -> Option<&'static Path> {
     environment::value(name).map(|bytes| Path::new(std::ffi::OsStr::from_bytes(bytes)))
 }
 
-/// What calls a program's signal handlers.
+/// What calls the program's signal handlers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Handlers {
-    /// The kernel: the engine is the kernel, and has no critical section of ours, and no wait polls.
+    /// The kernel: the engine is the kernel, so there is no critical section of ours, and no wait polls.
     Direct = 1,
-    /// Our trampoline, which tells the waits that poll.
+    /// Our trampoline, which tells the waits that poll about each handler.
     Counted = 2,
-    /// Our trampoline, which asks the engine first. The engine reads the program's memory by loads that may fault, so the
-    /// signals of faults have a trampoline whatever the program wants.
+    /// Our trampoline, which asks the engine first. The engine reads the program's memory by loads that may fault. So
+    /// the signals of faults always have a trampoline, whatever the program sets.
     Guarded = 3,
 }
 
 /// What calls handlers in this process. Decided once: a program that later changes `UNSPIN_SYSV` in its own environment
-/// means its children.
+/// changes it for its children only.
 pub fn handlers() -> Handlers {
     const UNKNOWN: u8 = 0;
     static DECISION: AtomicU8 = AtomicU8::new(UNKNOWN);
-    // Relaxed: guards no other data, and a thread that finds it unknown decides the same from the same environment.
+    // Relaxed: the value guards no other data. A thread that finds it unknown decides the same from the same
+    // environment.
     match DECISION.load(Ordering::Relaxed) {
         1 => Handlers::Direct,
         2 => Handlers::Counted,

@@ -1,9 +1,10 @@
-//! `/proc/sysvipc/sem`, `msg` and `shm`: whoever opens one for reading finds the engine's objects in it.
+//! `/proc/sysvipc/sem`, `msg` and `shm`: a program that opens one of them for reading gets the list of the engine's
+//! objects.
 //!
-//! The file is opened as asked, by whoever is next, so that every error and every flag is the kernel's. If that succeeds
-//! a file in memory takes its place under the same descriptor: a picture of that moment, where the kernel's own changes
-//! while it is read. An engine that refuses every call has no such files, as a kernel without System V IPC has none: a
-//! list of the kernel's objects, none of which the program can reach, would mislead it. Any other path costs a few
+//! The next definition opens the file as requested, so every error and every flag is the kernel's. After a success a
+//! file in memory replaces it under the same descriptor. It is a snapshot; the kernel's own file changes while it is
+//! read. If the engine refuses every call the files do not exist, as on a kernel without System V IPC: a list of the
+//! kernel's objects, which the program cannot reach, would mislead it. For any other path the hook costs a few
 //! comparisons.
 
 use crate::next::forward;
@@ -13,20 +14,20 @@ use libc::{FILE, mode_t};
 use unspin_sys::{Errno, memfile};
 use unspin_sysv::{Class, Kind};
 
-/// The class whose file a path names.
+/// The class of objects that the file with this path lists.
 ///
 /// # Safety
-/// A C string.
+/// `path` is a C string.
 #[inline]
 unsafe fn class_of(path: *const c_char) -> Option<Class> {
     const FOLDER: &[u8] = b"/proc/sysvipc/";
     for (i, &wanted) in FOLDER.iter().enumerate() {
-        // SAFETY: within the string: all its bytes so far were none that end it.
+        // SAFETY: within the string: none of the bytes before was its null byte.
         if unsafe { *path.add(i) } as u8 != wanted {
             return None;
         }
     }
-    // SAFETY: the string goes on behind the folder's name.
+    // SAFETY: the string continues after the folder's name.
     match unsafe { CStr::from_ptr(path.add(FOLDER.len())) }.to_bytes() {
         b"sem" => Some(Class::Sem),
         b"msg" => Some(Class::Msg),
@@ -35,7 +36,7 @@ unsafe fn class_of(path: *const c_char) -> Option<Class> {
     }
 }
 
-/// What an opening of `path` that answered `fd` is to answer.
+/// The answer for an open of `path` that returned `fd`.
 ///
 /// # Safety
 /// If `fd` is a descriptor, `path` is the C string that was opened.
@@ -53,19 +54,20 @@ pub unsafe fn opened(path: *const c_char, fd: c_int) -> c_int {
     fd
 }
 
-/// The same for a stream.
+/// The answer for an open of `path` that returned `stream`.
 ///
 /// # Safety
-/// If `stream` is not null, it is one just opened, and `path` the C string that was opened, or null.
+/// If `stream` is not null, it was just opened, and `path` is null or the C string that was opened.
 unsafe fn streamed(path: *const c_char, stream: *mut FILE) -> *mut FILE {
     if !stream.is_null()
         && !path.is_null()
         // SAFETY: the kernel has read the string.
         && let Some(class) = unsafe { class_of(path) }
-        // SAFETY: a stream that is open; nothing was read from it.
+        // SAFETY: the stream is open, and nothing was read from it.
         && let Err(error) = exchange(class, unsafe { libc::fileno(stream) })
     {
-        // SAFETY: open, and known to nobody else; or what freopen(3) was given, which it closes when it fails.
+        // SAFETY: open and unknown to other code; or the stream that freopen(3) was given, which it closes when it
+        // fails.
         unsafe { libc::fclose(stream) };
         errno::set(error);
         return core::ptr::null_mut();
@@ -73,7 +75,7 @@ unsafe fn streamed(path: *const c_char, stream: *mut FILE) -> *mut FILE {
     stream
 }
 
-/// Puts the engine's list into the place of the kernel's; or says why it cannot be had, and then nothing else will do.
+/// Replaces the kernel's list by the engine's. If that fails, the open fails: the kernel's list would be the wrong one.
 #[cold]
 fn exchange(class: Class, fd: c_int) -> Result<(), Errno> {
     let before = errno::get();
@@ -97,7 +99,7 @@ fn list(class: Class, fd: c_int) -> Result<(), Errno> {
 }
 
 forward! {
-    // SAFETY: the caller's path, which the next definition has read if it opened a file.
+    // SAFETY: the caller's path, which the kernel has read if a file was opened.
     |fd| unsafe { opened(path, fd) } =>
     /// open(2).
     fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
@@ -107,24 +109,24 @@ forward! {
     fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
     /// openat(2).
     fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
-    /// open(2), as glibc's headers call it where the mode is checked (`_FORTIFY_SOURCE`).
+    /// open(2), as glibc's headers call it if they check the mode (`_FORTIFY_SOURCE`).
     fn __open_2(path: *const c_char, flags: c_int) -> c_int;
-    /// The same.
+    /// As `__open_2`.
     fn __open64_2(path: *const c_char, flags: c_int) -> c_int;
-    /// openat(2), the same.
+    /// openat(2), likewise.
     fn __openat_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int;
-    /// The same.
+    /// As `__openat_2`.
     fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int;
 }
 
 forward! {
-    // SAFETY: as above; a stream that was just opened.
+    // SAFETY: as above; the stream was just opened.
     |stream| unsafe { streamed(path, stream) } =>
     /// fopen(3).
     fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE;
     /// fopen(3).
     fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE;
-    /// freopen(3), which may be given no path.
+    /// freopen(3); its path may be null.
     fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;
     /// freopen(3).
     fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;

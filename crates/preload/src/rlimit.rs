@@ -1,6 +1,7 @@
-//! Limits of address space (`RLIMIT_AS`). A recording takes gigabytes of it, nearly all of them empty, and the kernel counts
-//! them all: a program that limits itself could not allocate any more. So what it sets as its limit is set with that much
-//! more, and what it asks for is answered without. A program that it starts finds room for the recording by that.
+//! Limits of address space (`RLIMIT_AS`). A recording takes gigabytes of it, nearly all of them empty, and the kernel
+//! counts all of them: a program that limits itself could not allocate any more. So the size of the recording is added
+//! to each limit that the program sets, and subtracted from each limit that it reads. Programs that it starts inherit
+//! the larger limit, and so have room for the recording too.
 
 use crate::next::{Next, behind, next};
 use crate::watch::recording;
@@ -8,7 +9,7 @@ use core::ffi::{c_int, c_uint};
 use libc::{RLIM_INFINITY, RLIMIT_AS, pid_t, rlim_t, rlimit};
 use unspin_sys::process;
 
-/// Bytes of address space that the recording takes.
+/// Bytes of address space that the recording takes; 0 without a recording.
 fn taken() -> rlim_t {
     recording::get().map_or(0, |recording| {
         let range = recording.range();
@@ -21,11 +22,11 @@ fn map(limit: rlimit, each: impl Fn(rlim_t) -> rlim_t) -> rlimit {
     rlimit { rlim_cur: one(limit.rlim_cur), rlim_max: one(limit.rlim_max) }
 }
 
-/// Sets and asks for a limit of the calling process by `call`, which takes a new one and room for the old one as prlimit(2)
-/// does; either may be null.
+/// Sets and reads a limit of the calling process by `call`. Like prlimit(2), `call` takes the new limit and a place for
+/// the old one. Either may be null.
 ///
 /// # Safety
-/// Both are null or live.
+/// Both pointers are null or live.
 unsafe fn translated(
     resource: c_uint,
     new: *const rlimit,
@@ -39,7 +40,7 @@ unsafe fn translated(
     // SAFETY: the caller's promise.
     let more = unsafe { new.as_ref() }.map(|&limit| map(limit, |n| n.saturating_add(taken)));
     let code = call(more.as_ref().map_or(core::ptr::null(), |limit| limit), old);
-    // SAFETY: the caller's promise; a call that succeeds has written it.
+    // SAFETY: the caller's promise; a successful call has written it.
     if let Some(old) = unsafe { old.as_mut() }
         && code == 0
     {
@@ -72,7 +73,7 @@ unsafe fn both(next: &Next, pid: pid_t, resource: c_uint, new: *const rlimit, ol
     }
 }
 
-/// The functions under both of their names: a `rlimit64` is a `rlimit` here.
+/// Defines the functions under both of their names: on x86-64 `rlimit64` and `rlimit` are the same.
 macro_rules! exports {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) = $ours:ident, $text:literal;)*) => {$(
         $(#[$doc])*

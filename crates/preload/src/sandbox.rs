@@ -1,6 +1,8 @@
-//! Programs that forbid themselves system calls (seccomp(2)): from then on one of ours could be their death.
+//! Programs that forbid themselves system calls (seccomp(2)). From then on a system call of this library could kill the
+//! program.
 //!
-//! What is recorded already goes on, since counting takes no system call; new threads, new locks and new callers do not.
+//! Existing rows continue to be recorded, as counting needs no system call. New threads, new locks and new callers are
+//! not recorded.
 
 use crate::next::{behind, next};
 use core::ffi::c_int;
@@ -8,26 +10,27 @@ use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::file;
 use unspin_sys::sched::{self, Questions};
 
-/// Whether a filter has been, or is just being, installed.
+/// Whether a filter is installed, or is being installed right now.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether system calls that the program does not make itself are to be left out.
+/// Whether this library must not make system calls of its own.
 #[inline]
 pub fn is_closed() -> bool {
-    // Relaxed: a thread that installs a filter sees its own store; others get the filter later than the store, through the
-    // kernel, if at all.
+    // Relaxed: a thread that installs a filter sees its own store. Other threads get the filter, if at all, later than
+    // the store, through the kernel.
     CLOSED.load(Relaxed)
 }
 
-/// Whether a filter was installed before this image was executed: by a container, or by a launcher. Nothing
-/// tells which calls it forbids.
+/// Whether a filter was installed before this image was executed, by a container or a launcher. Nothing tells which
+/// calls such a filter forbids.
 pub fn was_inherited() -> bool {
     let mut buffer = [0; 4096];
     let text = file::read_small(c"/proc/self/status", &mut buffer).unwrap_or_default();
     text.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"Seccomp:") && !line.ends_with(b"\t0"))
 }
 
-/// Runs what installs a filter, with our own calls stopped before it takes effect. One that fails has installed none.
+/// Runs `installs`, which installs a filter. This library's own calls stop before the filter takes effect. If
+/// `installs` failed, they are allowed again.
 pub fn closing<T>(installs: impl FnOnce() -> T, failed: impl FnOnce(&T) -> bool) -> T {
     // Relaxed (both): see `is_closed`.
     let before = CLOSED.swap(true, Relaxed);
@@ -45,14 +48,14 @@ pub fn is_filter(option: c_int) -> bool {
     option == libc::PR_SET_SECCOMP
 }
 
-/// prctl(2). Variadic in C; see [`syscall`](crate::syscall) for why that does not matter.
+/// prctl(2). Variadic in C; [`syscall`](crate::syscall) explains why that does not matter.
 ///
 /// # Safety
 /// As for libc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     next! { static NEXT = c"prctl"; }
-    // An int and up to four words.
+    // The arguments are an int and up to four words.
     let next = behind!(NEXT, unsafe extern "C-unwind" fn(c_int, usize, usize, usize, usize) -> c_int);
     // SAFETY: the caller's promise.
     let call = || unsafe { next(option, a, b, c, d) };

@@ -1,7 +1,7 @@
-//! Semaphores: the engine answers.
+//! Semaphores: hooks that the engine answers.
 //!
-//! All are `extern "C-unwind"` and have nothing to drop: a thread that is cancelled asynchronously inside is unwound by
-//! glibc, and an `extern "C"` function would abort the program instead.
+//! All are `extern "C-unwind"` and have nothing to drop: glibc unwinds a thread that is cancelled asynchronously
+//! inside, and an `extern "C"` function would abort the program instead.
 
 use crate::{call, errno};
 use core::ffi::{c_int, c_void};
@@ -20,10 +20,10 @@ pub extern "C-unwind" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int
 /// semop(2).
 ///
 /// # Safety
-/// As for libc's: `ops` is `nsops` operations, or EFAULT is answered.
+/// As for libc's: `ops` points to `nsops` operations; if it does not, the answer is EFAULT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
-    // In a debug build the fast path has landing places, and whoever may be cancelled anywhere must not enter it.
+    // In a debug build the fast path has landing pads, and a thread with asynchronous cancellation must not enter it.
     let enters = !cfg!(debug_assertions) || Engine::is_quick() && cancel::manner() == Manner::Deferred;
     if count(nsops) != 1 || !enters {
         // SAFETY: the caller's promise.
@@ -33,15 +33,16 @@ pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t
     unsafe { single(id, ops) }
 }
 
-/// semop of one operation.
+/// semop of one operation: the fast path, which may refuse.
 ///
 /// # Safety
 /// As for `semop`.
 #[cfg_attr(debug_assertions, inline(never))]
 #[cfg_attr(not(debug_assertions), inline(always))]
 unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
-    // The engine is the process's only one, and a thread that has not called it before has joined none.
-    // SAFETY: the caller's address, as the engine wants it.
+    // The fast path uses the engine that the thread has joined. The process has no other, and a thread without calls
+    // has joined none.
+    // SAFETY: the caller's address, as the engine expects it.
     match unsafe { Engine::try_semop(id, op as usize) } {
         Some(Ok(value)) => value,
         Some(Err(e)) => errno::refuse(e),
@@ -49,15 +50,16 @@ unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
         None => unsafe {
             match cancel::manner() {
                 Manner::Deferred if Engine::is_quick() => patiently(id, op),
-                // There is no such way for it; nor for whom the kernel answers, and who may be in a handler that libc lets be
-                // cancelled anywhere, which is told of to nobody then.
+                // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the
+                // engine: it may run a handler in which libc allows asynchronous cancellation, and then nothing tells
+                // the engine of that.
                 _ => operate(id, op, 1, core::ptr::null()),
             }
         },
     }
 }
 
-/// semop of one operation that is not the plainest. Not inlined, as `operate`.
+/// semop of one operation that the simplest path has refused. Not inlined, for the same reason as `operate`.
 ///
 /// # Safety
 /// As for `semop`.
@@ -76,7 +78,8 @@ unsafe extern "C-unwind" fn patiently(id: c_int, op: *mut sembuf) -> c_int {
 /// semtimedop(2).
 ///
 /// # Safety
-/// As for libc's: `ops` is `nsops` operations and `timeout` null or a relative time, or EFAULT is answered.
+/// As for libc's: `ops` points to `nsops` operations and `timeout` is null or points to a relative time; if not, the
+/// answer is EFAULT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semtimedop(
     id: c_int,
@@ -88,8 +91,8 @@ pub unsafe extern "C-unwind" fn semtimedop(
     unsafe { operate(id, ops, nsops, timeout) }
 }
 
-/// Both of the above in full. Not inlined: a hook that ends with this call has nothing to drop, so it
-/// jumps here, and saves nothing for it.
+/// semop and semtimedop in full. Not inlined: a hook that ends with this call has nothing to drop, so the call becomes
+/// a jump, and the hook saves no registers for it.
 ///
 /// # Safety
 /// As for `semtimedop`.
@@ -103,7 +106,7 @@ unsafe extern "C-unwind" fn operate(
 ) -> c_int {
     let number = if timeout.is_null() { libc::SYS_semop } else { libc::SYS_semtimedop };
     let (ops, timeout) = (ops as usize, timeout as usize);
-    // SAFETY: the caller's addresses, as the engine wants them, and the kernel.
+    // SAFETY: the addresses are the caller's, as the engine and the kernel expect them.
     unsafe {
         call::answer(number, [id as usize, ops, nsops, timeout], |engine| {
             engine.semtimedop(id, ops, count(nsops), timeout)
@@ -111,21 +114,21 @@ unsafe extern "C-unwind" fn operate(
     }
 }
 
-/// semctl(2). Variadic in C: the fourth argument is a `union semun` of one word, or missing, and the psABI
-/// passes a variadic word in the register of a declared one. A command without argument ignores what it holds.
+/// semctl(2). Variadic in C: the fourth argument is a `union semun` of one word, or missing. The psABI passes a
+/// variadic word in the same register as a declared one. A command without this argument ignores the register.
 ///
 /// # Safety
-/// As for libc's: `arg` is what `command` wants.
+/// As for libc's: `arg` is what `command` expects.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semctl(id: c_int, semnum: c_int, command: c_int, arg: *mut c_void) -> c_int {
     let arguments = [id as usize, semnum as usize, command as usize, arg as usize];
-    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    // SAFETY: the engine and the kernel require what the caller promises.
     unsafe {
         call::answer(libc::SYS_semctl, arguments, |engine| engine.semctl(id, semnum, command, arg as usize))
     }
 }
 
-/// The kernel takes the count as an `unsigned`, and does not see the upper half of libc's `size_t`.
+/// The kernel takes the count as an `unsigned`: it ignores the upper half of libc's `size_t`.
 #[inline(always)]
 fn count(nsops: size_t) -> usize {
     nsops as u32 as usize

@@ -1,4 +1,4 @@
-//! Shared memory segments: the engine answers.
+//! Shared memory segments: hooks that the engine answers.
 
 use crate::call::{self, Server, server, through};
 use crate::cancel::sheltered;
@@ -23,10 +23,10 @@ pub unsafe extern "C-unwind" fn shmat(id: c_int, address: *const c_void, flags: 
     let answer = match server() {
         Ok(Server::Kernel) => {
             let arguments = [id as usize, address as usize, flags as usize, 0];
-            // SAFETY: the caller's promise is the kernel's.
+            // SAFETY: the kernel requires what the caller promises.
             return unsafe { through(libc::SYS_shmat, arguments) } as *mut c_void;
         }
-        // SAFETY: the caller's promise is the engine's.
+        // SAFETY: the engine requires what the caller promises.
         Ok(Server::Engine(engine)) => sheltered(|| unsafe { engine.shmat(id, address as usize, flags) }),
         Err(errno) => Err(errno),
     };
@@ -42,7 +42,7 @@ pub unsafe extern "C-unwind" fn shmat(id: c_int, address: *const c_void, flags: 
 /// As for libc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn shmdt(address: *const c_void) -> c_int {
-    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    // SAFETY: the engine and the kernel require what the caller promises.
     unsafe {
         call::answer(libc::SYS_shmdt, [address as usize, 0, 0, 0], |engine| engine.shmdt(address as usize))
     }
@@ -51,10 +51,10 @@ pub unsafe extern "C-unwind" fn shmdt(address: *const c_void) -> c_int {
 /// shmctl(2).
 ///
 /// # Safety
-/// As for libc's: `buffer` is what `command` wants, or EFAULT is answered.
+/// As for libc's: `buffer` is what `command` expects; if it is not, the answer is EFAULT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn shmctl(id: c_int, command: c_int, buffer: *mut shmid_ds) -> c_int {
     let arguments = [id as usize, command as usize, buffer as usize, 0];
-    // SAFETY: the caller's promise is the engine's, and the kernel's.
+    // SAFETY: the engine and the kernel require what the caller promises.
     unsafe { call::answer(libc::SYS_shmctl, arguments, |engine| engine.shmctl(id, command, buffer as usize)) }
 }

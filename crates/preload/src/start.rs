@@ -1,13 +1,13 @@
-//! Opening the engine, once per process image and IPC namespace.
+//! Opens the engine, once per process image and IPC namespace.
 //!
-//! The constructor of this library does it, so that the arena is mapped before `main` can give up the right to
-//! open it. Constructors of other libraries run earlier, and may start threads that call semop: then the first
-//! such call does it, and the others wait. What goes wrong is kept, and said at the first System V call: a
-//! program that has no use for them never hears of it.
+//! This library's constructor opens it, so that the arena is mapped before `main` can give up the right to open it.
+//! Constructors of other libraries run earlier, and may start threads that call semop. Then the first such call opens
+//! the engine, and the other threads wait. An error is kept, and reported at the first System V call: a program that
+//! makes no such call is not bothered with it.
 //!
-//! A thread that goes to another IPC namespace ([`moved`]) finds other objects there. If it is alone the whole process goes
-//! with it, as its later threads are in its namespace too. Otherwise it goes alone, which a word of its own says; threads
-//! that it makes afterwards are served as the rest of the process is.
+//! A thread that moves to another IPC namespace ([`moved`]) finds other objects there. If it is the only thread, the
+//! whole process moves with it, as threads created later are in its namespace too. Otherwise it moves alone, and a
+//! thread-local word ([`Word::Home`]) says so. Threads that it creates afterwards use the engine of the process.
 
 use crate::watch::recording;
 use crate::{cancel, departure, guard, next, notice, plan, sandbox, signal, swap, waits, watch};
@@ -22,32 +22,33 @@ use unspin_sys::tls::{self, Word};
 use unspin_sys::{Errno, sched};
 use unspin_sysv::{ArenaError, Engine, Options};
 
-/// The engine for an IPC namespace. Never freed: threads refer to it until they end.
+/// The engine for one IPC namespace. Never freed: threads refer to it until they end.
 struct Home {
     namespace: Ipc,
-    /// Where its arena is, if it has one.
+    /// The path of its arena, if it has one.
     arena: PathBuf,
-    /// Or why there is none.
+    /// The engine, or the reason why it could not be opened.
     engine: Result<Engine, String>,
-    /// The one made before. Written before this one is seen by others.
+    /// The one created before it. Written before other threads can see this one.
     older: AtomicPtr<Home>,
 }
 
-/// The process's; null until it is opened, and again when the process has gone to another namespace.
+/// The engine of the process; null until it is opened, and again when the process has moved to another namespace.
 static HOME: AtomicPtr<Home> = AtomicPtr::new(null_mut());
-/// All that were made: a namespace that is come back to needs no second mapping.
+/// List of all that were created: a namespace to which a thread returns needs no second mapping.
 static HOMES: AtomicPtr<Home> = AtomicPtr::new(null_mut());
-/// The thread that is opening the process's, 0 if none is.
+/// The thread id of the thread that is opening the engine of the process, 0 if there is none.
 static OPENER: AtomicU32 = AtomicU32::new(0);
 
-/// Values of a thread's [`Word::Home`]; any other is the address of its own [`Home`]. Zero: the process's is its.
+/// Values of a thread's [`Word::Home`]; any other value is the address of the thread's own [`Home`]. Zero: the thread
+/// uses the engine of the process.
 const AS_THE_PROCESS: usize = 0;
-/// Its own is still to be opened.
+/// The thread's own engine must still be opened.
 const TO_BE_OPENED: usize = 1;
 
 #[cfg(not(test))]
 #[used]
-// SAFETY: the section holds functions that the dynamic linker calls once, when it has relocated the library.
+// SAFETY: the section holds functions that the dynamic linker calls once, after it has relocated the library.
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = construct;
 
@@ -57,7 +58,7 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 #[unsafe(link_section = ".fini_array")]
 static DESTRUCTOR: extern "C" fn() = destruct;
 
-/// Whoever reads the recording of a meter that was killed wants to know when the program ended.
+/// Records that the program is alive at its end: a reader of the recording of a killed meter needs the time of the end.
 #[cfg_attr(test, expect(dead_code, reason = "tests do not end"))]
 extern "C" fn destruct() {
     if let Some(recording) = recording::get().filter(|_| !sandbox::is_closed()) {
@@ -70,7 +71,7 @@ extern "C" fn construct() {
     settle();
 }
 
-/// The engine, once it is open: what every System V call asks first.
+/// The engine, if it is open. Every System V call asks this first.
 #[inline(always)]
 pub fn opened() -> Option<&'static Engine> {
     home()?.engine.as_ref().ok()
@@ -79,7 +80,8 @@ pub fn opened() -> Option<&'static Engine> {
 #[inline(always)]
 fn home() -> Option<&'static Home> {
     let home = match tls::value::<{ Word::Home as usize }>() {
-        // Acquire: pairs with the Release store in `settle`, so that what it points to is seen as it was written.
+        // Acquire: pairs with the Release store in `settle_process`, so that the thread sees the contents as they were
+        // written.
         AS_THE_PROCESS => HOME.load(Ordering::Acquire),
         TO_BE_OPENED => return None,
         own => own as *mut Home,
@@ -88,8 +90,8 @@ fn home() -> Option<&'static Home> {
     unsafe { home.as_ref() }
 }
 
-/// The engine, opened now if it must be; ENOSYS, as from a kernel built without System V IPC, if it cannot be
-/// opened, and a line on standard error the first time.
+/// The engine; it is opened now if necessary. If it cannot be opened: ENOSYS, as from a kernel built without System V
+/// IPC, and the first time a line on standard error.
 pub fn engine() -> Result<&'static Engine, Errno> {
     match opened() {
         Some(engine) => Ok(engine),
@@ -106,7 +108,7 @@ fn first_call() -> Result<&'static Engine, Errno> {
     })
 }
 
-/// Says that calls are refused because somebody has spoiled the arena, if that is why.
+/// Reports that calls fail because the arena was damaged, if that is the reason.
 #[cold]
 pub fn say_if_damaged() {
     if let Some(Home { arena, engine: Ok(engine), .. }) = home()
@@ -120,10 +122,10 @@ pub fn say_if_damaged() {
     }
 }
 
-/// Calls fail, and there is nothing under `/proc/sysvipc` (see `proc`).
+/// Prints the reason once. Calls fail, and the files in `/proc/sysvipc` do not exist (see `proc`).
 fn say_once(reason: fmt::Arguments<'_>) {
     static SAID: AtomicBool = AtomicBool::new(false);
-    // Relaxed: only the question who came first matters.
+    // Relaxed: only the order of the exchanges matters.
     if !SAID.swap(true, Ordering::Relaxed) {
         notice::print(format_args!(
             "{reason}; System V calls fail with ENOSYS, as on a kernel without System V IPC"
@@ -131,10 +133,10 @@ fn say_once(reason: fmt::Arguments<'_>) {
     }
 }
 
-/// Opens the engine for the calling thread, unless that was done. None: this very thread is opening it further up its
+/// Opens the engine for the calling thread, unless it is open. `None`: this very thread is opening it further up its
 /// stack.
 fn settle() -> Option<&'static Home> {
-    // A handler of this thread that called semop half-way through would wait for itself.
+    // Signals are blocked: no handler may interrupt this thread half-way and call semop, which needs the open engine.
     let mask = unspin_sys::signal::set_mask(Mask::ALL_BUT_FAULTS);
     let home = match tls::word(Word::Home).get() {
         TO_BE_OPENED => {
@@ -154,7 +156,8 @@ fn settle_process() -> Option<&'static Home> {
         if let Some(home) = home() {
             return Some(home);
         }
-        // Acquire: pairs with the Release store below: whoever opens after another one sees that it is done.
+        // Acquire: pairs with the Release store below: a thread that succeeds after another opener sees that the engine
+        // is open.
         match OPENER.compare_exchange(0, me, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {
                 let home = home().unwrap_or_else(|| {
@@ -171,21 +174,21 @@ fn settle_process() -> Option<&'static Home> {
     }
 }
 
-/// Lets the opener run; gives its place free if it is not a thread of this process, which happens in a child
-/// that was forked meanwhile by another thread.
+/// Lets the opener run. If the opener is not a thread of this process, clears `OPENER`: that happens in a child that
+/// another thread forked in the meantime.
 fn wait_for(opener: u32) {
     let opener_here = Identity { pid: process::pid(), tid: opener, ..Identity::default() };
     if opener_here.life() == Life::Dead {
-        // Relaxed: whoever succeeds begins anew, and trusts nothing that the lost one wrote.
+        // Relaxed: the thread that succeeds opens the engine anew, and does not rely on what the lost opener wrote.
         let _ = OPENER.compare_exchange(opener, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
     sched::give_way();
 }
 
-/// What else this library needs before the program begins.
+/// Prepares what else this library needs before the program begins.
 fn prepare() {
     static DONE: AtomicBool = AtomicBool::new(false);
-    // Relaxed: asked by whoever opens, one after the other.
+    // Relaxed: only the thread that holds `OPENER` gets here.
     if !DONE.swap(true, Ordering::Relaxed) {
         guard::install();
         next::prepare();
@@ -210,7 +213,7 @@ fn homes() -> impl Iterator<Item = &'static Home> {
 }
 
 fn behind(link: &AtomicPtr<Home>) -> Option<&'static Home> {
-    // Acquire: pairs with the Release in `keep`.
+    // Acquire: pairs with the Release stores in `keep`.
     let home = link.load(Ordering::Acquire);
     // SAFETY: null, or what `keep` leaked.
     unsafe { home.as_ref() }
@@ -231,7 +234,7 @@ fn keep(home: Home) -> &'static Home {
     }
 }
 
-/// The engine that the environment names, or why there is none.
+/// Opens the engine that the environment names, or keeps the reason why that failed.
 fn open(namespace: Ipc) -> Home {
     let kind = plan::engine();
     let arena = match (plan::arena(), kind) {
@@ -249,8 +252,8 @@ fn open(namespace: Ipc) -> Home {
     Home { namespace, arena, engine, older: AtomicPtr::default() }
 }
 
-/// What can be done about an arena that cannot be used. `unspin run` has tried to open it: it was spoilt since, or this
-/// program's user or limits are others.
+/// What the user can do about an arena that cannot be used. `unspin run` has opened it successfully: it was damaged
+/// since then, or this program runs as another user or with other limits.
 fn remedy(error: &ArenaError) -> &'static str {
     match error {
         ArenaError::NotOurs(_) => "let its owner open it, or name another to `unspin run --arena`",
@@ -258,16 +261,16 @@ fn remedy(error: &ArenaError) -> &'static str {
     }
 }
 
-/// When the engine of a namespace that a thread has gone to is opened.
+/// When to open the engine of a namespace that a thread has moved to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opening {
-    /// At once: the thread may be about to become a user who has no right to.
+    /// At once: the thread may be about to change to a user that has no right to open it.
     AtOnce,
-    /// By the first call: nobody knows yet whom the thread's user is mapped to in its new user namespace.
+    /// At the first call: the user ids of the new user namespace are not mapped yet.
     AtFirstCall,
 }
 
-/// The calling thread may have gone to another IPC namespace. With signals blocked.
+/// To be called after the calling thread may have moved to another IPC namespace, with signals blocked.
 pub fn moved(opening: Opening) {
     let Some(left) = home() else { return };
     if left.namespace.relation(&Ipc::current()) == Relation::Same {
@@ -278,7 +281,7 @@ pub fn moved(opening: Opening) {
     }
     if process::thread_count() <= 1 {
         tls::word(Word::Home).set(AS_THE_PROCESS);
-        // Release: nobody else is here to see it.
+        // Release: no other thread of this process exists that could read it.
         HOME.store(null_mut(), Ordering::Release);
     } else {
         tls::word(Word::Home).set(TO_BE_OPENED);

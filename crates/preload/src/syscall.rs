@@ -1,7 +1,7 @@
-//! libc's `syscall()`, for programs that call by number.
+//! libc's `syscall()`, for programs that make system calls by number.
 //!
-//! The standard library inside this library calls it too, and so do allocators before anything is set up:
-//! whatever is not ours goes straight to the kernel, with no state, no allocation and no thread-local word.
+//! The standard library inside this library uses it too, and so do allocators before anything is set up. So a call that
+//! no hook concerns goes straight to the kernel, with no state, no allocation and no access to thread-local storage.
 
 use crate::watch::Hook;
 use crate::{creds, errno, msg, namespace, proc, sandbox, sem, shm, signal, waits};
@@ -9,12 +9,13 @@ use core::ffi::{c_int, c_long};
 use unspin_sys::{Errno, entry_of_syscall, raw};
 
 entry_of_syscall! {
-    /// syscall(2). Variadic in C; the psABI passes up to six variadic words where declared ones would be, and what a
-    /// caller left out is read from the stack or a register and ignored by the kernel, as libc's own does it.
+    /// syscall(2). Variadic in C. The psABI passes up to six variadic words in the places of declared ones. What the
+    /// caller left out is read from a register or the stack, and the kernel ignores it; libc's own function does the
+    /// same.
     ///
-    /// futex(2), which may wait, is told where it was called from, as by [`entry!`](unspin_sys::entry!).
+    /// futex(2) may wait, so its hook also gets the call site, as from [`entry!`](unspin_sys::entry!).
     fn syscall = any;
-    /// futex(2), which may wait, is told where it was called from.
+    /// futex(2) may wait, so its hook also gets the call site.
     futex = futex;
 }
 
@@ -39,7 +40,7 @@ unsafe extern "C-unwind" fn futex(
     })
 }
 
-/// The calls that do not wait, and those of System V IPC.
+/// Dispatches all calls but futex(2): the kernel makes the call, or the hook of the libc function with that name.
 unsafe extern "C-unwind" fn any(
     number: c_long,
     a: usize,
@@ -50,7 +51,7 @@ unsafe extern "C-unwind" fn any(
     f: usize,
 ) -> c_long {
     let ints = (a as c_int, b as c_int, c as c_int);
-    // SAFETY: the caller's promise is the one that the call of this number wants.
+    // SAFETY: the call of this number requires what the caller promises.
     unsafe {
         match number {
             libc::SYS_semget => sem::semget(ints.0, ints.1, ints.2).into(),
@@ -94,6 +95,8 @@ unsafe extern "C-unwind" fn any(
     }
 }
 
+/// Makes a system call that installs a seccomp filter.
+///
 /// # Safety
 /// As for the system call of this number.
 #[cold]
@@ -116,7 +119,7 @@ fn answer(result: Result<usize, Errno>) -> c_long {
 
 #[cfg(test)]
 mod tests {
-    /// In the test program this crate's definition is the one that `libc::syscall` means.
+    /// In the test program `libc::syscall` is this crate's definition.
     #[test]
     fn follows_the_convention_of_libc() {
         // SAFETY: getpid takes nothing; close of a descriptor that cannot exist touches nothing.

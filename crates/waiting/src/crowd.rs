@@ -1,25 +1,26 @@
 //! Whether other threads need the CPUs.
 //!
-//! A poller that yields and does not run again at once has met a thread that needs its CPU. It says so here, and all pollers
-//! that share this word stay away for sixteen times as long as that thread took: where there is more to do than there are CPUs,
-//! polling costs at most that share of the time. If the next poll meets the same again, the pause doubles.
+//! A poller yields. If it does not run again at once, another thread needed its CPU. The poller reports that here, and
+//! all pollers that share this word stop polling for sixteen times as long as that thread ran. So where there is more
+//! work than CPUs, polling costs at most that share of the time. If the next poll meets another such thread, the pause
+//! doubles.
 
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many times as long as the CPU was gone all pollers stay away.
+/// The pause of all pollers, as a multiple of the time for which the CPU was gone.
 const TIMES: u64 = 16;
 /// The longest pause, in wake-ups: some 50 ms.
 const LONGEST_WAKE_UPS: u64 = 1024;
 
-/// Lies in memory that the processes of one program share. Zeroed: no crowd.
+/// Lies in memory that the processes of one program share. All zero: no crowd.
 ///
-/// Relaxed throughout: advice, whose loss or delay costs a few microseconds.
+/// Relaxed throughout: this is advice. Losing or delaying it costs a few microseconds.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Crowd {
-    /// Ticks until which nobody polls.
+    /// Time, in ticks, until which no thread polls.
     until: AtomicU64,
-    /// The latest pause in ticks.
+    /// Length of the latest pause, in ticks.
     pause: AtomicU64,
 }
 
@@ -30,13 +31,13 @@ impl Crowd {
         Crowd { until: AtomicU64::new(0), pause: AtomicU64::new(0) }
     }
 
-    /// Whether pollers are to stay away at this time.
+    /// Whether pollers must not poll at this time.
     #[inline]
     pub fn is_here(&self, now: u64) -> bool {
         self.until.load(Relaxed) > now
     }
 
-    /// A poller's CPU was taken for `gone` ticks, until `now`, by a thread that needed it.
+    /// Reports that a thread that needed the CPU took it from a poller for `gone` ticks, until `now`.
     pub fn note(&self, gone: u64, now: u64, wake_up: u64) {
         let (until, before) = (self.until.load(Relaxed), self.pause.load(Relaxed));
         if until > now {

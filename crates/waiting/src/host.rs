@@ -1,4 +1,4 @@
-//! What the policy asks of the machine.
+//! The questions that the policy asks the operating system.
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use machine::*;
@@ -9,7 +9,8 @@ mod machine {
     use unspin_sys::process;
     use unspin_sys::sched::{self, Questions};
 
-    /// How often the thread has lost its CPU to another one; 0 where the kernel may not be asked.
+    /// How often the thread has lost its CPU to another thread; 0 where system calls are not allowed (after a seccomp
+    /// filter).
     pub(crate) fn involuntary_switches() -> u64 {
         match sched::questions() {
             Questions::Allowed => process::involuntary_switches(),
@@ -17,12 +18,12 @@ mod machine {
         }
     }
 
-    /// Whether the calling thread is in a real-time class.
+    /// Whether the calling thread is in a real-time scheduling class.
     pub(crate) fn is_real_time() -> bool {
         sched::real_time_priority() > 0
     }
 
-    /// Gives up the CPU once, where the kernel may be asked.
+    /// Gives up the CPU once, where system calls are allowed.
     pub(crate) fn yield_now() {
         if sched::questions() == Questions::Allowed {
             sched::yield_now();
@@ -35,7 +36,7 @@ pub(crate) use model::*;
 
 #[cfg(any(loom, shuttle))]
 mod model {
-    /// Time stands still.
+    /// The model's clock stands still.
     pub(crate) fn ticks() -> u64 {
         0
     }

@@ -1,16 +1,16 @@
-//! What the policy knows of the machine.
+//! Properties of the machine that the wait policy needs.
 
 /// Times in ticks of the time-stamp counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// What a wake-up costs.
+    /// The cost of one wake-up.
     pub wake_up: u64,
-    /// A call that took less time did not sleep.
+    /// A call that took less time than this did not sleep.
     pub ready: u64,
 }
 
 impl Policy {
-    /// The policy of a machine whose wake-ups cost that much, and whose counter runs at that rate.
+    /// Makes the policy for a machine with this wake-up cost and this rate of the time-stamp counter.
     pub fn new(wake_up_ns: u64, ticks_per_second: u64) -> Policy {
         let ticks = |ns: u64| (u128::from(ns) * u128::from(ticks_per_second) / 1_000_000_000) as u64;
         let wake_up_ns = wake_up_ns.clamp(LEAST_NS, MOST_NS);
@@ -18,10 +18,10 @@ impl Policy {
     }
 }
 
-/// Wake-ups that seem to cost less or more than that are taken for these. A hypervisor that polls for its guest for a while makes
-/// them cheap until it stops (`halt_poll_ns` of KVM), so a cheap one today may cost 40 us in a second; what polling saves in
-/// fact each trial measures anew.
+/// Smaller and larger wake-up costs are replaced by these limits. A hypervisor may poll for its guest for a while
+/// before it halts the CPU (`halt_poll_ns` of KVM). Wake-ups are cheap only while it does that: a measured low cost may
+/// be 40 us a second later. Each trial measures anew how much time polling really saves.
 const LEAST_NS: u64 = 30_000;
 const MOST_NS: u64 = 200_000;
-/// No wake-up is as short; few system calls that find something ready are as long.
+/// No wake-up is this short, and few system calls that find something ready take this long.
 const READY_NS: u64 = 1_500;

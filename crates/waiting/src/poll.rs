@@ -1,40 +1,41 @@
-//! One poll: looks, at a pace that leaves the CPU to threads that need it.
+//! One poll: repeated checks, at intervals that leave the CPU to threads that need it.
 
 use crate::crowd::Crowd;
 use crate::host;
 use crate::policy::Policy;
 use unspin_sync::hint;
 
-/// What a look costs.
+/// The cost of one check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Looks {
-    /// A load: looks follow each other closely at first.
+    /// A load from memory: checks follow each other closely at first.
     Load,
     /// A system call.
     Call,
 }
 
-/// How a poll ended.
+/// The result of a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Polled<T> {
-    /// A look found it, so many ticks after the poll began.
+    /// A check succeeded, this many ticks after the poll began.
     Found(T, u64),
     /// A look found it, after another thread had needed the CPU.
     FoundLate(T),
-    /// The time is over, after so many ticks.
+    /// The time is over, after this many ticks.
     InVain(u64),
     /// Another thread needed the CPU.
     Crowded,
 }
 
-/// Looks by load follow each other closely for so many ticks; after that the poller yields between looks.
+/// Checks by load follow each other closely for this many ticks. After that the poller yields between checks.
 const CLOSE: u64 = 2_000;
-/// Pauses between two looks after that: some hundred nanoseconds.
+/// Number of pause instructions between two checks after that: some hundred nanoseconds.
 const PAUSES: u32 = 12;
-/// Ticks between two looks that say that the CPU was away: some 6 us at 2.6 GHz; a tick of the kernel's clock takes less.
+/// Ticks between two checks that indicate that the thread lost its CPU: some 6 us at 2.6 GHz. The kernel's timer
+/// interrupt takes less.
 const AWAY: u64 = 16_000;
 
-/// Looks until `look` finds something, for at most `budget` ticks.
+/// Calls `look` until it returns something, for at most `budget` ticks.
 #[inline]
 pub fn poll<T>(
     policy: &Policy,
@@ -81,8 +82,8 @@ pub fn poll<T>(
     }
 }
 
-/// Whether the thread has lost its CPU to another one since it asked for the first time. The hypervisor may take a CPU as
-/// well, and an interrupt may last; no thread is served by stopping for these.
+/// Whether the thread has lost its CPU to another thread since `switches` was first filled. The hypervisor may also
+/// take a CPU, and an interrupt may take long. To stop polling for these would help no thread.
 fn is_switch(switches: &mut Option<u64>) -> bool {
     let now = host::involuntary_switches();
     switches.replace(now).is_some_and(|before| before != now)

@@ -1,33 +1,38 @@
-//! What a thread has learnt about one of its wait sites, and what follows for the next wait there.
+//! What a thread has learnt about one of its wait sites, and the decision for the next wait there.
 //!
-//! A *site* is a call site, together with the object that it waits for where that has an address. The policy compares two
-//! *modes*: sleeping at once, and polling before sleeping. It measures both in the program itself, in short *trials*, because
-//! what polling is worth depends on what the machine, the partner and the other threads do with it:
+//! A *site* is a call site, together with the address of the object that the thread waits for, if it has one. The
+//! policy compares two *modes*: sleeping at once, and polling before sleeping. It measures both in the running program,
+//! in short *trials*. It measures because the benefit of polling depends on the machine, on the partner and on the
+//! other threads:
 //!
-//! - a partner that sleeps as well makes every wait look longer than a poll can be; only a trial on both sides finds out;
-//! - a server that sleeps collects requests and serves them together; one that polls pays a system call for each;
-//! - a poller may slow down the hyperthread beside it, or keep a CPU from the thread that it waits for.
+//! - A partner that also sleeps makes every wait look longer than a poll can last. Only a trial on both sides reveals
+//!   that polling pays.
+//! - A server that sleeps collects requests and serves them together. A server that polls pays one system call for each
+//!   request.
+//! - A poller may slow down the other hyperthread of its core, or keep a CPU from the thread that it waits for.
 //!
-//! Two times are compared: what a wait takes, and the *cycle*, which is the time from the end of one wait to the end of the
-//! next; both per item received. Polling must make waits shorter by a tenth, and must not make cycles longer: a server that
-//! takes its requests one by one waits for less time and serves fewer. Where a wait does not tell how much there is to do
-//! afterwards (a condition, a mutex), cycles say nothing, and waits alone are compared.
+//! The policy compares two times, both per item received: the duration of a wait, and the *cycle*, which is the time
+//! from the end of one wait to the end of the next. Polling must make waits shorter by a tenth, and must not make
+//! cycles longer (by more than 5 %): a server that takes its requests one by one has shorter waits, but serves fewer
+//! requests. Some waits do not tell how much work follows (a condition variable, a mutex). Their cycles say nothing,
+//! and only the waits are compared.
 //!
-//! | phase | the thread | left when |
+//! | phase | the thread | the phase ends when |
 //! |---|---|---|
-//! | [`Phase::TimingSleep`] | sleeps, and takes the time | [`TRIAL`] waits are timed: to `TimingPoll` if enough of them were short, else to `Resting` |
-//! | [`Phase::TimingPoll`] | polls for up to three wake-ups, and takes the time | [`TRIAL`] waits are timed: to `Polling` if that was better, or no worse in a trial of a site that polled; else to `Resting` |
-//! | [`Phase::Polling`] | polls for as long as waits lately took | the credit is spent: to `Resting`; the time of the next trial has come: to `TimingSleep` |
-//! | [`Phase::Resting`] | sleeps at once, without a clock | so many waits have passed: to `TimingSleep` |
+//! | [`Phase::TimingSleep`] | sleeps, and measures the time | [`TRIAL`] waits are timed: to `TimingPoll` if enough of them were short, else to `Resting` |
+//! | [`Phase::TimingPoll`] | polls for up to three wake-ups, and measures the time | [`TRIAL`] waits are timed: to `Polling` if that was better, or no worse in a trial of a site that polled before; else to `Resting` |
+//! | [`Phase::Polling`] | polls for a few times as long as recent successful polls took | the credit is spent: to `Resting`; the next trial is due: to `TimingSleep` |
+//! | [`Phase::Resting`] | sleeps at once, and reads no clock | the given number of waits has passed: to `TimingSleep` |
 //!
-//! A site that polls goes on unless polling does harm. Where both partners poll, a thread that sleeps for a trial is answered
-//! before it is asleep, most of the time: eight such waits do not show what the rare sleep costs.
+//! A site that polls continues unless a trial shows harm. Where both partners poll, a thread that sleeps for a trial
+//! mostly gets its answer before it is asleep. The eight waits of a trial then do not show the cost of the rare real
+//! sleep.
 //!
-//! *Credit* bounds the harm, as competitive spinning does (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
-//! spinning for a shared-memory multiprocessor", SOSP 1991): a poll that finds the answer earns a wake-up less what it took,
-//! and no more than polling saved in the last trial; a poll in vain costs its length. So a site whose waits become long stops polling after a few waits. Trials in vain become
-//! rarer: each doubles the number of waits before the next, and while a site polls trials take about one part in a hundred of
-//! its time.
+//! *Credit* limits the harm, as in competitive spinning (Karlin, Li, Manasse, Owicki, "Empirical studies of competitive
+//! spinning for a shared-memory multiprocessor", SOSP 1991). A successful poll earns the cost of a wake-up less the
+//! poll's own duration, but at most what polling saved in the last trial. An unsuccessful poll costs its duration. So a
+//! site whose waits become long stops polling after a few waits. Unsuccessful trials become rarer: each doubles the
+//! number of waits before the next. While a site polls, trials take about one part in a hundred of its time.
 
 use crate::host;
 use crate::policy::Policy;
@@ -35,84 +40,84 @@ use core::cell::Cell;
 
 /// Cycles that a trial measures in each mode.
 pub const TRIAL: u32 = 8;
-/// Calls in a row that found everything ready, after which a trial ends without a result.
+/// After more consecutive calls than this that found everything ready, a trial ends without a result.
 const READY_MAX: u32 = 4 * TRIAL;
-/// Polls after which it is asked again whether the thread is a real-time one: it costs a system call.
+/// Number of polls between two checks of whether the thread is a real-time thread. The check costs a system call.
 const ASK_EVERY: u32 = 64;
-/// Waits without a clock after a trial in vain: at first, and at most.
+/// Length of the rest after an unsuccessful trial, in waits without a clock: the first one, and the longest one.
 const REST_FIRST: u32 = 32;
 const REST_LAST: u32 = 1 << 10;
-/// While a site polls, a trial takes one part in so many of the time.
+/// While a site polls, a trial takes one part in this many of the time.
 const TRIAL_SHARE: u64 = 128;
-/// The most that can be earned, in wake-ups: so much polling in vain ends the polling.
+/// Upper limit of the credit, in wake-ups: this much unsuccessful polling ends the phase `Polling`.
 const CREDIT_WAKE_UPS: i64 = 8;
-/// Polled waits that last longer than waits asleep by more than this part of a wake-up do harm.
+/// Polling is harmful if polled waits are longer than sleeping waits by more than 1/`HARM` of a wake-up.
 const HARM: u64 = 8;
-/// A longer wait or cycle counts as one of so many wake-ups: it says nothing of what a wake-up is worth.
+/// A longer wait or cycle counts as this many wake-ups: its length says nothing about the value of a wake-up.
 const CYCLE_WAKE_UPS: u64 = 8;
 
-/// See the module's text. Zeroed: nothing learnt.
+/// What is known of one wait site; see the module documentation. All zero: nothing is learnt yet.
 #[derive(Debug, Default)]
 pub struct Site {
     phase: Cell<Phase>,
-    /// Waits until the phase ends, in `Resting`; cycles that were timed, in a trial.
+    /// In `Resting`: waits until the phase ends. In a trial: cycles timed so far.
     count: Cell<u32>,
-    /// Length of the next rest, in waits.
+    /// Length of the latest rest, in waits; the next one is twice as long. 0: the next rest is the shortest.
     rest: Cell<u32>,
-    /// Ticks of polling in vain that may still be spent.
+    /// Ticks of unsuccessful polling that may still be spent.
     credit: Cell<i64>,
-    /// Ticks that a successful poll lately took.
+    /// Moving average of the ticks that a successful poll took.
     typical: Cell<u64>,
-    /// When the previous wait ended; 0 if it was not timed.
+    /// Time at which the previous wait ended; 0 if it was not timed.
     ended: Cell<u64>,
-    /// Calls that found everything ready, one after the other.
+    /// Number of consecutive calls that found everything ready.
     ready: Cell<u32>,
-    /// Whether the trial interrupts `Polling` because it was due.
+    /// Whether this trial is a scheduled interruption of `Polling`.
     is_check: Cell<bool>,
-    /// Timed waits of this trial that were short.
+    /// Number of timed waits of this trial that were short.
     short: Cell<u32>,
     times: Times,
-    /// Ticks of an item's wait and cycle in the trial's first half.
+    /// Mean ticks of wait and cycle per item in the first half of the trial.
     asleep: Cell<Mean>,
-    /// Ticks of a wait that polling has saved in the last trial.
+    /// Ticks per wait that polling saved in the last trial.
     saved: Cell<u64>,
-    /// When the next trial is due, in `Polling`; how long after the last one.
+    /// `next_trial`: the time at which the next trial is due, in `Polling`. `pause`: the ticks between two trials.
     next_trial: Cell<u64>,
     pause: Cell<u64>,
-    /// When the current trial began.
+    /// Time at which the current trial began.
     trial_began: Cell<u64>,
-    /// Polls until it is asked again whether the thread is a real-time one.
+    /// Polls until the next check of whether the thread is a real-time thread.
     unasked: Cell<u32>,
     is_real_time: Cell<bool>,
 }
 
-/// Waits of one trial in one mode.
+/// Sums over the waits of one trial in one mode.
 #[derive(Debug, Default)]
 struct Times {
     waited: Cell<u64>,
     cycles: Cell<u64>,
     items: Cell<u64>,
-    /// Whether cycles say anything.
+    /// Whether the waits tell their number of items, so that cycles can be compared.
     are_counted: Cell<bool>,
-    /// The longest cycle, which does not count: it is most likely another program's fault.
+    /// The longest cycle and its items. It is left out of the mean: most likely another program caused it.
     longest: Cell<u64>,
     longest_items: Cell<u64>,
 }
 
-/// Ticks for an item.
+/// Mean ticks per item.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     wait: u64,
     cycle: u64,
 }
 
-/// See the module's text.
+/// The phases of a site; see the table in the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// A trial's first half.
+    /// First half of a trial.
     #[default]
     TimingSleep,
-    /// A trial's second half.
+    /// Second half of a trial.
     TimingPoll,
     /// Polling pays.
     Polling,
@@ -120,27 +125,28 @@ pub enum Phase {
     Resting,
 }
 
-/// What a thread does with a wait.
+/// What a thread does for one wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// It sleeps at once, and reports nothing.
+    /// The thread sleeps at once, and reports nothing.
     Sleep,
-    /// It sleeps at once, and reports to [`Site::slept`].
+    /// The thread sleeps at once, and reports to [`Site::slept`].
     Timed,
-    /// It polls for at most so many ticks, then sleeps, and reports to [`Site::polled`] or [`Site::polled_in_vain`].
+    /// The thread polls for at most this many ticks, then sleeps. It reports to [`Site::polled`],
+    /// [`Site::polled_in_vain`] or [`Site::was_crowded`].
     Poll(u64),
 }
 
 impl Site {
-    /// Forgets what was learnt: the site is another one now.
+    /// Forgets what was learnt: this memory is now used for another site.
     pub fn forget(&self) {
         self.rest.set(0);
         self.typical.set(0);
         self.begin(Phase::TimingSleep);
     }
 
-    /// Whether a wait that begins now sleeps at once and reports nothing, as far as that can be told at once: the quick part
-    /// of [`turn`](Self::turn), which is to be asked if the answer is no.
+    /// Fast part of [`turn`](Self::turn). True: the wait that begins now sleeps at once and reports nothing; it is
+    /// counted. False: the caller must ask `turn`.
     #[inline(always)]
     pub fn rests(&self) -> bool {
         let left = self.count.get();
@@ -151,7 +157,7 @@ impl Site {
         rests
     }
 
-    /// What to do with a wait that begins now.
+    /// Decides what to do with a wait that begins now.
     #[inline]
     pub fn turn(&self, policy: &Policy) -> Turn {
         match self.phase.get() {
@@ -166,9 +172,9 @@ impl Site {
         }
     }
 
-    /// A real-time thread does not poll: by yielding it would give its CPU to its equals only, or (SCHED_DEADLINE) give up the
-    /// rest of its period, and a poll that finds its answer is no sleep to the kernel, which limits how long such a thread may
-    /// go without one (RLIMIT_RTTIME).
+    /// Polls, unless the thread is a real-time thread. By yielding, such a thread gives its CPU only to threads of
+    /// equal priority, or (SCHED_DEADLINE) gives up the rest of its period. And the kernel limits how long a real-time
+    /// thread may run without sleeping (RLIMIT_RTTIME): a successful poll does not count as a sleep.
     fn poll_for(&self, budget: u64) -> Turn {
         match self.unasked.get() {
             0 => {
@@ -180,12 +186,12 @@ impl Site {
         if self.is_real_time.get() { Turn::Sleep } else { Turn::Poll(budget) }
     }
 
-    /// For how long to poll where that pays.
+    /// Ticks to poll in the phase `Polling`.
     fn budget(&self, policy: &Policy) -> u64 {
         (4 * self.typical.get()).clamp(policy.wake_up / 2, 2 * policy.wake_up)
     }
 
-    /// A call found `items` ready and did not wait.
+    /// Reports a call that found `items` ready and did not wait.
     pub fn was_ready(&self, items: u64) {
         self.times.items.set(self.times.items.get() + items);
         let ready = self.ready.get() + 1;
@@ -196,13 +202,14 @@ impl Site {
         match self.phase.get() {
             Phase::TimingSleep | Phase::TimingPoll if self.is_check.get() => self.poll_on(),
             Phase::TimingSleep | Phase::TimingPoll => self.rest_longer(),
-            // A look costs more than nothing where it always finds something.
+            // Where each call finds something at once, a poll's extra checks only cost time.
             Phase::Polling => self.begin(Phase::TimingSleep),
             Phase::Resting => {}
         }
     }
 
-    /// A wait of [`Turn::Timed`] took `waited` ticks, ended at `now`, and brought `items`; none if it does not tell how many.
+    /// Reports a wait of [`Turn::Timed`]: it took `waited` ticks, ended at `now`, and received `items` (`None` if
+    /// unknown).
     pub fn slept(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) {
         self.ready.set(0);
         if waited <= 4 * policy.wake_up {
@@ -215,17 +222,17 @@ impl Site {
         if self.short.get() < TRIAL / 4 {
             return self.rest_longer();
         }
-        // The first polled cycle begins where the last one asleep has ended.
+        // The first polled cycle begins where the last sleeping one has ended.
         let is_check = self.is_check.get();
         self.begin(Phase::TimingPoll);
         self.is_check.set(is_check);
         self.ended.set(now);
     }
 
-    /// A poll ended after `took` ticks, at `now`, with `items`; none if it does not tell how many.
+    /// Reports a successful poll: it took `took` ticks, ended at `now`, and received `items` (`None` if unknown).
     pub fn polled(&self, policy: &Policy, took: u64, now: u64, items: Option<u64>) {
         self.ready.set(0);
-        // The hypervisor may have had the CPU meanwhile.
+        // The hypervisor may have taken the CPU during the poll.
         let took = took.min(3 * policy.wake_up);
         let typical = self.typical.get();
         self.typical.set(if typical == 0 { took } else { typical - typical / 8 + took / 8 });
@@ -242,7 +249,8 @@ impl Site {
         }
     }
 
-    /// A poll of `spent` ticks was in vain; the thread slept then, until `now`, and got `items`. The whole wait took `waited`.
+    /// Reports an unsuccessful poll of `spent` ticks. The thread then slept until `now` and received `items` (`None` if
+    /// unknown). The whole wait took `waited` ticks.
     pub fn polled_in_vain(&self, policy: &Policy, spent: u64, waited: u64, now: u64, items: Option<u64>) {
         self.ready.set(0);
         let spent = spent.min(3 * policy.wake_up);
@@ -253,7 +261,7 @@ impl Site {
         }
     }
 
-    /// A poll was broken off because another thread needed the CPU.
+    /// Reports a poll that was broken off because another thread needed the CPU.
     pub fn was_crowded(&self, policy: &Policy) {
         match self.phase.get() {
             Phase::TimingPoll => self.rest_longer(),
@@ -284,19 +292,19 @@ impl Site {
         self.poll_on();
     }
 
-    /// A trial has shown no harm.
+    /// Goes on polling: a trial has shown no harm, or has ended without a result.
     fn poll_on(&self) {
         self.begin(Phase::Polling);
         self.next_trial.set(self.next_trial.get() + self.pause.get());
     }
 
-    /// Adds to the credit; without any left the site rests.
+    /// Adds `ticks` to the credit. If the credit becomes negative the site rests.
     fn earn(&self, policy: &Policy, ticks: i64) {
         let most = CREDIT_WAKE_UPS * policy.wake_up as i64;
         let credit = (self.credit.get() + ticks).min(most);
         self.credit.set(credit);
         if credit == most {
-            // It pays: the next rest, if there is one, is short.
+            // Polling pays: the next rest, if there is one, is short.
             self.rest.set(0);
         }
         if credit < 0 {
@@ -304,7 +312,7 @@ impl Site {
         }
     }
 
-    /// Adds a timed wait, and says whether the trial has all of them.
+    /// Adds a timed wait. Returns whether the trial is complete.
     fn add(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) -> bool {
         let ended = self.ended.replace(now);
         if ended == 0 {

@@ -1,67 +1,68 @@
-//! Waiting for a lock, where the owner has it for a moment only: what is learnt lies in 32 bits of the lock.
+//! Adaptive spinning for a lock that its owner holds for a short time. The lock stores what was learnt in 32 bits.
 //!
-//! A lock differs from other waits in two ways: the waiter may know on which CPU the owner is, and each look takes the lock's
-//! cache line from the owner for some hundred nanoseconds. So looks become rarer as the wait goes on, and a waiter that saw
-//! the lock free and lost it leaves the lock alone for a while: an owner that comes back at once then finds its line where it
-//! was.
+//! A lock differs from other waits in two ways. The waiter may know on which CPU the owner runs. And each check takes
+//! the lock's cache line from the owner for some hundred nanoseconds. So the waiter checks less and less often. A
+//! waiter that saw the lock free but lost it to another thread does not touch the lock for a while: if the owner comes
+//! back at once, its cache line is still there.
 
-/// One spell of spinning.
+/// One period of spinning.
 ///
-/// The memo is the time in ticks that spells took which ended with the lock, on average: a waiter spins for some multiple of
-/// it. A spell that ends in sleep makes it less.
+/// The memo is the average time, in ticks, of periods that ended with the lock. A waiter spins for a multiple of it. A
+/// period that ends in sleep reduces it.
 #[derive(Debug)]
 pub struct Spin {
     memo: u32,
-    /// When this spell began.
+    /// Ticks at which this period began.
     began: u64,
-    /// When it last looked.
+    /// Ticks of the last check.
     looked: u64,
-    /// How often it has looked.
+    /// Number of checks so far.
     looks: u32,
-    /// Pauses until the next look.
+    /// Number of pause instructions before the next check.
     pauses: u32,
 }
 
-/// Looks with one pause between them, before the pauses double: an owner that holds the lock for the time of a few cache
-/// misses has released it by then.
+/// Number of checks with one pause between them; after that the pauses double. An owner that holds the lock for the
+/// time of a few cache misses has released it by then.
 const EAGER: u32 = 8;
-/// Pauses between two looks at most: about a microsecond where a pause takes 40 ticks or more (x86-64 since 2017).
+/// Maximum number of pauses between two checks: about a microsecond where a pause takes 40 ticks or more (x86-64 since
+/// 2017).
 const MOST_PAUSES: u32 = 64;
-/// Pauses after a free lock was lost to another thread.
+/// Number of pauses after another thread has acquired a lock that this thread saw free.
 const AFTER_LOSS: u32 = 100;
-/// Ticks to spin at least, at first, and at most. To sleep and to be woken costs some 20 000 on a virtual machine, a good
-/// part of it spent by the waker.
+/// Ticks to spin: minimum, initial value, and maximum. Sleeping and being woken costs some 20 000 on a virtual machine.
+/// The waker pays a good part of that.
 pub const LEAST: u32 = 12_000;
 const FIRST: u32 = 20_000;
 /// See [`LEAST`].
 pub const MOST: u32 = 40_000;
-/// How many times the average a waiter spins.
+/// A waiter spins for this multiple of the average.
 const MULTIPLE: u32 = 4;
-/// Ticks between two looks that say that the thread was taken from its CPU: another thread needs it.
+/// Ticks between two checks that indicate that the thread was descheduled: another thread needs the CPU.
 const ABSENCE: u64 = 30_000;
 
 /// Whether the owner of a lock can be running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnerCpu {
-    /// It is not the waiter's own, or not known.
+    /// The owner's CPU is not the waiter's own, or is unknown.
     Other,
-    /// The owner acquired on the CPU on which the waiter runs: unless it has moved, it is not running.
+    /// The owner acquired the lock on the waiter's CPU. Unless it has migrated, it is not running.
     Own,
 }
 
 impl Spin {
-    /// A spell begins, or goes on after a sleep.
+    /// Begins a period of spinning, also after a sleep.
     pub fn begin(memo: u32, now: u64) -> Spin {
         let memo = if memo == 0 { FIRST / MULTIPLE } else { memo.min(MOST) };
         Spin { memo, began: now, looked: now, looks: 0, pauses: 1 }
     }
 
-    /// For how many ticks it spins.
+    /// Maximum duration of this period, in ticks.
     pub fn most(&self) -> u64 {
         u64::from((self.memo * MULTIPLE).clamp(LEAST, MOST))
     }
 
-    /// How many pauses to make before the next look; none: it is time to sleep.
+    /// Number of pauses to make before the next check; `None`: it is time to sleep.
     pub fn pauses(&mut self, now: u64, owner: OwnerCpu) -> Option<u32> {
         let is_over = now.wrapping_sub(self.began) > self.most();
         let was_away = now.wrapping_sub(self.looked) > ABSENCE;
@@ -77,18 +78,19 @@ impl Spin {
         Some(pauses)
     }
 
-    /// The lock was free, and another thread was faster: how many pauses to leave it alone for.
+    /// Reports that the lock was free but another thread acquired it first. Returns the number of pauses before the
+    /// next check.
     pub fn lose(&mut self) -> u32 {
         self.pauses = MOST_PAUSES;
         AFTER_LOSS
     }
 
-    /// The memo after a spell that ended in sleep.
+    /// The new memo after a period that ended in sleep.
     pub fn asleep(&self) -> u32 {
         self.rest().max(LEAST / MULTIPLE)
     }
 
-    /// The memo after a spell that ended with the lock.
+    /// The new memo after a period that ended with the lock.
     pub fn acquired(&self, now: u64) -> u32 {
         let took = now.wrapping_sub(self.began).min(u64::from(MOST));
         self.rest() + took as u32 / 8

@@ -1,14 +1,14 @@
-//! What it costs to wake a thread whose CPU is idle.
+//! Measures the cost of waking a thread whose CPU is idle.
 //!
-//! One thread sleeps; after its CPU has gone idle another thread notes the time, wakes it, and the sleeper notes the time at
-//! which it runs again. The median of some tens of such wake-ups is the cost. It contains the way out of the CPU's idle state,
-//! which on a virtual machine means that the hypervisor schedules the CPU again.
+//! One thread sleeps. After its CPU has gone idle another thread reads the clock and wakes it. The sleeper reads the
+//! clock when it runs again. The cost is the median of some tens of such wake-ups. It contains the exit from the CPU's
+//! idle state; on a virtual machine the hypervisor has to schedule the virtual CPU again for that.
 //!
-//! The two threads are bound to two CPUs: a thread that is woken on its waker's CPU takes it over at once, which costs next to
-//! nothing.
+//! The two threads are bound to two CPUs. A thread that is woken on its waker's CPU would take that CPU over at once,
+//! which costs next to nothing.
 //!
-//! A CPU that other threads keep busy wakes a thread much faster, or much later. Such wake-ups do not count: before each the
-//! kernel is asked how many threads are runnable. On a machine that is busy throughout a usual cost is assumed.
+//! On a CPU that other threads keep busy a wake-up is much faster, or much slower. Such wake-ups do not count: before
+//! each, the kernel is asked how many threads are runnable. On a machine that is always busy a typical cost is assumed.
 
 use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -17,30 +17,32 @@ use unspin_sync::thread;
 use unspin_sys::event::{Epoll, Event};
 use unspin_sys::{Errno, clock, futex, sched};
 
-/// What a wake-up costs, in nanoseconds: the median of up to [`ROUNDS`].
-/// [`ASSUMED_NS`] where too few CPUs were idle.
+/// The cost of a wake-up, in nanoseconds: the median of up to [`ROUNDS`] wake-ups.
+/// [`ASSUMED_NS`] where too few wake-ups met an idle machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WakeUp {
-    /// Of a thread that sleeps on a futex.
+    /// For a thread that sleeps on a futex.
     pub futex_ns: u64,
-    /// Of a thread that sleeps in epoll_wait(2).
+    /// For a thread that sleeps in epoll_wait(2).
     pub epoll_ns: u64,
 }
 
-/// Wake-ups of each sort that are timed: so many that count, unless that takes too many tries.
+/// Number of wake-ups of each kind to measure, unless that takes more than `TRIES` tries.
 pub const ROUNDS: usize = 31;
 const TRIES: usize = 3 * ROUNDS;
-/// Fewer that count say nothing.
+/// Fewer valid measurements than this say nothing.
 const ROUNDS_MIN: usize = 9;
-/// A wake-up of a virtual machine whose CPU has halted, in nanoseconds: assumed where it cannot be measured.
+/// The cost of a wake-up on a virtual machine whose CPU has halted, in nanoseconds. Assumed where it cannot be
+/// measured.
 pub const ASSUMED_NS: u64 = 40_000;
-/// How long the sleeper's CPU is left idle before it is woken.
+/// How long the sleeper's CPU stays idle before the wake-up.
 const IDLE: Duration = Duration::from_micros(200);
 
 impl WakeUp {
-    /// Measures both sorts. Takes some 20 ms, three times as long on a busy machine. Fails if the process may have no more threads or descriptors.
+    /// Measures both kinds. Takes some 20 ms, three times as long on a busy machine. Fails if the process cannot create
+    /// another thread or descriptor.
     pub fn measure() -> Result<WakeUp, Errno> {
-        // In a thread of its own, so that the caller keeps its CPUs.
+        // In a separate thread, so that the caller keeps its CPU affinity.
         let measured = thread::spawn(|| {
             let cpus = sched::allowed_cpus();
             let (waker, sleeper) = (cpus.first().copied(), cpus.get(1).copied());
@@ -50,7 +52,7 @@ impl WakeUp {
         measured.join().unwrap_or(Err(Errno::EAGAIN))
     }
 
-    /// With the sleeper on that CPU.
+    /// Measures with the sleeper on this CPU.
     fn measure_against(cpu: Option<usize>) -> Result<WakeUp, Errno> {
         let (epoll, event) = (Epoll::new()?, Event::new()?);
         epoll.add(&event)?;
@@ -65,7 +67,7 @@ impl WakeUp {
         );
         let futex_ns = median_of(
             |word: &AtomicU32| {
-                // Acquire: partner of the Release below.
+                // Acquire: pairs with the Release below.
                 while word.load(Ordering::Acquire) == 0 {
                     futex::wait(word, 0, None);
                 }
@@ -73,7 +75,7 @@ impl WakeUp {
                 word.store(0, Ordering::Relaxed);
             },
             |word| {
-                // Release: partner of the Acquire above.
+                // Release: pairs with the Acquire above.
                 word.store(1, Ordering::Release);
                 futex::wake(word, 1);
             },
@@ -83,13 +85,14 @@ impl WakeUp {
         Ok(WakeUp { futex_ns, epoll_ns })
     }
 
-    /// The dearer one: for as long as that a poll can pay, whatever the thread would sleep on.
+    /// The larger cost. A poll can pay for that long, whatever the thread would sleep on.
     pub fn ns(self) -> u64 {
         self.futex_ns.max(self.epoll_ns)
     }
 }
 
-/// The median time from the beginning of `wakes` to the end of `sleeps` in another thread, on that CPU, in nanoseconds.
+/// The median time, in nanoseconds, from the beginning of `wakes` to the end of `sleeps` in another thread, on that
+/// CPU.
 fn median_of<T: Send + Sync + 'static>(
     sleeps: impl Fn(&T) + Send + 'static,
     wakes: impl Fn(&T),
@@ -102,10 +105,10 @@ fn median_of<T: Send + Sync + 'static>(
         let (what, awake_at, is_over) = (Arc::clone(&what), Arc::clone(&awake_at), Arc::clone(&is_over));
         thread::spawn(move || {
             cpu.inspect(|&cpu| sched::stay_on(cpu));
-            // Relaxed: the waker stores it before the wake-up that it is about, which orders.
+            // Relaxed: the waker stores it before the wake-up that it belongs to; the wake-up orders the two accesses.
             while !is_over.load(Ordering::Relaxed) {
                 sleeps(&what);
-                // Release: partner of the Acquire below: the sleeper is done with `what`.
+                // Release: pairs with the Acquire below: the sleeper has finished with `what`.
                 awake_at.store(clock::ticks(), Ordering::Release);
             }
         })
@@ -113,14 +116,14 @@ fn median_of<T: Send + Sync + 'static>(
     let mut times = Vec::with_capacity(ROUNDS);
     for tried in 1..=TRIES {
         sched::nap(IDLE);
-        // The calling thread is one of them; where the kernel does not say, all wake-ups count.
+        // The calling thread is one of the runnable threads. If the kernel gives no number all wake-ups count.
         let is_idle = sched::runnable().is_none_or(|runnable| runnable <= 1);
         let is_last = tried == TRIES || is_idle && times.len() + 1 == ROUNDS;
-        // Relaxed: see the sleeper.
+        // Relaxed: see the sleeper's load.
         is_over.store(is_last, Ordering::Relaxed);
         let woken_at = clock::ticks();
         wakes(&what);
-        // Acquire: partner of the Release above.
+        // Acquire: pairs with the Release above.
         while awake_at.load(Ordering::Acquire) == 0 {
             sched::nap(Duration::from_micros(20));
         }

@@ -1,25 +1,25 @@
-//! What all locks have in common: an attempt, perhaps a wait, a hold.
+//! The parts that all locks share: an attempt, possibly a wait, a hold.
 
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
 use unspin_meter::{Kind, Outcome, Place};
 
-/// How a lock that is not free is waited for.
+/// How a thread waits for a lock that is not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// Asleep.
+    /// It sleeps.
     Asleep,
-    /// Spinning for a while, then asleep.
+    /// It spins for a while, then sleeps.
     SpinningFirst,
-    /// Spinning, as was seen.
+    /// It spun; the lock has reported so.
     Spinning,
-    /// Not at all: it had become free meanwhile.
+    /// It did not wait: the lock had become free in the meantime.
     NotAtAll,
 }
 
-/// One blocking attempt at a lock. `tried` is libc's trylock, `blocked` the function that the program called, which `waiting`
-/// is asked about afterwards; `again` tells whether the thread had it before.
+/// A blocking attempt to acquire a lock. `tried` is libc's trylock. `blocked` is the function that the program called.
+/// `waiting` returns, after `blocked`, how the thread waited. `again` returns whether the thread held the lock before.
 #[inline(always)]
 pub fn acquire(
     object: Object,
@@ -48,7 +48,7 @@ pub fn acquire(
     }
 }
 
-/// One attempt that does not block.
+/// An attempt that does not block.
 #[inline(always)]
 pub fn try_to(
     object: Object,
@@ -69,7 +69,7 @@ pub fn try_to(
     code
 }
 
-/// The end of a hold. `released` is libc's unlock.
+/// Ends a hold. `released` is libc's unlock.
 #[inline(always)]
 pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = Thread::current() else { return released() };
@@ -83,14 +83,14 @@ pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> 
     code
 }
 
-/// Counts an attempt by the calling thread, for the time being as one that need not wait; see [`Thread::attempt`].
+/// Counts an attempt by the calling thread, first as one without a wait; see [`Thread::attempt`].
 #[inline(always)]
 pub fn attempt(object: Object, released: u64, hook: Hook) -> Option<(&'static Thread, Place)> {
     let thread = Thread::current()?;
     Some((thread, thread.attempt(object, released, hook)?))
 }
 
-/// Notes where an object was initialised.
+/// Records where an object was initialised.
 #[cold]
 pub fn initialised<T>(object: *const T, hook: Hook) {
     if let Some((thread, place)) = attempt(Object::new(Kind::Init, object), 0, hook) {
@@ -98,13 +98,14 @@ pub fn initialised<T>(object: *const T, hook: Hook) {
     }
 }
 
-/// Whether the lock was taken: a robust mutex may be taken from a dead owner.
+/// Whether the lock was acquired: EOWNERDEAD means that the owner of a robust mutex has died, and that the caller has
+/// acquired it.
 #[inline(always)]
 pub fn is_success(code: c_int) -> bool {
     code == 0 || code == EOWNERDEAD
 }
 
-/// Spinning that glibc does before it sleeps takes no longer: a hundred pauses (MAX_ADAPTIVE_COUNT).
+/// Upper limit, in ticks, of glibc's spinning before it sleeps: a hundred pauses (MAX_ADAPTIVE_COUNT).
 const SPINNING_MAX: u64 = 10_000;
 
 #[cold]

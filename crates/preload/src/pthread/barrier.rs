@@ -1,4 +1,4 @@
-//! Barriers. The thread that arrives last does not wait.
+//! Barriers. The last thread to arrive does not wait.
 
 use super::acquire::{attempt, initialised};
 use super::real;
@@ -34,7 +34,7 @@ unsafe extern "C-unwind" fn init(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::barrier_init(barrier, attributes, count), Hook::new(sp, bp)) };
     if code == 0 {
         initialised(barrier, hook);
@@ -43,7 +43,7 @@ unsafe extern "C-unwind" fn init(
 }
 
 unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: `entry` gives the registers.
+    // SAFETY: `entry` passes the registers.
     let hook = unsafe { Hook::new(sp, bp) };
     // SAFETY: the program's barrier.
     let waited = || unsafe {
@@ -60,7 +60,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
     let code = waited();
     thread.table().waiting(place, 0);
     match code {
-        // glibc gives this answer to who came last.
+        // glibc returns this value to the last thread to arrive.
         PTHREAD_BARRIER_SERIAL_THREAD => {}
         0 => {
             thread.table().reclassify(place, Outcome::NoWait, Outcome::Slept);
@@ -73,17 +73,19 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
     code
 }
 
-/// Whether libc's barriers have the words of [`Barrier`]. Relaxed: written before the program begins; until then libc waits.
+/// Whether libc's barriers have the layout of [`Barrier`]. Relaxed: written before the program begins. Until then libc
+/// waits.
 static HAS_KNOWN_WORDS: AtomicBool = AtomicBool::new(false);
 
 fn has_known_words() -> bool {
     HAS_KNOWN_WORDS.load(Relaxed)
 }
 
-/// Looks at a barrier that libc has just made: are its words those of glibc since 2.25? To be called before the program begins.
+/// Checks whether the words of a new barrier of libc are those of glibc 2.25 and later. To be called before the program
+/// begins.
 pub fn prepare() {
     const COUNT: c_uint = 3;
-    // SAFETY: the type is made of integers; a live barrier is initialised, looked at and destroyed.
+    // SAFETY: the type consists of integers. A live barrier is initialised, read and destroyed.
     let words = unsafe {
         let mut barrier: pthread_barrier_t = core::mem::zeroed();
         if real::barrier_init(&mut barrier, core::ptr::null(), COUNT) != 0 {
@@ -96,12 +98,13 @@ pub fn prepare() {
     HAS_KNOWN_WORDS.store(words == [0, 0, COUNT, 0, 0], Relaxed);
 }
 
-/// libc's wait, by libc's words, that polls before it sleeps. Not a cancellation point, as libc's is none.
+/// Implements libc's wait on libc's words, with a poll before the sleep. Like libc's, it is not a cancellation point.
 ///
 /// # Safety
-/// A live barrier whose words are known.
+/// `barrier` is live, and its words are known.
 unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
-    // SAFETY: the caller's promise: these are the words of glibc's barrier, and threads change them by atomic instructions.
+    // SAFETY: the caller's promise: these are the words of glibc's barrier, and threads change them by atomic
+    // instructions.
     let barrier = unsafe { &*barrier.cast::<Barrier>() };
     let turn = barrier.wait(|word| {
         let wait = Wait::begin(hook);

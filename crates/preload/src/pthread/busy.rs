@@ -1,8 +1,10 @@
-//! For how long a lock is held for reading by anybody: the time from the first reader to the last, as Lockmeter has it.
+//! The busy time of a read-write lock: how long it is held for reading by any thread, from the first reader to the
+//! last, as in Lockmeter.
 //!
-//! The first and the last reader know it from the lock itself, so only they write to what all threads share here. Between a
-//! look at the lock and what follows from it another reader can come or go: a stretch then ends early, or is counted from when
-//! its last reader came. Two locks that share a word take it from each other, and lose stretches; they never add any.
+//! The first and the last reader know from the lock itself that they are. So only they write to the words here, which
+//! all threads share. Between reading the lock and the action that follows, another reader can come or go. Then a busy
+//! period ends too early, or is counted from the arrival of its last reader. Two locks that share a word overwrite each
+//! other's start time: busy periods are then lost, but never added.
 
 use super::layout;
 use crate::watch::{Hook, Object, Thread};
@@ -12,14 +14,13 @@ use unspin_meter::{Kind, Place};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 
-/// Locks that are followed at a time.
+/// Number of locks that can be tracked at the same time.
 const WORDS: usize = 1024;
 
-/// One lock's first reader: since when there has been one, in ticks, with a few bits of the lock's address in place of the
-/// lowest.
+/// Arrival of a lock's first reader, in ticks. A few bits of the lock's address replace the lowest bits.
 static SINCE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-/// Bits of a time that give way to the address: 64 ticks, as many nanoseconds as a clock takes.
+/// The bits of a time that the address replaces: 64 ticks, about the time that reading the clock takes.
 const TAG: u64 = 63;
 
 fn word(lock: *const pthread_rwlock_t) -> (&'static AtomicU64, u64) {
@@ -27,10 +28,10 @@ fn word(lock: *const pthread_rwlock_t) -> (&'static AtomicU64, u64) {
     (&SINCE[hash as usize % WORDS], hash >> 10)
 }
 
-/// A thread has got the lock for reading.
+/// To be called after a thread has acquired the lock for reading.
 ///
 /// # Safety
-/// A live lock.
+/// `lock` is live.
 #[inline]
 pub unsafe fn reader_came(lock: *const pthread_rwlock_t) {
     // SAFETY: the caller's promise.
@@ -41,14 +42,14 @@ pub unsafe fn reader_came(lock: *const pthread_rwlock_t) {
     let hold = thread.table().latest(Object::new(Kind::Read, lock).held());
     let now = hold.map(|hold| hold.since).filter(|&since| since != 0).unwrap_or_else(clock::ticks);
     let (since, tag) = word(lock);
-    // Relaxed: a time; see above for what a race makes of it.
+    // Relaxed: a time; the module documentation tells the effects of a race.
     since.store(now & !TAG | tag, Relaxed);
 }
 
-/// The end of a hold for reading. `released` is libc's unlock.
+/// Ends a hold for reading. `released` is libc's unlock.
 ///
 /// # Safety
-/// A live lock.
+/// `lock` is live.
 #[inline]
 pub unsafe fn release(lock: *const pthread_rwlock_t, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = Thread::current() else { return released() };
@@ -68,11 +69,11 @@ pub unsafe fn release(lock: *const pthread_rwlock_t, hook: Hook, released: impl 
     code
 }
 
-/// The stretch that ends with the last reader: where to record it, and when it began.
+/// The busy period that ends with the last reader: the row to record it in, and its begin.
 fn last(thread: &Thread, lock: *const pthread_rwlock_t, held: u64) -> Option<(Place, u64)> {
     let hold = thread.table().latest(held)?;
     let (since, tag) = word(lock);
-    // Relaxed: as above. Before the release, after which another first reader may come.
+    // Relaxed: as above. The swap happens before the release; after the release another first reader may come.
     let begin = match since.swap(0, Relaxed) {
         begin if begin != 0 && begin & TAG == tag => begin & !TAG,
         _ => hold.since,

@@ -1,4 +1,5 @@
-//! C11's mutexes and conditions: glibc's functions are those of pthread with other answers, and so are these.
+//! C11's mutexes and conditions. In glibc these are the pthread functions with other return values; the same holds
+//! here.
 
 use super::cond;
 use super::mutex::{self, made};
@@ -27,8 +28,8 @@ entry! {
 
 type Pointer = *mut c_void;
 
-/// What C11 calls it: the answers of threads.h in glibc, which takes all that it has no name for for errors
-/// (nptl/thrd_priv.h).
+/// Converts a pthread return value to the value of threads.h. Like glibc, converts every code without a C11 name to an
+/// error (nptl/thrd_priv.h).
 fn answer(code: c_int) -> c_int {
     match code {
         0 => 0,
@@ -40,17 +41,17 @@ fn answer(code: c_int) -> c_int {
 }
 
 unsafe extern "C-unwind" fn init(object: Pointer, kind: c_int, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::mtx_init(object, kind), Hook::new(sp, bp)) };
     if code == answer(0) {
-        // SAFETY: libc has made it a mutex.
+        // SAFETY: libc has initialised it as a mutex.
         unsafe { made(object.cast(), hook) };
     }
     code
 }
 
 unsafe extern "C-unwind" fn lock(object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: a `mtx_t` is a mutex; `entry` gives the registers.
+    // SAFETY: a `mtx_t` is a mutex; `entry` passes the registers.
     unsafe { answer(mutex::any_lock(object.cast(), sp, bp)) }
 }
 
@@ -84,10 +85,10 @@ pub unsafe extern "C-unwind" fn mtx_destroy(object: Pointer) {
     unsafe { mutex::pthread_mutex_destroy(object.cast()) };
 }
 
-// cnd_init does nothing that anybody measures, and is left to libc.
+// cnd_init does nothing that the meter measures, so it is left to libc.
 
 unsafe extern "C-unwind" fn wait(condition: Pointer, object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: a `cnd_t` is a condition; `entry` gives the registers.
+    // SAFETY: a `cnd_t` is a condition; `entry` passes the registers.
     unsafe { answer(cond::wait(condition.cast(), object.cast(), sp, bp)) }
 }
 

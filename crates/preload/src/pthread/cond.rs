@@ -1,11 +1,11 @@
-//! Condition variables. A wait is three things: the mutex's hold ends, the condition is waited for, the mutex is taken again.
+//! Condition variables. A wait has three parts: it ends the hold of the mutex, waits for the condition, and locks the
+//! mutex again.
 //!
-//! Where the wait for the condition ended and that for the mutex began, only the kernel knows. A thread that went to sleep
-//! once slept for the condition and found the mutex free; one that did so twice slept for the mutex too, and its wait for
-//! that is counted from the latest signal, so the wake-up is part of it.
-
+//! Only the kernel knows where the wait for the condition ended and the wait for the mutex began. A thread that went to
+//! sleep once slept for the condition and found the mutex free. A thread that went to sleep twice or more also slept
+//! for the mutex. Its wait for the mutex is counted from the latest signal, so it includes the wake-up.
 //!
-//! Of a condition of our own all that is known.
+//! For a condition of our own all of this is known.
 
 use super::acquire::{attempt, initialised, is_success};
 use super::semaphore::is_time;
@@ -38,7 +38,7 @@ unsafe extern "C-unwind" fn init(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::cond_init(condition, attributes), Hook::new(sp, bp)) };
     if code == 0 {
         initialised(condition, hook);
@@ -49,14 +49,14 @@ unsafe extern "C-unwind" fn init(
 /// pthread_cond_wait(3).
 ///
 /// # Safety
-/// As for libc's, and the registers that `entry` gives.
+/// As for libc's; `sp` and `bp` are the registers that `entry` passes.
 pub unsafe extern "C-unwind" fn wait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         let hook = Hook::new(sp, bp);
         during(condition, mutex, hook, || match swapped::owner(condition) {
@@ -70,7 +70,7 @@ pub unsafe extern "C-unwind" fn wait(
 /// pthread_cond_timedwait(3).
 ///
 /// # Safety
-/// As for libc's, and the registers that `entry` gives.
+/// As for libc's; `sp` and `bp` are the registers that `entry` passes.
 pub unsafe extern "C-unwind" fn timedwait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
@@ -78,7 +78,7 @@ pub unsafe extern "C-unwind" fn timedwait(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         let clock = swapped::clock(condition);
         until_then(condition, mutex, (clock, until), Hook::new(sp, bp), |mutex| {
@@ -95,7 +95,7 @@ unsafe extern "C-unwind" fn clockwait(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         until_then(condition, mutex, (clock, until), Hook::new(sp, bp), |mutex| {
             real::cond_clockwait(condition, mutex, clock, until)
@@ -103,7 +103,7 @@ unsafe extern "C-unwind" fn clockwait(
     }
 }
 
-/// A wait until a time. `waits` is libc's.
+/// A wait with a deadline. `waits` is libc's function.
 ///
 /// # Safety
 /// The program's arguments.
@@ -128,7 +128,7 @@ unsafe fn until_then(
     during(condition, mutex, hook, waited)
 }
 
-/// A wait, measured.
+/// Makes and measures a wait.
 fn during(
     condition: *const pthread_cond_t,
     mutex: *const pthread_mutex_t,
@@ -147,26 +147,26 @@ fn during(
     ended.code
 }
 
-/// How often the thread has gone to sleep of its own accord, as far as one may ask.
+/// The thread's count of voluntary context switches; 0 if system calls are not allowed.
 fn switches() -> u64 {
     if sandbox::is_closed() { 0 } else { process::voluntary_switches() }
 }
 
 struct Wait {
     thread: &'static Thread,
-    /// The row of the condition, and that of the mutex's return.
+    /// The row of the condition, and the row of the mutex that is locked again.
     place: Place,
     again: Option<Place>,
     condition: usize,
     held: u64,
 }
 
-/// What was noted before.
+/// What was noted before the wait.
 struct Begun {
     at: u64,
-    /// How often the thread had gone to sleep.
+    /// The thread's count of voluntary context switches.
     switches: u64,
-    /// Whether the mutex was seen to be held.
+    /// Whether the meter had seen the thread lock the mutex.
     held: bool,
 }
 
@@ -189,7 +189,7 @@ impl Wait {
 
     fn end(&self, begun: Begun, Ended { code, seen }: Ended) {
         let table = self.thread.table();
-        // The mutex is the thread's again unless the call was refused outright; then it never gave it up.
+        // The thread holds the mutex again, unless the call was refused: then it never released the mutex.
         let back = is_success(code) || code == libc::ETIMEDOUT;
         let spun = seen.is_some_and(|seen| seen.condition != Waited::Slept);
         let outcome = match is_success(code) {
@@ -226,7 +226,7 @@ impl Wait {
         }
     }
 
-    /// How the mutex was waited for, and how long.
+    /// How the thread waited for the mutex, and for how many ticks.
     fn back(&self, begun: &Begun, now: u64, seen: Option<Seen>) -> (Waited, u64) {
         if let Some(Seen { woken, mutex: Some(how), .. }) = seen {
             return (how, if how == Waited::No { 0 } else { now.saturating_sub(woken) });
@@ -300,10 +300,10 @@ pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_con
     }
 }
 
-/// Notes the time of a signal that somebody waits for.
+/// Notes the time of a signal if a thread waits for the condition.
 ///
 /// # Safety
-/// A live condition.
+/// `condition` is live.
 #[inline]
 unsafe fn signal(condition: *const pthread_cond_t) {
     // SAFETY: the caller's promise.

@@ -1,34 +1,34 @@
-//! The few words of glibc's objects that are looked at, never written: their places are part of glibc's binary interface,
-//! fixed by the static initialisers and inlined code of programs.
+//! The few words of glibc's objects that this library reads and never writes. Their offsets are part of glibc's binary
+//! interface, fixed by the static initialisers and inlined code in programs.
 
 use libc::{pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t, sem_t};
 
-/// What a mutex does about being taken by its owner.
+/// What happens if the owner of a mutex locks it again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Blocks or fails.
+    /// It blocks or fails.
     Plain,
-    /// Counts.
+    /// The mutex counts.
     Recursive,
-    /// Blocks, after some spinning.
+    /// It blocks, after some spinning.
     Adaptive,
 }
 
-/// An int inside an object.
+/// Reads an int inside an object.
 ///
 /// # Safety
-/// The object is live, and as long.
+/// The object is live, and has an int at this offset.
 #[inline(always)]
 unsafe fn int<T>(object: *const T, at: usize) -> i32 {
     // SAFETY: the caller's promise. Volatile: libc's code writes it, in this thread or in others.
     unsafe { object.cast::<i32>().byte_add(at).read_volatile() }
 }
 
-/// `__kind`, which follows `__lock`, `__count`, `__owner` and `__nusers`; its lowest two bits are the type
-/// (PTHREAD_MUTEX_RECURSIVE 1, PTHREAD_MUTEX_ADAPTIVE_NP 3), the others are robustness, protocol and sharing.
+/// Reads `__kind`, which follows `__lock`, `__count`, `__owner` and `__nusers`. Its lowest two bits are the type
+/// (PTHREAD_MUTEX_RECURSIVE 1, PTHREAD_MUTEX_ADAPTIVE_NP 3). The others are robustness, protocol and sharing.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 pub unsafe fn kind(mutex: *const pthread_mutex_t) -> Kind {
     // SAFETY: the caller's promise.
@@ -42,19 +42,20 @@ pub unsafe fn kind(mutex: *const pthread_mutex_t) -> Kind {
 /// Whether a mutex is robust: PTHREAD_MUTEX_ROBUST_NORMAL_NP in `__kind`.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 pub unsafe fn is_robust(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
     unsafe { int(mutex, 16) & 16 != 0 }
 }
 
-/// Whether a mutex has an owner that lives: the lowest thirty bits of `__lock` (FUTEX_TID_MASK) are its id, where the mutex is
-/// robust or inherits priorities, else 1, or 2 with threads that wait. Where it has a priority ceiling
-/// (PTHREAD_MUTEX_PRIO_PROTECT_NP in `__kind`), the upper thirteen bits are that (PTHREAD_MUTEX_PRIO_CEILING_MASK).
+/// Whether a mutex has a live owner. If the mutex is robust or inherits priorities, the lowest thirty bits of `__lock`
+/// (FUTEX_TID_MASK) are the owner's thread id. Otherwise they are 1, or 2 if threads wait. If the mutex has a priority
+/// ceiling (PTHREAD_MUTEX_PRIO_PROTECT_NP in `__kind`), the upper thirteen bits are the ceiling
+/// (PTHREAD_MUTEX_PRIO_CEILING_MASK).
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 pub unsafe fn has_owner(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
@@ -62,47 +63,47 @@ pub unsafe fn has_owner(mutex: *const pthread_mutex_t) -> bool {
     lock != 0 && lock & if kind & 64 == 0 { 0x3FFF_FFFF } else { 0x0007_FFFF } != 0
 }
 
-/// How many threads hold a lock for reading: `__readers` without its lowest three bits.
+/// Number of threads that hold a lock for reading: `__readers` without its lowest three bits.
 ///
 /// # Safety
-/// A live lock.
+/// `lock` is live.
 pub unsafe fn readers(lock: *const pthread_rwlock_t) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { int(lock, 0) as u32 >> 3 }
 }
 
-/// Whether a thread holds it for writing: `__cur_writer`, after six ints.
+/// Whether a thread holds the lock for writing: `__cur_writer`, after six ints.
 ///
 /// # Safety
-/// A live lock.
+/// `lock` is live.
 pub unsafe fn has_writer(lock: *const pthread_rwlock_t) -> bool {
     // SAFETY: the caller's promise.
     unsafe { int(lock, 24) != 0 }
 }
 
-/// Whether somebody waits for a condition: `__wrefs` without its lowest three bits.
+/// Whether a thread waits for a condition: `__wrefs` without its lowest three bits.
 ///
 /// # Safety
-/// A live condition variable.
+/// `condition` is live.
 pub unsafe fn is_waited_for(condition: *const pthread_cond_t) -> bool {
     // SAFETY: the caller's promise.
     unsafe { int(condition, 36) as u32 >> 3 != 0 }
 }
 
-/// Whether a semaphore can be had: the low half of its first word is the value.
+/// Whether a semaphore's value is positive: the value is the low half of its first word.
 ///
 /// # Safety
-/// A live semaphore.
+/// `semaphore` is live.
 #[inline(always)]
 pub unsafe fn has_tokens(semaphore: *const sem_t) -> bool {
     // SAFETY: the caller's promise.
     unsafe { int(semaphore, 0) != 0 }
 }
 
-/// Whether a spin lock is free: glibc's for x86 is 1 then.
+/// Whether a spin lock is free: glibc's lock for x86 then has the value 1.
 ///
 /// # Safety
-/// A live lock.
+/// `lock` is live.
 #[inline(always)]
 pub unsafe fn is_free(lock: *const pthread_spinlock_t) -> bool {
     // SAFETY: the caller's promise.
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
     use core::mem::MaybeUninit;
 
-    /// The glibc of this machine is the one that says where things are.
+    /// The offsets are those of this machine's glibc.
     #[test]
     fn glibc_agrees() {
         let mut lock = libc::PTHREAD_RWLOCK_INITIALIZER;

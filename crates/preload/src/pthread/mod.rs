@@ -1,9 +1,9 @@
-//! The pthread family: libc's functions do the work, or what [`swap`](crate::swap) has put in their place, and the meter is
-//! told.
+//! Hooks of the pthread functions. libc's functions do the work, or the locks of [`swap`](crate::swap) that replace
+//! them; the meter is told.
 //!
-//! All of it, or none: two of these functions that had different owners would be a lock with two owners. The behaviour stays
-//! libc's in every respect. What is added is a `trylock` before each blocking call, which succeeds where that call would not
-//! have blocked, and else the time of the blocking call.
+//! Either all of these functions are hooked or none: if two of them had different implementations, a lock would have
+//! two. The behaviour is libc's in every respect. A hook adds a `trylock` before each blocking call. It succeeds where
+//! that call would not have blocked. If it fails, the hook measures the time of the blocking call.
 //!
 //! | module | exports |
 //! |---|---|
@@ -12,13 +12,13 @@
 //! | `spin` | `pthread_spin_*` |
 //! | `cond` | `pthread_cond_*` |
 //! | `barrier` | `pthread_barrier_*` |
-//! | `semaphore` | `sem_init`, `sem_wait` and its kin, `sem_post` |
-//! | `c11` | `mtx_*`, `cnd_*`: the same objects under other names |
+//! | `semaphore` | `sem_init`, `sem_wait` and its variants, `sem_post` |
+//! | `c11` | `mtx_*`, `cnd_*`: the same objects under the names of C11 |
 //!
-//! Nothing is recorded while the program's lock is held, beyond a clock and that the thread holds it. (At the end of a wait
-//! for a condition, which takes a thousand times as long, what was waited for is written down at once.)
+//! While the program holds the lock, the hooks only read a clock and note that the thread holds it. (Exception: at the
+//! end of a wait for a condition, the wait is recorded at once. Such a wait takes a thousand times as long.)
 //!
-//! Every function may be left by cancellation, so none has anything to drop while libc's function runs.
+//! A thread may leave every function by cancellation, so none has anything to drop while libc's function runs.
 
 mod acquire;
 pub mod barrier;

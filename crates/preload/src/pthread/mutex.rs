@@ -28,7 +28,7 @@ entry! {
     /// pthread_mutex_unlock(3).
     fn pthread_mutex_unlock(1) = unlock;
 
-    /// pthread_mutex_init(3), by the name that old programs know.
+    /// pthread_mutex_init(3), under the name that old programs use.
     fn __pthread_mutex_init(2) = init;
     /// pthread_mutex_lock(3), likewise.
     fn __pthread_mutex_lock(1) = lock;
@@ -41,30 +41,30 @@ entry! {
 forward! { identity =>
     /// pthread_mutex_consistent(3).
     fn pthread_mutex_consistent(mutex: *mut pthread_mutex_t) -> c_int;
-    /// The same, by its older name.
+    /// The same, under its older name.
     fn pthread_mutex_consistent_np(mutex: *mut pthread_mutex_t) -> c_int;
 }
 
-/// The mutex, to the meter.
+/// The mutex as an object of the meter.
 #[inline(always)]
 pub fn object<T>(mutex: *const T) -> Object {
     Object::new(unspin_meter::Kind::Mutex, mutex)
 }
 
-/// Whether the thread, which has just taken the mutex, had it before.
+/// Whether the thread, which has just locked the mutex, already held it before.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 unsafe fn again(mutex: *const pthread_mutex_t, thread: &Thread) -> bool {
     // SAFETY: the caller's promise.
     unsafe { layout::kind(mutex) == Kind::Recursive && thread.table().holds(object(mutex).held()) }
 }
 
-/// How libc waits for it.
+/// How libc waits for this mutex.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 unsafe fn waiting(mutex: *const pthread_mutex_t) -> Waiting {
     // SAFETY: the caller's promise.
     match unsafe { layout::kind(mutex) } {
@@ -75,11 +75,11 @@ unsafe fn waiting(mutex: *const pthread_mutex_t) -> Waiting {
 
 /// The attempt that does not block, before `blocked`.
 ///
-/// glibc's trylock of a robust mutex that is not recoverable leaves it locked for good, where the blocking functions do not.
-/// So a robust mutex is looked at instead, and `blocked` called where it need not wait.
+/// glibc's trylock of a robust mutex that is not recoverable leaves it locked for ever; the blocking functions do not.
+/// So for a robust mutex the hook only reads the owner, and calls `blocked` if there is none, so that it need not wait.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 unsafe fn try_first(mutex: *mut pthread_mutex_t, hook: Hook, blocked: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -98,19 +98,19 @@ unsafe extern "C-unwind" fn init(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::mutex_init(mutex, attributes), Hook::new(sp, bp)) };
     if code == 0 {
-        // SAFETY: libc has made it a mutex.
+        // SAFETY: libc has initialised it as a mutex.
         unsafe { made(mutex, hook) };
     }
     code
 }
 
-/// A mutex has come into being.
+/// Records that a mutex was initialised.
 ///
 /// # Safety
-/// A live mutex that nobody uses yet.
+/// `mutex` is live, and no thread uses it yet.
 pub unsafe fn made(mutex: *mut pthread_mutex_t, hook: Hook) {
     // SAFETY: the caller's promise.
     unsafe { server::initialised(mutex, hook) };
@@ -126,13 +126,13 @@ pub unsafe extern "C-unwind" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_
     // SAFETY: the program's mutex.
     let code = unsafe { real::mutex_destroy(mutex) };
     if code == 0 {
-        // SAFETY: as above; its memory is still the caller's.
+        // SAFETY: as above; the memory still belongs to the caller.
         unsafe { server::destroyed(mutex) };
     }
     code
 }
 
-/// The same, by the name that old programs know.
+/// pthread_mutex_destroy(3), under the name that old programs use.
 ///
 /// # Safety
 /// As for libc's.
@@ -143,7 +143,7 @@ pub unsafe extern "C-unwind" fn __pthread_mutex_destroy(mutex: *mut pthread_mute
 }
 
 unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's mutex; `entry` gives the registers.
+    // SAFETY: the program's mutex; `entry` passes the registers.
     unsafe {
         if Thread::current().is_none() {
             if swapped::lock_at_once(mutex) {
@@ -158,10 +158,10 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
     }
 }
 
-/// Whatever mutex it is, recorded or not.
+/// Locks any mutex, whether the thread is recorded or not.
 ///
 /// # Safety
-/// The program's mutex, and the registers that `entry` gives.
+/// The program's mutex, and the registers that `entry` passes.
 #[inline(never)]
 pub unsafe extern "C-unwind" fn any_lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the caller's promise.
@@ -171,10 +171,11 @@ pub unsafe extern "C-unwind" fn any_lock(mutex: *mut pthread_mutex_t, sp: usize,
     }
 }
 
-/// An attempt that may block. `blocked` is what the program called; `at_once` the same where it need not wait.
+/// An attempt that may block. `blocked` is the function that the program called. `at_once` does the same for a mutex
+/// for which it need not wait.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 pub unsafe fn take(
     mutex: *mut pthread_mutex_t,
@@ -206,14 +207,14 @@ pub unsafe fn take(
 }
 
 unsafe extern "C-unwind" fn trylock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's mutex; `entry` gives the registers.
+    // SAFETY: the program's mutex; `entry` passes the registers.
     unsafe { attempt(mutex, Hook::new(sp, bp)) }
 }
 
 /// An attempt that does not block.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 pub unsafe fn attempt(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { try_to(object(mutex), hook, |thread| again(mutex, thread), || swapped::trylock(mutex, hook)) }
@@ -225,14 +226,14 @@ unsafe extern "C-unwind" fn timedlock(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { take_until(mutex, libc::CLOCK_REALTIME, until, Hook::new(sp, bp)) }
 }
 
-/// An attempt that ends at a time.
+/// An attempt with a deadline.
 ///
 /// # Safety
-/// A live mutex and, unless the mutex is free, a live time; a clock that libc waits by.
+/// `mutex` is live; `until` is live unless the mutex is free; libc supports the clock for waits.
 pub unsafe fn take_until(
     mutex: *mut pthread_mutex_t,
     clock: clockid_t,
@@ -253,25 +254,25 @@ unsafe extern "C-unwind" fn clocklock(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         let hook = Hook::new(sp, bp);
         if is_supported(clock) {
             return take_until(mutex, clock, until, hook);
         }
-        // A clock that will not do is EINVAL even where the mutex is free.
+        // libc rejects an unsupported clock with EINVAL, even if the mutex is free.
         let refused = || real::mutex_clocklock(mutex, clock, until);
         try_to(object(mutex), hook, |_| false, refused)
     }
 }
 
-/// Whether libc waits by this clock.
+/// Whether libc supports this clock for waits.
 pub fn is_supported(clock: clockid_t) -> bool {
     clock == libc::CLOCK_REALTIME || clock == libc::CLOCK_MONOTONIC
 }
 
 unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's mutex; `entry` gives the registers.
+    // SAFETY: the program's mutex; `entry` passes the registers.
     unsafe {
         if Thread::current().is_none() {
             if swapped::unlock_at_once(mutex) {
@@ -286,10 +287,10 @@ unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: u
     }
 }
 
-/// Whatever mutex it is, recorded or not.
+/// Unlocks any mutex, whether the thread is recorded or not.
 ///
 /// # Safety
-/// The program's mutex, and the registers that `entry` gives.
+/// The program's mutex, and the registers that `entry` passes.
 #[inline(never)]
 pub unsafe extern "C-unwind" fn any_unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the caller's promise.

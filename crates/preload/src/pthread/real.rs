@@ -1,4 +1,4 @@
-//! The functions behind the hooks: libc's own, which do the work.
+//! The functions behind the hooks: the next definitions (libc's own), which do the work.
 
 use crate::next::{c_name, next};
 use core::ffi::{c_int, c_uint, c_void};
@@ -8,7 +8,7 @@ use libc::{
     timespec,
 };
 
-/// Functions that call the next definition of a name. What a C library does not have answers ENOSYS.
+/// Defines functions that call the next definition of a name. If there is none they return ENOSYS.
 macro_rules! real {
     ($($(#[$doc:meta])* fn $ours:ident = $name:ident($($arg:ident: $type:ty),*);)*) => {$(
         $(#[$doc])*
@@ -26,7 +26,7 @@ macro_rules! real {
             let next = unsafe {
                 core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($type),*) -> c_int>(address)
             };
-            // SAFETY: the caller's promise is the one that the next definition wants.
+            // SAFETY: the next definition requires what the caller promises.
             unsafe { next($($arg),*) }
         }
     )*};

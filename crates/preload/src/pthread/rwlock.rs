@@ -1,4 +1,4 @@
-//! Locks for reading and writing: reads and writes are rows of their own.
+//! Read-write locks. Holds for reading and for writing have separate rows.
 
 use super::acquire::{Waiting, acquire, initialised, is_success, release, try_to};
 use super::mutex::is_supported;
@@ -34,7 +34,7 @@ entry! {
     /// pthread_rwlock_unlock(3).
     fn pthread_rwlock_unlock(1) = unlock;
 
-    /// pthread_rwlock_init(3), by the name that old programs know.
+    /// pthread_rwlock_init(3), under the name that old programs use.
     fn __pthread_rwlock_init(2) = init;
     /// pthread_rwlock_rdlock(3), likewise.
     fn __pthread_rwlock_rdlock(1) = lock::<Reading>;
@@ -53,7 +53,7 @@ forward! { identity =>
     fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int;
 }
 
-/// The same, by the name that old programs know.
+/// pthread_rwlock_destroy(3), under the name that old programs use.
 ///
 /// # Safety
 /// As for libc's.
@@ -71,7 +71,7 @@ unsafe extern "C-unwind" fn init(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::rwlock_init(lock, attributes), Hook::new(sp, bp)) };
     if code == 0 {
         initialised(lock, hook);
@@ -79,7 +79,7 @@ unsafe extern "C-unwind" fn init(
     code
 }
 
-/// What a lock is taken for.
+/// Whether a lock is acquired for reading or for writing.
 ///
 /// # Safety (all functions)
 /// As for libc's.
@@ -89,14 +89,14 @@ trait Mode {
     unsafe fn trylock(lock: Lock) -> c_int;
     unsafe fn timedlock(lock: Lock, until: *const timespec) -> c_int;
     unsafe fn clocklock(lock: Lock, clock: clockid_t, until: *const timespec) -> c_int;
-    /// The thread has it.
+    /// To be called after the thread has acquired the lock.
     unsafe fn taken(lock: Lock);
 }
 
 struct Reading;
 struct Writing;
 
-/// Passes calls on to libc's functions of these names.
+/// Implements [`Mode`] by libc's functions of these names.
 macro_rules! mode {
     ($mode:ident: $kind:ident, $lock:ident, $trylock:ident, $timedlock:ident, $clocklock:ident, $taken:expr) => {
         impl Mode for $mode {
@@ -145,7 +145,7 @@ mode!(Writing: Write, rwlock_wrlock, rwlock_trywrlock, rwlock_timedwrlock, rwloc
 /// A blocking attempt.
 ///
 /// # Safety
-/// A live lock, and the registers that `entry` gives.
+/// `lock` is live; `sp` and `bp` are the registers that `entry` passes.
 #[inline(always)]
 unsafe fn take<M: Mode>(
     lock: Lock,
@@ -164,12 +164,12 @@ unsafe fn take<M: Mode>(
 }
 
 unsafe extern "C-unwind" fn lock<M: Mode>(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
+    // SAFETY: the program's lock; `entry` passes the registers.
     unsafe { take::<M>(lock, (sp, bp), || M::trylock(lock), || M::lock(lock)) }
 }
 
 unsafe extern "C-unwind" fn trylock<M: Mode>(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
+    // SAFETY: the program's lock; `entry` passes the registers.
     unsafe {
         let code = try_to(Object::new(M::KIND, lock), Hook::new(sp, bp), |_| false, || M::trylock(lock));
         if is_success(code) {
@@ -179,10 +179,11 @@ unsafe extern "C-unwind" fn trylock<M: Mode>(lock: Lock, sp: usize, bp: usize) -
     }
 }
 
-/// Whether libc takes this for a deadline. It looks at it even where the lock is free; without one it waits for ever.
+/// Whether libc accepts this as a deadline. libc checks it even if the lock is free. With a null pointer libc waits for
+/// ever.
 ///
 /// # Safety
-/// A live time, or none.
+/// `until` is null or a live time.
 unsafe fn is_deadline(clock: clockid_t, until: *const timespec) -> bool {
     // SAFETY: the caller's promise.
     until.is_null() || is_supported(clock) && unsafe { is_time(until) }
@@ -194,7 +195,7 @@ unsafe extern "C-unwind" fn timedlock<M: Mode>(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         let valid = is_deadline(libc::CLOCK_REALTIME, until);
         let tried = || if valid { M::trylock(lock) } else { libc::EBUSY };
@@ -209,7 +210,7 @@ unsafe extern "C-unwind" fn clocklock<M: Mode>(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         let valid = is_deadline(clock, until);
         let tried = || if valid { M::trylock(lock) } else { libc::EBUSY };
@@ -218,7 +219,8 @@ unsafe extern "C-unwind" fn clocklock<M: Mode>(
 }
 
 unsafe extern "C-unwind" fn unlock(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock, which the thread holds, for writing if anybody does.
+    // SAFETY: the program's lock. The calling thread holds it; if any thread holds it for writing, that is the calling
+    // thread.
     unsafe {
         let hook = Hook::new(sp, bp);
         if layout::has_writer(lock) {

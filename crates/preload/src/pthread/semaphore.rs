@@ -1,6 +1,7 @@
-//! POSIX semaphores. Anybody may post, so there is no hold; what counts is who waits, and how long.
+//! POSIX semaphores. Any thread may post, so there is no hold. The meter records which callers wait, and for how long.
 //!
-//! These functions answer through `errno`, so an attempt that is not the program's own must leave none.
+//! These functions report errors through `errno`. So an attempt that the program has not made itself must not change
+//! it.
 
 use super::acquire::{attempt, initialised};
 use super::mutex::is_supported;
@@ -49,7 +50,7 @@ unsafe extern "C-unwind" fn init(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::sem_init(semaphore, shared, value), Hook::new(sp, bp)) };
     if code == 0 {
         initialised(semaphore, hook);
@@ -63,7 +64,7 @@ fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, Pla
 }
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's semaphore; `entry` gives the registers.
+    // SAFETY: the program's semaphore; `entry` passes the registers.
     unsafe {
         take(semaphore, Hook::new(sp, bp), true, Interruption::ends_restartable, || real::sem_wait(semaphore))
     }
@@ -75,7 +76,7 @@ unsafe extern "C-unwind" fn timedwait(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         let tried = is_time(until);
         take(semaphore, Hook::new(sp, bp), tried, Interruption::ends_any, || {
@@ -91,7 +92,7 @@ unsafe extern "C-unwind" fn clockwait(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         let tried = is_supported(clock) && is_time(until);
         take(semaphore, Hook::new(sp, bp), tried, Interruption::ends_any, || {
@@ -100,20 +101,20 @@ unsafe extern "C-unwind" fn clockwait(
     }
 }
 
-/// Whether libc takes this for a time. It looks at it even where the semaphore is free.
+/// Whether libc accepts this as a time. libc checks it even if the semaphore is free.
 ///
 /// # Safety
-/// A live time.
+/// `until` points to a live time.
 pub unsafe fn is_time(until: *const timespec) -> bool {
     // SAFETY: the caller's promise.
     (0..1_000_000_000).contains(&unsafe { (*until).tv_nsec })
 }
 
-/// Takes one, without waiting if it can be had so and `tries` says that this may be tried. `ends` says which handlers end the
-/// wait: with a time the kernel does not restart it (signal(7)).
+/// Decrements the semaphore. If `tries` allows it, first tries to do so without a wait. `ends` says which handlers end
+/// the wait: the kernel does not restart a wait with a timeout (signal(7)).
 ///
 /// # Safety
-/// A live semaphore.
+/// `semaphore` is live.
 #[inline(always)]
 unsafe fn take(
     semaphore: *mut sem_t,
@@ -122,7 +123,7 @@ unsafe fn take(
     ends: impl Fn(Interruption) -> bool,
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
-    // A thread that is to be cancelled is cancelled here, semaphore or not.
+    // A pending cancellation takes effect here, whether the semaphore is free or not.
     pthread_testcancel();
     let Some((thread, place)) = attempt_at(semaphore, hook) else {
         if !plan::is_polling() {
@@ -156,10 +157,10 @@ unsafe fn take(
     code
 }
 
-/// Takes one if that needs no wait.
+/// Decrements the semaphore if that needs no wait.
 ///
 /// # Safety
-/// A live semaphore.
+/// `semaphore` is live.
 unsafe fn tried(semaphore: *mut sem_t) -> bool {
     let before = errno::get();
     // SAFETY: the caller's promise.
@@ -170,10 +171,11 @@ unsafe fn tried(semaphore: *mut sem_t) -> bool {
     is_taken
 }
 
-/// Waits for one, and says whether it came during a poll. A semaphore that is free is taken at once.
+/// Waits for the semaphore. Returns the answer, and whether it came during a poll. A free semaphore is decremented at
+/// once.
 ///
 /// # Safety
-/// A live semaphore.
+/// `semaphore` is live.
 unsafe fn wait_for(
     semaphore: *mut sem_t,
     hook: Hook,
@@ -209,7 +211,7 @@ unsafe fn wait_for(
 }
 
 unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's semaphore; `entry` gives the registers.
+    // SAFETY: the program's semaphore; `entry` passes the registers.
     unsafe {
         let attempt = attempt_at(semaphore, Hook::new(sp, bp));
         let code = real::sem_trywait(semaphore);

@@ -1,6 +1,7 @@
-//! When a condition was last signalled: from then on who is woken waits for the mutex, not for the condition.
+//! The time of the latest signal of each condition. From then on the woken thread waits for the mutex, not for the
+//! condition.
 //!
-//! A word is shared by all conditions of a hash. One that another condition overwrites makes a wait for the mutex look
+//! All conditions with the same hash share one word. If another condition overwrites it, a wait for the mutex looks
 //! shorter.
 
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,13 +13,13 @@ fn word(condition: usize) -> &'static AtomicU64 {
     &AT[((condition as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize % WORDS]
 }
 
-/// Notes a signal, at a time in ticks.
+/// Notes a signal at time `now`, in ticks.
 pub fn note(condition: usize, now: u64) {
-    // Relaxed: a time, which whoever reads it compares with others.
+    // Relaxed: a time, which the reader only compares with other times.
     word(condition).store(now, Relaxed);
 }
 
-/// When it was signalled last, in ticks; 0 if that is not known.
+/// Time of the latest signal, in ticks; 0 if it is unknown.
 pub fn latest(condition: usize) -> u64 {
     // Relaxed: as above.
     word(condition).load(Relaxed)

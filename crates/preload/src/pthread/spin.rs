@@ -1,4 +1,4 @@
-//! Spin locks: waiting burns a CPU, so what is not burnt, because the spinner is not on one, is told apart.
+//! Spin locks. A waiting thread burns CPU time. The time during which it waits without a CPU is recorded separately.
 
 use super::acquire::{attempt, initialised, release, try_to};
 use super::{layout, real};
@@ -38,7 +38,7 @@ unsafe extern "C-unwind" fn init(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     let (code, hook) = unsafe { (real::spin_init(lock, shared), Hook::new(sp, bp)) };
     if code == 0 {
         initialised(lock, hook);
@@ -47,7 +47,7 @@ unsafe extern "C-unwind" fn init(
 }
 
 unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
+    // SAFETY: the program's lock; `entry` passes the registers.
     unsafe {
         let hook = Hook::new(sp, bp);
         let Some((thread, place)) = attempt(object(lock), object(lock).held(), hook) else {
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
     }
 }
 
-/// A spinner looks at the clock each time round. So long between two looks it was not on a CPU.
+/// A spinner reads the clock in every iteration. If more ticks than this pass between two reads, it was not on a CPU.
 const ABSENCE: u64 = 25_000;
 
 #[cold]
@@ -74,7 +74,8 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
     thread.table().waiting(place, begin);
-    // SAFETY: the program's lock, as glibc itself waits for it: it looks until the lock is free, and only then tries.
+    // SAFETY: the program's lock. The loop waits as glibc does: it reads until the lock is free, and only then tries to
+    // acquire it.
     while !unsafe { layout::is_free(lock) && real::spin_trylock(lock) == 0 } {
         spin_loop();
         let now = clock::ticks();
@@ -101,7 +102,7 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
 }
 
 unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
+    // SAFETY: the program's lock; `entry` passes the registers.
     unsafe {
         let hook = Hook::new(sp, bp);
         try_to(object(lock), hook, |_| false, || real::spin_trylock(lock))
@@ -109,6 +110,6 @@ unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp
 }
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock; `entry` gives the registers.
+    // SAFETY: the program's lock; `entry` passes the registers.
     unsafe { release(object(lock), Hook::new(sp, bp), || real::spin_unlock(lock)) }
 }

@@ -1,4 +1,4 @@
-//! `struct sigaction` in its two layouts, and the two ways to the kernel's table.
+//! `struct sigaction` in its two layouts, and the two functions that access the kernel's table.
 
 use crate::next::next;
 use core::ffi::{c_int, c_ulong};
@@ -6,10 +6,10 @@ use core::{mem, ptr};
 use libc::sigaction as Action;
 use unspin_sys::{Errno, raw};
 
-/// Asks for the entry of a signal (`old`) and, if `new` is not null, replaces it.
+/// Reads the entry of a signal into `old` and, if `new` is not null, replaces it.
 pub type Install = unsafe fn(signal: c_int, new: *const Action, old: *mut Action) -> Result<(), Errno>;
 
-/// `struct sigaction` as the system call has it (`arch/x86/include/uapi/asm/signal.h`).
+/// `struct sigaction` as the system call expects it (`arch/x86/include/uapi/asm/signal.h`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct KernelAction {
@@ -17,29 +17,29 @@ pub struct KernelAction {
     pub handler: usize,
     /// SA_ flags.
     pub flags: c_ulong,
-    /// Where the handler returns to.
+    /// Address to which the handler returns.
     pub restorer: usize,
-    /// Signals blocked while it runs, bit n-1 is signal n.
+    /// Signals that are blocked while the handler runs; bit n-1 is signal n.
     pub mask: u64,
 }
 
-/// The kernel's sigset_t in bytes, which the system call wants to be told.
+/// Size of the kernel's sigset_t in bytes; the system call requires it as an argument.
 pub const KERNEL_MASK_SIZE: usize = size_of::<u64>();
 
 impl KernelAction {
-    /// In libc's layout.
+    /// Converts to libc's layout.
     pub fn to_libc(self) -> Action {
         let mut action = zeroed();
         action.sa_sigaction = self.handler;
         action.sa_flags = self.flags as c_int;
-        // SAFETY: an `Option` of a function pointer has the size of an address and is null or callable; this
-        // one came from a program, which means it to be called.
+        // SAFETY: an `Option` of a function pointer has the size of an address, and is null or callable. This one came
+        // from a program, which means it to be called.
         action.sa_restorer = unsafe { mem::transmute::<usize, Option<extern "C" fn()>>(self.restorer) };
         set_mask(&mut action, self.mask);
         action
     }
 
-    /// From libc's layout.
+    /// Converts from libc's layout.
     pub fn from_libc(action: &Action) -> KernelAction {
         KernelAction {
             handler: action.sa_sigaction,
@@ -50,7 +50,7 @@ impl KernelAction {
     }
 }
 
-/// All zero: SIG_DFL, no flags, nothing blocked.
+/// All zero: SIG_DFL, no flags, no signal blocked.
 pub fn zeroed() -> Action {
     // SAFETY: integers, an integer array, and an `Option` of a function pointer, all valid when zero.
     unsafe { mem::zeroed() }
@@ -68,7 +68,7 @@ pub fn set_mask(action: &mut Action, mask: u64) {
     unsafe { (&raw mut action.sa_mask).cast::<u64>().write(mask) }
 }
 
-/// By the next definition of sigaction(2).
+/// Accesses the entry through the next definition of sigaction(2).
 ///
 /// # Safety
 /// `new` and `old` are null or point to actions.
@@ -79,13 +79,13 @@ pub unsafe fn by_next(signal: c_int, new: *const Action, old: *mut Action) -> Re
         // SAFETY: the caller's promise.
         return unsafe { by_number(signal, new, old) };
     }
-    // SAFETY: the type that libc's header gives the name.
+    // SAFETY: the next definition has the type that libc's header gives it.
     let next = unsafe {
         mem::transmute::<usize, unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) -> c_int>(
             address,
         )
     };
-    // SAFETY: the caller's promise; libc answers with the address of the calling thread's own errno.
+    // SAFETY: the caller's promise; libc returns the address of the calling thread's own errno.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -98,7 +98,7 @@ pub unsafe fn by_next(signal: c_int, new: *const Action, old: *mut Action) -> Re
     }
 }
 
-/// By the system call. A new entry must bring its restorer along.
+/// Accesses the entry through the system call. A new entry must contain its restorer.
 ///
 /// # Safety
 /// As for [`by_next`].
@@ -107,7 +107,7 @@ pub unsafe fn by_number(signal: c_int, new: *const Action, old: *mut Action) -> 
     let new = unsafe { new.as_ref() }.map(KernelAction::from_libc);
     let mut seen = KernelAction::default();
     let new_at = new.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: both addresses are null or live structures of the layout that the call wants.
+    // SAFETY: both addresses are null or point to live structures of the layout that the call expects.
     unsafe {
         raw::call(
             libc::SYS_rt_sigaction,

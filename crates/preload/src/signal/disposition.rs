@@ -1,4 +1,4 @@
-//! What the program asked for, one word per signal, readable from a handler at any time.
+//! The program's settings for each signal: one word per signal, which a handler can read at any time.
 
 use crate::waits::handlers::Restart;
 use core::ffi::c_int;
@@ -9,7 +9,7 @@ pub const SIGNALS: usize = 64;
 
 static WORDS: [AtomicU64; SIGNALS + 1] = [const { AtomicU64::new(0) }; SIGNALS + 1];
 
-/// The program's handler and the flags that the kernel's entry cannot tell.
+/// The program's handler, and the flags that differ in the kernel's entry.
 ///
 /// | bits | meaning |
 /// |---|---|
@@ -20,24 +20,24 @@ static WORDS: [AtomicU64; SIGNALS + 1] = [const { AtomicU64::new(0) }; SIGNALS +
 /// | 62 | the program's SA_ONSTACK (an owned signal has it without being asked) |
 /// | 63 | the program's SA_SIGINFO (a trampoline has it without being asked) |
 ///
-/// Written by who holds the right to change (`family::Change`), and, from a handler to SIG_DFL only, by the
-/// trampoline of a signal with SA_RESETHAND.
+/// Writers: the thread that holds `family::Change`; and the trampoline of a signal with SA_RESETHAND, which changes the
+/// handler to SIG_DFL only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Disposition(u64);
 
-/// What is to be done with a signal.
+/// What to do with a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// SIG_DFL.
     Default,
     /// SIG_IGN.
     Ignore,
-    /// Call this address.
+    /// Call the function at this address.
     Handler(usize),
 }
 
 impl Disposition {
-    /// The program has not set it: flags, mask and restorer read as zero.
+    /// The program has not set the signal: flags, mask and restorer read as zero.
     pub const UNTOUCHED: u64 = 1 << 60;
     const RESTART: u64 = 1 << 59;
     const RESETHAND: u64 = 1 << 61;
@@ -45,12 +45,12 @@ impl Disposition {
     const SIGINFO: u64 = 1 << 63;
     const ADDRESS: u64 = (1 << 57) - 1;
 
-    /// Whether an address fits; user addresses do, under 5-level paging too.
+    /// Whether an address fits. All user addresses do, with 5-level paging too.
     pub fn fits(handler: usize) -> bool {
         handler as u64 & !Self::ADDRESS == 0
     }
 
-    /// A handler that [fits](Self::fits) with the flags of its `sigaction`.
+    /// A disposition for a handler that [fits](Self::fits), with the flags of its `sigaction`.
     pub fn new(handler: usize, flags: c_int) -> Disposition {
         let bit = |flag: c_int, bit: u64| if flags & flag != 0 { bit } else { 0 };
         Disposition(
@@ -62,7 +62,7 @@ impl Disposition {
         )
     }
 
-    /// As inherited from before exec.
+    /// A disposition inherited from before exec.
     pub fn untouched(handler: usize) -> Disposition {
         Disposition(handler as u64 | Self::UNTOUCHED)
     }
@@ -72,7 +72,7 @@ impl Disposition {
         (self.0 & Self::ADDRESS) as usize
     }
 
-    /// What is to be done.
+    /// What to do with the signal.
     pub fn target(self) -> Target {
         match self.handler() {
             libc::SIG_DFL => Target::Default,
@@ -81,22 +81,22 @@ impl Disposition {
         }
     }
 
-    /// Whether the program never set it.
+    /// Whether the program has never set the signal.
     pub fn is_untouched(self) -> bool {
         self.0 & Self::UNTOUCHED != 0
     }
 
-    /// Whether the handler is for one signal only.
+    /// Whether the handler is called for one signal only (SA_RESETHAND).
     pub fn is_one_shot(self) -> bool {
         self.0 & Self::RESETHAND != 0
     }
 
-    /// Whether a system call that the handler interrupts is made again.
+    /// Whether a system call that the handler interrupts is restarted.
     pub fn restart(self) -> Restart {
         if self.0 & Self::RESTART != 0 { Restart::Yes } else { Restart::No }
     }
 
-    /// The kernel's flags of a trampoline, with the bits as the program set them.
+    /// The flags of the kernel's entry, with the bits that the trampoline changes as the program set them.
     pub fn flags(self, kernel: c_int) -> c_int {
         let bit = |bit: u64, flag: c_int| if self.0 & bit != 0 { flag } else { 0 };
         kernel & !(libc::SA_ONSTACK | libc::SA_SIGINFO)
@@ -105,23 +105,23 @@ impl Disposition {
     }
 }
 
-/// The word of a signal from 1 to 64.
+/// The word of a signal number from 1 to 64.
 pub fn get(signal: c_int) -> Disposition {
-    // Acquire: pairs with the Release in `set`: what a program wrote before it installed a handler is seen by
-    // the handler, as it would be by the kernel's own table.
+    // Acquire: pairs with the Release in `set`: the handler sees what the program wrote before it installed the
+    // handler, as with the kernel's own table.
     Disposition(WORDS[signal as usize].load(Ordering::Acquire))
 }
 
-/// Sets the word and returns the one before.
+/// Sets the word and returns the previous one.
 pub fn set(signal: c_int, disposition: Disposition) -> Disposition {
     // Release: pairs with the Acquire in `get`.
     Disposition(WORDS[signal as usize].swap(disposition.0, Ordering::Release))
 }
 
-/// Takes a one-shot handler away. `false` if the word has changed since it was read.
+/// Removes a one-shot handler. `false` if the word has changed since it was read.
 pub fn spend(signal: c_int, read: Disposition) -> bool {
     let spent = Disposition(read.0 & !Disposition::ADDRESS);
-    // Relaxed: nothing is published; a winner has read what it calls already.
+    // Relaxed: nothing is published. The thread that succeeds has already read the address that it calls.
     WORDS[signal as usize].compare_exchange(read.0, spent.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 

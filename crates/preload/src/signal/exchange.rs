@@ -1,4 +1,4 @@
-//! sigaction(2): what the program sets and what it is told.
+//! sigaction(2): stores what the program sets, and returns what the program has set.
 
 use super::action::{self, Install, KERNEL_MASK_SIZE, KernelAction};
 use super::disposition::{self, Disposition, SIGNALS};
@@ -21,7 +21,7 @@ pub unsafe extern "C-unwind" fn sigaction(signal: c_int, new: *const Action, old
     errno::answer(unsafe { exchange(signal, new, old, action::by_next) }.map(|()| 0))
 }
 
-/// The name under which glibc exports it too.
+/// sigaction(2), under a second name that glibc exports.
 ///
 /// # Safety
 /// As for [`sigaction`].
@@ -31,10 +31,10 @@ pub unsafe extern "C-unwind" fn __sigaction(signal: c_int, new: *const Action, o
     unsafe { sigaction(signal, new, old) }
 }
 
-/// The system call, for programs that call by number.
+/// The system call, for programs that make it by number.
 ///
 /// # Safety
-/// As for the system call, except that addresses must be good.
+/// As for the system call, but the addresses must be valid: a bad address is not answered with EFAULT.
 pub unsafe fn rt_sigaction(
     signal: c_int,
     new: *const KernelAction,
@@ -42,7 +42,7 @@ pub unsafe fn rt_sigaction(
     mask_size: usize,
 ) -> Result<usize, Errno> {
     if plan::handlers() == Handlers::Direct || mask_size != KERNEL_MASK_SIZE {
-        // SAFETY: the caller's promise, passed on as it came.
+        // SAFETY: the caller's promise; the arguments are passed on unchanged.
         return unsafe {
             raw::call(libc::SYS_rt_sigaction, [signal as usize, new as usize, old as usize, mask_size])
         };
@@ -61,7 +61,7 @@ pub unsafe fn rt_sigaction(
     Ok(0)
 }
 
-/// Sets and asks as the program sees it.
+/// Sets and reads an entry in the program's view.
 ///
 /// # Safety
 /// `new` and `old` are null or point to actions.
@@ -76,7 +76,7 @@ pub unsafe fn exchange(
         return unsafe { install(signal, new, old) };
     }
     let mut seen = action::zeroed();
-    // SAFETY: the caller's promise; `old` may be `new`, which is read before.
+    // SAFETY: the caller's promise; `old` may equal `new`, which is read first.
     unsafe {
         let known = match new.as_ref() {
             Some(new) if wants_trampoline(signal, new) => put(signal, new, &mut seen, install)?,
@@ -95,11 +95,12 @@ pub unsafe fn exchange(
 fn wants_trampoline(signal: c_int, new: &Action) -> bool {
     let handler = new.sa_sigaction;
     let real = handler != libc::SIG_DFL && handler != libc::SIG_IGN;
-    // An address that is none would crash at the first signal; so it does without us.
+    // An address that does not fit cannot be valid. It is installed without a trampoline, and crashes at the first
+    // signal.
     (real || owned(signal)) && Disposition::fits(handler) && !family::borrows_memory()
 }
 
-/// Installs the trampoline for `new`; answers the word before, which belongs to what the kernel had before.
+/// Installs the trampoline for `new`. Returns the previous word, which belongs to the kernel's previous entry (`seen`).
 ///
 /// # Safety
 /// `seen` is live.
@@ -114,8 +115,9 @@ unsafe fn put(
     unsafe { replace(signal, wanted, &in_kernel(signal, new), seen, install) }
 }
 
-/// The entry that makes the kernel call the trampoline as it would call the program's handler: same mask, same
-/// flags, so the same stack. Only an owned signal without a handler may not rely on the ordinary stack.
+/// The entry with which the kernel calls the trampoline as it would call the program's handler: with the same mask and
+/// flags, so on the same stack. Only an owned signal without a handler also gets SA_ONSTACK, as the normal stack may be
+/// unusable.
 fn in_kernel(signal: c_int, new: &Action) -> Action {
     let mut action = *new;
     action.sa_sigaction = trampoline as *const () as usize;
@@ -126,7 +128,7 @@ fn in_kernel(signal: c_int, new: &Action) -> Action {
     action
 }
 
-/// Changes word and entry together. The word comes first: a trampoline that is installed finds its handler.
+/// Changes word and entry together. The word changes first, so that an installed trampoline finds its handler.
 ///
 /// # Safety
 /// `seen` is live.
@@ -150,7 +152,7 @@ unsafe fn replace(
     result.map(|()| before)
 }
 
-/// What the kernel said, in the program's terms.
+/// Converts the kernel's entry to the program's view.
 fn as_program_set_it(seen: Action, known: Disposition) -> Action {
     let flags = known.flags(seen.sa_flags);
     if seen.sa_sigaction == trampoline as *const () as usize {
@@ -160,12 +162,12 @@ fn as_program_set_it(seen: Action, known: Disposition) -> Action {
             Action { sa_sigaction: known.handler(), sa_flags: flags, ..seen }
         };
     }
-    // A shot that was fired leaves SIG_DFL with the flags of its handler.
+    // A one-shot handler that has run leaves SIG_DFL with the flags of the handler.
     let fired = seen.sa_sigaction == libc::SIG_DFL && seen.sa_flags & libc::SA_RESETHAND != 0;
     if fired && known.is_one_shot() { Action { sa_flags: flags, ..seen } } else { seen }
 }
 
-/// Installs the trampoline of an owned signal if the program has not set it yet; `false` if that failed.
+/// Installs the trampoline of an owned signal, unless it is installed already. Returns `false` if that failed.
 pub fn own(signal: c_int) -> bool {
     let mut seen = action::zeroed();
     // SAFETY: live structures.

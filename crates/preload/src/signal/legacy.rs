@@ -1,6 +1,6 @@
-//! The older ways to set a handler, each as glibc defines it in terms of sigaction(2).
+//! The older functions that set a handler. Each calls sigaction(2) in the same way as glibc's.
 //!
-//! glibc's own would install the handler past our sigaction, so they are all here.
+//! glibc's own functions would bypass our sigaction, so all of them are here.
 
 use super::action::{self, by_next};
 use super::exchange::exchange;
@@ -10,20 +10,20 @@ use core::ffi::{c_int, c_void};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::Errno;
 
-/// Signals that siginterrupt(3) made interrupting: `_sigintr` in glibc. Bit n-1 is signal n.
+/// Signals for which siginterrupt(3) requested interruption: `_sigintr` in glibc. Bit n-1 is signal n.
 static INTERRUPTING: AtomicU64 = AtomicU64::new(0);
 
-/// `SA_INTERRUPT` of old kernels, which glibc still passes from sysv_signal.
+/// `SA_INTERRUPT` of old kernels. glibc's sysv_signal still passes it.
 const SA_INTERRUPT: c_int = 0x2000_0000;
 /// `SIG_HOLD` of sigset(3).
 const SIG_HOLD: usize = 2;
 
-/// `sigset_t` bit of a signal that sigaddset would take.
+/// The bit in a `sigset_t` of a signal that sigaddset would accept.
 fn bit(signal: c_int) -> Option<u64> {
     (1..=64).contains(&signal).then(|| 1 << (signal - 1))
 }
 
-/// Sets a handler and answers the one before; SIG_ERR with errno if that failed.
+/// Sets a handler and returns the previous one; SIG_ERR with errno set if that failed.
 fn set(signal: c_int, handler: usize, flags: c_int, mask: u64) -> usize {
     let mut new = action::zeroed();
     new.sa_sigaction = handler;
@@ -45,12 +45,12 @@ fn refused() -> usize {
     libc::SIG_ERR
 }
 
-/// signal(2), BSD semantics: restarting unless siginterrupt(3) said otherwise, the signal itself blocked.
+/// signal(2) with BSD semantics: restarts system calls unless siginterrupt(3) was called; blocks the signal itself.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn signal(signal: c_int, handler: usize) -> usize {
     match bit(signal) {
         Some(bit) if handler != libc::SIG_ERR => {
-            // Relaxed: a flag of its own, ordered by nothing in glibc either.
+            // Relaxed: an independent flag; glibc does not order it either.
             let interrupting = INTERRUPTING.load(Ordering::Relaxed) & bit != 0;
             set(signal, handler, if interrupting { 0 } else { libc::SA_RESTART }, bit)
         }
@@ -70,7 +70,7 @@ pub extern "C-unwind" fn ssignal(number: c_int, handler: usize) -> usize {
     signal(number, handler)
 }
 
-/// sysv_signal(3): one shot, interrupting, the signal itself not blocked.
+/// sysv_signal(3): one-shot, interrupts system calls, does not block the signal itself.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn sysv_signal(signal: c_int, handler: usize) -> usize {
     if handler == libc::SIG_ERR || bit(signal).is_none() {
@@ -79,13 +79,14 @@ pub extern "C-unwind" fn sysv_signal(signal: c_int, handler: usize) -> usize {
     set(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER | SA_INTERRUPT, 0)
 }
 
-/// [`sysv_signal`] under the name that `signal` has for programs compiled with `_XOPEN_SOURCE` only.
+/// [`sysv_signal`] under the name that `signal` has in programs compiled with only `_XOPEN_SOURCE`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
     sysv_signal(signal, handler)
 }
 
-/// sigset(3): sets and unblocks, or blocks for SIG_HOLD; answers SIG_HOLD if it was blocked.
+/// sigset(3): sets the handler and unblocks the signal, or blocks it for SIG_HOLD. Returns SIG_HOLD if the signal was
+/// blocked.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn sigset(signal: c_int, handler: usize) -> usize {
     let Some(bit) = bit(signal).filter(|_| handler != libc::SIG_ERR) else { return refused() };
@@ -106,7 +107,7 @@ pub extern "C-unwind" fn sigset(signal: c_int, handler: usize) -> usize {
     }
 }
 
-/// Changes the calling thread's mask through libc and answers the one before, or `None` with errno set.
+/// Changes the calling thread's mask through libc. Returns the previous mask, or `None` with errno set.
 fn change_mask(how: c_int, mask: u64) -> Option<u64> {
     let (mut new, mut old) = (action::zeroed().sa_mask, action::zeroed().sa_mask);
     // SAFETY: live sets, whose first word is the kernel's mask.
@@ -116,7 +117,7 @@ fn change_mask(how: c_int, mask: u64) -> Option<u64> {
     }
 }
 
-/// The handler of a signal now; SIG_ERR with errno set if there is no such signal.
+/// The current handler of a signal; SIG_ERR with errno set if there is no such signal.
 fn current(signal: c_int) -> usize {
     let mut old = action::zeroed();
     // SAFETY: a live structure.
@@ -133,7 +134,7 @@ pub extern "C-unwind" fn sigignore(signal: c_int) -> c_int {
     if set(signal, libc::SIG_IGN, 0, 0) == libc::SIG_ERR { -1 } else { 0 }
 }
 
-/// siginterrupt(3): whether system calls are interrupted by this signal; remembered for [`signal`].
+/// siginterrupt(3): sets whether this signal interrupts system calls. [`signal`] remembers it.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
     let mut action = action::zeroed();
@@ -155,7 +156,7 @@ pub extern "C-unwind" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int 
     unsafe { sigaction(signal, &action, core::ptr::null_mut()) }
 }
 
-/// `struct sigvec` of 4.3BSD, which binaries older than glibc 2.21 still pass.
+/// `struct sigvec` of 4.3BSD. Programs linked against glibc before 2.21 still use it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Sigvec {
@@ -171,7 +172,7 @@ const SV_RESETHAND: c_int = 1 << 2;
 /// sigvec(3).
 ///
 /// # Safety
-/// As for libc's: null, or pointing to a `struct sigvec`.
+/// As for libc's: each pointer is null or points to a `struct sigvec`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sigvec(signal: c_int, new: *const Sigvec, old: *mut Sigvec) -> c_int {
     // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
-//! What the kernel calls in place of the program's handler.
+//! The function that the kernel calls in place of the program's handler.
 //!
-//! Runs at any instruction of any thread: of libc it calls nothing but pthread_setcanceltype(3), which is one atomic
-//! exchange; it allocates nothing, and leaves `errno` alone.
+//! It runs at any instruction of any thread. The only function of libc that it calls is pthread_setcanceltype(3), which
+//! is one atomic exchange. It allocates nothing, and does not change `errno`.
 
 use super::action::{self, by_number};
 use super::disposition::{self, Target};
@@ -14,12 +14,12 @@ use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::{fault, process, raw};
 use unspin_sysv::signal::{Entry, Interrupted, entering_handler};
 
-/// A handler as installed with SA_SIGINFO. One without takes the first argument only and does not see the
-/// others: the kernel itself passes all three to both.
+/// A handler as installed with SA_SIGINFO. A handler without it uses only the first argument. The kernel itself passes
+/// all three to both kinds.
 type Handler = unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);
 
-/// Decides what becomes of a signal. Has nothing to drop, so that the program's handler may leave by longjmp
-/// or by unwinding.
+/// Decides what to do with a signal. Has nothing to drop, so that the program's handler may leave it by longjmp or by
+/// unwinding.
 ///
 /// # Safety
 /// Called by the kernel, as the handler of an action with SA_SIGINFO.
@@ -32,7 +32,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
             return rearm(signal);
         }
         let interrupted = match faulted {
-            // By the program's own code: the engine's are fixed up.
+            // A fault of the program's own code: those of the engine were fixed up above.
             true => Interrupted::OUTSIDE,
             false => match entering_handler(*mask(frame)) {
                 Entry::Deliver(interrupted) => interrupted,
@@ -45,7 +45,7 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
         let disposition = disposition::get(signal);
         match disposition.target() {
             Target::Handler(address) => {
-                // The kernel has taken a one-shot handler away; the entry of an owned signal must stay.
+                // The kernel has removed a one-shot handler from its entry; but the entry of an owned signal must stay.
                 if disposition.is_one_shot() && owned(signal) {
                     disposition::spend(signal, disposition);
                     rearm(signal);
@@ -61,22 +61,22 @@ pub unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut siginfo_t, 
     }
 }
 
-/// Whether the signal comes from an instruction of this thread rather than from a sender (sigaction(2),
-/// "si_code": positive values are the kernel's).
+/// Whether an instruction of this thread caused the signal, rather than a sender (sigaction(2), "si_code": positive
+/// values come from the kernel).
 fn is_fault(signal: c_int, code: c_int) -> bool {
     code > 0 && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP)
 }
 
-/// Whether the fault was one of the arena, which was cut short.
+/// Whether the fault was in the arena, because the arena's file was truncated, and is repaired.
 ///
 /// # Safety
-/// `info` is that of a fault.
+/// `info` belongs to a fault.
 unsafe fn mended(signal: c_int, info: *const siginfo_t) -> bool {
     // SAFETY: the caller's promise: a fault has an address.
     signal == libc::SIGBUS && unspin_sysv::damage::mend(unsafe { (*info).si_addr() } as usize)
 }
 
-/// Whether the fault was at one of our own loads from the program's memory, and now goes on behind it.
+/// Whether one of our own loads from the program's memory faulted. If so, execution continues after it.
 fn fixed_up(frame: &mut ucontext_t) -> bool {
     let ip = &mut frame.uc_mcontext.gregs[libc::REG_RIP as usize];
     match fault::fixup(*ip as usize) {
@@ -88,19 +88,19 @@ fn fixed_up(frame: &mut ucontext_t) -> bool {
     }
 }
 
-/// The mask that is restored when the handler returns: the kernel's 8 bytes at the front of glibc's sigset_t.
+/// The signal mask that is restored when the handler returns: the kernel's 8 bytes at the start of glibc's sigset_t.
 fn mask(frame: &mut ucontext_t) -> *mut u64 {
     (&raw mut frame.uc_sigmask).cast()
 }
 
-/// Undoes what SA_RESETHAND did at the entry of the trampoline: the kernel has set the entry to SIG_DFL and
-/// left its mask and flags as they were (`get_signal` in kernel/signal.c).
+/// Undoes what SA_RESETHAND did at the entry of the trampoline: the kernel has set the handler to SIG_DFL, and has left
+/// mask and flags of the entry unchanged (`get_signal` in kernel/signal.c).
 fn rearm(signal: c_int) {
     if !disposition::get(signal).is_one_shot() {
         return;
     }
     let mut entry = action::zeroed();
-    // SAFETY: live structures; the entry brings the restorer along that it was installed with.
+    // SAFETY: live structures; the entry contains the restorer with which it was installed.
     unsafe {
         let asked = by_number(signal, core::ptr::null(), &mut entry);
         let was_reset = entry.sa_sigaction == libc::SIG_DFL && entry.sa_flags & libc::SA_RESETHAND != 0;
@@ -111,13 +111,13 @@ fn rearm(signal: c_int) {
     }
 }
 
-/// Lets the interrupted code go on with everything blocked and the signal pending again.
+/// Defers the signal: it becomes pending again, and the interrupted code continues with all signals blocked.
 ///
 /// # Safety
 /// `info` and `frame` are those of the running trampoline.
 unsafe fn put_off(signal: c_int, info: *const siginfo_t, frame: &mut ucontext_t) {
     let blocked = while_deferred(signal);
-    // Before the signal is queued again: with SA_NODEFER it would arrive here and now.
+    // Blocked before the signal is queued again: with SA_NODEFER it would arrive at once.
     set_mask(Mask(blocked));
     // SAFETY: the caller's promise.
     unsafe {
@@ -126,8 +126,9 @@ unsafe fn put_off(signal: c_int, info: *const siginfo_t, frame: &mut ucontext_t)
     }
 }
 
-/// Everything but the signals of faults, which kill if blocked, and the two that glibc keeps for itself
-/// (SIGCANCEL, SIGSETXID) and expects to arrive; and the deferred signal in any case.
+/// The mask while a signal is deferred. Blocks all signals except those of faults, which kill the process if they are
+/// blocked, and the two that glibc reserves for itself (SIGCANCEL, SIGSETXID) and expects to arrive. Always blocks the
+/// deferred signal.
 fn while_deferred(signal: c_int) -> u64 {
     const OPEN: u64 = bit(libc::SIGSEGV)
         | bit(libc::SIGBUS)
@@ -143,7 +144,7 @@ const fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
-/// Queues the very same siginfo to this thread.
+/// Queues the same siginfo to this thread.
 ///
 /// # Safety
 /// `info` is live.
@@ -152,21 +153,21 @@ unsafe fn send_to_self(signal: c_int, info: *const siginfo_t) {
     // SAFETY: the caller's promise; a thread may send itself any siginfo.
     unsafe {
         if raw::call(libc::SYS_rt_tgsigqueueinfo, [pid, tid, signal as usize, info as usize]).is_err() {
-            // The queue is full (RLIMIT_SIGPENDING): the number at least must not be lost.
+            // The queue is full (RLIMIT_SIGPENDING): at least the signal number must not be lost.
             let _ = raw::call(libc::SYS_tgkill, [pid, tid, signal as usize]);
         }
     }
 }
 
-/// Ends the process the way the kernel would have: the signal is pending again when its mask is restored, and
-/// finds SIG_DFL, with the registers of the fault for the core dump.
+/// Ends the process as the kernel would have done. The signal becomes pending again and arrives when the mask is
+/// restored. It finds SIG_DFL, and the registers of the fault for the core dump.
 ///
 /// # Safety
 /// `info` is live.
 unsafe fn act_by_default(signal: c_int, info: *const siginfo_t) {
     // SAFETY: a live structure; SIG_DFL needs no restorer.
     unsafe {
-        // With SA_NODEFER the signal would arrive at once, which is as good.
+        // With SA_NODEFER the signal arrives at once; the result is the same.
         let _ = by_number(signal, &action::zeroed(), core::ptr::null_mut());
         send_to_self(signal, info);
     }

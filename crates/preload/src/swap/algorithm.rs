@@ -1,13 +1,13 @@
-//! The locks of `unspin-locks` as a table: what can be done with each, by the address of the mutex that holds it.
+//! The locks of `unspin-locks` as a table of operations. Each takes the body of the mutex that contains the lock.
 
 use super::body::Body;
 use unspin_locks::{
     Adaptive, Fair, Kind, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas, Until, Waited,
 };
 
-/// What can be done with a lock of one kind.
+/// The operations of one kind of lock.
 ///
-/// Its functions want a body in which this kind of lock lies.
+/// Each function requires a body that contains a lock of this kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Algorithm {
     /// [`RawLock::try_lock`].
@@ -20,13 +20,13 @@ pub struct Algorithm {
     pub unlock: unsafe fn(&Body),
     /// [`RawLock::is_locked`].
     pub is_locked: fn(&Body) -> bool,
-    /// Which lock it is.
+    /// The type name of the lock.
     #[cfg(test)]
     name: fn() -> &'static str,
 }
 
 impl Algorithm {
-    /// That of a kind; none for those that are libc's own.
+    /// The operations of a kind; `None` for the kinds that libc implements.
     pub const fn of(kind: Kind) -> Option<&'static Algorithm> {
         BY_KIND[kind as usize].as_ref()
     }
@@ -44,6 +44,8 @@ impl Algorithm {
     }
 }
 
+/// [`RawLock::unlock`] of the lock in this body.
+///
 /// # Safety
 /// As for [`RawLock::unlock`].
 unsafe fn unlock<L: RawLock>(body: &Body) {
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
     use unspin_locks::Visitor;
 
-    /// Tells which lock the crate has under a name.
+    /// Returns the type name of the lock that `unspin-locks` has for a kind.
     struct Named;
 
     impl Visitor for Named {

@@ -1,5 +1,5 @@
-//! A `pthread_mutex_t` from within. The places are part of glibc's binary interface, fixed by the static initialisers of
-//! programs.
+//! The words of a `pthread_mutex_t`. Their offsets are part of glibc's binary interface, fixed by the static
+//! initialisers in programs.
 
 use super::mark::Mark;
 use crate::errno;
@@ -11,14 +11,14 @@ use unspin_sys::{futex::pi, tid};
 
 /// The words of a mutex.
 ///
-/// Who owns it, how deep, and how many use it are kept in a replaced mutex exactly as glibc keeps them: errorcheck and
-/// recursive ones are made of that, and libc's own pthread_mutex_destroy looks at it. Owner, depth and users belong to who
-/// holds the mutex; others only compare the owner with themselves. Hence Relaxed throughout: whoever acquires sees what the
-/// last holder wrote because the lock says so.
+/// A replaced mutex stores its owner, its depth and its number of users exactly as glibc does. Errorcheck and recursive
+/// mutexes are built on that, and libc's own pthread_mutex_destroy reads it. Owner, depth and users belong to the
+/// holder of the mutex; other threads only compare the owner with themselves. Hence Relaxed throughout: the lock's own
+/// ordering makes the writes of the last holder visible to the thread that acquires it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Body {
-    /// Untouched where we replace: 0.
+    /// libc's lock word; 0, and not accessed, in a replaced mutex.
     lock: AtomicU32,
     depth: AtomicU32,
     owner: AtomicU32,
@@ -26,7 +26,7 @@ pub struct Body {
     kind: AtomicU32,
     spins: AtomicU16,
     mark: AtomicU16,
-    /// glibc's list of robust mutexes, which the replaced ones are not: our lock.
+    /// glibc's list of robust mutexes. Replaced mutexes are not robust, so our lock lies here.
     list: [AtomicU64; 2],
 }
 
@@ -34,20 +34,23 @@ const _: () =
     assert!(size_of::<Body>() == size_of::<pthread_mutex_t>() && core::mem::offset_of!(Body, mark) == 22);
 
 impl Body {
+    /// The words of this mutex.
+    ///
     /// # Safety
-    /// A live mutex.
+    /// `mutex` is live.
     #[inline(always)]
     pub unsafe fn of<'mutex>(mutex: *const pthread_mutex_t) -> &'mutex Body {
-        // SAFETY: a mutex is that long and that aligned, and all of its words may change at any time, as atomics may.
+        // SAFETY: a mutex has this size and alignment. All its words may change at any time; they are atomics, which
+        // allow that.
         unsafe { &*mutex.cast::<Body>() }
     }
 
-    /// The lock that it was replaced by.
+    /// The lock that replaces this mutex.
     #[inline(always)]
     pub fn lock<L: RawLock>(&self) -> &L {
         const { assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8, "a lock fits into a mutex") };
-        // SAFETY: 16 bytes, aligned to 8, that are atomics and nobody else's; zeroes, as every initialisation leaves
-        // them, are a free lock of any kind, and the mark sees to it that one kind at a time uses them.
+        // SAFETY: 16 bytes, aligned to 8, that are atomics and have no other use. All zero, as every initialisation
+        // leaves them, is a free lock of any kind. The mark ensures that only one kind of lock uses them.
         unsafe { &*(&raw const self.list).cast::<L>() }
     }
 
@@ -57,28 +60,28 @@ impl Body {
         self.kind.load(Relaxed)
     }
 
-    /// Whether it is one with PTHREAD_PRIO_INHERIT.
+    /// Whether the mutex has PTHREAD_PRIO_INHERIT.
     pub fn inherits(&self) -> bool {
         self.kind() & super::mark::INHERITS != 0
     }
 
-    /// Makes it one with PTHREAD_PRIO_INHERIT, if it is not yet.
+    /// Sets PTHREAD_PRIO_INHERIT, if it is not set.
     #[inline]
     pub fn make_inheriting(&self) {
         if !self.inherits() {
-            // Relaxed: whoever sees the mutex's mark does the same.
+            // Relaxed: every thread that sees the mutex's mark does the same.
             self.kind.fetch_or(super::mark::INHERITS, Relaxed);
         }
     }
 
-    /// What was decided.
+    /// The decision for this mutex.
     #[inline(always)]
     pub fn mark(&self) -> Mark {
-        // Relaxed: the mark is the whole message.
+        // Relaxed: only the mark itself is published.
         Mark::from_bits(self.mark.load(Relaxed))
     }
 
-    /// Writes down what is decided now, unless another thread was faster; answers what holds.
+    /// Stores the decision, unless another thread was faster. Returns the decision that holds.
     pub fn decide(&self, seen: Mark, decision: Mark) -> Mark {
         match self.mark.compare_exchange(seen.bits(), decision.bits(), Relaxed, Relaxed) {
             Ok(_) => decision,
@@ -86,25 +89,26 @@ impl Body {
         }
     }
 
-    /// Writes down that nothing is decided.
+    /// Removes the decision.
     pub fn forget(&self) {
         self.mark.store(Mark::NONE.bits(), Relaxed);
     }
 
-    /// Whether the calling thread owns it.
+    /// Whether the calling thread owns the mutex.
     #[inline(always)]
     pub fn is_mine(&self) -> bool {
         self.owner.load(Relaxed) == thread()
     }
 
-    /// The caller has acquired the lock, as one more user.
+    /// To be called after the caller has acquired the lock: it becomes owner and one more user.
     #[inline(always)]
     pub fn own(&self) {
         self.own_again();
         self.add_user();
     }
 
-    /// The caller has acquired the lock, and counts as a user already: the end of a wait for a condition.
+    /// To be called after the caller has acquired the lock, if it counts as a user already: at the end of a wait for a
+    /// condition.
     #[inline(always)]
     pub fn own_again(&self) {
         self.owner.store(thread(), Relaxed);
@@ -120,14 +124,14 @@ impl Body {
         self.users.store(self.users.load(Relaxed).wrapping_sub(1), Relaxed);
     }
 
-    /// The caller is about to release the lock, and to use it no more.
+    /// To be called before the caller releases the lock and stops using it.
     #[inline(always)]
     pub fn disown(&self) {
         self.disown_for_now();
         self.remove_user();
     }
 
-    /// The caller is about to release the lock for the time of a wait.
+    /// To be called before the caller releases the lock for the time of a wait.
     #[inline(always)]
     pub fn disown_for_now(&self) {
         self.owner.store(0, Relaxed);
@@ -143,9 +147,9 @@ impl Body {
         self.depth.store(depth, Relaxed);
     }
 
-    /// Releases libc's own lock with priority inheritance for a thread that is not its owner, unless somebody waits for it in
-    /// the kernel, who would refuse. A mutex without inheritance is released by anybody: by another thread, by a child made
-    /// by fork, where the owner has another id, or when nobody has it.
+    /// Releases libc's own lock with priority inheritance for a thread that is not its owner. Fails if a thread waits
+    /// for it in the kernel, as the kernel would refuse. (A normal mutex without inheritance may be released by any
+    /// thread: by another thread, by a child made by fork, where the owner has another id, or when no thread holds it.)
     pub fn seize(&self) -> bool {
         // Relaxed: the exchange orders.
         let word = self.lock.load(Relaxed);
@@ -154,7 +158,7 @@ impl Body {
             return false;
         }
         self.disown();
-        // Release: partner of the Acquire in libc's functions.
+        // Release: pairs with the Acquire in libc's functions.
         let is_free = self.lock.compare_exchange(owner, 0, Release, Relaxed).is_ok();
         if !is_free {
             self.users.store(self.users.load(Relaxed).wrapping_add(1), Relaxed);
@@ -162,16 +166,16 @@ impl Body {
         is_free
     }
 
-    /// Whether the word says of libc's own lock that threads wait in the kernel, and none does: those it means did not come
-    /// along through a fork. Then it says so no more. Whoever enters the kernel's queue says so while `has_waiters` cannot look:
-    /// either he is seen, or he comes after us and says so again.
+    /// Whether the word of libc's own lock says that threads wait in the kernel, but none does: a fork left them
+    /// behind. If so, clears that bit. A thread that enters the kernel's queue sets the bit while `has_waiters` cannot
+    /// look at the queue. So either `has_waiters` sees the thread, or the thread comes later and sets the bit again.
     #[cold]
     fn is_left_by_fork(&self, word: u32) -> bool {
         let owner = word & pi::OWNER;
         if word != owner | pi::WAITERS || pi::has_waiters(&self.lock) {
             return false;
         }
-        // Relaxed, here and below: the lock is held, and stays so.
+        // Relaxed, here and below: the lock is held, and stays held.
         let is_cleared = self.lock.compare_exchange(word, owner, Relaxed, Relaxed).is_ok();
         if is_cleared && pi::has_waiters(&self.lock) {
             self.lock.fetch_or(pi::WAITERS, Relaxed);
@@ -190,13 +194,13 @@ pub fn thread() -> u32 {
     }
 }
 
-/// Finds it out as cheaply as libc knows it: from the owner of a mutex that libc locks. No system call, which a program may
-/// have forbidden itself.
+/// Finds the id as cheaply as libc knows it: from the owner word of a mutex that libc locks. That makes no system call,
+/// which the program may have forbidden itself.
 #[cold]
 fn learn() -> u32 {
     let before = errno::get();
     let mut mutex = libc::PTHREAD_MUTEX_INITIALIZER;
-    // SAFETY: a live mutex of this thread alone.
+    // SAFETY: a live mutex that only this thread uses.
     let owner = unsafe {
         real::mutex_lock(&mut mutex);
         let owner = Body::of(&mutex).owner.load(Relaxed);

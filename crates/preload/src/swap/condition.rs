@@ -1,12 +1,14 @@
-//! Condition variables, in a process whose mutexes are replaced: libc's would release libc's lock.
+//! Condition variables, in a process whose mutexes are replaced: the wait of libc's condition would release libc's
+//! lock.
 //!
-//! Ours lie at the beginning of the `pthread_cond_t`; what libc's pthread_cond_init(3) leaves there are zeroes, which is one
-//! that nobody waits for. Process-shared ones stay libc's: [`shared`](super::shared).
+//! Ours lie at the beginning of the `pthread_cond_t`. libc's pthread_cond_init(3) leaves zeroes there, which is a
+//! condition without waiters. Process-shared conditions stay libc's: [`shared`](super::shared).
 //!
-//! A wait is a cancellation point, and nowhere else: its sleep is the one place where the thread lets itself be cancelled
-//! asynchronously, as libc's own sleeps are. Whoever is cancelled there leaves the condition, passes a signal on that it was
-//! given, and has the mutex again when its clean-up handlers run. glibc runs ours from the list of those that were pushed
-//! by the functions of LinuxThreads, whatever language unwinds. No frame in here has anything to drop.
+//! A wait is a cancellation point. Its sleep is the only place where the thread allows asynchronous cancellation, as in
+//! libc's own sleeps. A thread that is cancelled there leaves the condition, passes on a signal that it has received,
+//! and acquires the mutex again before the program's clean-up handlers run. Our clean-up handler is pushed by the
+//! functions of LinuxThreads: glibc runs the handlers of that list whatever language unwinds. No frame in this module
+//! has anything to drop.
 
 use super::mutex::{self, Answer, Released, Tried};
 use super::plan::{self, Conditions};
@@ -26,64 +28,67 @@ use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
 use unspin_waiting::Looks;
 
-/// `__wrefs`, at byte 36: bit 0 says that it is shared between processes, bit 1 that times are those of CLOCK_MONOTONIC.
+/// `__wrefs`, at byte 36. Bit 0: shared between processes. Bit 1: deadlines are times of CLOCK_MONOTONIC.
 const FLAGS: usize = 36;
 const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
 
 const _: () = assert!(size_of::<Condition>() <= 24 && align_of::<Condition>() <= 8, "below `__g_refs`");
 
-/// Whose a condition is.
+/// Which implementation a condition has.
 #[derive(Clone, Copy)]
 pub enum Owner<'condition> {
     /// libc's.
     Libc,
-    /// libc's, in a process where its waiters may have replaced mutexes.
+    /// libc's, in a process in which its waiters may have replaced mutexes.
     Shared,
     /// Ours.
     Ours(&'condition Condition),
 }
 
-/// Whose it is.
+/// The implementation of a condition.
 ///
 /// # Safety
-/// A live condition variable.
+/// `condition` is live.
 #[inline]
 pub unsafe fn owner<'condition>(condition: *const pthread_cond_t) -> Owner<'condition> {
     if plan::conditions() == Conditions::Libc {
         return Owner::Libc;
     }
-    // SAFETY: the caller's promise. Zeroes are a `Condition`, atomics all of it, and nobody else uses those bytes.
+    // SAFETY: the caller's promise. All zero is a valid `Condition`, which consists of atomics. These bytes have no
+    // other use.
     unsafe { if flags(condition) & SHARED != 0 { Owner::Shared } else { Owner::Ours(&*condition.cast()) } }
 }
 
-/// The clock of its times.
+/// The clock of the condition's deadlines.
 ///
 /// # Safety
-/// A live condition variable.
+/// `condition` is live.
 pub unsafe fn clock(condition: *const pthread_cond_t) -> libc::clockid_t {
     // SAFETY: the caller's promise.
     if unsafe { flags(condition) } & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
+/// The word [`FLAGS`].
+///
 /// # Safety
-/// A live condition variable.
+/// `condition` is live.
 unsafe fn flags(condition: *const pthread_cond_t) -> u32 {
-    // SAFETY: the caller's promise. Relaxed: written when it was initialised.
+    // SAFETY: the caller's promise. Relaxed: written when the condition was initialised.
     unsafe { &*condition.byte_add(FLAGS).cast::<AtomicU32>() }.load(Relaxed)
 }
 
-/// What a wait came to.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// 0, or an error number.
     pub code: c_int,
-    /// What only whoever does the waiting knows; none of libc's waits.
+    /// The parts of the wait, which only our own implementation knows; `None` for libc's waits.
     pub seen: Option<Seen>,
 }
 
 impl Outcome {
-    /// Of libc, or of a call that was refused.
+    /// The result of libc's wait, or of a call that was refused.
     pub fn bare(code: c_int) -> Outcome {
         Outcome { code, seen: None }
     }
@@ -92,21 +97,21 @@ impl Outcome {
 /// The parts of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// How the condition was waited for.
+    /// How the thread waited for the condition.
     pub condition: Waited,
-    /// When that ended and the mutex was wanted again, in ticks.
+    /// Time, in ticks, at which that wait ended and the wait for the mutex began.
     pub woken: u64,
-    /// How the mutex was waited for; not known if it is libc's.
+    /// How the thread waited for the mutex; `None` if the mutex is libc's.
     pub mutex: Option<Waited>,
 }
 
-/// A thread that waits, as its clean-up needs it.
+/// The data of a waiting thread that its clean-up needs.
 struct Waiter<'wait> {
     condition: &'wait Condition,
     node: &'wait Node,
     mutex: *mut pthread_mutex_t,
     hook: Hook,
-    /// How it let itself be cancelled.
+    /// The thread's cancellation type before the wait.
     cancellation: c_int,
     /// Whether it counts as a user of libc's mutex.
     is_user_of_libcs: bool,
@@ -124,10 +129,10 @@ impl Waiter<'_> {
     }
 }
 
-/// pthread_cond_wait(3) and its kin.
+/// pthread_cond_wait(3) and its variants with a deadline.
 ///
 /// # Safety
-/// A live mutex, and a condition that is ours; `hook` is that of the calling function.
+/// `mutex` is live; `hook` is that of the calling function.
 pub unsafe fn wait(
     condition: &Condition,
     mutex: *mut pthread_mutex_t,
@@ -135,11 +140,11 @@ pub unsafe fn wait(
     hook: Hook,
 ) -> Outcome {
     let before = cancellation(DEFERRED);
-    // By it the kernel, too, would wake those who sleep.
+    // The order is by real-time priority, in which the kernel would also wake sleeping threads.
     let node = Node::new(sched::real_time_priority()).for_mutex(mutex);
     let mut buffer = MaybeUninit::<Buffer>::uninit();
-    // SAFETY: 1. the node stays here until it has left and passed on, be it below, be it in `cancelled`; 2. the mutex is the
-    // caller's; 3. the buffer is popped before this function returns.
+    // SAFETY: 1. the node stays in place until it has left the condition and has woken its successor (`pass_on`), here
+    // or in `cancelled`; 2. the mutex is the caller's; 3. the buffer is popped before this function returns.
     unsafe {
         condition.enqueue(&node);
         let Released { code, is_user_of_libcs } = mutex::unlock_to_wait(mutex, hook);
@@ -172,18 +177,19 @@ pub unsafe fn wait(
     }
 }
 
-/// Polls, then sleeps until the node was moved on or the time has come. Says how.
+/// Polls, then sleeps until the node was moved off the condition or the deadline has passed. Returns how the thread
+/// waited.
 fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     let node = waiter.node;
     let wait = Wait::begin(waiter.hook);
     if wait.polls() {
-        // A thread that never has to sleep would never be cancelled.
+        // Without this, a thread that never has to sleep would never be cancelled.
         pthread_testcancel();
-        // A waker that signals before it unlocks has the mutex still: polling for the signal alone would end in a sleep for the
-        // mutex.
+        // A waker that signals before it unlocks still holds the mutex. A poll that waits for the signal alone would
+        // then end in a sleep for the mutex.
         let look = || match node.is_waiting() {
             true => Look::Nothing,
-            // SAFETY: the mutex is the program's, which wants it back; it was released for this wait.
+            // SAFETY: the mutex is the program's, which was released for this wait and must be acquired again.
             false => match unsafe { mutex::try_after_wait(waiter.mutex, waiter.hook) } {
                 Tried::Taken => Look::Nothing,
                 Tried::Untried => Look::Found(()),
@@ -211,10 +217,10 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
     waited
 }
 
-/// What the thread does when it was cancelled in its sleep, before its own clean-up handlers. glibc's longjmp(3) calls it too,
-/// when a signal handler jumps out of the sleep.
+/// Runs when a thread is cancelled in its sleep, before the program's clean-up handlers. glibc's longjmp(3) calls it
+/// too, when a signal handler jumps out of the sleep.
 unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
-    // SAFETY: the frame of `wait` is still there, as the stack is unwound from within.
+    // SAFETY: the frame of `wait` still exists, as the stack is unwound from the inside.
     unsafe {
         let waiter = &*waiter.cast::<Waiter<'_>>();
         cancellation(DEFERRED);

@@ -1,5 +1,5 @@
-//! What a mutex is to be: the rules of the plan against the address of the mutex and the stack of whoever initialises it, or
-//! uses it first.
+//! Decides which lock replaces a mutex. Compares the rules of the plan with the mutex's address and with the stack of
+//! the thread that initialises the mutex or uses it first.
 
 use super::modules;
 use super::plan::{self, Place, Plan, Subject, Waits};
@@ -7,19 +7,19 @@ use crate::watch::Hook;
 use libc::pthread_mutex_t;
 use unspin_locks::Kind;
 
-/// When it is decided.
+/// When the decision is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Occasion {
     /// pthread_mutex_init(3).
     Initialisation,
-    /// The first use of a mutex that no initialisation was seen of.
+    /// The first use of a mutex whose initialisation was not seen.
     Use,
 }
 
-/// Frames that are looked at, from the hook on.
+/// Maximum number of frames to compare, from the hook on.
 const FRAMES: usize = 16;
 
-/// The kind for a mutex; [`Kind::System`] if no rule is about it.
+/// The kind for a mutex; [`Kind::System`] if no rule applies.
 #[cold]
 pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> Kind {
     let Some(plan) = plan::get() else { return Kind::System };
@@ -37,7 +37,7 @@ pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> 
     chosen.map(|rule| rule.kind).or(plan.all).unwrap_or(Kind::System)
 }
 
-/// What the waits of a call site do.
+/// The policy of the waits of a call site.
 #[cold]
 pub fn waits(hook: Hook) -> Waits {
     let Some(plan) = plan::get() else { return Waits::System };
@@ -49,16 +49,16 @@ pub fn waits(hook: Hook) -> Waits {
     chosen.map_or(plan.waits, |site| site.waits)
 }
 
-/// Whether an address lies in that place, as its module is mapped now.
+/// Whether an address lies in this place, with the module where it is mapped now.
 fn holds(plan: &Plan, place: &Place, address: usize) -> bool {
     let bias = modules::bias(plan, place.module);
     bias.is_some_and(|bias| place.range.contains(&address.wrapping_sub(bias)))
 }
 
-/// The calls that led to a hook, innermost first, found as far as they are asked for.
+/// The calls that led to a hook, innermost first. They are found when they are needed.
 struct Stack {
     hook: Hook,
-    /// Addresses within the calls: one less than where they return to.
+    /// Addresses within the calls: one less than their return addresses.
     frames: [usize; FRAMES],
     known: usize,
 }
@@ -68,7 +68,8 @@ impl Stack {
         self.hook.return_address() - 1
     }
 
-    /// Whether the places are those of the innermost call and of further ones in this order, with any others in between.
+    /// Whether the first place is that of the innermost call, and the others are those of outer calls in this order.
+    /// Other calls may lie between them.
     fn matches(&mut self, plan: &Plan, places: &[Place]) -> bool {
         let Some((first, rest)) = places.split_first() else { return false };
         if !holds(plan, first, self.innermost()) {
@@ -78,7 +79,7 @@ impl Stack {
         rest.iter().all(|place| frames.any(|&frame| holds(plan, place, frame)))
     }
 
-    /// The calls further out.
+    /// The outer calls.
     fn outer(&mut self) -> &[usize] {
         if self.known == 0 {
             for (slot, address) in self.frames.iter_mut().zip(self.hook.callers()) {

@@ -1,32 +1,32 @@
-//! What was decided for a mutex, written into the mutex: sixteen bits at `__elision`, which glibc uses only where it elides
-//! locks, and such mutexes stay its own.
+//! The *mark*: the decision for a mutex, stored in the mutex itself. It consists of sixteen bits at `__elision`. glibc
+//! uses them only where it elides locks, and such mutexes stay libc's.
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | 0–3 | whose it is: an index into [`Kind::ALL`], of which [`Kind::System`] means libc |
+//! | 0–3 | the implementation: an index into [`Kind::ALL`], of which [`Kind::System`] means libc |
 //! | 4–5 | its type, one of [`Type`] |
 //! | 6–7 | 0 |
-//! | 8–15 | [`MAGIC`], so that what libc may leave there is no mark |
+//! | 8–15 | [`MAGIC`], so that nothing that libc may leave there is a mark |
 //!
-//! Written once in a mutex's life, by whoever initialises it or uses it first. Anything that is no mark says that nothing
-//! was decided; all zeroes, as a static initialiser leaves them, does.
+//! Written once in a mutex's life, by the thread that initialises it or uses it first. Any value that is not a mark
+//! means that nothing was decided; so does zero, the value of a static initialiser.
 
 use super::body::Body;
 use unspin_locks::Kind;
 
-/// See the module.
+/// The value of the mark; see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(u16);
 
-/// What a mutex does about being taken by its owner, and released by others.
+/// What happens if the owner locks the mutex again, and if another thread unlocks it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Type {
-    /// It blocks; anybody releases. PTHREAD_MUTEX_NORMAL, and PTHREAD_MUTEX_ADAPTIVE_NP, of which only the waiting is
-    /// different.
+    /// Locking again blocks; any thread may unlock. PTHREAD_MUTEX_NORMAL, and PTHREAD_MUTEX_ADAPTIVE_NP, which differs
+    /// only in how threads wait.
     Normal,
-    /// It counts.
+    /// Locking again counts.
     Recursive,
-    /// It refuses.
+    /// Both are refused.
     ErrorCheck,
 }
 
@@ -40,36 +40,36 @@ const MAGIC: u16 = 0xB5 << 8;
 impl Mark {
     /// Nothing was decided.
     pub const NONE: Mark = Mark(0);
-    /// It stays libc's.
+    /// The mutex stays libc's.
     pub const LIBC: Mark = Mark::new(Kind::System, Type::Normal);
-    /// The one that the fast path looks for.
+    /// The mark for which the fast path checks.
     pub const FAST: Mark = Mark::new(Kind::Adaptive, Type::Normal);
 
-    /// A mutex of this type is replaced by that.
+    /// The mark of a mutex of this type that is replaced by a lock of this kind.
     pub const fn new(kind: Kind, of: Type) -> Mark {
         Mark(MAGIC | (of as u16) << 4 | kind as u16)
     }
 
-    /// Whatever stands there.
+    /// Any value of the sixteen bits.
     pub const fn from_bits(bits: u16) -> Mark {
         Mark(bits)
     }
 
-    /// As it is written.
+    /// The value to be stored.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// Whether it is a mark: something was decided.
+    /// Whether the value is a mark: a decision was made.
     #[inline(always)]
     pub const fn is_one(self) -> bool {
         self.0 & !(Mark::VALUES as u16 - 1) == MAGIC
     }
 
-    /// Marks by [`Mark::index`].
+    /// Number of different values of [`Mark::index`].
     pub const VALUES: usize = 64;
 
-    /// What tells marks apart.
+    /// A number that is different for different marks.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize % Mark::VALUES
@@ -78,14 +78,14 @@ impl Mark {
 
 const _: () = assert!(Kind::ALL.len() <= 16 && Type::ALL.len() <= 4);
 
-/// What `__kind` says of a mutex.
+/// The properties of a mutex, from its `__kind`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nature {
     /// Private, not robust, without a protocol.
     Plain(Type),
-    /// The same with PTHREAD_PRIO_INHERIT.
+    /// As `Plain`, but with PTHREAD_PRIO_INHERIT.
     Inheriting(Type),
-    /// Robust, shared between processes, with a ceiling, elided, destroyed, or something that no glibc writes.
+    /// Robust, shared between processes, with a priority ceiling, elided, destroyed, or a value that no glibc writes.
     Other,
 }
 
@@ -95,7 +95,7 @@ pub const INHERITS: u32 = 32;
 const NO_ELISION: u32 = 512;
 
 impl Nature {
-    /// The nature of a mutex with this `__kind`.
+    /// The properties of a mutex with this `__kind`.
     pub fn of(kind: u32) -> Nature {
         let of = match kind & 3 {
             1 => Type::Recursive,
@@ -109,11 +109,11 @@ impl Nature {
         }
     }
 
-    /// What becomes of a mutex for which that kind was chosen.
+    /// The mark of a mutex with these properties for which this kind was chosen.
     pub fn mark(self, chosen: Kind) -> Mark {
         match self {
             Nature::Plain(of) => Mark::new(chosen, of),
-            // `Kind::Pi` is what it is already.
+            // The mutex already behaves as `Kind::Pi`.
             Nature::Inheriting(of) if chosen.inherits() && chosen != Kind::Pi => Mark::new(chosen, of),
             Nature::Inheriting(_) | Nature::Other => Mark::LIBC,
         }
@@ -121,7 +121,7 @@ impl Nature {
 }
 
 impl Body {
-    /// What its `__kind` says.
+    /// The properties of this mutex.
     pub fn nature(&self) -> Nature {
         Nature::of(self.kind())
     }
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(indices.len(), marks.count());
     }
 
-    /// glibc counts down from small numbers there.
+    /// glibc stores small numbers there and counts down from them.
     #[test]
     fn what_libc_may_leave_is_no_mark() {
         for left in (0..=64).chain(0xFFC0..=0xFFFF).chain([MAGIC | 0x40, MAGIC | 0x80]) {

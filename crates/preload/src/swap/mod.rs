@@ -1,18 +1,19 @@
-//! Replacing a program's mutexes, in place: the lock lies in the `pthread_mutex_t` itself, and so does the word that says
-//! which one it is, so that nothing is looked up.
+//! Replaces a program's mutexes in place. The lock lies in the `pthread_mutex_t` itself, and so does the word that says
+//! which lock it is. So no lookup is needed.
 //!
-//! | module | is about |
+//! | module | contents |
 //! |---|---|
 //! | `plan`, `text` | what replaces which mutex: the file that `UNSPIN_PLAN` names |
-//! | [`server`], `decision`, `modules` | which rule of it is about this mutex: decided once in a mutex's life, at pthread_mutex_init(3) or its first use |
-//! | `mark`, `body` | the words of a `pthread_mutex_t`, and what was decided in one of them |
+//! | [`server`], `decision`, `modules` | which rule of the plan applies to a mutex: decided once in its life, at pthread_mutex_init(3) or its first use |
+//! | `mark`, `body` | the words of a `pthread_mutex_t`, and the decision, stored in one of them |
 //! | `algorithm` | the locks of `unspin-locks` as a table |
-//! | [`mutex`] | what a program does with a mutex |
+//! | [`mutex`] | the mutex operations of a program |
 //! | [`condition`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
 //!
-//! Replaced are mutexes that are private, not robust and without a protocol, be they normal, recursive, errorcheck or
-//! adaptive; with PTHREAD_PRIO_INHERIT only by kinds that inherit. What no rule is about, and everything else, is
-//! libc's. In a process in which nothing is to be replaced, libc's functions do everything.
+//! A mutex is replaced if it is private, not robust and without a protocol: normal, recursive, errorcheck or adaptive.
+//! A mutex with PTHREAD_PRIO_INHERIT is replaced only by kinds that inherit priorities. All other mutexes stay libc's,
+//! and so do those to which no rule applies. In a process in which nothing is to be replaced, libc's functions do
+//! everything.
 
 mod algorithm;
 mod body;
@@ -28,7 +29,7 @@ mod text;
 
 use unspin_sys::tid;
 
-/// To be called before the program begins: does what had better not be done in the middle of a use of a lock.
+/// To be called before the program begins: prepares what must not be done in the middle of a use of a lock.
 pub fn prepare() {
     if plan::is_on() {
         tid::prepare();
@@ -37,7 +38,7 @@ pub fn prepare() {
     }
 }
 
-/// Code has gone.
+/// To be called after code was unloaded.
 pub fn forget_modules() {
     if let Some(plan) = plan::get().filter(|plan| plan.is_particular()) {
         modules::forget(plan);

@@ -1,8 +1,8 @@
-//! Where the modules that the plan names are mapped.
+//! The addresses at which the modules of the plan are mapped.
 //!
-//! Looked up in `/proc/self/maps` when the plan is read, when a mutex or a caller lies in a module that was not there the
-//! last time, and after `dlclose`. (`dl_iterate_phdr` would take a lock of the dynamic linker, which a thread may hold that
-//! waits for us.)
+//! They are looked up in `/proc/self/maps`: when the plan is read; when a mutex or a caller lies in a module that was
+//! not mapped at the last lookup; and after `dlclose`. (`dl_iterate_phdr` would take a lock of the dynamic linker.
+//! Another thread may hold that lock and wait for this one.)
 
 use super::plan::{MODULES, Plan};
 use crate::sandbox;
@@ -11,27 +11,28 @@ use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use unspin_sys::page::BYTES as PAGE;
 use unspin_sys::{maps, mem};
 
-/// What to add to a link-time address; [`ABSENT`] while the module is not mapped. Relaxed throughout, in this file: whoever
-/// uses a module's code has been told of it by the dynamic linker, whose locks come in between; a mutex of a module that
-/// comes or goes this very moment is the program's mistake.
+/// The load bias of each module: the difference between mapped and link-time addresses. [`ABSENT`] while the module is
+/// not mapped. Relaxed throughout this file: a thread that uses a module's code has learnt of it through the dynamic
+/// linker, whose locks order the accesses. It is the program's error if it uses a mutex of a module that is being
+/// loaded or unloaded at this moment.
 static BIASES: [AtomicUsize; MODULES] = [const { AtomicUsize::new(ABSENT) }; MODULES];
 
 const ABSENT: usize = usize::MAX;
 
-/// Modules that were there when `/proc/self/maps` was last read, by the address where they begin: each is looked for once.
-/// A program with more has the later ones looked for again and again, up to [`LOOKS`] times.
+/// The modules that were mapped when `/proc/self/maps` was last read, by their start addresses: each causes one lookup.
+/// In a program with more modules, the others cause repeated lookups, up to [`LOOKS`] times.
 static SEEN: [AtomicUsize; 512] = [const { AtomicUsize::new(0) }; 512];
 static LOOKS_LEFT: AtomicUsize = AtomicUsize::new(LOOKS);
 const LOOKS: usize = 10_000;
 
-/// What to add to link-time addresses of a module of the plan; none if it is not mapped.
+/// The load bias of a module of the plan; `None` if it is not mapped.
 #[inline]
 pub fn bias(plan: &Plan, module: usize) -> Option<usize> {
     debug_assert!(module < plan.modules().len());
     Some(BIASES[module].load(Relaxed)).filter(|&bias| bias != ABSENT)
 }
 
-/// Sees to it that the modules in which a mutex and its user lie are known, if they are among the plan's.
+/// Ensures that the modules of a mutex and of its user are known, if they are in the plan.
 pub fn look(plan: &Plan, mutex: usize, code: usize) {
     let is_complete = (0..plan.modules().len()).all(|module| bias(plan, module).is_some());
     if is_complete || sandbox::is_closed() {
@@ -49,7 +50,7 @@ pub fn look(plan: &Plan, mutex: usize, code: usize) {
     }
 }
 
-/// Code has gone; what comes into its place is another module.
+/// To be called after code was unloaded: other modules may be mapped at its addresses.
 pub fn forget(plan: &Plan) {
     SEEN.iter().for_each(|seen| seen.store(0, Relaxed));
     if !sandbox::is_closed() {
@@ -57,7 +58,7 @@ pub fn forget(plan: &Plan) {
     }
 }
 
-/// Looks for all of them.
+/// Looks up all modules of the plan.
 pub fn find(plan: &Plan) {
     let mut found = [ABSENT; MODULES];
     let result = maps::lines(|line| {
@@ -74,7 +75,7 @@ pub fn find(plan: &Plan) {
     }
 }
 
-/// The bias of the module whose file is mapped from its beginning at that address: elf(5).
+/// The load bias of the module whose file is mapped from its beginning at this address: elf(5).
 fn bias_of(start: usize) -> Option<usize> {
     const PT_LOAD: u64 = 1;
     const HEADER: usize = 64;
@@ -115,7 +116,7 @@ mod tests {
             }
         })
         .unwrap();
-        // SAFETY: an all-zero `Dl_info` is one; the function fills it.
+        // SAFETY: an all-zero `Dl_info` is valid; the function fills it.
         let base = unsafe {
             let mut info: libc::Dl_info = core::mem::zeroed();
             assert_ne!(libc::dladdr(here as *const _, &mut info), 0);

@@ -1,8 +1,8 @@
-//! What a program does with a mutex, done with the lock that it was replaced by, or by libc.
+//! The mutex operations of a program, carried out by the lock that replaces the mutex, or by libc.
 //!
-//! The answers are glibc's (nptl/pthread_mutex_lock.c, _trylock.c, _timedlock.c, _unlock.c): who owns a recursive or
-//! errorcheck mutex is compared first, a time is looked at only by those who must wait, and a normal mutex asks nobody
-//! anything.
+//! The return values are glibc's (nptl/pthread_mutex_lock.c, _trylock.c, _timedlock.c, _unlock.c). The owner of a
+//! recursive or errorcheck mutex is compared first. A deadline is read only if the thread must wait. A normal mutex is
+//! not checked for its owner.
 
 use super::algorithm::{Algorithm, Fast};
 use super::body::Body;
@@ -18,23 +18,23 @@ use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, pthread_
 use unspin_locks::{Clock, RawLock, Until, Waited};
 use unspin_waiting::Looks;
 
-/// How an acquisition went.
+/// The result of an acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// 0, or an error number.
     pub code: c_int,
-    /// How it was waited for, where that is known: libc does not tell.
+    /// How the thread waited, if that is known: libc does not tell.
     pub waited: Option<Waited>,
 }
 
 impl Answer {
-    /// Of libc.
+    /// The answer of libc.
     #[inline(always)]
     fn of_libc(code: c_int) -> Answer {
         Answer { code, waited: None }
     }
 
-    /// The thread has it.
+    /// The thread has acquired the mutex.
     pub fn acquired(waited: Waited) -> Answer {
         Answer { code: 0, waited: Some(waited) }
     }
@@ -44,10 +44,11 @@ impl Answer {
     }
 }
 
-/// Acquires a free mutex of the kind that most are, and says whether it did. For what it does not, see [`lock`].
+/// Acquires a free mutex of the most frequent kind ([`Mark::FAST`]). Returns whether it did; if not, the caller must
+/// call [`lock`].
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 pub unsafe fn lock_at_once(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
@@ -59,10 +60,11 @@ pub unsafe fn lock_at_once(mutex: *const pthread_mutex_t) -> bool {
     is_locked
 }
 
-/// Releases a mutex of the kind that most are, and says whether it did.
+/// Releases a mutex of the most frequent kind ([`Mark::FAST`]). Returns whether it did; if not, the caller must call
+/// [`unlock`].
 ///
 /// # Safety
-/// A live mutex, which the thread holds or releases for another.
+/// `mutex` is live. The calling thread holds it, or releases it for another thread.
 #[inline(always)]
 pub unsafe fn unlock_at_once(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
@@ -76,10 +78,10 @@ pub unsafe fn unlock_at_once(mutex: *const pthread_mutex_t) -> bool {
     true
 }
 
-/// Whether it is settled that libc serves it, as far as can be told at once.
+/// Whether libc serves the mutex. Only the fast part of the decision: false if more work is needed.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 pub unsafe fn is_libcs(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the caller's promise.
@@ -87,10 +89,10 @@ pub unsafe fn is_libcs(mutex: *const pthread_mutex_t) -> bool {
     plan::is_off() || body.mark() == Mark::LIBC || body.nature() == Nature::Other
 }
 
-/// Whether it is a lock of ours.
+/// Whether one of our locks replaces the mutex.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 pub unsafe fn is_replaced(mutex: *const pthread_mutex_t, hook: Hook) -> bool {
     // SAFETY: the caller's promise.
     matches!(unsafe { served(mutex, hook) }.1, Server::Lock(..))
@@ -99,7 +101,7 @@ pub unsafe fn is_replaced(mutex: *const pthread_mutex_t, hook: Hook) -> bool {
 /// pthread_mutex_lock(3).
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 pub unsafe fn lock(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
     // SAFETY: the caller's promise.
     let (body, server) = unsafe { served(mutex, hook) };
@@ -112,10 +114,10 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
     }
 }
 
-/// pthread_mutex_lock(3) of a mutex that libc serves. Where waits poll, the thread polls for it before it sleeps.
+/// pthread_mutex_lock(3) of a mutex that libc serves. If waits poll, the thread polls before it sleeps.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(always)]
 pub unsafe fn lock_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
     // SAFETY: the caller's promise.
@@ -127,13 +129,15 @@ pub unsafe fn lock_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
     }
 }
 
+/// Polls for a mutex that libc serves, then calls libc.
+///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline(never)]
 unsafe fn poll_for_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
     // SAFETY: the caller's promise.
     unsafe {
-        // What the thread owns already is not to be waited for: libc counts, refuses, or waits for ever.
+        // The thread must not poll for a mutex that it owns already: libc counts, refuses, or waits for ever.
         if Body::of(mutex).is_mine() {
             return Answer::of_libc(real::mutex_lock(mutex));
         }
@@ -152,22 +156,22 @@ unsafe fn poll_for_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
     }
 }
 
-/// One attempt at a mutex that libc serves.
+/// The result of one attempt to acquire a mutex that libc serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tried {
-    /// The thread has it.
+    /// The thread has acquired the mutex.
     Acquired,
-    /// Another thread has it.
+    /// Another thread holds the mutex.
     Taken,
-    /// Only a call that may block can tell.
+    /// Not tried, or undecided: only a call that may block can tell.
     Untried,
 }
 
-/// Acquires a mutex that libc serves, if it is free. glibc's trylock of a robust mutex that is not recoverable leaves it
-/// locked for good: where such a mutex is free, it is not tried.
+/// Acquires a mutex that libc serves, if it is free. glibc's trylock of a robust mutex that is not recoverable leaves
+/// it locked for ever. So a robust mutex that is free is not tried.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 unsafe fn try_libcs(mutex: *mut pthread_mutex_t) -> Tried {
     // SAFETY: the caller's promise.
     unsafe {
@@ -185,11 +189,11 @@ unsafe fn try_libcs(mutex: *mut pthread_mutex_t) -> Tried {
     }
 }
 
-/// The acquisition at the end of a wait for a condition, if the mutex is free: one attempt. Not of a mutex that was
-/// replaced, which has its own way: [`lock_after_wait`].
+/// One attempt to acquire a mutex at the end of a wait for a condition. A replaced mutex is not tried:
+/// [`lock_after_wait`] acquires it.
 ///
 /// # Safety
-/// A live mutex, that [`unlock_to_wait`] released.
+/// `mutex` is live, and [`unlock_to_wait`] has released it.
 pub unsafe fn try_after_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Tried {
     // SAFETY: the caller's promise.
     unsafe {
@@ -203,12 +207,13 @@ pub unsafe fn try_after_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Tried {
 /// pthread_mutex_trylock(3).
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 pub unsafe fn trylock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
     // SAFETY: the caller's promise.
     let (body, server) = unsafe { served(mutex, hook) };
     match server {
-        // To try what one has is no error of an errorcheck mutex, but for one that inherits.
+        // If the calling thread owns an errorcheck mutex, glibc's trylock returns EBUSY; but EDEADLK if the program has
+        // chosen PTHREAD_PRIO_INHERIT.
         Server::Inheriting(Type::ErrorCheck) if body.is_mine() => EBUSY,
         Server::Lock(_, Type::ErrorCheck) if body.inherits() && body.is_mine() => EDEADLK,
         // SAFETY: the caller's promise.
@@ -224,7 +229,7 @@ pub unsafe fn trylock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
 /// pthread_mutex_clocklock(3), and pthread_mutex_timedlock(3) with CLOCK_REALTIME.
 ///
 /// # Safety
-/// A live mutex and, unless the mutex is free, a live time.
+/// `mutex` is live. `until` is live, unless the mutex is free.
 pub unsafe fn clocklock(
     mutex: *mut pthread_mutex_t,
     clock: clockid_t,
@@ -254,6 +259,8 @@ pub unsafe fn clocklock(
     }
 }
 
+/// libc's wait with a deadline.
+///
 /// # Safety
 /// As for [`clocklock`].
 unsafe fn libc_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int {
@@ -266,13 +273,13 @@ unsafe fn libc_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *
     }
 }
 
-/// The same for a mutex that inherits without its program's knowledge. A time before the clock's zero is malformed to the
-/// kernel's queue, and over to all others.
+/// The same for a mutex with priority inheritance that the program has not requested. A time before the clock's zero is
+/// malformed for the kernel's PI futexes. For all other mutexes it is a deadline that has passed. So zero replaces it.
 ///
 /// # Safety
 /// As for [`clocklock`].
 unsafe fn inherit_until(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int {
-    // SAFETY: the caller's promise; the time is looked at only where the mutex is not free.
+    // SAFETY: the caller's promise; the time is read only if the mutex is not free.
     unsafe {
         if real::mutex_trylock(mutex) == 0 {
             return 0;
@@ -285,7 +292,7 @@ unsafe fn inherit_until(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *c
 /// pthread_mutex_unlock(3).
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 pub unsafe fn unlock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
     // SAFETY: the caller's promise.
     let (body, server) = unsafe { served(mutex, hook) };
@@ -300,7 +307,8 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
         Leave::Deep => 0,
         Leave::Free => {
             body.disown();
-            // SAFETY: the caller's promise; whoever releases another's takes upon himself what follows.
+            // SAFETY: the caller's promise; a thread that releases a lock that another thread holds is responsible for
+            // the result.
             unsafe { (algorithm.unlock)(body) };
             0
         }
@@ -330,7 +338,7 @@ pub unsafe fn unlock_to_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Release
     };
     let code = match leave(body, algorithm, of) {
         Leave::Refused => EPERM,
-        // As with libc: the thread waits and keeps the mutex.
+        // As with libc: the thread still holds the mutex while it waits.
         Leave::Deep => 0,
         Leave::Free => {
             body.disown_for_now();
@@ -378,12 +386,13 @@ pub unsafe fn is_locked_since_wait(mutex: *mut pthread_mutex_t) -> bool {
     unsafe { layout::kind(mutex) != layout::Kind::Recursive && Body::of(mutex).is_mine() }
 }
 
-/// The acquisition at the end of a wait for a condition. Where others are to be woken once this thread has the mutex, `others`
-/// does that; and before, if that takes long, as it does where everybody else is faster: who comes last would wait for as long
-/// as all before him together.
+/// The acquisition at the end of a wait for a condition. `others` wakes the threads that are to be woken after this
+/// thread has the mutex. If the acquisition takes longer than [`SOON`], it wakes them before. It takes long if all
+/// other threads are faster; then the thread that is woken last would wait for as long as all threads before it
+/// together.
 ///
 /// # Safety
-/// A live mutex, that [`unlock_to_wait`] released.
+/// `mutex` is live, and [`unlock_to_wait`] has released it.
 pub unsafe fn lock_after_wait(
     mutex: *mut pthread_mutex_t,
     hook: Hook,
@@ -428,11 +437,13 @@ pub unsafe fn lock_after_wait(
     Answer::acquired(waited)
 }
 
-/// Longer than most mutexes are held. The kernel makes some fifty microseconds more of it.
+/// Longer than most mutexes are held. The kernel's timer slack adds some fifty microseconds.
 const SOON: Duration = Duration::from_micros(30);
 
+/// The body of a mutex, and the implementation that serves it.
+///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[inline]
 unsafe fn served<'mutex>(mutex: *const pthread_mutex_t, hook: Hook) -> (&'mutex Body, Server) {
     // SAFETY: the caller's promise.
@@ -442,7 +453,8 @@ unsafe fn served<'mutex>(mutex: *const pthread_mutex_t, hook: Hook) -> (&'mutex 
     }
 }
 
-/// The answer to a thread that acquires what it has; none if it has it not, or is not asked.
+/// The answer to a thread that acquires a mutex which it owns already. `None` if it does not own it, or if the mutex is
+/// normal, as that type does not check.
 fn owned(body: &Body, of: Type) -> Option<Answer> {
     match of {
         Type::Normal => None,
@@ -452,7 +464,7 @@ fn owned(body: &Body, of: Type) -> Option<Answer> {
     }
 }
 
-/// One more acquisition by the owner.
+/// Counts another acquisition by the owner.
 fn deeper(body: &Body) -> c_int {
     match body.depth().checked_add(1) {
         Some(depth) => {
@@ -470,7 +482,7 @@ fn enter_or(body: &Body, of: Type, waited: Option<Waited>, otherwise: c_int) -> 
     }
 }
 
-/// The lock is the thread's.
+/// To be called after the thread has acquired the lock: notes the owner.
 fn enter(body: &Body, of: Type, waited: Option<Waited>) -> Answer {
     body.own();
     if of == Type::Recursive {
@@ -479,13 +491,13 @@ fn enter(body: &Body, of: Type, waited: Option<Waited>) -> Answer {
     Answer { code: 0, waited }
 }
 
-/// What becomes of a release.
+/// What a release does.
 enum Leave {
-    /// Nothing: the thread has not got it.
+    /// Nothing: the thread does not own the mutex.
     Refused,
-    /// The thread has acquired it more often.
+    /// The depth decreases: the thread has acquired the mutex more often than it has released it.
     Deep,
-    /// The lock is to be released.
+    /// The lock must be released.
     Free,
 }
 
@@ -502,7 +514,7 @@ fn leave(body: &Body, algorithm: &Algorithm, of: Type) -> Leave {
     }
 }
 
-/// A clock that can be waited by.
+/// The clock for a wait; `None` if waits do not support it.
 pub fn clock_of(clock: clockid_t) -> Option<Clock> {
     match clock {
         libc::CLOCK_REALTIME => Some(Clock::Realtime),
@@ -511,10 +523,10 @@ pub fn clock_of(clock: clockid_t) -> Option<Clock> {
     }
 }
 
-/// A point in time; none if it is malformed. What lies before the clock's zero has come.
+/// A point in time; `None` if it is malformed. A time before the clock's zero becomes zero: it has passed.
 ///
 /// # Safety
-/// A live time.
+/// `until` points to a live time.
 pub unsafe fn time(clock: Clock, until: *const timespec) -> Option<Until> {
     // SAFETY: the caller's promise.
     let timespec { tv_sec, tv_nsec } = unsafe { *until };

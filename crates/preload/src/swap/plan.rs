@@ -1,8 +1,9 @@
-//! The compiled plan that `UNSPIN_PLAN` names, read at the first hook call: mutexes are used before any constructor of
-//! ours, and inside allocators, so nothing is allocated, and nobody is asked but the kernel.
+//! The compiled plan that `UNSPIN_PLAN` names. It is read at the first hook call: mutexes are used before any
+//! constructor of this library, and inside allocators. So reading allocates nothing, and uses only system calls.
 //!
-//! Whoever comes while another thread reads waits for it: a mutex that one thread left to libc while another replaced it would
-//! be a lock with two owners. That thread makes four system calls and needs nobody.
+//! A thread that needs the plan while another thread reads it waits. Otherwise one thread could leave a mutex to libc
+//! while another thread replaced it, and the lock would have two implementations. The reading thread makes four system
+//! calls and waits for no other thread.
 
 use super::modules;
 use super::text::{self, Fields, Line, Wrong};
@@ -18,28 +19,28 @@ use unspin_sys::{file, sched};
 
 pub use super::text::{Subject, Waits};
 
-/// Longest plan, in bytes, and the most that it may hold. One lock of a large program takes a few of each.
+/// Maximum size of a plan, in bytes, and of its parts. One lock of a large program takes a few of each.
 const TEXT: usize = 64 << 10;
 const RULES: usize = 256;
 const SITES: usize = 64;
 const PLACES: usize = 1024;
-/// Modules that a plan may name.
+/// Maximum number of modules that a plan may name.
 pub const MODULES: usize = 64;
 
-/// Nobody has looked.
+/// No thread has read the plan.
 const UNKNOWN: u32 = 0;
-/// Nothing is replaced.
+/// There is no plan: nothing is replaced.
 const OFF: u32 = 1;
-/// [`PLAN`] holds a plan.
+/// [`PLAN`] contains a plan.
 const ON: u32 = 2;
-/// With this bit, the rest is the id of the thread that reads.
+/// A thread is reading. The other bits are its thread id.
 const READING: u32 = 1 << 31;
 
-/// UNKNOWN -> READING by whoever comes first; READING -> OFF or ON by the same thread, or -> UNKNOWN by anybody who finds
-/// that this thread did not come along through a fork.
+/// UNKNOWN -> READING by the first thread; READING -> OFF or ON by the same thread, or -> UNKNOWN by any thread that
+/// finds that the reader does not exist in this process, because a fork left it behind.
 static PHASE: AtomicU32 = AtomicU32::new(UNKNOWN);
 
-/// Whether [`PLAN`] has waits that poll. Written with it.
+/// Whether [`PLAN`] has waits that poll. Written together with it.
 static POLLING: AtomicBool = AtomicBool::new(false);
 
 static PLAN: Room<Plan> = Room(UnsafeCell::new(Plan::NOTHING));
@@ -47,16 +48,16 @@ static BYTES: Room<[u8; TEXT]> = Room(UnsafeCell::new([0; TEXT]));
 
 struct Room<T>(UnsafeCell<T>);
 
-// SAFETY: written by the one thread that moved PHASE to READING, read by others only after PHASE says ON.
+// SAFETY: written by the one thread that moved PHASE to READING; read by others only after PHASE is ON.
 unsafe impl<T> Sync for Room<T> {}
 
-/// What replaces which mutex, and which waits poll.
+/// Which lock replaces which mutex, and which waits poll.
 pub struct Plan {
-    /// The kind for all that no rule is about.
+    /// The kind for all mutexes to which no rule applies.
     pub all: Option<Kind>,
-    /// What a wake-up costs, in nanoseconds.
+    /// The cost of a wake-up, in nanoseconds.
     pub wake_up_ns: u64,
-    /// What the waits do that no site rule is about.
+    /// The policy of the waits to which no site rule applies.
     pub waits: Waits,
     /// Whether every wait polls, whatever was learnt.
     pub is_forced: bool,
@@ -67,44 +68,44 @@ pub struct Plan {
     modules: Rows<&'static [u8], MODULES>,
 }
 
-/// Whose condition variables are.
+/// Which implementation condition variables have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Conditions {
-    /// libc's: so are all mutexes, and nothing is said of waits.
+    /// libc's: then all mutexes are libc's too, and no wait polls.
     Libc,
-    /// Ours, where they are private.
+    /// Ours, if they are private.
     Ours,
 }
 
-/// One rule.
+/// One rule for mutexes.
 #[derive(Clone, Copy)]
 pub struct Rule {
-    /// What becomes of the mutexes that it is about.
+    /// The kind that replaces these mutexes.
     pub kind: Kind,
-    /// How these are told.
+    /// How these mutexes are recognised.
     pub subject: Subject,
     first: u16,
     end: u16,
 }
 
 impl Rule {
-    /// Its places, innermost first.
+    /// The rule's places, innermost first.
     pub fn places(self, plan: &Plan) -> &[Place] {
         plan.places_of(self.first, self.end)
     }
 }
 
-/// What the waits of one call site do.
+/// The rule for the waits of one call site.
 #[derive(Clone, Copy)]
 pub struct Site {
-    /// That.
+    /// The policy.
     pub waits: Waits,
     first: u16,
     end: u16,
 }
 
 impl Site {
-    /// Its places, innermost first.
+    /// The rule's places, innermost first.
     pub fn places(self, plan: &Plan) -> &[Place] {
         plan.places_of(self.first, self.end)
     }
@@ -115,11 +116,11 @@ impl Site {
 pub struct Place {
     /// Link-time addresses.
     pub range: Range<usize>,
-    /// Which module of the plan.
+    /// Index of the module in the plan.
     pub module: usize,
 }
 
-/// A vector without an allocator.
+/// A vector of fixed capacity, which needs no allocator.
 struct Rows<T, const N: usize> {
     rows: [T; N],
     count: usize,
@@ -130,7 +131,7 @@ impl<T, const N: usize> Rows<T, N> {
         &self.rows[..self.count]
     }
 
-    /// Whether there was room.
+    /// Adds a row. Returns whether there was room.
     fn push(&mut self, row: T) -> bool {
         let Some(slot) = self.rows.get_mut(self.count) else { return false };
         *slot = row;
@@ -160,17 +161,17 @@ impl Plan {
         self.rules.get()
     }
 
-    /// Paths of the modules that it names.
+    /// Paths of the modules that the plan names.
     pub fn modules(&self) -> &[&'static [u8]] {
         self.modules.get()
     }
 
-    /// Whether it is about particular mutexes.
+    /// Whether the plan has rules for particular mutexes or call sites.
     pub fn is_particular(&self) -> bool {
         self.rules.count > 0 || self.sites.count > 0
     }
 
-    /// Takes a line in, and says whether there was room.
+    /// Adds a line. Returns whether there was room.
     fn add(&mut self, line: Line<'static>) -> bool {
         match line {
             Line::WakeUp(ns) => self.wake_up_ns = ns,
@@ -189,7 +190,7 @@ impl Plan {
         true
     }
 
-    /// Adds places and answers where they begin and end; none if there is no room.
+    /// Adds places and returns their first index and the index after the last; `None` if there is no room.
     fn add_places(&mut self, fields: Fields<'static>) -> Option<(u16, u16)> {
         let first = self.places.count as u16;
         for field in fields.flatten() {
@@ -213,13 +214,14 @@ impl Plan {
         self.waits == Waits::Poll || self.sites().iter().any(|site| site.waits == Waits::Poll)
     }
 
-    /// The number of a module; none if there is no room.
+    /// Index of a module; `None` if there is no room.
     fn module(&mut self, path: &'static [u8]) -> Option<usize> {
         let known = self.modules.get().iter().position(|module| *module == path);
         known.or_else(|| self.modules.push(path).then_some(self.modules.count - 1))
     }
 
-    /// Conditions go with mutexes: libc's releases libc's.
+    /// Conditions go with mutexes: the wait of libc's condition releases a mutex of libc. Where waits poll, conditions
+    /// are ours too.
     fn settle(&mut self) {
         let replaces = |kind| !matches!(kind, Kind::System | Kind::Pi);
         let any = self.all.is_some_and(replaces) || self.rules().iter().any(|rule| replaces(rule.kind));
@@ -229,10 +231,10 @@ impl Plan {
     }
 }
 
-/// Whether it is settled that there is none.
+/// Whether it is certain that there is no plan.
 #[inline(always)]
 pub fn is_off() -> bool {
-    // Relaxed: nothing is read on the strength of it.
+    // Relaxed: no other data is read because of it.
     PHASE.load(Ordering::Relaxed) == OFF
 }
 
@@ -242,13 +244,13 @@ pub fn is_on() -> bool {
     get().is_some()
 }
 
-/// The plan.
+/// The plan, if there is one. It is read now if necessary.
 #[inline]
 pub fn get() -> Option<&'static Plan> {
     // Acquire: pairs with the Release store in `settle`, so that the plan is seen as it was written.
     match PHASE.load(Ordering::Acquire) {
         OFF => None,
-        // SAFETY: PHASE is ON: the plan is written, and nobody writes it any more.
+        // SAFETY: PHASE is ON: the plan is written, and no thread writes it any more.
         ON => Some(unsafe { &*PLAN.0.get() }),
         _ => settle(),
     }
@@ -257,10 +259,10 @@ pub fn get() -> Option<&'static Plan> {
 /// Whether any wait polls.
 #[inline(always)]
 pub fn is_polling() -> bool {
-    // Relaxed: nothing is read on the strength of it.
+    // Relaxed: no other data is read because of it.
     match PHASE.load(Ordering::Relaxed) {
         OFF => false,
-        // Relaxed: as above; written before PHASE said ON.
+        // Relaxed: as above; written before PHASE became ON.
         ON => POLLING.load(Ordering::Relaxed),
         _ => get().is_some_and(Plan::polls),
     }
@@ -271,16 +273,16 @@ pub fn is_forced() -> bool {
     get().is_some_and(|plan| plan.is_forced)
 }
 
-/// Whose condition variables are.
+/// Which implementation condition variables have.
 #[inline]
 pub fn conditions() -> Conditions {
     get().map_or(Conditions::Libc, |plan| plan.conditions)
 }
 
-/// Reads the plan unless that was done.
+/// Reads the plan, unless it was read.
 #[cold]
 fn settle() -> Option<&'static Plan> {
-    // A handler of this thread that used a mutex half-way through would wait for itself.
+    // Signals are blocked: a handler of this thread that used a mutex half-way through would wait for its own thread.
     let mask = set_mask(Mask::ALL);
     let before = errno::get();
     let me = READING | process::tid();
@@ -303,22 +305,22 @@ fn settle() -> Option<&'static Plan> {
     (phase == ON).then(|| unsafe { &*PLAN.0.get() })
 }
 
-/// Lets the reader run; gives its place free if it is not a thread of this process, which happens in a child that was forked
-/// meanwhile by another thread.
+/// Lets the reader run. If the reader is not a thread of this process, sets PHASE to UNKNOWN: that happens in a child
+/// that another thread forked in the meantime.
 fn wait_for(reader: u32) {
     let reader_here = Identity { pid: process::pid(), tid: reader & !READING, ..Identity::default() };
     if reader_here.life() == Life::Dead {
-        // Relaxed: whoever succeeds begins anew, and trusts nothing that the lost one wrote.
+        // Relaxed: the thread that succeeds starts anew, and does not rely on what the lost reader wrote.
         let _ = PHASE.compare_exchange(reader, UNKNOWN, Ordering::Relaxed, Ordering::Relaxed);
     }
     sched::give_way();
 }
 
-/// Whether there is a plan now.
+/// Reads the plan. Returns whether there is one.
 fn read() -> bool {
     let Some(path) = environment::value_as_c_string("UNSPIN_PLAN") else { return false };
     let shown = core::str::from_utf8(path.to_bytes()).unwrap_or("(not UTF-8)");
-    // SAFETY: PHASE says READING by our hand: nobody else writes, and nobody reads yet.
+    // SAFETY: this thread set PHASE to READING: no other thread writes, and none reads yet.
     let (plan, room) = unsafe { (&mut *PLAN.0.get(), &mut *BYTES.0.get()) };
     *plan = Plan::NOTHING;
     let wrong = match take_in(plan, room, path) {
@@ -353,7 +355,7 @@ fn read() -> bool {
 
 /// Why there is no plan.
 enum Failure {
-    /// Whoever made it is done, and so is its folder.
+    /// The plan's folder is gone: its creator has finished.
     Dropped,
     Unreadable(unspin_sys::Errno),
     Wrong(Wrong),
@@ -369,7 +371,8 @@ fn take_in(plan: &mut Plan, room: &'static mut [u8; TEXT], path: &CStr) -> Resul
     text::parse(text, |line| plan.add(line)).map_err(Failure::Wrong)
 }
 
-/// Whether the plan's folder is gone. A process that outlives whoever made it, and starts another, is not to hear of it.
+/// Whether the plan's folder is gone. A process that outlives the plan's creator and starts another program should not
+/// get an error message because of that.
 fn is_dropped(path: &CStr) -> bool {
     let mut folder = [0; 4096];
     let length = path.to_bytes().iter().rposition(|&byte| byte == b'/').unwrap_or(0);
@@ -399,7 +402,7 @@ mod tests {
         assert_eq!((plan.all, plan.conditions), (Some(Kind::System), Conditions::Ours));
     }
 
-    /// The control is libc through and through.
+    /// The control uses libc for everything.
     #[test]
     fn conditions_are_ours_where_a_mutex_is() {
         for (text, expected) in [

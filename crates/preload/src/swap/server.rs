@@ -1,4 +1,4 @@
-//! Who does what a program wants done with a mutex, and when that is decided.
+//! Which implementation serves a mutex, and when that is decided.
 
 use super::algorithm::Algorithm;
 use super::body::{self, Body};
@@ -9,18 +9,18 @@ use crate::watch::Hook;
 use libc::pthread_mutex_t;
 use unspin_locks::Kind;
 
-/// Who serves a mutex.
+/// The implementation that serves a mutex.
 #[derive(Clone, Copy, Debug)]
 pub enum Server {
     /// libc.
     Libc,
-    /// libc, who inherits priorities, which the program has not asked for.
+    /// libc, with priority inheritance that the program has not requested.
     Inheriting(Type),
-    /// One of the locks.
+    /// One of the locks of `unspin-locks`.
     Lock(&'static Algorithm, Type),
 }
 
-/// By mark.
+/// The implementations, by the index of the mark.
 static SERVERS: [Server; Mark::VALUES] = {
     let mut servers = [Server::Libc; Mark::VALUES];
     let mut n = 0;
@@ -37,10 +37,10 @@ static SERVERS: [Server; Mark::VALUES] = {
 };
 
 impl Server {
-    /// Whoever serves this one. It is decided now if it was not before.
+    /// The implementation of this mutex. It is decided now if it was not decided before.
     ///
     /// # Safety
-    /// A live mutex.
+    /// `mutex` is live, and `body` is its body.
     #[inline(always)]
     pub unsafe fn of(body: &Body, mutex: *const pthread_mutex_t, hook: Hook) -> Server {
         let mut mark = body.mark();
@@ -51,22 +51,22 @@ impl Server {
         let server = SERVERS[mark.index()];
         match server {
             Server::Libc => {}
-            // Here and not where it is decided: whoever sees the mark sees the mutex inherit.
+            // Done here, not at the decision: every thread that sees the mark must see the mutex inherit.
             Server::Inheriting(_) => body.make_inheriting(),
-            // Some locks name their owner, and would ask the kernel who that is.
+            // Some locks store their owner's thread id. It must be known now, or they would make a system call for it.
             Server::Lock(..) => drop(body::thread()),
         }
         server
     }
 }
 
-/// The mark of a mutex that has none.
+/// Decides on a mutex that has no mark.
 ///
 /// # Safety
-/// A live mutex.
+/// `mutex` is live.
 #[cold]
 unsafe fn first_use(body: &Body, seen: Mark, mutex: *const pthread_mutex_t, hook: Hook) -> Mark {
-    // What is not to be replaced is left as it is: its sixteen bits may be libc's.
+    // A mutex that is not to be replaced is left unchanged: libc may use its sixteen bits.
     if body.nature() == Nature::Other || !plan::is_on() {
         return Mark::LIBC;
     }
@@ -74,10 +74,10 @@ unsafe fn first_use(body: &Body, seen: Mark, mutex: *const pthread_mutex_t, hook
     body.decide(seen, body.nature().mark(kind))
 }
 
-/// A mutex was initialised by libc: what it is to be is decided.
+/// To be called after libc has initialised a mutex: decides on its implementation.
 ///
 /// # Safety
-/// A live mutex that nobody else uses yet.
+/// `mutex` is live, and no other thread uses it yet.
 pub unsafe fn initialised(mutex: *const pthread_mutex_t, hook: Hook) {
     if !plan::is_on() {
         return;
@@ -90,10 +90,10 @@ pub unsafe fn initialised(mutex: *const pthread_mutex_t, hook: Hook) {
     }
 }
 
-/// A mutex was destroyed: whoever uses it nevertheless asks libc, who refuses.
+/// To be called after a mutex was destroyed. If a thread uses it nevertheless, the call goes to libc, which refuses it.
 ///
 /// # Safety
-/// A mutex whose memory is still there.
+/// The memory of the mutex still exists.
 pub unsafe fn destroyed(mutex: *const pthread_mutex_t) {
     // SAFETY: the caller's promise.
     let body = unsafe { Body::of(mutex) };

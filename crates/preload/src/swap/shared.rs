@@ -1,8 +1,9 @@
-//! Conditions that are shared between processes, which stay libc's, together with mutexes that are not.
+//! Conditions that are shared between processes. They stay libc's, but their waiters may use replaced mutexes.
 //!
-//! libc's wait releases a mutex of libc's. So a replaced one is released under a *stand-in* that libc releases in its
-//! place, and whoever signals in this process takes that for a moment: having had the program's mutex he gets the stand-in
-//! only when the waiter waits. (Another process cannot have had it.)
+//! libc's wait can only release a mutex of libc. So the waiter locks a *stand-in*, a mutex of libc, releases the
+//! replaced mutex, and passes the stand-in to libc's wait. A thread of this process that signals locks the stand-in for
+//! a moment. If it has held the program's mutex before, it gets the stand-in only when the waiter is in its wait. (A
+//! thread of another process cannot have held the program's mutex, which is private.)
 
 use super::condition::Outcome;
 use super::mutex::{self, Released};
@@ -14,12 +15,12 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use libc::{PTHREAD_MUTEX_INITIALIZER, pthread_cond_t, pthread_mutex_t};
 
-/// Conditions of one hash share one.
+/// The stand-ins. All conditions with the same hash share one.
 static STAND_INS: [StandIn; 16] = [const { StandIn(UnsafeCell::new(PTHREAD_MUTEX_INITIALIZER)) }; 16];
 
 struct StandIn(UnsafeCell<pthread_mutex_t>);
 
-// SAFETY: used by libc's functions only, and written by the one thread of a child that a fork has just made.
+// SAFETY: only libc's functions use it, and after a fork the child's only thread writes it.
 unsafe impl Sync for StandIn {}
 
 fn stand_in(condition: *const pthread_cond_t) -> *mut pthread_mutex_t {
@@ -27,37 +28,39 @@ fn stand_in(condition: *const pthread_cond_t) -> *mut pthread_mutex_t {
     STAND_INS[hash as usize].0.get()
 }
 
-/// Sees to it that a child finds them free: who held one in the parent is not there.
+/// Makes a child made by fork find the stand-ins free: the threads that held them in the parent do not exist in the
+/// child.
 pub fn prepare() {
-    // SAFETY: the function lives as long as this library, which libc knows by the handle that the linker puts in.
+    // SAFETY: the function lives as long as this library. libc identifies the library by the handle that the linker
+    // inserts.
     unsafe { libc::pthread_atfork(None, None, Some(renew)) };
 }
 
 extern "C" fn renew() {
     for StandIn(mutex) in &STAND_INS {
-        // SAFETY: a child has one thread, this one, which is not in a wait.
+        // SAFETY: a child has one thread, this one, and it is not in a wait.
         unsafe { mutex.get().write(PTHREAD_MUTEX_INITIALIZER) };
     }
 }
 
-/// A thread that waits, as its clean-up needs it.
+/// The data of a waiting thread that its clean-up needs.
 struct Waiter {
     stand_in: *mut pthread_mutex_t,
     mutex: *mut pthread_mutex_t,
     hook: Hook,
 }
 
-/// A wait. `waits` is libc's, for the mutex that it is given.
+/// A wait. `waits` is libc's function; its argument is the mutex to wait with.
 ///
 /// # Safety
-/// A live condition and a live mutex; `waits` does not answer EINVAL.
+/// `condition` and `mutex` are live. `waits` does not return EINVAL.
 pub unsafe fn wait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     hook: Hook,
     waits: impl FnOnce(*mut pthread_mutex_t) -> c_int,
 ) -> Outcome {
-    // SAFETY: the caller's promise; the stand-in is libc's.
+    // SAFETY: the caller's promise; the stand-in is a mutex of libc.
     unsafe {
         if !mutex::is_replaced(mutex, hook) {
             return Outcome::bare(waits(mutex));
@@ -78,9 +81,9 @@ pub unsafe fn wait(
     }
 }
 
-/// The end of a wait, or of the thread.
+/// Runs at the end of a wait, and if the thread is cancelled in it: locks the program's mutex again.
 unsafe extern "C-unwind" fn woken(waiter: *mut c_void) {
-    // SAFETY: the frame of `wait` is still there, and libc has the stand-in again.
+    // SAFETY: the frame of `wait` still exists, and the thread holds the stand-in again.
     unsafe {
         let waiter = &*waiter.cast::<Waiter>();
         real::mutex_unlock(waiter.stand_in);
@@ -88,10 +91,10 @@ unsafe extern "C-unwind" fn woken(waiter: *mut c_void) {
     }
 }
 
-/// A signal. `signals` is libc's.
+/// A signal. `signals` is libc's function.
 pub fn signal(condition: *const pthread_cond_t, signals: impl FnOnce() -> c_int) -> c_int {
     let stand_in = stand_in(condition);
-    // SAFETY: the stand-in is libc's.
+    // SAFETY: the stand-in is a mutex of libc.
     unsafe {
         real::mutex_lock(stand_in);
         let code = signals();

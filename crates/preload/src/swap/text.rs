@@ -1,4 +1,4 @@
-//! The text of a compiled plan, line by line. `unspin` itself writes it; errors in it are reported nevertheless.
+//! The text of a compiled plan, line by line. `unspin` itself writes it. Errors in it are reported nevertheless.
 //!
 //! ```text
 //! unspin plan 2
@@ -14,50 +14,50 @@
 //! force<tab>polls
 //! ```
 //!
-//! `wakeup` is what a wake-up costs on this machine. `force` makes every wait poll, whatever was learnt: tests use it.
+//! `wakeup` is the cost of a wake-up on this machine. `force` makes every wait poll, whatever was learnt; tests use it.
 //!
-//! Addresses are those that the module was linked for, in hexadecimal, the end not included; a module is an absolute path.
+//! Addresses are link-time addresses of the module, in hexadecimal; the end is exclusive. A module is an absolute path.
 
 use core::ops::Range;
 use unspin_locks::Kind;
 
-/// How a plan of this version begins.
+/// First line of a plan of this version.
 const TITLE: &[u8] = b"unspin plan 2";
 
-/// What one line says.
+/// The contents of one line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Line<'text> {
-    /// The kind for all mutexes that no other line is about.
+    /// The kind for all mutexes to which no other line applies.
     All(Kind),
-    /// The kind for those that are described.
+    /// The kind for the mutexes that the line describes.
     Some(Kind, Subject, Fields<'text>),
-    /// What a wake-up costs, in nanoseconds.
+    /// The cost of a wake-up, in nanoseconds.
     WakeUp(u64),
-    /// What the waits do that no other line is about.
+    /// The policy of the waits to which no other line applies.
     Waits(Waits),
-    /// What the waits of a call site do.
+    /// The policy of the waits of a call site.
     Site(Waits, Fields<'text>),
     /// Every wait polls, whatever was learnt.
     ForcePolls,
 }
 
-/// What a thread does with a wait.
+/// What a thread does when it waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waits {
-    /// It sleeps at once, as libc does: the control.
+    /// The thread sleeps at once, as with libc: the control.
     System,
-    /// It polls first, where that pays.
+    /// The thread polls first, where that pays.
     Poll,
 }
 
-/// What a rule is about.
+/// How a rule recognises a mutex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// A mutex that lies there.
+    /// By its address: the mutex lies in this range.
     Variable,
-    /// One that is initialised from there.
+    /// By the calls that initialise it.
     Initialised,
-    /// One that is first used from there.
+    /// By the calls of its first use.
     Used,
 }
 
@@ -66,11 +66,11 @@ pub enum Subject {
 pub struct Field<'text> {
     /// Link-time addresses.
     pub range: Range<usize>,
-    /// The module's file.
+    /// Path of the module's file.
     pub module: &'text [u8],
 }
 
-/// The ranges of a line; malformed ones end them with none.
+/// The ranges of a line; a malformed one is `None`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fields<'text>(&'text [u8]);
 
@@ -95,23 +95,23 @@ fn range_in(field: &[u8]) -> Option<Field<'_>> {
 }
 
 fn hex(digits: &[u8]) -> Option<usize> {
-    // A sign would do for the library's function.
+    // The library's function would also accept a sign.
     let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
     usize::from_str_radix(core::str::from_utf8(digits).ok().filter(|_| is_hex)?, 16).ok()
 }
 
-/// What is wrong with a plan.
+/// The errors that a plan may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// It does not begin as one of this version.
+    /// The first line is not that of this version.
     Title,
-    /// This line, from 1 on, says nothing that is known.
+    /// This line, counted from 1, is not valid.
     Line(u32),
-    /// It has more rules, ranges or modules than there is room for.
+    /// The plan has more rules, call sites, ranges or modules than there is room for.
     TooLong,
 }
 
-/// Calls `each` with every line; it answers whether there was room.
+/// Calls `each` with every line. `each` returns whether there was room.
 pub fn parse<'text>(text: &'text [u8], mut each: impl FnMut(Line<'text>) -> bool) -> Result<(), Wrong> {
     let mut lines = text.split(|&byte| byte == b'\n');
     if lines.next() != Some(TITLE) {

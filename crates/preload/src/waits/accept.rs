@@ -17,7 +17,8 @@ entry! {
     fn accept4(4) = accept4_entry;
 }
 
-/// A look asks poll(2); the call that follows may sleep after all if another thread was faster, as without a look.
+/// accept(2) or accept4(2). A look calls poll(2). The call that follows may still sleep if another thread was faster,
+/// as without a look.
 struct Accept<F> {
     fd: c_int,
     accepts: F,
@@ -57,7 +58,7 @@ unsafe extern "C-unwind" fn accept_entry(
 ) -> c_int {
     // SAFETY: the program's arguments.
     let accepts = || unsafe { real::accept(fd, from, length) };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Accept { fd, accepts }, Hook::new(sp, bp)) }
 }
 
@@ -71,6 +72,6 @@ unsafe extern "C-unwind" fn accept4_entry(
 ) -> c_int {
     // SAFETY: the program's arguments.
     let accepts = || unsafe { real::accept4(fd, from, length, flags) };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Accept { fd, accepts }, Hook::new(sp, bp)) }
 }

@@ -1,4 +1,5 @@
-//! What all waits for descriptors have in common: the meter's row of the call site, a poll perhaps, the call that sleeps.
+//! The parts that all waits for descriptors share: the meter's row of the call site, a poll if it pays, the call that
+//! sleeps.
 
 use super::handlers::{Handlers, Interruption};
 use super::thread::Waiter;
@@ -16,49 +17,49 @@ use unspin_waiting::Looks;
 
 /// A call that may wait for descriptors.
 pub trait Call {
-    /// What it answers: -1 is a failure.
+    /// The return type of the call; -1 means failure.
     type Answer: Copy + PartialEq + From<i8>;
 
-    /// What the meter calls it.
+    /// The meter's kind for this call.
     const KIND: Kind;
 
-    /// Whether it may be polled for: it would block, and a look has no effect that the call would not have. Asked once before
-    /// the first look.
+    /// Whether the thread may poll before this call: the call would block, and a look has no effect that the call would
+    /// not have. Asked once, before the first look.
     ///
     /// # Safety
     /// The program's arguments.
     unsafe fn may_poll(&mut self) -> bool;
 
-    /// The answer, if the call need not wait.
+    /// One look: the answer, if the call need not wait.
     ///
     /// # Safety
     /// The program's arguments.
     unsafe fn look(&mut self) -> Option<Self::Answer>;
 
-    /// The next definition, with the program's arguments.
+    /// Calls the next definition with the program's arguments.
     ///
     /// # Safety
     /// The program's arguments.
     unsafe fn sleep(&self) -> Self::Answer;
 
-    /// Whether a look takes nothing, so that its answer can be left for another call.
+    /// Whether a look takes no data, so that its answer may be discarded and left for another call.
     const TAKES_NOTHING: bool = false;
 
-    /// The signal mask that the kernel sets for the length of the call; null if it sets none.
+    /// The signal mask that the kernel sets for the duration of the call; null if it sets none.
     fn mask(&self) -> *const sigset_t {
         null()
     }
 
-    /// How many things an answer brings.
+    /// Number of items that an answer brings.
     fn items(answer: Self::Answer) -> u64;
 
-    /// A handler has ended the call during the poll.
+    /// Called if a handler has ended the call during the poll.
     ///
     /// # Safety
     /// The program's arguments.
     unsafe fn was_interrupted(&self) {}
 
-    /// Whether handlers that have run during the poll end the call.
+    /// Whether the handlers that have run during the poll end the call.
     fn is_ended_by(&self, handlers: Interruption) -> bool;
 }
 
@@ -68,10 +69,10 @@ pub fn is_off() -> bool {
     Thread::current().is_none() && !plan::is_polling()
 }
 
-/// A call that takes longer, in ticks, may have slept: 1 to 3 us.
+/// Ticks, 1 to 3 us. A call that takes longer may have slept.
 const BRIEF: u64 = 4_000;
 
-/// Makes the call, after a poll if that pays; recorded.
+/// Makes and records the call, after a poll if that pays.
 ///
 /// # Safety
 /// The program's arguments.
@@ -85,6 +86,8 @@ pub unsafe fn wait<C: Call>(call: C, hook: Hook) -> C::Answer {
     unsafe { watched(call, hook) }
 }
 
+/// As [`wait`], where recording or polling is on.
+///
 /// # Safety
 /// The program's arguments.
 unsafe fn watched<C: Call>(mut call: C, hook: Hook) -> C::Answer {
@@ -106,7 +109,7 @@ unsafe fn watched<C: Call>(mut call: C, hook: Hook) -> C::Answer {
     answer
 }
 
-/// How an answer was waited for.
+/// How an answer was obtained.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// It came during a poll.
@@ -115,6 +118,8 @@ enum How {
     Called,
 }
 
+/// Makes the call, after a poll if that pays.
+///
 /// # Safety
 /// The program's arguments.
 #[inline(always)]
@@ -126,13 +131,15 @@ unsafe fn waited<C: Call>(call: &mut C, hook: Hook) -> (C::Answer, How) {
             // SAFETY: the caller's promise.
             return unsafe { polled_then_called(&wait, call) };
         }
-        // To ask costs a system call: a site that is asked in vain again and again is to rest.
+        // `may_poll` costs a system call. A site where it always fails must come to rest, so each failure is reported.
         wait.was_ready(0);
     }
     // SAFETY: the caller's promise.
     (unsafe { called(&wait, call) }, How::Called)
 }
 
+/// Makes the call without a poll.
+///
 /// # Safety
 /// The program's arguments.
 #[inline(always)]
@@ -159,14 +166,14 @@ unsafe fn polled_then_called<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, 
     unsafe { after_poll(wait, call, handlers, ended) }
 }
 
-/// The same under the signal mask of the call: a signal that it opens ends the poll, one that it blocks waits. While the mask
-/// is changed, and from the last look to the call, all signals are blocked that may not be handled there: the call opens them,
-/// as it would have without a poll.
+/// The same under the signal mask of the call: a signal that this mask unblocks ends the poll, a signal that it blocks
+/// stays pending. While the mask is changed, and from the last look to the call, all signals that may not be handled
+/// there are blocked. The call unblocks them, as it would have done without a poll.
 ///
 /// # Safety
 /// The program's arguments.
 unsafe fn polled_under_mask<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, How) {
-    // The kernel looks once before it opens any signal.
+    // The kernel also checks once before it unblocks any signal.
     // SAFETY: the caller's promise.
     if let Some(answer) = unsafe { call.look() } {
         wait.was_ready(C::items(answer));
@@ -183,7 +190,7 @@ unsafe fn polled_under_mask<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, H
             unsafe { after_poll(wait, call, handlers, ended) }
         }
         Err(_) => {
-            // A mask that cannot be read is the kernel's business.
+            // The mask cannot be read: the call reports that.
             signal::set_mask(outside);
             // SAFETY: the caller's promise.
             (unsafe { called(wait, call) }, How::Called)
@@ -193,7 +200,7 @@ unsafe fn polled_under_mask<C: Call>(wait: &Wait, call: &mut C) -> (C::Answer, H
     answer
 }
 
-/// The answer after a poll: makes the call if the poll was in vain.
+/// The answer after a poll. Makes the call if the poll was unsuccessful.
 ///
 /// # Safety
 /// The program's arguments.
@@ -219,6 +226,8 @@ unsafe fn after_poll<C: Call>(
     }
 }
 
+/// Polls.
+///
 /// # Safety
 /// The program's arguments.
 unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ended<C::Answer> {
@@ -233,7 +242,7 @@ unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ende
             Some(_) if C::TAKES_NOTHING && call.is_ended_by(handlers.since()) => Look::Interrupted,
             Some(answer) => Look::Found(answer),
             None => {
-                // A call that succeeds in the end leaves errno alone.
+                // A call that succeeds in the end must not change errno.
                 errno::set(before);
                 Look::Nothing
             }
@@ -262,8 +271,8 @@ fn record<C: Call>(thread: &Thread, place: Place, took: u64, answer: C::Answer, 
     }
 }
 
-/// What a look by a call without time has found, by that call's answer: nothing too if a handler interrupted it, which says
-/// nothing of the descriptors.
+/// Converts the answer of a call without timeout to the result of a look. EINTR also counts as "nothing": it says
+/// nothing about the descriptors.
 pub fn found(answer: c_int) -> Option<c_int> {
     let is_nothing = answer == 0 || answer == -1 && errno::get() == Errno::EINTR;
     (!is_nothing).then_some(answer)
@@ -276,17 +285,18 @@ pub fn blocks(fd: c_int) -> bool {
     flags.is_ok_and(|flags| flags as c_int & libc::O_NONBLOCK == 0)
 }
 
-/// Whether a socket gives up receiving after a time (SO_RCVTIMEO): then a handler ends a call even with SA_RESTART (signal(7)).
+/// Whether receiving from a socket has a timeout (SO_RCVTIMEO). Then a handler ends a call even with SA_RESTART
+/// (signal(7)).
 pub fn has_receive_timeout(fd: c_int) -> bool {
     socket_option::<[i64; 2]>(fd, libc::SO_RCVTIMEO).is_some_and(|timeout| timeout != [0, 0])
 }
 
-/// Whether a blocking receive waits for more than one byte (SO_RCVLOWAT), which a look would not.
+/// Whether a blocking receive waits for more than one byte (SO_RCVLOWAT); a look would not wait for them.
 pub fn receives_in_bulk(fd: c_int) -> bool {
     socket_option::<c_int>(fd, libc::SO_RCVLOWAT).is_some_and(|bytes| bytes > 1)
 }
 
-/// An option of a socket, whose value is integers; none of what is no socket.
+/// A socket option whose value consists of integers; `None` if the descriptor is not a socket.
 fn socket_option<T: Default + Copy>(fd: c_int, option: c_int) -> Option<T> {
     let mut value = T::default();
     let mut length = size_of::<T>() as libc::socklen_t;
@@ -296,19 +306,19 @@ fn socket_option<T: Default + Copy>(fd: c_int, option: c_int) -> Option<T> {
     unsafe { raw::call(libc::SYS_getsockopt, arguments) }.ok().map(|_| value)
 }
 
-/// Whether a time, null for ever, is so long that a poll hardly makes it longer: a millisecond at least.
+/// Whether a timeout is a millisecond or more, so that a poll hardly makes it longer. Null means for ever.
 ///
 /// # Safety
-/// Null or a live time.
+/// `timeout` is null or a live time.
 pub unsafe fn is_long(timeout: *const timespec) -> bool {
     // SAFETY: the caller's promise.
     let Some(&timespec { tv_sec, tv_nsec }) = (unsafe { timeout.as_ref() }) else { return true };
-    // What is no time is for libc to refuse.
+    // An invalid time is not long; libc refuses it.
     let is_time = tv_sec >= 0 && (0..1_000_000_000).contains(&tv_nsec);
     is_time && (tv_sec > 0 || tv_nsec >= 1_000_000)
 }
 
-/// The same of a time that only the kernel reads, so that a bad address is its business.
+/// The same for a time that only the kernel reads: a bad address is left for the kernel to report.
 pub fn is_long_in_kernel(timeout: *const timespec) -> bool {
     let mut bytes = [0; size_of::<timespec>()];
     if timeout.is_null() || mem::copy_in(timeout.addr(), &mut bytes).is_err() {

@@ -1,6 +1,6 @@
-//! epoll_wait(2) and its kin.
+//! epoll_wait(2), epoll_pwait(2) and epoll_pwait2(2).
 //!
-//! A look is the same call without time: an event is taken by the thread that the kernel gives it to, once.
+//! A look is the same call with a timeout of 0. The thread to which the kernel gives an event takes it, once.
 
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
@@ -74,7 +74,7 @@ unsafe extern "C-unwind" fn wait(
     if timeout == 0 {
         return sleep();
     }
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         descriptor::wait(Epoll { set, events, room, timeout: null(), mask: null(), sleep }, Hook::new(sp, bp))
     }
@@ -94,7 +94,7 @@ unsafe extern "C-unwind" fn pwait(
     if timeout == 0 {
         return sleep();
     }
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Epoll { set, events, room, timeout: null(), mask, sleep }, Hook::new(sp, bp)) }
 }
 
@@ -109,6 +109,6 @@ unsafe extern "C-unwind" fn pwait2(
 ) -> c_int {
     // SAFETY: the program's arguments.
     let sleep = || unsafe { real::epoll_pwait2(set, events, room, timeout, mask) };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Epoll { set, events, room, timeout, mask, sleep }, Hook::new(sp, bp)) }
 }

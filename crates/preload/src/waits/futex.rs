@@ -1,8 +1,8 @@
-//! FUTEX_WAIT and FUTEX_WAIT_BITSET through libc's `syscall()`: how Rust's standard library and parking_lot sleep.
+//! FUTEX_WAIT and FUTEX_WAIT_BITSET through libc's `syscall()`: Rust's standard library and parking_lot sleep by these.
 //!
 //! A look is FUTEX_CMP_REQUEUE of no waiters from the word to itself: the kernel compares the word with the value, as
-//! FUTEX_WAIT does before it sleeps, and does nothing else. So a word whose memory has gone answers as it would without a
-//! poll. A word that has changed answers EAGAIN, as for a thread that came a moment later.
+//! FUTEX_WAIT does before it sleeps, and does nothing else. So a word whose memory is unmapped gives the same answer as
+//! without a poll. If the word has changed the answer is EAGAIN, as for a thread that calls a moment later.
 
 use super::descriptor;
 use super::handlers::Handlers;
@@ -15,20 +15,20 @@ use unspin_meter::{Kind, Outcome};
 use unspin_sys::{Errno, clock, raw};
 use unspin_waiting::Looks;
 
-/// The operation without its flags.
+/// Mask for the operation without its flags.
 const COMMAND: c_int = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
 
-/// Whether a futex call is one that waits, and is to be recorded or polled for.
+/// Whether a futex call waits, and is to be recorded or polled for.
 #[inline(always)]
 pub fn is_watched(operation: c_int) -> bool {
     let waits = matches!(operation & COMMAND, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
     waits && (plan::is_polling() || Thread::current().is_some())
 }
 
-/// The arguments of the call, from its address on.
+/// The arguments of the call, beginning with its address.
 pub type Arguments = [usize; 6];
 
-/// Makes the call, after a poll if that pays; recorded.
+/// Makes and records the call, after a poll if that pays.
 ///
 /// # Safety
 /// As for the system call.
@@ -53,7 +53,7 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
     answer
 }
 
-/// The answer, and whether it came during a poll.
+/// Makes the call, after a poll if that pays. Returns the answer, and whether it came during the poll.
 ///
 /// # Safety
 /// As for the system call.
@@ -61,7 +61,7 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
     let wait = Wait::begin(hook);
     if wait.polls() && may_poll(&arguments) {
         let handlers = Handlers::now();
-        // With a time the kernel does not restart the call (signal(7)).
+        // The kernel does not restart a call with a timeout (signal(7)).
         let is_ended = || match arguments[3] {
             0 => handlers.since().ends_restartable(),
             _ => handlers.since().ends_any(),
@@ -84,7 +84,8 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
     (answer, false)
 }
 
-/// Whether a poll is no mistake: the call has no malformed argument, and its time is a millisecond at least, or absolute.
+/// Whether the thread may poll: the call has no malformed argument, and its timeout is at least a millisecond, or
+/// absolute.
 fn may_poll(&[_, operation, _, timeout, _, bits]: &Arguments) -> bool {
     let is_bitset = operation as c_int & COMMAND == libc::FUTEX_WAIT_BITSET;
     if is_bitset {
@@ -96,7 +97,7 @@ fn may_poll(&[_, operation, _, timeout, _, bits]: &Arguments) -> bool {
     descriptor::is_long_in_kernel(core::ptr::without_provenance(timeout))
 }
 
-/// Whether the word has another value than the caller expects.
+/// Whether the word's value differs from the value that the caller expects.
 ///
 /// # Safety
 /// As for the system call.

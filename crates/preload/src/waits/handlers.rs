@@ -1,17 +1,17 @@
-//! Which signal handlers the calling thread has run: a handler that runs during a poll must end the wait.
+//! Counts the signal handlers that the calling thread has run: a handler that runs during a poll must end the wait.
 
 use unspin_sys::tls::{self, Word};
 
-/// How many handlers the thread has run: all in the low half, those without SA_RESTART in the high half.
+/// Number of handlers that the thread has run: all of them in the low half, those without SA_RESTART in the high half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handlers(u64);
 
-/// Whether a system call that a handler interrupts is made again (signal(7)).
+/// Whether a system call that a handler interrupts is restarted (signal(7)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restart {
     /// SA_RESTART was set.
     Yes,
-    /// It was not.
+    /// SA_RESTART was not set.
     No,
 }
 
@@ -20,20 +20,20 @@ pub enum Restart {
 pub enum Interruption {
     /// No handler ran.
     None,
-    /// All of them had SA_RESTART: calls that are restarted go on.
+    /// All of them had SA_RESTART: calls that the kernel restarts continue.
     Restarts,
-    /// The call answers EINTR.
+    /// The call returns EINTR.
     Ends,
 }
 
 impl Interruption {
-    /// Whether a call ends that the kernel restarts after handlers with SA_RESTART (signal(7)).
+    /// Whether a call ends, if the kernel restarts it after handlers with SA_RESTART (signal(7)).
     #[inline]
     pub fn ends_restartable(self) -> bool {
         self == Interruption::Ends
     }
 
-    /// Whether a call ends that the kernel never restarts (signal(7)).
+    /// Whether a call ends, if the kernel never restarts it (signal(7)).
     #[inline]
     pub fn ends_any(self) -> bool {
         self != Interruption::None
@@ -43,13 +43,13 @@ impl Interruption {
 const NO_RESTART: u64 = 1 << 32;
 
 impl Handlers {
-    /// So far.
+    /// The current count.
     #[inline]
     pub fn now() -> Handlers {
         Handlers(tls::word(Word::Handlers).get() as u64)
     }
 
-    /// What has run since.
+    /// How the handlers that have run since then end the wait.
     #[inline]
     pub fn since(self) -> Interruption {
         let ran = Handlers::now().0.wrapping_sub(self.0);
@@ -61,7 +61,7 @@ impl Handlers {
     }
 }
 
-/// A handler of the program is about to run in the calling thread.
+/// To be called before a handler of the program runs in the calling thread.
 pub fn note(restart: Restart) {
     let word = tls::word(Word::Handlers);
     let one = match restart {

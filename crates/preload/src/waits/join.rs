@@ -1,4 +1,4 @@
-//! pthread_join(3) and its timed kin.
+//! pthread_join(3) and its variants with a timeout.
 
 use super::wait::{Ended, Look, Wait};
 use crate::cancel::pthread_testcancel;
@@ -20,7 +20,7 @@ entry! {
 }
 
 unsafe extern "C-unwind" fn join(thread: pthread_t, value: *mut *mut c_void, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { wait(thread, value, Hook::new(sp, bp), || real::join(thread, value)) }
 }
 
@@ -31,7 +31,7 @@ unsafe extern "C-unwind" fn timedjoin(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { wait(thread, value, Hook::new(sp, bp), || real::timedjoin(thread, value, until)) }
 }
 
@@ -43,10 +43,12 @@ unsafe extern "C-unwind" fn clockjoin(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { wait(thread, value, Hook::new(sp, bp), || real::clockjoin(thread, value, clock, until)) }
 }
 
+/// Joins the thread, after a poll if that pays. `sleeps` is the function that the program called.
+///
 /// # Safety
 /// The program's arguments.
 #[inline(always)]
@@ -60,7 +62,7 @@ unsafe fn wait(
         let object = Object { kind: Kind::Join, address: ANY_DESCRIPTOR };
         Some((recorder, recorder.attempt(object, 0, hook)?, recorder.now()))
     });
-    // A thread that has ended already needs no wait.
+    // A thread that has already ended needs no wait.
     // SAFETY: the program's arguments.
     let look = || unsafe { ended(thread, value) };
     let wait = Wait::begin(hook);
@@ -71,7 +73,7 @@ unsafe fn wait(
         }
         Look::Nothing | Look::Interrupted => {
             if wait.polls() {
-                // A thread that never has to sleep would never be cancelled.
+                // Without this, a thread that never has to sleep would never be cancelled.
                 pthread_testcancel();
             }
             wait.poll(Looks::Load, look, |_| None)
@@ -98,7 +100,7 @@ unsafe fn wait(
     code
 }
 
-/// The answer, if the thread has ended.
+/// One look: the answer, if the thread has ended.
 ///
 /// # Safety
 /// The program's arguments.

@@ -1,20 +1,25 @@
-//! Waits: a thread polls before it sleeps, where the plan says so and `unspin_waiting` finds that it pays; the meter is told.
+//! Waits: a thread polls before it sleeps, where the plan says so and `unspin_waiting` finds that it pays. The meter
+//! records waits.
 //!
-//! | module | exports | looks by |
+//! A *look* is one check, without blocking, whether the wait can end. A poll is a sequence of looks.
+//!
+//! | module | exports | a look is |
 //! |---|---|---|
-//! | `poll` | `poll ppoll` | the same call with no time |
-//! | `select` | `select pselect` | the same call with no time |
-//! | `epoll` | `epoll_wait epoll_pwait epoll_pwait2` | the same call with no time |
-//! | `receive` | `read readv recv recvfrom recvmsg` | `recv` and its kin: the same call with MSG_DONTWAIT; `read`, `readv`: `poll` |
+//! | `poll` | `poll ppoll` | the same call with a timeout of 0 |
+//! | `select` | `select pselect` | the same call with a timeout of 0 |
+//! | `epoll` | `epoll_wait epoll_pwait epoll_pwait2` | the same call with a timeout of 0 |
+//! | `receive` | `read readv recv recvfrom recvmsg` | `recv`, `recvfrom`, `recvmsg`: the same call with MSG_DONTWAIT; `read`: `poll`; `readv` is never polled for |
 //! | `accept` | `accept accept4` | `poll` |
-//! | `join` | `pthread_join` and its timed kin | `pthread_tryjoin_np` |
-//! | `futex` | FUTEX_WAIT of `syscall()` | a requeue of nothing, which compares the word |
+//! | `join` | `pthread_join` and its variants with a timeout | `pthread_tryjoin_np` |
+//! | `futex` | FUTEX_WAIT of `syscall()` | a requeue of no waiters, which compares the word |
 //!
-//! Conditions, semaphores and barriers poll in [`pthread`](crate::pthread) and [`swap`](crate::swap), by the same [`Wait`].
+//! Conditions, semaphores and barriers poll in [`pthread`](crate::pthread) and [`swap`](crate::swap), by the same
+//! [`Wait`].
 //!
-//! A wait means what it meant. Every look is a call that the program could have made itself, so events are taken once and by
-//! whichever thread the kernel gives them to. A signal handler that runs during a poll ends the wait as it would end a sleep:
-//! [`handlers`] counts them. Nothing here has anything to drop while libc's function runs, which may be left by cancellation.
+//! The meaning of a wait does not change. Every look is a call that the program could have made itself. So each event
+//! is taken once, by the thread to which the kernel gives it. A signal handler that runs during a poll ends the wait as
+//! it would end a sleep: [`handlers`] counts handlers. A thread may leave libc's functions by cancellation, so nothing
+//! here has anything to drop while they run.
 
 mod accept;
 mod descriptor;
@@ -40,12 +45,12 @@ use unspin_sys::clock;
 use unspin_sys::mem::Mapping;
 use unspin_waiting::{Crowd, Policy};
 
-/// The policy of this machine, in ticks; written before the program begins. Relaxed: two numbers, either of which may be 0 in
-/// a thread that a constructor of another library started earlier; such a thread does not poll yet.
+/// The policy of this machine, in ticks; written before the program begins. Relaxed: two numbers. A constructor of
+/// another library may have started a thread earlier. In that thread either may be 0, and the thread does not poll yet.
 static WAKE_UP: AtomicU64 = AtomicU64::new(0);
 static READY: AtomicU64 = AtomicU64::new(0);
 
-/// The word that pollers share: in memory that children made by fork inherit, where that can be had.
+/// The word that pollers share. It lies in memory that children made by fork inherit, if that can be allocated.
 static CROWD: AtomicPtr<Crowd> = AtomicPtr::new((&raw const OWN_CROWD).cast_mut());
 static OWN_CROWD: Crowd = Crowd::new();
 
@@ -53,7 +58,8 @@ static OWN_CROWD: Crowd = Crowd::new();
 pub fn prepare() {
     let Some(plan) = plan::get().filter(|plan| plan.polls()) else { return };
     if sandbox::was_inherited() {
-        // A poll makes calls that the program does not make itself: one of them could be its death.
+        // A poll makes system calls that the program does not make itself. The inherited filter could kill the program
+        // for one.
         return;
     }
     if let Ok(page) = Mapping::shared_with_children(size_of::<Crowd>()) {
@@ -70,6 +76,6 @@ fn policy() -> Policy {
 }
 
 fn crowd() -> &'static Crowd {
-    // SAFETY: `OWN_CROWD`, or a page that is never unmapped; a page of zeroes is a `Crowd`.
+    // SAFETY: `OWN_CROWD`, or a page that is never unmapped; a zeroed page is a valid `Crowd`.
     unsafe { &*CROWD.load(Relaxed) }
 }

@@ -13,19 +13,19 @@ use unspin_sys::entry;
 entry! {
     /// poll(2).
     fn poll(3) = poll_entry;
-    /// poll(2), as programs that are compiled with `_FORTIFY_SOURCE` call it.
+    /// poll(2), as programs compiled with `_FORTIFY_SOURCE` call it.
     fn __poll_chk(4) = poll_chk;
     /// ppoll(2).
     fn ppoll(4) = ppoll_entry;
-    /// ppoll(2), as programs that are compiled with `_FORTIFY_SOURCE` call it.
+    /// ppoll(2), as programs compiled with `_FORTIFY_SOURCE` call it.
     fn __ppoll_chk(5) = ppoll_chk;
 }
 
-/// One of the calls: they differ in how they sleep.
+/// poll or ppoll: they differ in how they sleep.
 struct Poll<Sleep> {
     fds: *mut pollfd,
     count: c_ulong,
-    /// Null: the time is long enough.
+    /// Null: long enough for a poll.
     timeout: *const timespec,
     mask: *const sigset_t,
     sleep: Sleep,
@@ -37,7 +37,7 @@ impl<Sleep: Fn() -> c_int> Call for Poll<Sleep> {
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
-        // SAFETY: libc reads the time as well.
+        // SAFETY: libc also reads this time.
         unsafe { descriptor::is_long(self.timeout) }
     }
 
@@ -75,7 +75,7 @@ unsafe extern "C-unwind" fn poll_entry(
     if timeout == 0 {
         return sleep();
     }
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Poll { fds, count, timeout: null(), mask: null(), sleep }, Hook::new(sp, bp)) }
 }
 
@@ -87,10 +87,10 @@ unsafe extern "C-unwind" fn poll_chk(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         if bytes / size_of::<pollfd>() < count as usize {
-            // libc's own ends the program.
+            // libc's own function ends the program.
             return real::poll_chk(fds, count, timeout, bytes);
         }
         poll_entry(fds, count, timeout, sp, bp)
@@ -107,7 +107,7 @@ unsafe extern "C-unwind" fn ppoll_entry(
 ) -> c_int {
     // SAFETY: the program's arguments.
     let sleep = || unsafe { real::ppoll(fds, count, timeout, mask) };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Poll { fds, count, timeout, mask, sleep }, Hook::new(sp, bp)) }
 }
 
@@ -120,18 +120,18 @@ unsafe extern "C-unwind" fn ppoll_chk(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         if bytes / size_of::<pollfd>() < count as usize {
-            // libc's own ends the program.
+            // libc's own function ends the program.
             return real::ppoll_chk(fds, count, timeout, mask, bytes);
         }
         ppoll_entry(fds, count, timeout, mask, sp, bp)
     }
 }
 
-/// Whether descriptor `fd` has something to read, or an error to report, now; a descriptor that cannot be asked has. A
-/// handler that interrupts the question leaves it open.
+/// Whether descriptor `fd` now has data to read or an error to report. True if poll(2) fails on it, false if a handler
+/// interrupts poll(2).
 pub fn is_readable(fd: c_int) -> bool {
     let mut asked = pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one live pollfd, and a live time.

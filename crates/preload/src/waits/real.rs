@@ -1,4 +1,4 @@
-//! The functions behind the hooks: libc's own. What a C library does not have fails with ENOSYS.
+//! The functions behind the hooks: the next definitions (libc's own). A function that does not exist fails with ENOSYS.
 
 use crate::next::{behind, c_name, next};
 use core::ffi::{c_int, c_ulong, c_void};
@@ -14,7 +14,7 @@ macro_rules! real {
         pub unsafe fn $ours($($arg: $type),*) -> $answer {
             next! { static NEXT = c_name(concat!(stringify!($name), "\0")); }
             let next = behind!(NEXT, unsafe extern "C-unwind" fn($($type),*) -> $answer);
-            // SAFETY: the caller's promise is the one that the next definition wants.
+            // SAFETY: the next definition requires what the caller promises.
             unsafe { next($($arg),*) }
         }
     )*};
@@ -23,11 +23,11 @@ macro_rules! real {
 real! {
     /// poll(2).
     fn poll = poll(fds: *mut pollfd, count: c_ulong, timeout: c_int) -> c_int;
-    /// poll(2), checked.
+    /// poll(2), with the check of `_FORTIFY_SOURCE`.
     fn poll_chk = __poll_chk(fds: *mut pollfd, count: c_ulong, timeout: c_int, bytes: usize) -> c_int;
     /// ppoll(2).
     fn ppoll = ppoll(fds: *mut pollfd, count: c_ulong, timeout: *const timespec, mask: *const sigset_t) -> c_int;
-    /// ppoll(2), checked.
+    /// ppoll(2), with the check of `_FORTIFY_SOURCE`.
     fn ppoll_chk = __ppoll_chk(
         fds: *mut pollfd, count: c_ulong, timeout: *const timespec, mask: *const sigset_t, bytes: usize) -> c_int;
 
@@ -50,13 +50,13 @@ real! {
 
     /// read(2).
     fn read = read(fd: c_int, buffer: *mut c_void, room: usize) -> isize;
-    /// read(2), checked.
+    /// read(2), with the check of `_FORTIFY_SOURCE`.
     fn read_chk = __read_chk(fd: c_int, buffer: *mut c_void, room: usize, bytes: usize) -> isize;
     /// readv(2).
     fn readv = readv(fd: c_int, buffers: *const iovec, count: c_int) -> isize;
     /// recv(2).
     fn recv = recv(fd: c_int, buffer: *mut c_void, room: usize, flags: c_int) -> isize;
-    /// recv(2), checked.
+    /// recv(2), with the check of `_FORTIFY_SOURCE`.
     fn recv_chk = __recv_chk(fd: c_int, buffer: *mut c_void, room: usize, bytes: usize, flags: c_int) -> isize;
     /// recvfrom(2).
     fn recvfrom = recvfrom(

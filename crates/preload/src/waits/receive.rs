@@ -1,4 +1,4 @@
-//! Blocking calls that receive: read(2), recv(2) and their kin.
+//! Blocking calls that receive: read(2), recv(2) and similar calls.
 
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
@@ -14,13 +14,13 @@ use unspin_sys::entry;
 entry! {
     /// read(2).
     fn read(3) = read_entry;
-    /// read(2), as programs that are compiled with `_FORTIFY_SOURCE` call it.
+    /// read(2), as programs compiled with `_FORTIFY_SOURCE` call it.
     fn __read_chk(4) = read_chk;
     /// readv(2).
     fn readv(3) = readv_entry;
     /// recv(2).
     fn recv(4) = recv_entry;
-    /// recv(2), as programs that are compiled with `_FORTIFY_SOURCE` call it.
+    /// recv(2), as programs compiled with `_FORTIFY_SOURCE` call it.
     fn __recv_chk(5) = recv_chk;
     /// recvfrom(2).
     fn recvfrom(6) = recvfrom_entry;
@@ -28,7 +28,8 @@ entry! {
     fn recvmsg(3) = recvmsg_entry;
 }
 
-/// read(2). A look asks poll(2); the read that follows may sleep after all if another thread was faster, as without a look.
+/// read(2). A look calls poll(2). The read that follows may still sleep if another thread was faster, as without a
+/// look.
 struct Read {
     fd: c_int,
     buffer: *mut c_void,
@@ -69,7 +70,7 @@ unsafe extern "C-unwind" fn read_entry(
     sp: usize,
     bp: usize,
 ) -> isize {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Read { fd, buffer, room }, Hook::new(sp, bp)) }
 }
 
@@ -81,17 +82,17 @@ unsafe extern "C-unwind" fn read_chk(
     sp: usize,
     bp: usize,
 ) -> isize {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         match bytes < room {
-            // libc's own ends the program.
+            // libc's own function ends the program.
             true => real::read_chk(fd, buffer, room, bytes),
             false => read_entry(fd, buffer, room, sp, bp),
         }
     }
 }
 
-/// readv(2): recorded, and never polled for, as only the kernel can tell whether its buffers have room.
+/// readv(2): recorded, but never polled for, as only the kernel can tell whether its buffers have room.
 struct ReadV {
     fd: c_int,
     buffers: *const iovec,
@@ -131,11 +132,12 @@ unsafe extern "C-unwind" fn readv_entry(
     sp: usize,
     bp: usize,
 ) -> isize {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(ReadV { fd, buffers, count }, Hook::new(sp, bp)) }
 }
 
-/// recv(2) and its kin, `receives` with the flags that it is given. A look is the same call with MSG_DONTWAIT.
+/// recv(2), recvfrom(2) or recvmsg(2): `receives` makes the call with the given flags. A look is the same call with
+/// MSG_DONTWAIT.
 struct Receive<F> {
     fd: c_int,
     flags: c_int,
@@ -147,7 +149,7 @@ impl<F: Fn(c_int) -> isize> Call for Receive<F> {
     const KIND: Kind = Kind::Receive;
 
     unsafe fn may_poll(&mut self) -> bool {
-        // With MSG_WAITALL a look would take what is there, which may be less than was asked for.
+        // With MSG_WAITALL a look would take the data that is there, which may be less than the program requested.
         const UNFIT: c_int = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB | libc::MSG_WAITALL;
         self.flags & UNFIT == 0 && descriptor::blocks(self.fd) && !descriptor::receives_in_bulk(self.fd)
     }
@@ -181,7 +183,7 @@ unsafe extern "C-unwind" fn recv_entry(
 ) -> isize {
     // SAFETY: the program's arguments.
     let receives = |flags| unsafe { real::recv(fd, buffer, room, flags) };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Receive { fd, flags, receives }, Hook::new(sp, bp)) }
 }
 
@@ -194,10 +196,10 @@ unsafe extern "C-unwind" fn recv_chk(
     sp: usize,
     bp: usize,
 ) -> isize {
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
         match bytes < room {
-            // libc's own ends the program.
+            // libc's own function ends the program.
             true => real::recv_chk(fd, buffer, room, bytes, flags),
             false => recv_entry(fd, buffer, room, flags, sp, bp),
         }
@@ -216,7 +218,7 @@ unsafe extern "C-unwind" fn recvfrom_entry(
 ) -> isize {
     // SAFETY: the program's arguments.
     let receives = |flags| unsafe { real::recvfrom(fd, buffer, room, flags, from, length) };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Receive { fd, flags, receives }, Hook::new(sp, bp)) }
 }
 
@@ -229,6 +231,6 @@ unsafe extern "C-unwind" fn recvmsg_entry(
 ) -> isize {
     // SAFETY: the program's arguments.
     let receives = |flags| unsafe { real::recvmsg(fd, message, flags) };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(Receive { fd, flags, receives }, Hook::new(sp, bp)) }
 }

@@ -1,4 +1,4 @@
-//! select(2) and pselect(2). A look asks with copies of the sets, as the kernel writes its answer into them.
+//! select(2) and pselect(2). A look uses copies of the sets, as the kernel writes its answer into them.
 
 use super::descriptor::{self, Call};
 use super::handlers::Interruption;
@@ -17,7 +17,7 @@ entry! {
     fn pselect(6) = pselect_entry;
 }
 
-/// The three sets of a call, and what they were before it.
+/// The three sets of a call, and their contents before the call.
 struct Sets {
     count: c_int,
     sets: [*mut fd_set; 3],
@@ -33,8 +33,8 @@ impl Sets {
         Sets { count, sets, asked: [[0; libc::FD_SETSIZE / 64]; 3] }
     }
 
-    /// Copies what is asked, and says whether the copies hold all of it: some programs have larger sets than libc's type, and
-    /// a bad address is the kernel's business.
+    /// Copies the program's sets. Returns whether the copies are complete: some programs have larger sets than libc's
+    /// type. A bad address is left for the kernel to report.
     fn copy(&mut self) -> bool {
         if !(1..=libc::FD_SETSIZE as c_int).contains(&self.count) {
             return false;
@@ -47,12 +47,12 @@ impl Sets {
         })
     }
 
-    /// The kernel's length of each set in words.
+    /// The length that the kernel reads of each set, in words.
     fn words(&self) -> usize {
         (self.count as usize).div_ceil(64)
     }
 
-    /// Asks with copies; the answer is copied into the program's sets if something was found.
+    /// Makes the call with copies of the sets. If it finds something, copies the answer into the program's sets.
     fn look(&self, asks: impl FnOnce(c_int, [*mut fd_set; 3]) -> c_int) -> Option<c_int> {
         let mut answers = self.asked;
         let mut asked = [null_mut(); 3];
@@ -67,7 +67,7 @@ impl Sets {
                 // SAFETY: the bytes of integers.
                 let bytes =
                     unsafe { core::slice::from_raw_parts(answer.as_ptr().cast::<u8>(), self.words() * 8) };
-                // A set that cannot be written to makes the program's own call fail, which follows.
+                // If a set cannot be written to, the program's own call, which follows, will fail.
                 mem::copy_out(bytes, set.addr()).ok()?;
             }
         }
@@ -78,7 +78,7 @@ impl Sets {
 struct Select {
     sets: Sets,
     timeout: *mut timeval,
-    /// When the poll began, in nanoseconds; 0 before.
+    /// Time at which the poll began, in nanoseconds; 0 before.
     began: u64,
 }
 
@@ -88,7 +88,7 @@ impl Call for Select {
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
-        // SAFETY: libc reads the time as well.
+        // SAFETY: libc also reads this time.
         let is_long = self.timeout.is_null() || unsafe { is_long(*self.timeout) };
         is_long && self.sets.copy()
     }
@@ -131,26 +131,26 @@ impl Call for Select {
 }
 
 impl Select {
-    /// Leaves in the program's time what is left of it, as the kernel does.
+    /// Stores the remaining time in the program's timeout, as the kernel does.
     ///
     /// # Safety
     /// The program's arguments.
     unsafe fn spend(&self) {
         if !self.timeout.is_null() && self.began != 0 {
-            // SAFETY: the program's argument, which `select` writes to.
+            // SAFETY: the program's argument, to which `select` writes.
             unsafe { spend(&mut *self.timeout, clock::monotonic_ns() - self.began) };
         }
     }
 }
 
-/// Whether a time is so long that a poll hardly makes it longer.
+/// Whether a timeout is so long that a poll hardly makes it longer.
 fn is_long(timeout: timeval) -> bool {
     let tv_nsec = timeout.tv_usec.saturating_mul(1_000);
     // SAFETY: a live time.
     unsafe { descriptor::is_long(&timespec { tv_sec: timeout.tv_sec, tv_nsec }) }
 }
 
-/// Takes so many nanoseconds from a time; it does not fall below zero.
+/// Subtracts this many nanoseconds from a time, down to zero.
 fn spend(timeout: &mut timeval, ns: u64) {
     let left = timeout.tv_sec.saturating_mul(1_000_000).saturating_add(timeout.tv_usec);
     let left = left.saturating_sub((ns / 1_000) as i64).max(0);
@@ -167,7 +167,7 @@ unsafe extern "C-unwind" fn select_entry(
     bp: usize,
 ) -> c_int {
     let call = Select { sets: Sets::new(count, [read, write, except]), timeout, began: 0 };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(call, Hook::new(sp, bp)) }
 }
 
@@ -183,7 +183,7 @@ impl Call for PSelect {
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
-        // SAFETY: libc reads the time as well.
+        // SAFETY: libc also reads this time.
         unsafe { descriptor::is_long(self.timeout) && self.sets.copy() }
     }
 
@@ -226,7 +226,7 @@ unsafe extern "C-unwind" fn pselect_entry(
     bp: usize,
 ) -> c_int {
     let call = PSelect { sets: Sets::new(count, [read, write, except]), timeout, mask };
-    // SAFETY: the program's arguments; `entry` gives the registers.
+    // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe { descriptor::wait(call, Hook::new(sp, bp)) }
 }
 

@@ -6,31 +6,31 @@ use crate::watch::Hook;
 use core::cell::Cell;
 use unspin_waiting::Site as Learnt;
 
-/// Zeroed: free.
+/// One call site. Zeroed: the slot is free.
 pub struct Site {
-    /// Where the hook returns to; 0: free.
+    /// The return address of the hook; 0: the slot is free.
     caller: Cell<usize>,
     rule: Cell<Rule>,
-    /// What was learnt.
+    /// What the thread has learnt at the site.
     pub learnt: Learnt,
 }
 
-/// What the plan says of a site.
+/// The plan's rule for a site.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Rule {
-    /// Its waits sleep at once.
+    /// Waits sleep at once.
     Sleep,
-    /// They poll where that pays.
+    /// Waits poll where that pays.
     Poll,
-    /// They poll, whatever was learnt.
+    /// Waits always poll, whatever was learnt.
     Force,
 }
 
-/// Sites of a thread; a power of two. More of them, or two of one hash, take each other's place and learn anew.
+/// Number of slots; a power of two. Sites with the same hash replace each other, and start learning again.
 const SITES: usize = 16;
 
-/// The sites of one thread. Zeroed: none.
+/// The sites of one thread. Zeroed: there are none.
 pub struct Sites([Site; SITES]);
 
 impl Sites {
@@ -40,7 +40,8 @@ impl Sites {
         &self.0[hash as usize % SITES]
     }
 
-    /// Whether a wait at the site that a hook was called from sleeps at once, as far as that can be told at once.
+    /// Whether a wait at the hook's call site sleeps at once. Only the fast part of the decision: false if more work is
+    /// needed.
     #[inline(always)]
     pub fn sleeps(&self, hook: Hook) -> bool {
         let caller = hook.return_address();
@@ -53,7 +54,7 @@ impl Sites {
             }
     }
 
-    /// The site that a hook was called from, if its waits poll.
+    /// The hook's call site, if its waits poll.
     #[inline(always)]
     pub fn find(&self, hook: Hook) -> Option<&Site> {
         let caller = hook.return_address();
@@ -77,7 +78,7 @@ impl Site {
         self.caller.set(caller);
     }
 
-    /// Whether its waits poll whatever was learnt.
+    /// Whether its waits always poll, whatever was learnt.
     pub fn is_forced(&self) -> bool {
         self.rule.get() == Rule::Force
     }

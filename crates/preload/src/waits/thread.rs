@@ -1,4 +1,4 @@
-//! What the calling thread keeps for its waits: a page, wiped on fork, which it takes at its first wait.
+//! The data that the calling thread keeps for its waits: a page, wiped on fork, which it allocates at its first wait.
 
 use super::site::Sites;
 use crate::{departure, sandbox};
@@ -7,22 +7,22 @@ use core::ptr::NonNull;
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{page, process};
 
-/// Zeroed: nothing is known.
+/// Data of one thread. Zeroed: nothing is known.
 #[repr(C)]
 pub struct Waiter {
-    /// What was learnt at its call sites.
+    /// What the thread has learnt at its call sites.
     pub sites: Sites,
-    /// How often the thread had gone to sleep when it was last asked.
+    /// The thread's number of voluntary context switches at the last query.
     switches: Cell<u64>,
 }
 
 const _: () = assert!(size_of::<Waiter>() <= page::BYTES);
 
-/// In place of the page's address: there is none, and there will be none.
+/// Used in place of the page's address: there is no page, and there will be none.
 const NONE: usize = 1;
 
 impl Waiter {
-    /// The calling thread; none at its end, or without memory.
+    /// The data of the calling thread; `None` at its end, or if there is no memory.
     #[inline(always)]
     pub fn current() -> Option<&'static Waiter> {
         match tls::value::<{ Word::Waits as usize }>() {
@@ -33,7 +33,7 @@ impl Waiter {
         }
     }
 
-    /// The calling thread, if it has waited before.
+    /// The data of the calling thread, if it has waited before.
     #[inline(always)]
     pub fn known() -> Option<&'static Waiter> {
         let address = tls::value::<{ Word::Waits as usize }>();
@@ -44,16 +44,16 @@ impl Waiter {
     #[cold]
     fn arrive() -> Option<&'static Waiter> {
         let word = tls::word(Word::Waits);
-        // A handler that comes meanwhile does without.
+        // A handler that runs in the meantime does without the page.
         word.set(NONE);
         let page = page::take().ok()?;
         word.set(page.addr().get());
         departure::expect();
-        // SAFETY: a zeroed page is a valid `Waiter`: integers, all of it.
+        // SAFETY: a zeroed page is a valid `Waiter`: it consists of integers.
         Some(unsafe { page.cast::<Waiter>().as_ref() })
     }
 
-    /// Whether the calling thread has gone to sleep since this was last asked; yes, where the kernel may not be asked.
+    /// Whether the calling thread has gone to sleep since the last query; true if system calls are not allowed.
     pub fn has_slept_now() -> bool {
         if sandbox::is_closed() {
             return true;
@@ -67,7 +67,7 @@ impl Waiter {
 pub fn leave() {
     let word = tls::word(Word::Waits);
     if let Some(page) = NonNull::new(word.replace(NONE) as *mut u8).filter(|page| page.addr().get() != NONE) {
-        // SAFETY: the page was this thread's own, reachable from the word and from nowhere else.
+        // SAFETY: the page belonged to this thread alone, and only the word pointed to it.
         unsafe { page::give_back(page) };
     }
 }

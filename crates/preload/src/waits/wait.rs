@@ -1,4 +1,4 @@
-//! One wait of the calling thread, from the decision whether to poll to its end.
+//! One wait of the calling thread: the decision whether to poll, the poll, and the report of the result to the site.
 
 use super::site::Site;
 use super::thread::Waiter;
@@ -12,27 +12,27 @@ use unspin_sys::clock;
 use unspin_sysv::cancel::{self, Manner};
 use unspin_waiting::{Crowd, Looks, Polled, Turn, poll};
 
-/// A wait that has begun. Nothing to drop.
+/// A wait that has begun. It has nothing to drop.
 pub struct Wait {
     site: Option<&'static Site>,
     turn: Turn,
     began: u64,
-    /// Ticks of a poll in vain; 0 if there was none.
+    /// Ticks of an unsuccessful poll; 0 if there was none.
     in_vain: Cell<u64>,
 }
 
-/// How a poll ended, for the hook.
+/// The result of a poll, for the hook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended<T> {
-    /// With this answer.
+    /// A look succeeded: this is the call's answer.
     Found(T),
-    /// A handler ran, after which this call answers EINTR.
+    /// A handler has run, and the call returns EINTR.
     Interrupted,
-    /// In vain: the thread sleeps now.
+    /// The poll was unsuccessful, or there was none: the thread must sleep now.
     Asleep,
 }
 
-/// What one look finds.
+/// The result of one look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Look<T> {
     /// Nothing yet.
@@ -54,7 +54,7 @@ impl Wait {
     #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with")]
     const SLEEP: Wait = Wait { site: None, turn: Turn::Sleep, began: 0, in_vain: Cell::new(0) };
 
-    /// A thread that may be cancelled anywhere is not, while it decides.
+    /// A thread with asynchronous cancellation is not cancelled while it decides.
     #[inline(never)]
     fn decide(hook: Hook) -> Wait {
         match cancel::manner() {
@@ -90,8 +90,8 @@ impl Wait {
         matches!(self.turn, Turn::Poll(_))
     }
 
-    /// Polls, if that is what was decided. `items` tells how many things an answer brings,
-    /// if it tells.
+    /// Polls, if the decision was to poll. `items` returns how many items an answer brings, or `None` if that is
+    /// unknown.
     #[inline(always)]
     pub fn poll<T>(
         &self,
@@ -108,7 +108,7 @@ impl Wait {
         }
     }
 
-    /// The same in a thread that may be cancelled anywhere: it is cancelled at the looks, or when the poll has ended.
+    /// The same in a thread with asynchronous cancellation: it is cancelled at the looks, or after the poll has ended.
     #[inline(never)]
     fn poll_sheltered<T>(
         &self,
@@ -164,14 +164,14 @@ impl Wait {
         }
     }
 
-    /// A look before the poll found so many items.
+    /// Reports that a look before the poll found this many items.
     pub fn was_ready(&self, items: u64) {
         if let Some(site) = self.site {
             site.learnt.was_ready(items);
         }
     }
 
-    /// The thread has slept.
+    /// Reports that the thread has slept.
     #[inline(always)]
     pub fn slept(&self) {
         if self.turn != Turn::Sleep {
@@ -179,7 +179,7 @@ impl Wait {
         }
     }
 
-    /// A call has returned so many items, for which the thread may have slept.
+    /// Reports that a call has returned this many items; the thread may have slept in it.
     #[inline(always)]
     pub fn called(&self, items: u64) {
         if self.turn != Turn::Sleep {
@@ -205,7 +205,7 @@ impl Wait {
         let waited = now.saturating_sub(self.began);
         match (self.turn, self.in_vain.get()) {
             (Turn::Timed, _) => match items {
-                // So short a call did not sleep.
+                // A call as short as this did not sleep.
                 Some(items) if waited < policy.ready => site.learnt.was_ready(items),
                 _ => site.learnt.slept(&policy, waited, now, items),
             },

@@ -1,7 +1,8 @@
-//! Stack frames, as far as is needed to find the return address of a function that has called another.
+//! Stack frames: finds the return address of a function that has called another.
 //!
-//! The tables are those that C++ exceptions are unwound by (`.eh_frame`), found through glibc's `_dl_find_object`, which takes
-//! no lock and works in signal handlers (glibc 2.35; without it no frame is known). Nothing is allocated.
+//! The tables are those that C++ exceptions use to unwind (`.eh_frame`). They are found through glibc's
+//! `_dl_find_object`, which takes no lock and works in signal handlers (glibc 2.35; without it no frame is known).
+//! Nothing is allocated.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -12,24 +13,24 @@ use gimli::{
 use unspin_sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use unspin_sys::mem;
 
-/// A function on the stack that has called another.
+/// A function on the stack that has called another function.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// Where it goes on.
+    /// Its return address after that call.
     pub address: usize,
-    /// Where on the stack that is written.
+    /// The position of that address on the stack.
     pub at: usize,
-    /// Its frame-base register; none if that cannot be told.
+    /// Its frame-base register; `None` if it cannot be determined.
     pub bp: Option<usize>,
 }
 
-/// Where the frame of a function ends while it calls another: right behind its own return address (the psABI's canonical
+/// The end of a function's frame while it calls another: directly above its own return address (the psABI's canonical
 /// frame address).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// So far above the stack pointer that the function has once its callee has returned.
+    /// This many bytes above the stack pointer that the function has after its callee has returned.
     AboveStackPointer(usize),
-    /// So far above its frame-base register.
+    /// This many bytes above its frame-base register.
     AboveFrameBase(usize),
 }
 
@@ -49,16 +50,16 @@ type Find = unsafe extern "C" fn(*const c_void, *mut Found) -> i32;
 /// `_dl_find_object`; 0 before [`prepare`], and where libc has none.
 static FIND: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks the function up, which takes the dynamic linker's lock: not in the middle of a program's use of a lock.
+/// Looks up the function. That takes the dynamic linker's lock, so it must not happen while the program uses a lock.
 pub fn prepare() {
     // SAFETY: a C string.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-    // Relaxed: the address is the whole message.
+    // Relaxed: only the address itself is published.
     FIND.store(address as usize, Relaxed);
 }
 
-/// Room for the registers and rows of a function that C or C++ compilers make: it can save six registers (psABI) besides its
-/// return address. Twenty would take two more kilobytes of a stack that is not ours.
+/// Room for the registers and rows of a function that a C or C++ compiler generates. Such a function can save six
+/// registers (psABI) besides its return address. Room for twenty would take two more kilobytes of the program's stack.
 struct Room;
 
 impl UnwindContextStorage<usize> for Room {
@@ -66,7 +67,7 @@ impl UnwindContextStorage<usize> for Room {
     type Stack = [UnwindTableRow<usize, Self>; 3];
 }
 
-/// The end of the frame of the function that is to be returned to at this address.
+/// The end of the frame of the function to which this return address belongs.
 #[inline(never)]
 pub fn end(return_address: usize) -> Option<End> {
     unwound(return_address, end_in)
@@ -82,7 +83,7 @@ pub fn caller(of: Frame) -> Option<Frame> {
         };
         let at = end.checked_sub(size_of::<usize>()).filter(|&at| at > of.at)?;
         let bp = match row.register(X86_64::RBP) {
-            // Whoever says nothing of it leaves it alone (psABI, "Callee Saved").
+            // Without a rule for it, the function does not change the register (psABI, "Callee Saved").
             None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => of.bp,
             Some(RegisterRule::Offset(n)) => word(end.checked_add_signed(n as isize)?),
             Some(_) => None,
@@ -91,15 +92,15 @@ pub fn caller(of: Frame) -> Option<Frame> {
     })
 }
 
-/// Where the module begins that was loaded around that address.
+/// The start address of the loaded module that contains this address.
 pub fn module(address: usize) -> Option<usize> {
     Some(mapped_around(address)?.begin as usize)
 }
 
-/// A word of the stack, read by the kernel, who minds where it ends.
+/// A word of the stack. The kernel reads it, so the end of the stack causes no fault.
 pub fn word(at: usize) -> Option<usize> {
     let word = [unspin_sync::machine::AtomicU64::new(0)];
-    // Relaxed: our own word.
+    // Relaxed: a local variable.
     (mem::copy_into_words(at, &word) == size_of::<usize>()).then(|| word[0].load(Relaxed) as usize)
 }
 
@@ -115,7 +116,7 @@ fn end_in(row: &UnwindTableRow<usize, Room>) -> Option<End> {
     }
 }
 
-/// What the unwind tables say of the call that returns to this address.
+/// Reads the row of the unwind tables for the call that returns to this address.
 fn unwound<T>(
     return_address: usize,
     read: impl FnOnce(&UnwindTableRow<usize, Room>) -> Option<T>,
@@ -123,8 +124,8 @@ fn unwound<T>(
     let object = object_of(return_address)?;
     let slice = |from: *const u8| {
         let len = (object.end as usize).checked_sub(from as usize)?;
-        // SAFETY: the dynamic linker says that the object is mapped from `begin` to `end`, and `from` lies between (its
-        // header of unwind tables does, and `checked_sub` found no end before it); nobody writes there.
+        // SAFETY: the dynamic linker says that the object is mapped from `begin` to `end`. `from` lies in between: its
+        // header of unwind tables does, and `checked_sub` found that `end` is not below it. No code writes there.
         Some(EndianSlice::new(unsafe { core::slice::from_raw_parts(from, len) }, NativeEndian))
     };
     let header_at = object.eh_frame_header;
@@ -136,7 +137,7 @@ fn unwound<T>(
     }
     let bases = bases.set_eh_frame(section_at);
     let section = EhFrame::from(slice(section_at as *const u8)?);
-    // The call that returns there ends before it: it may be the last instruction of its function.
+    // The call ends before its return address: it may be the last instruction of its function.
     let code = return_address as u64 - 1;
     let entry = header
         .table()?
@@ -148,7 +149,7 @@ fn unwound<T>(
     read(entry.unwind_info_for_address(&section, &bases, &mut context, code).ok()?)
 }
 
-/// The same, with a header of unwind tables.
+/// The loaded object that contains this address, if it has a header of unwind tables.
 fn object_of(address: usize) -> Option<Found> {
     mapped_around(address).filter(|found| (found.begin..found.end).contains(&found.eh_frame_header))
 }
@@ -174,21 +175,21 @@ fn mapped_around(address: usize) -> Option<Found> {
 mod tests {
     use super::*;
 
-    /// What `entry` passed on, and the return address.
+    /// The registers that `entry` passed, and the return address.
     #[repr(C)]
     #[derive(Default)]
     struct Told {
         sp: usize,
         bp: usize,
         address: usize,
-        /// Where the caller of that goes on, where that is written, and how many more there are.
+        /// The return address of the caller's caller, its position, and the number of further frames.
         outer: usize,
         at: usize,
         further: usize,
     }
 
     unspin_sys::entry! {
-        /// Answers who called.
+        /// Returns data about the caller.
         fn unspin_test_frames(1) = told;
     }
 
@@ -226,7 +227,7 @@ mod tests {
             End::AboveStackPointer(n) => out.sp + size_of::<usize>() + n,
             End::AboveFrameBase(n) => out.bp + n,
         };
-        // Right below the end of the frame lies its return address.
+        // The return address lies directly below the end of the frame.
         assert_eq!(out.at, end - size_of::<usize>());
         assert!(super::end(out.outer).is_some());
         assert_ne!(out.outer, out.address);

@@ -1,24 +1,25 @@
-//! Which holds are timed at level `sampled`: drawn by lot. A thread that takes its locks in turn would otherwise have the
-//! same one timed for ever, and the others never. Neither does the clock do as a lot: with a program that is as regular as
-//! it, the draws lead to one another, and few of them recur for ever.
+//! Random choice of the holds that are timed at level `sampled`. With a fixed interval, a thread that acquires its
+//! locks in turn would have the same lock timed every time, and the others never. Drawing from the clock does not help:
+//! if the program is as regular as the clock, each draw determines the next one, and the same few draws repeat for
+//! ever.
 
 use core::cell::Cell;
 
-/// A sequence of numbers that nothing in the program follows: `SplitMix64` (Steele, Lea and Flood 2014).
+/// A sequence of pseudo-random numbers that is independent of the program: `SplitMix64` (Steele, Lea and Flood 2014).
 pub struct Lot(Cell<u64>);
 
 impl Lot {
-    /// One that has not begun: every thread would draw the same numbers.
+    /// A sequence without a seed: until `begin`, every thread would draw the same numbers.
     pub const fn new() -> Lot {
         Lot(Cell::new(0))
     }
 
-    /// Begins at `seed`.
+    /// Starts the sequence at `seed`.
     pub fn begin(&self, seed: u64) {
         self.0.set(seed);
     }
 
-    /// A number from 1 to 2 · `every` - 1, which is `every` on average.
+    /// A number from 1 to 2 · `every` - 1; the mean is `every`.
     #[inline]
     pub fn draw(&self, every: u32) -> u32 {
         let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -47,7 +48,7 @@ mod tests {
         assert!(Lot::new().draw(u32::MAX) >= 1);
     }
 
-    /// What a thread does that takes two locks in turn.
+    /// A thread that acquires two locks in turn.
     #[test]
     fn turns_are_not_followed() {
         let lot = Lot::new();

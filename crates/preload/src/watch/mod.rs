@@ -1,7 +1,8 @@
-//! Watching locks: what the hooks of `pthread` ask, and tell, at every use of a lock.
+//! The meter's side of the hooks: what the hooks of `pthread` query and record at every use of a lock.
 //!
-//! [`recording`] opens the recording once per process image, [`thread`] is each thread's own table in it, [`modules`] knows
-//! whose code has been seen, [`wrappers`] and [`frames`] who takes locks for others.
+//! [`recording`] opens the recording once per process image. [`thread`] is each thread's own table in it. [`modules`]
+//! knows which code is listed in the recording. [`wrappers`] and [`frames`] find the functions that acquire locks for
+//! their callers.
 
 pub mod frames;
 mod lot;
@@ -10,7 +11,7 @@ pub mod recording;
 pub mod thread;
 mod wrappers;
 
-/// To be called before the program begins: what looks a name up, or takes a place among few, is done now.
+/// To be called before the program begins. Looks up names, which must not happen later.
 pub fn prepare() {
     frames::prepare();
 }

@@ -1,27 +1,29 @@
-//! Which code has been seen: the ranges of the modules that the recording has a list of.
+//! The code that is already listed: the address ranges of the modules in the recording's list.
 //!
-//! A caller outside of them lies in code that was loaded since, so a new list is due. Asked only when a row is new.
+//! A caller outside these ranges lies in code that was loaded later, so a new list is needed. Checked only when a row
+//! is new.
 
 use core::ops::Range;
 use unspin_meter::{Recording, Table};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Ranges that are remembered. A program with more has the later ones listed again and again, up to [`LISTS`] times.
+/// Number of ranges that are remembered. In a program with more, callers in the others cause new lists, up to [`LISTS`]
+/// times.
 const RANGES: usize = 512;
-/// Lists in all: code that belongs to no file is never found in one.
+/// Maximum number of lists: code that belongs to no file never appears in a list.
 const LISTS: u32 = 200;
 
 static BEGINS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static ENDS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 static LISTED: AtomicU32 = AtomicU32::new(0);
-/// The process whose list it is: a child made by fork inherits what is remembered here, but not the list.
+/// The image whose list it is: a child made by fork inherits what is remembered here, but not the list.
 static WHOSE: AtomicU64 = AtomicU64::new(0);
 
-/// Sees to it that the recording has a list that covers this code.
+/// Ensures that the recording has a list that covers this code.
 pub fn cover(recording: &Recording, table: &Table<'_>, code: u64) {
-    // Relaxed (all here): two threads that make a list at once make one too many, and a range that is read torn makes one
-    // too many or misses one; nothing else follows.
+    // Relaxed (all here): two threads that list at the same time make one list too many. A range that is read torn
+    // causes one list too many, or one that is missing. There are no other effects.
     let image = table.image();
     if WHOSE.swap(image, Relaxed) != image {
         KNOWN.store(0, Relaxed);
@@ -46,7 +48,7 @@ fn add(range: Range<u64>) {
     }
 }
 
-/// Code has gone; what comes into its place is other code.
+/// To be called after code was unloaded: other code may be loaded at its addresses.
 pub fn forget() {
     // Relaxed: as above.
     KNOWN.store(0, Relaxed);

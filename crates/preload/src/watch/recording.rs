@@ -1,8 +1,8 @@
-//! The recording, opened once per process image by whoever comes first: our constructor, or a hook that an earlier
+//! The recording, opened once per process image: by this library's constructor, or by a hook that an earlier
 //! constructor called.
 //!
-//! Opening allocates nothing while all goes well, as the first lock of a program may be its allocator's. Who comes while
-//! another thread is opening goes unrecorded: waiting could be a deadlock.
+//! A successful open allocates nothing, as the first lock of a program may be its allocator's. A thread that needs the
+//! recording while another thread opens it is not recorded: waiting could deadlock.
 
 use crate::{notice, plan};
 use core::cell::UnsafeCell;
@@ -14,65 +14,66 @@ use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sys::sched;
 use unspin_sys::signal::{Mask, set_mask};
 
-/// Nobody has begun.
+/// No thread has begun to open it.
 const UNKNOWN: u32 = 0;
-/// Somebody is opening it.
+/// A thread is opening it.
 const OPENING: u32 = 1;
-/// [`RECORDING`] holds it.
+/// [`RECORDING`] contains it.
 const ON: u32 = 2;
-/// There is none: not asked for, or not to be had.
+/// There is none: none was requested, or it could not be opened.
 const OFF: u32 = 3;
 
-/// UNKNOWN -> OPENING by whoever comes first; OPENING -> ON or OFF by the same thread.
+/// UNKNOWN -> OPENING by the first thread; OPENING -> ON or OFF by the same thread. [`wait`] sets OFF if that thread
+/// does not finish.
 static PHASE: AtomicU32 = AtomicU32::new(UNKNOWN);
 static RECORDING: Slot = Slot(UnsafeCell::new(MaybeUninit::uninit()));
 
 struct Slot(UnsafeCell<MaybeUninit<Recording>>);
 
-// SAFETY: written by the one thread that moved PHASE to OPENING, read only after PHASE says ON; a `Recording` is Sync.
+// SAFETY: written by the one thread that moved PHASE to OPENING; read only after PHASE is ON; a `Recording` is Sync.
 unsafe impl Sync for Slot {}
 
-/// Whether it is settled that nothing is recorded.
+/// Whether it is certain that nothing is recorded.
 #[inline(always)]
 pub fn is_off() -> bool {
-    // Relaxed: nothing is read on the strength of it.
+    // Relaxed: no other data is read because of it.
     PHASE.load(Ordering::Relaxed) == OFF
 }
 
-/// The recording, if there is one and it is open, or can be opened now.
+/// The recording, if it is open or can be opened now.
 pub fn get() -> Option<&'static Recording> {
     // Acquire: pairs with the Release store below.
     match PHASE.load(Ordering::Acquire) {
-        // SAFETY: PHASE is ON, so the slot was initialised, and nobody writes it any more.
+        // SAFETY: PHASE is ON, so the slot was initialised, and no thread writes it any more.
         ON => Some(unsafe { (*RECORDING.0.get()).assume_init_ref() }),
         UNKNOWN => open(),
         _ => None,
     }
 }
 
-/// As [`get`], but waits for a thread that is opening it.
+/// As [`get`], but waits while another thread opens it.
 pub fn wait() -> Option<&'static Recording> {
     loop {
         let found = get();
-        // Acquire: as above. (In a child that was forked while another thread was opening this would not end; its parent's
-        // thread is not here to finish. It gives up after some thousand turns.)
+        // Acquire: as above. A child that was forked while another thread was opening the recording does not have that
+        // thread, so OPENING would never end. The loop gives up after some thousand iterations.
         if found.is_some() || PHASE.load(Ordering::Acquire) != OPENING {
             return found;
         }
         for _ in 0..10_000 {
             sched::give_way();
-            // Relaxed: looked at again above.
+            // Relaxed: the value is read again above.
             if PHASE.load(Ordering::Relaxed) != OPENING {
                 break;
             }
         }
-        // Relaxed: who finds it OPENING finds nothing to read.
+        // Relaxed: a thread that replaces OPENING has nothing to read.
         let _ = PHASE.compare_exchange(OPENING, OFF, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// Whether who made the recording wants it no more: it goes with its folder. A process that outlives it, and starts another,
-/// is not to hear of it.
+/// Whether the recording's folder is gone: then its creator does not want it any more. A process that outlives the
+/// creator and starts another program should not get an error message because of that.
 fn is_dropped(path: &Path) -> bool {
     let folder = path.parent().map(std::fs::symlink_metadata);
     folder.is_some_and(|found| found.is_err_and(|error| error.kind() == ErrorKind::NotFound))
@@ -80,14 +81,14 @@ fn is_dropped(path: &Path) -> bool {
 
 #[cold]
 fn open() -> Option<&'static Recording> {
-    // A handler in between would find nothing, and its use of a lock go unrecorded.
+    // Signals are blocked: a handler in between would find no recording, and its use of a lock would not be recorded.
     let mask = set_mask(Mask::ALL);
-    // Relaxed: only the question who came first matters; nothing is read that another wrote.
+    // Relaxed: only the order of the exchanges matters; no data of another thread is read.
     if PHASE.compare_exchange(UNKNOWN, OPENING, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         let phase = match plan::recording().map(|path| (path, Recording::open(path))) {
             None => OFF,
             Some((_, Ok(recording))) => {
-                // SAFETY: PHASE says OPENING by our hand: nobody else writes, and nobody reads yet.
+                // SAFETY: this thread set PHASE to OPENING: no other thread writes, and none reads yet.
                 unsafe { (*RECORDING.0.get()).write(recording) };
                 ON
             }

@@ -1,7 +1,7 @@
-//! The calling thread's table, and what is done with it at every use of a lock.
+//! The calling thread's table, and the operations on it at every use of a lock.
 //!
-//! It lies in a page that is wiped on fork, so that a child finds itself unknown and claims a table of its own. A child that
-//! shares its parent's memory (vfork) records as its parent.
+//! It lies in a page that is wiped on fork. So a child finds no table, and claims its own. A child that shares its
+//! parent's memory (vfork) records as its parent.
 
 use super::frames::{self, Frame};
 use super::lot::Lot;
@@ -16,15 +16,15 @@ use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
 
-/// One thread that records. Valid when zeroed: unknown yet.
+/// A thread that records. Valid when zeroed: not known yet.
 pub struct Thread {
     phase: Cell<u32>,
     /// Acquisitions until the next hold that is timed.
     countdown: Cell<u32>,
-    /// One hold in so many is timed; 0 at level `counts`, which follows no holds.
+    /// One hold in this many is timed; 0 at level `counts`, which tracks no holds.
     every: Cell<u32>,
     lot: Lot,
-    /// The mutex that a wait for a condition has given up and will take again.
+    /// The mutex that a wait for a condition has released and will lock again.
     waiting: Cell<u64>,
     suspects: Suspects,
     recording: Cell<Option<&'static Recording>>,
@@ -34,12 +34,12 @@ pub struct Thread {
 
 const _: () = assert!(size_of::<Thread>() <= page::BYTES);
 
-/// The table is there.
+/// The table exists.
 const READY: u32 = 1;
-/// The thread is not recorded: it is on its way in, or there was no room.
+/// The thread is not recorded: it is being set up, or there was no room.
 const ABSENT: u32 = 2;
 
-/// Every thread's, where nothing is recorded.
+/// Stands for every thread if nothing is recorded.
 static NOBODY: Nobody = Nobody(Thread {
     phase: Cell::new(ABSENT),
     countdown: Cell::new(0),
@@ -54,14 +54,15 @@ static NOBODY: Nobody = Nobody(Thread {
 #[repr(transparent)]
 struct Nobody(Thread);
 
-// SAFETY: nobody writes to a thread that is absent.
+// SAFETY: no thread writes to a `Thread` that is absent.
 unsafe impl Sync for Nobody {}
 
-/// How often a thread may come back after its destructors have begun to run: PTHREAD_DESTRUCTOR_ITERATIONS (limits.h).
-/// Nobody would see it leave again after that.
+/// How often a thread may set up a table again after its destructors have begun to run: PTHREAD_DESTRUCTOR_ITERATIONS
+/// (limits.h). After that no destructor would release the table.
 const RETURNS: usize = 4;
 
-/// A hook that has not returned: its stack pointer at its entry, and the frame-base register then.
+/// The registers of a hook that has not returned: its stack pointer at its entry, and the frame-base register at that
+/// time.
 #[derive(Clone, Copy)]
 pub struct Hook {
     sp: usize,
@@ -70,40 +71,42 @@ pub struct Hook {
 
 impl Hook {
     /// # Safety
-    /// `sp` and `bp` are what `entry` passes to a hook, which keeps the value to itself and has not returned.
+    /// `sp` and `bp` are what `entry` passes to a hook. The hook does not pass this value on, and has not returned.
     #[inline(always)]
     pub unsafe fn new(sp: usize, bp: usize) -> Hook {
         Hook { sp, bp }
     }
 
-    /// Where its caller goes on.
+    /// The address to which the hook returns.
     #[inline(always)]
     pub fn return_address(self) -> usize {
-        // SAFETY: at its entry the stack pointer points to the return address (psABI), and the hook has not returned.
+        // SAFETY: at the entry of a function the stack pointer points to the return address (psABI), and the hook has
+        // not returned.
         unsafe { *(self.sp as *const usize) }
     }
 
-    /// Where those go on that called its caller, innermost first, as far as unwind tables tell.
+    /// The return addresses of the callers of the hook's caller, innermost first, as far as unwind tables tell.
     pub fn callers(self) -> impl Iterator<Item = usize> {
         let first = Frame { address: self.return_address(), at: self.sp, bp: Some(self.bp) };
         core::iter::successors(frames::caller(first), |&frame| frames::caller(frame))
             .map(|frame| frame.address)
     }
 
-    /// Who called it, directly or through [wrappers]: where that goes on.
+    /// The return address that names the caller: that of the first function, from the hook on, that is not a known
+    /// [wrapper](wrappers).
     #[inline(always)]
     fn caller(self) -> usize {
         // SAFETY: `new`'s promise.
         unsafe { wrappers::address(self.sp, self.bp) }
     }
 
-    /// The same as a place on the stack.
+    /// The same, as a position on the stack.
     fn place(self) -> wrappers::Place {
         // SAFETY: `new`'s promise.
         unsafe { wrappers::outermost(self.sp, self.bp) }
     }
 
-    /// What an unwinder begins with.
+    /// The registers from which an unwinder starts.
     fn registers(self) -> Registers {
         Registers {
             ip: self.return_address() as u64,
@@ -113,23 +116,23 @@ impl Hook {
     }
 }
 
-/// What a hook was called for.
+/// The object that a hook was called for.
 #[derive(Clone, Copy)]
 pub struct Object {
-    /// What it is, or how it is used.
+    /// The kind of object, or how it is used.
     pub kind: Kind,
-    /// Where.
+    /// The address of the object.
     pub address: usize,
 }
 
 impl Object {
-    /// A pointer's.
+    /// The object at a pointer.
     #[inline(always)]
     pub fn new<T>(kind: Kind, pointer: *const T) -> Object {
         Object { kind, address: pointer as usize }
     }
 
-    /// What it is called among the locks that a thread holds.
+    /// The key of the object in the list of locks that a thread holds.
     #[inline(always)]
     pub fn held(self) -> u64 {
         Key::new(self.kind, self.address, 0).lock
@@ -146,8 +149,8 @@ impl Thread {
     #[inline(always)]
     pub fn current() -> Option<&'static Thread> {
         let address = tls::value::<{ Word::Meter as usize }>() as *const Thread;
-        // SAFETY: the word is zero or a `Thread`: `NOBODY`, or a page that is given back only by `leave`, which
-        // zeroes the word first.
+        // SAFETY: the word is zero or the address of a `Thread`: `NOBODY`, or a page that only `leave` gives back,
+        // after it has zeroed the word.
         match unsafe { address.as_ref() } {
             Some(thread) if thread.phase.get() == READY => Some(thread),
             Some(thread) if thread.phase.get() == ABSENT => None,
@@ -176,12 +179,12 @@ impl Thread {
         let mask = set_mask(Mask::ALL);
         let thread = known.or_else(|| {
             // SAFETY: a zeroed page is a valid `Thread`: cells of integers and of an option of a reference, and a table
-            // that the phase says is not there.
+            // that the phase marks as absent.
             page::take().ok().map(|page| unsafe { page.cast::<Thread>().as_ref() })
         });
         let ready = thread.filter(|thread| {
             word.set(*thread as *const Thread as usize);
-            // What is called from here on may use locks.
+            // Functions called from here on may use locks.
             thread.phase.set(ABSENT);
             thread.begin(recording)
         });
@@ -189,7 +192,7 @@ impl Thread {
         ready
     }
 
-    /// Whether there was a table.
+    /// Claims a table. Returns whether there was one.
     fn begin(&'static self, recording: &'static Recording) -> bool {
         let Some(table) = recording.claim() else { return false };
         self.every.set(match recording.level() {
@@ -200,34 +203,34 @@ impl Thread {
         self.countdown.set(self.every.get());
         self.lot.begin(clock::ticks());
         self.recording.set(Some(recording));
-        // SAFETY: the phase is not READY, so there is no table there, and nobody else has a reference.
+        // SAFETY: the phase is not READY, so there is no table yet, and no reference to it.
         unsafe { (*self.table.get()).write(table) };
         self.phase.set(READY);
         departure::expect();
         true
     }
 
-    /// The table.
+    /// The thread's table.
     #[inline(always)]
     pub fn table(&self) -> &Table<'static> {
-        // SAFETY: the phase is READY, without which no thread is handed out.
+        // SAFETY: the phase is READY: `current` returns no other thread.
         unsafe { (*self.table.get()).assume_init_ref() }
     }
 
-    /// Whether times are taken at all.
+    /// Whether times are recorded at all.
     #[inline(always)]
     pub fn has_clock(&self) -> bool {
         self.every.get() != 0
     }
 
-    /// The time, where times are taken.
+    /// The current time in ticks; 0 if no times are recorded.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         if self.has_clock() { clock::ticks() } else { 0 }
     }
 
-    /// Counts an attempt, as one that need not wait, and says in which row. `released` is what will be released when the
-    /// caller is done, by its name among the locks held; 0 if nothing is.
+    /// Counts an attempt as one without a wait, and returns its row. `released` is the key, in the list of held locks,
+    /// of the lock that the caller will release later; 0 if there is none.
     #[inline(always)]
     pub fn attempt(&self, object: Object, released: u64, hook: Hook) -> Option<Place> {
         let key = object.used_by(hook.caller());
@@ -248,7 +251,7 @@ impl Thread {
         Some(place)
     }
 
-    /// The row of an object's use, with no attempt counted.
+    /// The row of this use of an object; no attempt is counted.
     pub fn place(&self, object: Object, hook: Hook) -> Option<Place> {
         let key = object.used_by(hook.caller());
         self.table().find(key).or_else(|| self.publish(key, hook))
@@ -269,7 +272,7 @@ impl Thread {
         place
     }
 
-    /// Notes that the thread has got a lock that it need not wait for.
+    /// Records that the thread has acquired a lock without a wait.
     #[inline(always)]
     pub fn took(&self, lock: u64, place: Place) {
         if self.has_clock() {
@@ -278,8 +281,9 @@ impl Thread {
         }
     }
 
-    /// Notes that the thread has got a lock at a time, after so many ticks of spinning and of sleep. Whether the hold is
-    /// timed does not depend on that, or those of contended locks would stand for all.
+    /// Records that the thread has acquired a lock at time `now`, after this many ticks of spinning and of sleep.
+    /// Whether the hold is timed does not depend on the wait; otherwise the holds of contended locks would stand for
+    /// all holds.
     pub fn took_after(&self, lock: u64, place: Place, now: u64, spun: u64, slept: u64) {
         if self.has_clock() {
             let since = if self.is_due() { self.timed_from(now) } else { 0 };
@@ -287,7 +291,7 @@ impl Thread {
         }
     }
 
-    /// Notes that the thread has got a lock that it holds already: one more attempt, and no hold of its own.
+    /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
     pub fn took_again(&self, lock: u64, place: Place) {
         if self.has_clock() {
             if self.is_due() {
@@ -298,7 +302,7 @@ impl Thread {
         }
     }
 
-    /// Whether the hold that begins now is to be timed; then [`timed_from`](Thread::timed_from) is to be called.
+    /// Whether the hold that begins now is timed. If so, the caller must call [`timed_from`](Thread::timed_from).
     #[inline(always)]
     fn is_due(&self) -> bool {
         let left = self.countdown.get();
@@ -308,7 +312,7 @@ impl Thread {
         left <= 1
     }
 
-    /// Sets when the next hold is due, and answers `now`. At level `sampled` that is drawn by lot.
+    /// Chooses the next hold to be timed, and returns `now`. At level `sampled` the choice is random.
     #[inline(always)]
     fn timed_from(&self, now: u64) -> u64 {
         let every = self.every.get();
@@ -318,7 +322,8 @@ impl Thread {
         now
     }
 
-    /// What [`let_go`](Thread::let_go) will want to know, and only the holder can: when the hold ended.
+    /// The time at which the hold ends, for [`let_go`](Thread::let_go). Only the thread that holds the lock can take
+    /// it.
     #[inline(always)]
     pub fn letting_go(&self, lock: u64) -> u64 {
         match self.every.get() {
@@ -329,7 +334,7 @@ impl Thread {
         }
     }
 
-    /// Notes that the thread has released a lock, at the time that [`letting_go`](Thread::letting_go) said.
+    /// Records that the thread has released a lock, at the time that [`letting_go`](Thread::letting_go) returned.
     #[inline(always)]
     pub fn let_go(&self, lock: u64, now: u64) {
         if !self.has_clock() {
@@ -351,7 +356,7 @@ impl Thread {
         }
     }
 
-    /// Records what a hold leaves behind, in a row of this thread.
+    /// Records the end of a hold in a row of this thread.
     pub fn settle(&self, grip: &Grip, place: Place, now: u64) {
         if grip.since != 0 {
             self.table().held(place, now.saturating_sub(grip.since));
@@ -361,16 +366,17 @@ impl Thread {
         }
     }
 
-    /// A lock that another thread took, or nobody that was seen.
+    /// Records the release of a lock that another thread acquired, or that no thread was seen to acquire.
     fn stranger(&self, lock: u64, now: u64) {
         if self.waiting.get() == lock {
-            // A wait for a condition was cancelled: its mutex was taken again unseen.
+            // A wait for a condition was cancelled. Its mutex was locked again, unseen by the meter.
             return self.waiting.set(0);
         }
         let taken =
             self.recording.get().and_then(|recording| recording.take_over(self.table(), lock, FELLOWS));
         let Some(grip) = taken else { return self.table().count(Event::Unmatched, 1) };
-        // The row is the other thread's, which alone writes to it; the hold goes into one of ours for the same key.
+        // The row belongs to the other thread, which alone writes to it. The hold is recorded in a row of this thread
+        // with the same key.
         let own = self.table().key(grip.place()).and_then(|key| {
             let table = self.table();
             table.find(key).or_else(|| table.publish(key))
@@ -380,7 +386,8 @@ impl Thread {
         }
     }
 
-    /// A lock is about to be released: is it known who takes it for whom?
+    /// To be called before a lock is released: decides whether the function that acquired it is a wrapper, if that is
+    /// not yet known.
     #[inline(always)]
     pub fn judge(&self, lock: u64, hook: Hook) {
         if !self.suspects.is_empty() && !sandbox::is_closed() {
@@ -388,7 +395,7 @@ impl Thread {
         }
     }
 
-    /// Notes that a wait for a condition gives up the mutex for a while, or, with 0, that it has it again.
+    /// Notes the mutex that a wait for a condition releases for a while; 0: the thread holds it again.
     pub fn set_waiting(&self, lock: u64) {
         self.waiting.set(lock);
     }
@@ -397,7 +404,7 @@ impl Thread {
         if self.phase.replace(ABSENT) != READY {
             return;
         }
-        // SAFETY: it was written, and the phase is no longer READY: it is taken once.
+        // SAFETY: the table was written, and the phase is no longer READY, so it is taken once only.
         let table = unsafe { (*self.table.get()).assume_init_read() };
         if let Some(recording) = self.recording.get() {
             recording.release(table, process::thread_times());
@@ -405,15 +412,15 @@ impl Thread {
     }
 }
 
-/// In how many threads' tables a lock is looked for that was released by another thread than the one that took it.
+/// In how many threads' tables to look for a lock that is released by another thread than the one that acquired it.
 const FELLOWS: usize = 1024;
 
-/// How often this thread has left.
+/// How often this thread has given up its table.
 fn departures() -> &'static Cell<usize> {
     tls::word(Word::Preload)
 }
 
-/// Gives back what is kept for the calling thread, at its end.
+/// Gives back the table and the page of the calling thread, at its end.
 pub fn leave() {
     let word = tls::word(Word::Meter);
     // SAFETY: as in `Thread::current`.
@@ -424,7 +431,7 @@ pub fn leave() {
         word.set(0);
         departures().set(departures().get() + 1);
         thread.leave();
-        // SAFETY: the page was this thread's own, reachable from the word that was zeroed and from nowhere else.
+        // SAFETY: the page belonged to this thread alone. Only the word pointed to it, and the word is zeroed.
         unsafe { page::give_back(NonNull::from(thread).cast()) };
     }
 }

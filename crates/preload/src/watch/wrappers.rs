@@ -1,21 +1,23 @@
-//! Functions that take a lock for somebody else: `Mutex::lock`, `lock_table`. Their callers are the ones to name.
+//! *Wrappers*: functions that acquire a lock for their caller (`Mutex::lock`, `lock_table`). The meter should name
+//! their callers.
 //!
-//! What makes a function a wrapper is that it returns with the lock held. Whether it did is seen when the lock is released: is
-//! its frame still on the stack? Until that has been seen once, and where unwind tables are missing, a function counts for
-//! itself. The answer is kept by return address, with the distance to the next one.
+//! A function is a wrapper if it returns with the lock held. That is checked when the lock is released: is the
+//! function's frame still on the stack? Before the first such check, and where unwind tables are missing, a function is
+//! not treated as a wrapper. The verdict is stored by return address, with the distance to the next return address.
 
 use super::frames::{self, End, word};
 use core::cell::Cell;
 use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
-/// Return addresses that are remembered. One whose place is taken is judged again for each row.
+/// Number of return addresses that are remembered. If the slot of an address is taken, it is checked again for each
+/// row.
 const KNOWN: usize = 1024;
-/// Wrappers of wrappers.
+/// Maximum number of nested wrappers.
 const DEPTH: usize = 4;
-/// Longest frame of a wrapper.
+/// Longest frame of a wrapper, in bytes.
 const FRAME_MAX: usize = 1024;
 
-/// What is known of a return address: the address, written last, and the verdict on it.
+/// A return address and the verdict on it. The address is written last.
 struct Known {
     address: AtomicU64,
     verdict: AtomicU64,
@@ -24,16 +26,17 @@ struct Known {
 static TABLE: [Known; KNOWN] =
     [const { Known { address: AtomicU64::new(0), verdict: AtomicU64::new(0) } }; KNOWN];
 
-/// The function does what it does for itself.
+/// The function is not a wrapper.
 const ITSELF: u64 = 0;
-/// A wrapper; the bits below tell how far its frame's end is above the stack pointer, or the frame base.
+/// A wrapper. The bits below are the distance from the stack pointer, or from the frame base, up to the end of its
+/// frame.
 const ABOVE_STACK_POINTER: u64 = 1 << 62;
 const ABOVE_FRAME_BASE: u64 = 1 << 63;
 
 #[inline(always)]
 fn verdict(address: usize) -> Option<u64> {
     let known = place(address);
-    // Acquire: pairs with the Release in `decide`; places are given away once. Relaxed: ordered by that.
+    // Acquire: pairs with the Release in `decide`; a slot is assigned once. Relaxed: ordered by that Acquire.
     (known.address.load(Acquire) == address as u64).then(|| known.verdict.load(Relaxed))
 }
 
@@ -45,45 +48,46 @@ fn place(address: usize) -> &'static Known {
 fn decide(address: usize, verdict: u64) {
     static ONE_AT_A_TIME: unspin_sync::atomic::AtomicBool = unspin_sync::atomic::AtomicBool::new(false);
     let known = place(address);
-    // Acquire and Release: who has the flag sees what the last one wrote. Who has it not decides another time.
+    // Acquire and Release: the thread that gets the flag sees what its last holder wrote. A thread that does not get it
+    // decides another time.
     if ONE_AT_A_TIME.swap(true, Acquire) {
         return;
     }
-    // Relaxed (both): written under the flag.
+    // Relaxed (both): accessed only while the flag is held.
     if known.address.load(Relaxed) == 0 {
         known.verdict.store(verdict, Relaxed);
         // Release: pairs with the Acquire in `verdict`.
         known.address.store(address as u64, Release);
     }
-    // Release: see above.
+    // Release: pairs with the Acquire above.
     ONE_AT_A_TIME.store(false, Release);
 }
 
-/// Code has gone; what comes into its place is other code, with other frames.
+/// To be called after code was unloaded: other code with other frames may be loaded at its addresses.
 pub fn forget() {
     for known in &TABLE {
-        // Relaxed: the dynamic linker's own locks come between this and the new code.
+        // Relaxed: before new code runs, the dynamic linker's own locks order this store.
         known.address.store(0, Relaxed);
     }
 }
 
-/// A function on the stack that has called another.
+/// A function on the stack that has called another function.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Where it goes on, and where on the stack that is written.
+    /// Its return address after that call, and the position of this address on the stack.
     pub address: usize,
     pub at: usize,
-    /// Its frame-base register; 0 if that cannot be known from within what it called.
+    /// Its frame-base register; 0 if the called functions do not allow to determine it.
     pub bp: usize,
 }
 
-/// Where the first function goes on, from a hook on, that is not known to be a wrapper.
+/// The return address in the first function, counted from a hook outwards, that is not a known wrapper.
 ///
 /// # Safety
 /// As for [`outermost`].
 #[inline(always)]
 pub unsafe fn address(sp: usize, bp: usize) -> usize {
-    // SAFETY: at a hook's entry the stack pointer points to the return address (psABI).
+    // SAFETY: at the entry of a hook the stack pointer points to the return address (psABI).
     let address = unsafe { *(sp as *const usize) };
     match verdict(address) {
         None | Some(ITSELF) => address,
@@ -92,13 +96,13 @@ pub unsafe fn address(sp: usize, bp: usize) -> usize {
     }
 }
 
-/// The first function, from a hook on, that is not known to be a wrapper.
+/// The first function, counted from a hook outwards, that is not a known wrapper.
 ///
 /// # Safety
-/// `sp` and `bp` are a hook's, at its entry, and it has not returned.
+/// `sp` and `bp` are a hook's registers at its entry, and the hook has not returned.
 #[inline(never)]
 pub unsafe fn outermost(sp: usize, bp: usize) -> Place {
-    // SAFETY: at a hook's entry the stack pointer points to the return address (psABI).
+    // SAFETY: at the entry of a hook the stack pointer points to the return address (psABI).
     let here = Place { address: unsafe { *(sp as *const usize) }, at: sp, bp };
     match verdict(here.address) {
         None | Some(ITSELF) => here,
@@ -112,19 +116,19 @@ unsafe fn outer(mut place: Place, mut verdict: u64) -> Place {
         let distance = (verdict & (ABOVE_STACK_POINTER - 1)) as usize;
         if verdict & ABOVE_FRAME_BASE == 0 {
             place.at += distance;
-            // It may have saved the register and used it for something else.
+            // The wrapper may have saved the register and used it for something else.
             place.bp = 0;
         } else if place.bp != 0 {
-            // SAFETY: a function whose frame ends two words above the register began by saving it there, below its return
-            // address.
+            // SAFETY: a function whose frame ends two words above the register saved the register there first, below
+            // its return address.
             let saved = (distance == 2 * size_of::<usize>()).then(|| unsafe { *(place.bp as *const usize) });
             place.at = place.bp + distance - size_of::<usize>();
             place.bp = saved.unwrap_or(0);
         } else {
             break;
         }
-        // SAFETY: the frame of a function that has not returned ends there, as its unwind table says for this very address,
-        // and holds its return address below the end.
+        // SAFETY: the frame of a function that has not returned ends there, as its unwind table says for this very
+        // address. Its return address lies below that end.
         place.address = unsafe { *(place.at as *const usize) };
         match self::verdict(place.address) {
             None | Some(ITSELF) => break,
@@ -134,25 +138,25 @@ unsafe fn outer(mut place: Place, mut verdict: u64) -> Place {
     place
 }
 
-/// A function that took a lock and may turn out to be a wrapper.
+/// A function that acquired a lock and may be a wrapper.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Suspect {
-    /// The lock, as it is named among those that the thread holds.
+    /// The key of the lock in the list of locks that the thread holds.
     lock: u64,
-    /// The return address in it.
+    /// The return address within the function.
     address: usize,
-    /// Where its own return address lies, and what that is.
+    /// The position of the function's own return address, and its value.
     at: usize,
     outer: usize,
-    /// The verdict on it if it is a wrapper.
+    /// The verdict on the function if it is a wrapper.
     wrapper: u64,
 }
 
 impl Suspect {
     const NOBODY: Suspect = Suspect { lock: 0, address: 0, at: 0, outer: 0, wrapper: 0 };
 
-    /// The function of this place; none if its frame is unknown.
+    /// The function at this position; `None` if its frame is unknown.
     fn new(lock: u64, caller: Place) -> Option<Suspect> {
         let (end, wrapper) = match frames::end(caller.address)? {
             End::AboveStackPointer(n) => {
@@ -165,27 +169,27 @@ impl Suspect {
         Some(Suspect { lock, address: caller.address, at, outer: word(at)?, wrapper })
     }
 
-    /// Whether it has returned, seen from a hook with this stack pointer at its entry.
+    /// Whether the function has returned, seen from a hook with this stack pointer at its entry.
     ///
-    /// As long as it has not, its return address stands where it stood, and so it does if the function ended by a jump to
-    /// the one that releases the lock. Once it has returned, whoever called it is calling somebody else, who has
-    /// another return address there, or has returned as well.
+    /// Until the function returns, its return address stays in place. It also stays in place if the function ended by a
+    /// jump to the function that releases the lock. Once the function has returned, its caller has called another
+    /// function, which has another return address in that place, or has returned too.
     fn has_returned(&self, sp: usize) -> Option<bool> {
         if sp > self.at { Some(true) } else { Some(word(self.at)? != self.outer) }
     }
 }
 
-/// The suspects of a thread. Valid when zeroed: none.
+/// The suspects of a thread. Valid when zeroed: there are none.
 pub struct Suspects {
-    /// Those of lock 0 are none.
+    /// An entry with lock 0 is free.
     all: [Cell<Suspect>; 4],
     count: Cell<usize>,
-    /// Somebody is at it: a signal handler in between would see half a suspect, or leave one.
+    /// A change is in progress: a signal handler in between would see half a suspect, or leave one.
     changing: Cell<bool>,
 }
 
 impl Suspects {
-    /// None.
+    /// An empty set.
     pub const fn none() -> Suspects {
         Suspects {
             all: [const { Cell::new(Suspect::NOBODY) }; 4],
@@ -194,13 +198,13 @@ impl Suspects {
         }
     }
 
-    /// Whether there is any.
+    /// Whether there are no suspects.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.count.get() == 0
     }
 
-    /// Remembers who took a lock, if that is not decided yet.
+    /// Remembers the function that acquired a lock, if there is no verdict on it yet.
     pub fn add(&self, lock: u64, caller: Place) {
         if verdict(caller.address).is_some() {
             return;
@@ -208,14 +212,15 @@ impl Suspects {
         let Some(suspect) = Suspect::new(lock, caller) else { return decide(caller.address, ITSELF) };
         self.change(|| {
             let free = self.all.iter().find(|cell| [0, lock].contains(&cell.get().lock));
-            // A thread with four undecided locks forgets one of them, which will be judged the next time.
+            // A thread with four undecided locks forgets one of them. It is checked the next time.
             free.unwrap_or(&self.all[0]).set(suspect);
             self.count.set(self.all.iter().filter(|cell| cell.get().lock != 0).count());
             None
         });
     }
 
-    /// Judges who took the lock, which is being released by a hook with this stack pointer at its entry.
+    /// Decides on the function that acquired the lock. A hook with this stack pointer at its entry is releasing the
+    /// lock.
     #[cold]
     pub fn judge(&self, lock: u64, sp: usize) {
         let taken = self.change(|| {
@@ -230,7 +235,7 @@ impl Suspects {
         }
     }
 
-    /// Runs what changes the suspects, but not in a signal handler that interrupted it.
+    /// Runs a change of the suspects, but not in a signal handler that interrupted another change.
     fn change(&self, change: impl FnOnce() -> Option<Suspect>) -> Option<Suspect> {
         if self.changing.replace(true) {
             return None;

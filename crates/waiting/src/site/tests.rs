@@ -1,33 +1,33 @@
-//! The policy against simulated machines with known costs.
+//! Tests of the policy against simulated machines with known costs.
 
 use super::*;
 
-/// A wake-up, in ticks. A look takes [`LOOK`].
+/// The cost of a wake-up, in ticks. A check takes [`LOOK`].
 const WAKE_UP: u64 = 100_000;
 const LOOK: u64 = 500;
 const POLICY: Policy = Policy { wake_up: WAKE_UP, ready: 4_000 };
 
-/// What waits have cost.
+/// The total cost of the waits.
 #[derive(Default, Debug)]
 struct Bill {
     waits: u64,
     /// Ticks of polling.
     polled: u64,
-    /// Wake-ups.
+    /// Number of wake-ups.
     slept: u64,
-    /// Until the last wait ended.
+    /// Time at which the last wait ended.
     elapsed: u64,
 }
 
 impl Bill {
-    /// What competitive spinning minimises: polling, and a wake-up for each sleep.
+    /// The cost that competitive spinning minimises: the time of polling, and one wake-up for each sleep.
     fn cost(&self) -> u64 {
         self.polled + self.slept * WAKE_UP
     }
 }
 
-/// One wait that begins at `now`, whose answer is ready `after` ticks later: when it ends. With `budget` fixed, or as the
-/// site decides.
+/// Simulates one wait that begins at `now`; its answer is ready `after` ticks later. Returns the time at which the wait
+/// ends. Without a site the thread polls for `fixed` ticks, else as the site decides.
 fn wait(site: Option<&Site>, fixed: u64, now: u64, after: u64, bill: &mut Bill) -> u64 {
     let turn = site.map_or(Turn::Poll(fixed), |site| site.turn(&POLICY));
     bill.waits += 1;
@@ -59,7 +59,7 @@ fn wait(site: Option<&Site>, fixed: u64, now: u64, after: u64, bill: &mut Bill) 
     end
 }
 
-/// Numbers that look random enough (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+/// Pseudo-random numbers (SplitMix: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 struct Random(u64);
 
 impl Random {
@@ -71,7 +71,8 @@ impl Random {
     }
 }
 
-/// Waits that are independent of what the thread does: `draw` says how long after each begins its answer is ready.
+/// Simulates waits that are independent of what the thread does. `draw` returns how long after its beginning a wait's
+/// answer is ready.
 fn independent(
     waits: u64,
     site: Option<&Site>,
@@ -85,16 +86,16 @@ fn independent(
     bill
 }
 
-/// Two threads that answer each other, after `work` ticks; each has its own site and its own time at which it begins to
-/// learn.
+/// Simulates two threads that answer each other, after `work` ticks. Each has its own site, and so its trials begin at
+/// its own time.
 fn ping_pong(rounds: u64, work: u64, sites: [Option<&Site>; 2], fixed: u64) -> [Bill; 2] {
     let mut bills = [Bill::default(), Bill::default()];
-    // When each began to wait, and when the answer to it was given.
+    // When each thread began to wait, and when the answer to it was given.
     let (mut began, mut answered) = ([1_000_000, 0], 1_000_000 + work);
     for round in 0..2 * rounds {
         let me = (round % 2) as usize;
         let end = wait(sites[me], fixed, began[me], answered - began[me].min(answered), &mut bills[me]);
-        // It works, answers the other, and waits again.
+        // The thread works, answers the other thread, and waits again.
         answered = end + work;
         began[me] = answered;
         if round == 0 {
@@ -113,7 +114,7 @@ fn two_that_answer_each_other_find_out_of_sleeping() {
     assert!(gain > 20.0, "{gain}: {learnt:?}");
 }
 
-/// The second one has rested for long when the first begins to poll.
+/// The second thread has rested for a long time when the first begins to poll.
 #[test]
 fn two_that_begin_at_different_times_find_out_too() {
     let sites = [Site::default(), Site::default()];
@@ -140,7 +141,7 @@ fn long_waits_cost_next_to_nothing() {
     assert!(bill.polled * 10_000 < bill.elapsed, "{bill:?}");
 }
 
-/// A server that was busy and is idle now.
+/// A server that was busy is idle now.
 #[test]
 fn a_site_stops_polling_within_a_few_long_waits() {
     let site = Site::default();
@@ -172,7 +173,8 @@ fn no_distribution_costs_more_than_twice_the_best_fixed_budget() {
     }
 }
 
-/// A server under load: asleep it collects ten requests, which take less together; polling it serves them one by one.
+/// A server under load. If it sleeps it collects ten requests, which take less time together. If it polls it serves
+/// them one by one.
 #[test]
 fn a_server_that_collects_requests_keeps_sleeping() {
     let site = Site::default();
@@ -182,7 +184,7 @@ fn a_server_that_collects_requests_keeps_sleeping() {
         match site.turn(&POLICY) {
             Turn::Poll(_) => {
                 polls += 1;
-                // One request after a short wait; its service costs a call of its own.
+                // One request after a short wait; serving it costs a call of its own.
                 now += 8_000;
                 site.polled(&POLICY, 6_000, now, Some(1));
                 now += 12_000;
@@ -199,7 +201,7 @@ fn a_server_that_collects_requests_keeps_sleeping() {
     assert!(polls * 20 < waits, "{polls} of {waits}");
 }
 
-/// The planted policy: one that polls blindly fails what the real one passes.
+/// A known-bad policy: one that always polls fails the check that the real policy passes.
 #[test]
 fn blind_polling_costs_more_than_twice_the_best_fixed_budget() {
     let long = |_: &mut Random| 50 * WAKE_UP;
@@ -208,7 +210,7 @@ fn blind_polling_costs_more_than_twice_the_best_fixed_budget() {
     assert!(blind > 2 * best);
 }
 
-/// The hypervisor had the CPU for a while.
+/// The hypervisor took the CPU for a while during the poll.
 #[test]
 fn one_gap_during_a_poll_does_not_end_polling() {
     let site = Site::default();
@@ -217,7 +219,7 @@ fn one_gap_during_a_poll_does_not_end_polling() {
     assert_ne!(site.phase.get(), Phase::Resting);
 }
 
-/// Both partners poll: a thread that sleeps for a trial is answered before it is asleep.
+/// Both partners poll: a thread that sleeps for a trial gets its answer before it is asleep.
 #[test]
 fn a_trial_that_comes_out_even_leaves_a_site_polling() {
     let site = Site::default();
@@ -234,7 +236,8 @@ fn a_trial_that_comes_out_even_leaves_a_site_polling() {
     assert_eq!(rested, 0);
 }
 
-/// The same without the check for harm: where a mutex is held for longer by a partner that has no CPU to run on, polling ends.
+/// As above, but the trial shows harm: the partner holds a mutex for longer because it has no CPU to run on. Polling
+/// ends.
 #[test]
 fn a_trial_that_shows_harm_ends_polling() {
     let site = Site::default();
