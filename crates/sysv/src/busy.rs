@@ -3,7 +3,7 @@
 //! | bits | meaning |
 //! |---|---|
 //! | 0–7 | locks that the thread holds or tries to take, except one that it sleeps for |
-//! | 8–63 | how many times this thread, or an earlier owner of the slot, has released or given up a lock. So no value of the word occurs twice |
+//! | 8–63 | locks released or given up by this thread and earlier owners of the slot; so no value occurs twice |
 //!
 //! The thread keeps the count in its own memory. It writes the word *before* it takes a lock, and *after* it has
 //! released one or has given up trying (it does not try while it sleeps). So the word counts every lock that the thread

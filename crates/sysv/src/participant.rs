@@ -29,7 +29,7 @@ pub const MAX_PROCESSES: u32 = 16_384;
 /// |---|---|---|
 /// | `IDLE` | `QUEUED` | the waiter, holding the object's lock |
 /// | `QUEUED` | `SLEEPING` | the waiter, without a lock: compare-and-swap |
-/// | `SLEEPING` | `QUEUED` | the set's lock holder, which has added a process to the waiter's watch list, and wakes it |
+/// | `SLEEPING` | `QUEUED` | the set's lock holder, which has extended the waiter's watch list, and wakes it |
 /// | `QUEUED`, `SLEEPING` | `GRANTED`, `FAILED`, `RETRY` | the object's lock holder |
 /// | `GRANTED` | `CONFIRMED` | the thread that made the grant, once it knows that the waiter was alive |
 /// | `GRANTED` | `REVERTED` | an object's lock holder that finds the waiter dead and the grant unconfirmed |
