@@ -36,40 +36,41 @@ pub(crate) struct Contended {
     pub lock: Lock,
     /// Serial number of the last message.
     pub serial: AtomicU64,
-    /// Who waits for a message.
+    /// Participants that wait for a message.
     pub receivers: List,
-    /// Who waits for room.
+    /// Participants that wait for room.
     pub senders: List,
     /// Messages in order of arrival. Derived.
     pub messages: Chain,
-    /// `q_cbytes`: bytes of all messages. Derived.
+    /// `q_cbytes`: bytes of text in all messages. Derived.
     pub bytes: AtomicU64,
-    /// `q_qnum`: messages. Derived.
+    /// `q_qnum`: number of messages. Derived.
     pub count: AtomicU64,
-    /// Last `msgsnd`, seconds since the epoch, 0 if none.
+    /// Time of the last `msgsnd`, in seconds since the epoch; 0 if none.
     pub sent: AtomicI64,
-    /// Last `msgrcv`.
+    /// Time of the last `msgrcv`, in the same unit.
     pub received: AtomicI64,
-    /// Process of the last `msgsnd`.
+    /// Pid of the last `msgsnd`.
     pub sender: AtomicU32,
-    /// Process of the last `msgrcv`.
+    /// Pid of the last `msgrcv`.
     pub receiver: AtomicU32,
-    /// Order of arrival of the last waiter.
+    /// Ticket (order of arrival) of the last waiter.
     pub ticket: AtomicU64,
-    /// The free cells of each size. Used in turn, first freed first used, so that messages lie one behind the other as they
-    /// come: processors fetch what lies so before it is asked for, and from another CPU's cache that takes longer than a call.
-    /// Derived.
+    /// The free cells of each size. They are used in turn: the cell freed first is reused first. So consecutive
+    /// messages are adjacent in memory, and the processor prefetches them; a fetch from another CPU's cache takes
+    /// longer than a call. Derived.
     pub free: [Chain; Size::COUNT],
     /// Offset of the first slab.
     pub slabs: AtomicU64,
 }
 
-// The first line ends with the counts, and the second has the free cells of the sizes that messages usually have.
+// The counts are at the end of the first cache line. The second has the free cells of the usual message sizes.
 const _: () = assert!(core::mem::offset_of!(Contended, sent) == 64);
 const _: () = assert!(core::mem::offset_of!(Contended, free) == 128 - 2 * size_of::<Chain>());
 
 impl MessageQueue {
-    /// Fills in a new, zeroed queue, not yet published.
+    /// Fills in a new, zeroed queue that is not yet published. `most` is its limit in bytes (`msg_qbytes`), `now` is in
+    /// seconds since the epoch.
     pub fn init(&self, most: u64, now: i64) {
         // Relaxed: published by the Release store of the queue's offset in the table.
         self.most.store(most, Relaxed);
@@ -77,7 +78,7 @@ impl MessageQueue {
     }
 }
 
-/// Offsets of the first and the last cell of a list; 0: none. Under the queue's lock.
+/// Offsets of the first and the last cell of a list; 0: none. Protected by the queue's lock.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
