@@ -287,7 +287,7 @@ impl Thread {
         self.participant.get().expect("set when the thread joined")
     }
 
-    /// Pid, tid and start time, by which other processes identify this thread.
+    /// Pid, tid, start time, image and pid namespace, by which other processes identify this thread.
     pub fn identity(&self) -> Identity {
         self.identity.get()
     }

@@ -214,7 +214,7 @@ fn a_taker_that_brings_zero_releases_those_who_wait_for_it() {
 
 #[test]
 fn after_a_complex_success_the_oldest_is_asked_again() {
-    // 1 waits for semaphore 1, which the younger 2 posts when it is served.
+    // Waiter 1 waits for semaphore 1. Waiter 2, which is younger, posts that semaphore when it is served.
     let world = World::new(&[0, 0], 3);
     world.waits(1, &[op(1, -1)]);
     world.waits(2, &[op(0, -1), op(1, 1)]);
