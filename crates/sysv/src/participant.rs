@@ -32,7 +32,7 @@ pub const MAX_PROCESSES: u32 = 16_384;
 /// | `SLEEPING` | `QUEUED` | the set's lock holder, which has extended the waiter's watch list, and wakes it |
 /// | `QUEUED`, `SLEEPING` | `GRANTED`, `FAILED`, `RETRY` | the object's lock holder |
 /// | `GRANTED` | `CONFIRMED` | the thread that made the grant, once it knows that the waiter was alive |
-/// | `QUEUED`, `SLEEPING` | `FAILED` | the waiter, without a lock, if no other thread can end the wait ([`Waiter::give_up`]) |
+/// | `QUEUED`, `SLEEPING` | `FAILED` | the waiter, without a lock, if no other thread can end the wait |
 /// | `GRANTED` | `REVERTED` | an object's lock holder that finds the waiter dead and the grant unconfirmed |
 /// | `GRANTED`, `CONFIRMED` | `REVERTED` | a receiver that gives its message back, holding the queue's lock |
 /// | any end | `IDLE` | the waiter |

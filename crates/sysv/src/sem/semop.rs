@@ -368,8 +368,8 @@ fn read_timeout(address: usize) -> Result<Option<Timespec>, Errno> {
     Ok(Some((low, high)))
 }
 
-/// The time on the monotonic clock, in nanoseconds, at which a relative timeout ends; 0 for a timeout of zero. `EINVAL` if
-/// the timeout is not valid (`timespec64_valid`).
+/// The time on the monotonic clock, in nanoseconds, at which a relative timeout ends; 0 for a timeout of zero.
+/// `EINVAL` if the timeout is not valid (`timespec64_valid`).
 fn check_timeout((seconds, nanoseconds): Timespec) -> Result<u64, Errno> {
     if seconds < 0 || !(0..1_000_000_000).contains(&nanoseconds) {
         return Err(Errno::EINVAL);

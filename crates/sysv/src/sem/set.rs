@@ -100,7 +100,7 @@ impl Set {
     }
 }
 
-/// One semaphore. It fills whole cache lines, so that neighbours do not share one.
+/// One semaphore. It fills one cache line, so that neighbours do not share a line.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Sem {
