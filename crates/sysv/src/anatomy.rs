@@ -1,4 +1,4 @@
-//! Where what lies in an arena: for tests that damage it.
+//! The locations of the parts of an arena, for tests that damage it.
 
 use crate::arena::{Arena, Header, PEOPLE_AT, PROCESSES_AT, SLOTS_AT};
 use crate::engine::{Engine, Inner};
@@ -15,10 +15,10 @@ use unspin_rcu::Slot;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::Errno;
 
-/// A piece of an arena.
+/// A part of an arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// What it is.
+    /// Name of the part.
     pub what: &'static str,
     /// Offset in the file.
     pub at: u64,
@@ -32,11 +32,11 @@ impl Part {
     }
 }
 
-/// Participants, and entries of tables, that are listed: others are like them.
+/// Number of participants, and of entries of tables, that are listed. The others have the same layout.
 const SOME: usize = 4;
 
-/// What there is in an engine's arena, while nobody else changes it; nothing of the kernel's engine. `ENOSYS` if the arena is
-/// damaged.
+/// The parts of an engine's arena. No other thread may change the arena meanwhile. Empty for the `kernel` engine.
+/// `ENOSYS` if the arena is damaged.
 pub fn parts(engine: &Engine) -> Result<Vec<Part>, Errno> {
     let Some(inner) = engine.inner else { return Ok(Vec::new()) };
     let thread = Thread::of(inner)?;
@@ -44,7 +44,7 @@ pub fn parts(engine: &Engine) -> Result<Vec<Part>, Errno> {
     let _read = thread.read();
     for class in Class::ALL {
         let root = inner.arena.header().root(class);
-        // Relaxed (both): nobody changes them.
+        // Relaxed (both): no other thread changes them.
         let (table, keys) = (root.table.load(Relaxed), root.keys.load(Relaxed));
         parts.push(Part::new("table", table, Table::bytes(SOME as u32) as usize));
         parts.push(Part::new("keys", keys, Keys::bytes(SOME as u32) as usize));
@@ -61,15 +61,15 @@ pub fn parts(engine: &Engine) -> Result<Vec<Part>, Errno> {
     Ok(parts)
 }
 
-/// What a lock says that the calling thread holds.
+/// The word of a lock that the calling thread holds.
 pub fn name(engine: &Engine) -> Result<u32, Errno> {
     let Some(inner) = engine.inner else { return Ok(0) };
     Ok(Thread::of(inner)?.owner().word())
 }
 
-/// Writes the count of locks of the calling thread anew, as the next lock does that it takes and releases. What a participant
-/// says of itself that does nothing more, and has been overwritten, is all that a test has to set right: nobody can tell it
-/// from an owner who is stopped.
+/// Writes the calling thread's count of locks anew, as taking and releasing a lock does. A test that has overwritten
+/// the record of an idle participant needs to restore only this: other threads cannot tell such a participant from an
+/// owner that is stopped.
 pub fn speak_up(engine: &Engine) {
     if let Some(thread) = engine.inner.and_then(|inner| Thread::current(inner.number)) {
         let _critical = thread.critical();
@@ -86,7 +86,7 @@ fn lock<O: Object>(inner: &Inner, object: &O) -> Part {
     Part::new("lock", inner.arena.offset_of(object.lock()), 4)
 }
 
-/// What every arena has.
+/// The parts that every arena has.
 fn fixed(arena: &Arena) -> Vec<Part> {
     let slots =
         (0..SOME).map(|i| Part::new("slot", SLOTS_AT + (i * size_of::<Slot>()) as u64, size_of::<Slot>()));

@@ -1,18 +1,19 @@
-//! The arena: one file, mapped shared by every process that takes part.
+//! The arena: one file that every participating process maps shared.
 //!
-//! | from | what |
+//! | from | contents |
 //! |---|---|
 //! | 0 | [`Header`]: magic, roots of the registries, heap root, RCU domain, locks |
-//! | `slots_at` | RCU slots, one per participating thread |
-//! | `people_at` | [`Participant`]s, under the same index |
-//! | `processes_at` | who has adjustments of `SEM_UNDO` |
-//! | `lives_at` | a page for each of these, with the word that tells of its end ([`unspin_sys::robust`]) |
-//! | `heap_at` | heap: tables, maps, sets |
-//! | last page | [`Footer`]: what tells an arena whose head was overwritten |
+//! | `SLOTS_AT` | RCU slots, one per participating thread |
+//! | `PEOPLE_AT` | [`Participant`] records, with the same indices |
+//! | `PROCESSES_AT` | the table of processes with adjustments (`SEM_UNDO`) |
+//! | `LIVES_AT` | a page for each of these, with its robust word ([`unspin_sys::robust`]) |
+//! | `HEAP_AT` | heap: tables, maps, objects |
+//! | last page | [`Footer`]: identifies an arena whose first page was overwritten |
 //!
-//! The file is sparse; what is written is reserved first, so that a full file system is an error and not a
-//! fault. It is made complete under another name and linked to its own, so that nobody sees half of it.
-//! Positions are byte offsets, checked at each use: a corrupted offset finds nothing, never foreign memory.
+//! The file is sparse. Pages are reserved before they are written, so that a full file system is an error and not a
+//! fault. A new arena is completed under a temporary name and then linked to its own name, so that no process sees it
+//! incomplete. Positions are byte offsets, checked at each use: a corrupted offset may lead to wrong data, but never
+//! outside the arena.
 
 mod error;
 mod file;
@@ -39,11 +40,11 @@ use unspin_sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use unspin_sys::mem::Mapping;
 use unspin_sys::{page, robust};
 
-/// What may lie in an arena.
+/// Types that may be stored in an arena.
 ///
 /// # Safety
-/// Every bit pattern must be a valid value, all fields must be changeable through a shared reference (atomics),
-/// and there must be no pointers.
+/// Every bit pattern must be a valid value. All fields must be changeable through a shared reference (atomics). There
+/// must be no pointers.
 pub(crate) unsafe trait Shared {}
 
 // SAFETY: an atomic integer.
@@ -56,7 +57,7 @@ unsafe impl Shared for AtomicU16 {}
 unsafe impl Shared for crate::sem::Undo {}
 // SAFETY: atomics only.
 unsafe impl Shared for process::Entry {}
-// SAFETY: atomics only, by its own documentation valid when zeroed, and every word decodes to something.
+// SAFETY: atomics only. By its documentation it is valid when zeroed, and every word decodes to a value.
 unsafe impl Shared for Slot {}
 // SAFETY: atomics only.
 unsafe impl Shared for Lock {}
@@ -77,88 +78,89 @@ unsafe impl Shared for Root {}
 // SAFETY: atomics, and types that consist of them.
 unsafe impl Shared for Header {}
 
-/// Says what a file is. The last byte is the version's.
+/// Identifies an arena file. The last byte is the version.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"unspinA\x05");
 
-/// The last page of an arena: written once, and read by those who have to do with one whose first page was overwritten.
+/// The last page of an arena. Written once. It is read to identify an arena whose first page may be overwritten.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Footer {
     /// [`MAGIC`].
     pub magic: AtomicU64,
-    /// As in the header.
+    /// The IPC namespace, as in the header.
     pub namespace: [AtomicU64; 2],
 }
 
 // SAFETY: atomics only.
 unsafe impl Shared for Footer {}
 
-/// In the magic number's place: an arena that somebody who used it has found overwritten. No version has this number.
+/// Replaces the magic number in an arena that one of its users has found overwritten. No version has this number.
 pub(crate) const CONDEMNED: u64 = u64::from_le_bytes(*b"unspinA\xFF");
 
-/// A count of changes under which no thread remembers anything.
+/// A value of [`Header::changes`] under which no thread has cached anything.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Threads that may take part at once. A dead one's place is found and given away again.
+/// Most threads that can participate at the same time. Slots of dead participants are found and reused.
 pub(crate) const MAX_PARTICIPANTS: u32 = 16_384;
 
 const _: () = assert!(MAX_PARTICIPANTS <= crate::lock::MAX_OWNERS);
 
-/// First page of an arena.
+/// The first page of an arena.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Header {
-    /// [`MAGIC`]. Immutable.
+    /// [`MAGIC`]; [`CONDEMNED`] once the arena is poisoned. Otherwise immutable.
     pub magic: AtomicU64,
     /// Length of the file in bytes. Immutable.
     pub bytes: AtomicU64,
-    /// [`crate::Kind`] it was made for. Immutable.
+    /// The [`crate::Kind`] that the arena was made for. Immutable.
     pub kind: AtomicU32,
-    /// Size of [`Participant`], which tells builds with other layouts apart. Immutable.
+    /// Size of [`Participant`]: builds with other layouts refuse the arena. Immutable.
     pub layout: AtomicU32,
-    /// The IPC namespace that it is of: inode number, and id. Immutable.
+    /// The IPC namespace that the arena belongs to: inode number and id. Immutable.
     pub namespace: [AtomicU64; 2],
-    /// How often a thread joined: none, if no call came to the engine.
+    /// How many times a thread has joined; 0 if no call reached the engine.
     pub joined: AtomicU64,
-    /// Objects removed so far, and permissions changed: what a thread remembers is valid while this does not change.
+    /// Counts removals of objects and changes of permissions: what a thread has cached is valid while this does not
+    /// change.
     pub changes: Apart<AtomicU64>,
     /// The one lock of the `global` engine.
     pub global: Apart<Lock>,
-    /// Taken to add or remove objects of any class; protects heap and deferred memory too.
+    /// Held to add or remove objects of any class. It also protects the heap and deferred memory.
     pub registry: Apart<Lock>,
-    /// Objects and keys, by [`Class`].
+    /// Tables of objects and keys, by [`Class`].
     pub roots: [Apart<Root>; 3],
-    /// Entries of the table of processes that were ever used. Written under the registry lock.
+    /// Number of entries of the table of processes that were ever used. Written under the registry lock.
     pub processes: AtomicU32,
-    /// The segment that is being made. Protected by the registry lock.
+    /// The shared memory segment that is being made. Protected by the registry lock.
     pub making: Apart<Making>,
     /// Free memory. Protected by the registry lock.
     pub heap: Apart<Heap>,
-    /// Grace periods.
+    /// State of the RCU grace periods.
     pub domain: Apart<Domain>,
-    /// Memory that waits for one. Protected by the registry lock.
+    /// Memory that is freed after a grace period. Protected by the registry lock.
     pub deferred: Apart<Deferred>,
 }
 
 impl Header {
-    /// Objects and keys of a class.
+    /// The table of objects and keys of a class.
     #[inline(always)]
     pub fn root(&self, class: Class) -> &Root {
         &self.roots[class as usize].0
     }
 
-    /// Offset of that in the arena.
+    /// Offset of [`Header::root`] in the arena.
     pub fn root_offset(class: Class) -> u64 {
         (core::mem::offset_of!(Header, roots) + class as usize * size_of::<Apart<Root>>()) as u64
     }
 }
 
-/// On cache lines of its own.
+/// Puts a value on cache lines of its own.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Apart<T>(pub T);
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 pub(crate) const PAGE: u64 = page::BYTES as u64;
 
 pub(crate) const SLOTS_AT: u64 = (size_of::<Header>() as u64).next_multiple_of(PAGE);
@@ -170,7 +172,7 @@ const LIVES_AT: u64 =
     (PROCESSES_AT + MAX_PROCESSES as u64 * size_of::<process::Entry>() as u64).next_multiple_of(PAGE);
 pub(crate) const HEAP_AT: u64 = LIVES_AT + MAX_PROCESSES as u64 * PAGE;
 
-/// A mapped arena. Mapped for as long as the process lives: threads keep references into it. Its file is closed:
+/// A mapped arena. It stays mapped until the process ends, because threads keep references into it. Its file is closed:
 /// programs close descriptors that they do not know, and open their own under the same numbers.
 #[derive(Debug)]
 pub(crate) struct Arena {
@@ -189,32 +191,33 @@ impl Arena {
         Arena { start: map.leak(), bytes }
     }
 
-    /// Whether an address lies in it.
+    /// Whether an address lies in the arena.
     pub fn contains(&self, address: usize) -> bool {
         (address as u64).wrapping_sub(self.start.as_ptr() as u64) < self.bytes
     }
 
-    /// Whether the arena is one still, as far as its first word tells.
+    /// Whether the arena is intact, judged by its magic number.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        // Relaxed: immutable, unless somebody does harm.
+        // Relaxed: immutable, unless the arena is overwritten or poisoned.
         self.header().magic.load(Relaxed) == MAGIC
     }
 
-    /// Puts memory of this process alone, all zero, in the place of a file that was cut short. What threads remember of it
-    /// they forget. Whether that could be done.
+    /// Replaces the mapping by private zeroed memory of this process, after the file was truncated or overwritten.
+    /// Threads drop what they have cached of the arena. Returns whether the mapping was replaced.
     pub fn abandon(&self) -> bool {
-        // SAFETY: 1. the mapping is ours, and stays mapped, so that references into it stay good; 2. `Shared` promises that
-        // zeroes, which appear under everybody's hands, are a valid value of everything in it.
+        // SAFETY: 1. the mapping is ours, and stays mapped, so that references into it stay valid; 2. `Shared` promises
+        // that zeroes, which appear while references exist, are a valid value of everything in it.
         let replaced = unsafe { unspin_sys::mem::replace(self.start, self.bytes as usize) };
-        // Relaxed: no thread remembers anything under this number, whenever it sees it.
+        // Relaxed: no thread has cached anything under this count, so it may see the store at any time.
         self.header().changes.0.store(NEVER, Relaxed);
         replaced.is_ok()
     }
 
-    /// Marks the arena as one that is of no use any more, to everybody.
+    /// Poisons the arena: marks it as unusable for all processes.
     pub fn condemn(&self) {
-        // Relaxed (both): each says all there is to know. What threads remember they forget, so that they ask.
+        // Relaxed (both): each store is complete by itself. The second makes threads drop their caches, so that they
+        // check the first.
         self.header().magic.store(CONDEMNED, Relaxed);
         self.header().changes.0.store(NEVER, Relaxed);
     }
@@ -224,18 +227,18 @@ impl Arena {
         self.bytes
     }
 
-    /// Offset behind the heap.
+    /// Offset of the end of the heap.
     pub fn heap_end(&self) -> u64 {
         self.bytes.saturating_sub(PAGE)
     }
 
-    /// What lies at `offset`; `None` if that is not inside or not aligned.
+    /// The value at `offset`; `None` if it does not lie inside the arena or is not aligned.
     #[inline(always)]
     pub fn get<T: Shared>(&self, offset: u64) -> Option<&T> {
         Some(&self.slice::<T>(offset, 1)?[0])
     }
 
-    /// `count` values beginning at `offset`; `None` if they are not all inside or not aligned.
+    /// `count` values beginning at `offset`; `None` if they do not all lie inside the arena or are not aligned.
     #[inline(always)]
     pub fn slice<T: Shared>(&self, offset: u64, count: usize) -> Option<&[T]> {
         let size = (size_of::<T>() as u64).checked_mul(count as u64)?;
@@ -243,9 +246,9 @@ impl Arena {
         {
             return None;
         }
-        // SAFETY: 1. the range lies inside the mapping, which starts at a page and lives as long as the
-        // process; 2. the offset is aligned for T; 3. `Shared` promises that any bits are a T and that shared
-        // references are all it needs.
+        // SAFETY: 1. the range lies inside the mapping, which starts at a page boundary and lives as long as the
+        // process; 2. the offset is aligned for T; 3. `Shared` promises that any bits are a valid T and that shared
+        // references suffice to change it.
         Some(unsafe {
             core::slice::from_raw_parts(self.start.as_ptr().add(offset as usize).cast::<T>(), count)
         })
@@ -263,10 +266,10 @@ impl Arena {
         self.get(0).expect("an arena is longer than its header: checked when it was opened")
     }
 
-    /// Makes all threads forget what they remember of the table. Part of unlinking an object: after it is out of the
-    /// table and before the grace period begins that its memory waits for.
+    /// Makes all threads drop what they have cached of the table. Part of unlinking an object: called after the object
+    /// is out of the table, and before the start of the grace period that its memory waits for.
     pub fn note_change(&self) {
-        // Release: partner of the Acquire in `Inner::recall`.
+        // Release: partner of the Acquire in `Thread::remembered` and `Inner::learn`.
         self.header().changes.0.fetch_add(1, unspin_sync::atomic::Ordering::Release);
     }
 
@@ -275,25 +278,25 @@ impl Arena {
         self.slice(SLOTS_AT, MAX_PARTICIPANTS as usize).expect("checked when the arena was opened")
     }
 
-    /// The first `count` participants.
+    /// The records of the first `count` participants.
     #[inline]
     pub fn people(&self, count: usize) -> &[Participant] {
         self.slice(PEOPLE_AT, count.min(MAX_PARTICIPANTS as usize))
             .expect("checked when the arena was opened")
     }
 
-    /// `len` bytes beginning at `offset`, for texts, of which a lock or their owner says who may use them; `None` if they are not
-    /// all inside.
+    /// `len` bytes beginning at `offset`, for message texts; `None` if they do not all lie inside the arena. A lock, or
+    /// the owner of the memory, decides which thread may use them.
     #[inline(always)]
     pub fn bytes_at(&self, offset: u64, len: usize) -> Option<NonNull<u8>> {
         if offset > self.bytes || len as u64 > self.bytes - offset {
             return None;
         }
-        // SAFETY: inside the mapping.
+        // SAFETY: the range lies inside the mapping.
         Some(unsafe { self.start.add(offset as usize) })
     }
 
-    /// Makes sure that the records of participant `index` can be written.
+    /// Reserves memory for the record of participant `index`, so that it can be written.
     pub fn reserve_participant(&self, index: usize) -> Result<(), unspin_sys::Errno> {
         let person = size_of::<Participant>() as u64;
         self.reserve(PEOPLE_AT + index as u64 * person, person)
@@ -304,28 +307,28 @@ impl Arena {
         self.slice(PROCESSES_AT, MAX_PROCESSES as usize).expect("checked when the arena was opened")
     }
 
-    /// The word that tells of the end of process `index`, below [`MAX_PROCESSES`].
+    /// The robust word of process `index`, which must be below [`MAX_PROCESSES`].
     pub fn life(&self, index: usize) -> &AtomicU32 {
         let at = LIVES_AT + index.min(MAX_PROCESSES as usize - 1) as u64 * PAGE + robust::OFFSET as u64;
         self.get(at).expect("checked when the arena was opened")
     }
 
-    /// Makes sure that the entry and the word of process `index` can be written.
+    /// Reserves memory for the entry and the robust word of process `index`.
     pub fn reserve_process(&self, index: usize) -> Result<(), unspin_sys::Errno> {
         let entry = size_of::<process::Entry>() as u64;
         self.reserve(PROCESSES_AT + index as u64 * entry, entry)?;
         self.reserve(LIVES_AT + index as u64 * PAGE, PAGE)
     }
 
-    /// Makes sure that `offset..offset+len` can be written: a page that cannot be had is an error here, and a fault
-    /// at the store: `ENOSPC` where the file system is full, `ENOMEM` beyond the end.
+    /// Reserves `offset..offset+len`, so that it can be written. A page that cannot be allocated is an error here, and
+    /// would be a fault at the store. `ENOSPC` if the file system is full, `ENOMEM` beyond the end of the arena.
     pub fn reserve(&self, offset: u64, len: u64) -> Result<(), unspin_sys::Errno> {
         match offset.checked_add(len) {
             Some(end) if end <= self.bytes => {
-                // SAFETY: inside the mapping.
+                // SAFETY: the range lies inside the mapping.
                 let start = unsafe { self.start.add(offset as usize) };
                 unspin_sys::mem::populate(start, len as usize).map_err(|error| match error {
-                    // madvise(2): where the store would have been a bus error.
+                    // madvise(2): EFAULT where a store would have raised SIGBUS.
                     unspin_sys::Errno::EFAULT => unspin_sys::Errno::ENOSPC,
                     other => other,
                 })
@@ -334,11 +337,12 @@ impl Arena {
         }
     }
 
-    /// Gives back the whole pages inside `offset..offset+len`, a range of the heap that nobody uses; they read as zero afterwards.
+    /// Gives the whole pages inside `offset..offset+len` back to the system. The range must be an unused part of the
+    /// heap; it reads as zero afterwards.
     pub fn punch(&self, offset: u64, len: u64) {
         if offset >= HEAP_AT && offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
-            // SAFETY: 1. inside the mapping; 2. the caller owns a free block of the heap.
-            // A failure keeps memory that nobody uses: nothing to be done about it.
+            // SAFETY: 1. the range lies inside the mapping; 2. the caller owns a free block of the heap.
+            // A failure only keeps unused memory allocated; nothing can be done about it.
             let _ = unsafe { unspin_sys::mem::discard(self.start.add(offset as usize), len as usize) };
         }
     }

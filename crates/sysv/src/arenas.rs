@@ -1,6 +1,8 @@
-//! The arenas of a machine, looked at from outside: which there are, what is in them, who uses them; and their removal.
+//! The arenas of a machine, inspected from outside: which exist, what they contain, which processes use them. Also
+//! their removal.
 //!
-//! Whoever looks takes no part: an arena is copied as far as it takes to count, and nobody in it notices.
+//! The inspecting process does not join an arena. It copies as much of the arena as it needs, and no participant
+//! notices.
 
 use crate::arena::{ArenaError, Glimpse, PAGE, is_arena, load_objects, open_to_read};
 use crate::engine::PREFIX;
@@ -17,55 +19,55 @@ use unspin_rcu::Rcu;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::process::{self, Life};
 
-/// A file that is an arena, or was to be one.
+/// A file that is an arena, or is named like one.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its owner.
+    /// Uid of its owner.
     pub uid: u32,
-    /// Bytes that it takes on the file system. It is sparse, so they are fewer than its length.
+    /// Bytes that it takes on the file system. It is sparse, so these are fewer than its length.
     pub on_disk: u64,
-    /// What is in it, or why that cannot be said.
+    /// Its contents, or the reason that they cannot be read.
     pub contents: Result<Contents, ArenaError>,
-    /// Processes of our pid namespace that use it: those with a thread that takes part, and those that have it mapped.
-    /// The calling one is not among them.
+    /// Pids of processes of our pid namespace that use it: those with a participating thread, and those that have it
+    /// mapped. The calling process is not included.
     pub processes: BTreeSet<u32>,
-    /// Threads of other pid namespaces that take part, or did: from here nobody can tell whether they live.
+    /// Number of participating threads of other pid namespaces. It cannot be determined from here whether they are
+    /// alive.
     pub elsewhere: usize,
 }
 
-/// What an arena holds, counted while others may be changing it.
+/// The contents of an arena, counted while participants may be changing them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Contents {
     /// The engine that it was made for.
     pub kind: Kind,
-    /// The IPC namespace that it was made in.
+    /// The IPC namespace that it was made in, by its inode number.
     pub ipc_namespace: u64,
-    /// Semaphore sets.
+    /// Number of semaphore sets.
     pub sets: u32,
-    /// Semaphores in all of them.
+    /// Number of semaphores in all sets.
     pub semaphores: u64,
-    /// Message queues.
+    /// Number of message queues.
     pub queues: u32,
-    /// Bytes of the messages in all of them.
+    /// Bytes of text of the messages in all queues.
     pub message_bytes: u64,
-    /// Shared memory segments.
+    /// Number of shared memory segments.
     pub segments: u32,
-    /// Bytes of all of them, in whole pages.
+    /// Bytes of all segments, in whole pages.
     pub segment_bytes: u64,
 }
 
 impl Found {
-    /// The file at `path`. `None` if there is none; an error if it is something that no engine made, or cannot be looked
-    /// at.
+    /// The file at `path`. `None` if there is none; an error if no engine made the file, or it cannot be read.
     pub fn at(path: &Path) -> Result<Option<Found>, ArenaError> {
         let about = match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             about => about.map_err(|error| ArenaError::io(path, error))?,
         };
         if !about.is_file() || !(is_named_as_one(path) || looks_like_one(path)) {
-            // What may not be read may be one.
+            // A file that may not be read may be an arena.
             if about.is_file() {
                 open_to_read(path).map_err(|error| ArenaError::io(path, error))?;
             }
@@ -77,13 +79,13 @@ impl Found {
         Ok(Some(found))
     }
 
-    /// All in a folder, by name, whoever owns them: files that are named as engines name arenas, and others that begin or end
-    /// as arenas do.
+    /// All arenas in a folder, sorted by name, of any owner: files that are named as engines name arenas, and files
+    /// that begin or end like an arena.
     pub fn all_in(folder: &Path) -> io::Result<Vec<Found>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            // What is gone meanwhile is not there.
+            // A file that was removed meanwhile is skipped.
             let Ok(about) = fs::symlink_metadata(&path) else { continue };
             if about.is_file() && (is_named_as_one(&path) || looks_like_one(&path)) {
                 files.push((path, about));
@@ -102,7 +104,7 @@ impl Found {
         Found {
             path: path.into(),
             uid: about.uid(),
-            // stat(2): blocks of 512 bytes, whatever the file system's own are.
+            // stat(2): blocks of 512 bytes, whatever the file system's own block size.
             on_disk: about.blocks() * 512,
             contents: glimpse.map(|glimpse| count(&glimpse)),
             processes,
@@ -110,13 +112,13 @@ impl Found {
         }
     }
 
-    /// Whether somebody uses it, or nobody can tell.
+    /// Whether a process uses it, or may use it.
     pub fn is_in_use(&self) -> bool {
         !self.processes.is_empty() || self.elsewhere > 0
     }
 
-    /// The IPC namespace that it was made in: an inode number, as in `/proc/PID/ns/ipc`. Where the arena cannot be read, by
-    /// the name that engines give; `None` under another name.
+    /// The IPC namespace that it was made in: an inode number, as in `/proc/PID/ns/ipc`. If the arena cannot be read,
+    /// the number in its name; `None` if the name has another form.
     pub fn ipc_namespace(&self) -> Option<u64> {
         if let Ok(contents) = &self.contents {
             return Some(contents.ipc_namespace);
@@ -125,8 +127,8 @@ impl Found {
         name.strip_prefix(PREFIX)?.split('-').nth(1)?.parse().ok()
     }
 
-    /// Removes the file, and the memory of its segments, which is the kernel's. Whoever uses the arena goes on with what
-    /// nobody else can find any more; newcomers make another.
+    /// Removes the file, and its segments from the kernel. Processes that use the arena continue with it, but no other
+    /// process finds it any more; new processes make another arena.
     pub fn remove(&self) -> io::Result<Removed> {
         let file = open_to_read(&self.path);
         fs::remove_file(&self.path)?;
@@ -138,14 +140,14 @@ fn is_named_as_one(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()))
 }
 
-/// Whether it begins, or ends, as the arenas of all versions do.
+/// Whether the file begins or ends like an arena, of any version.
 fn looks_like_one(path: &Path) -> bool {
     open_to_read(path).is_ok_and(|file| is_arena(&file))
 }
 
 fn count(glimpse: &Glimpse) -> Contents {
     let header = glimpse.arena().header();
-    // Relaxed: a copy, which nobody changes.
+    // Relaxed: a private copy.
     let objects = |class| header.root(class).in_use.load(Relaxed);
     let units = |class| header.root(class).units.load(Relaxed);
     Contents {
@@ -160,20 +162,21 @@ fn count(glimpse: &Glimpse) -> Contents {
     }
 }
 
-/// Queues count their bytes, and nobody sums them up.
+/// Each queue counts its bytes; there is no total in the arena.
 fn message_bytes(file: &File) -> io::Result<u64> {
     let queues = load_objects::<MessageQueue>(file, Class::Msg)?;
     Ok(queues.map(|queue| queue.contended.bytes.into_inner()).fold(0, u64::saturating_add))
 }
 
-/// The living processes of our pid namespace that take part, and how many threads of others.
+/// The living participating processes of our pid namespace, and the number of participating threads of other
+/// namespaces.
 fn participants(glimpse: &Glimpse) -> (BTreeSet<u32>, usize) {
     let arena = glimpse.arena();
     let registry = Rcu::new(&arena.header().domain.0, arena.slots()).registry();
     let here = process::pid_namespace();
     let (mut processes, mut elsewhere) = (BTreeSet::new(), 0);
     for participant in (0..registry.high()).filter_map(|index| registry.participant(index)) {
-        // In the copy: to find somebody dead condemns nobody.
+        // This is a copy of the slots, so finding a participant dead does not mark it as dead in the arena.
         let Some(who) = registry.identity(participant) else { continue };
         if who.life() == Life::Dead {
             continue;
@@ -187,8 +190,8 @@ fn participants(glimpse: &Glimpse) -> (BTreeSet<u32>, usize) {
     (processes, elsewhere)
 }
 
-/// Adds the processes that have one of the files mapped, as far as `/proc` shows their memory: one that has not called
-/// the engine yet takes no part.
+/// Adds the processes that have one of the files mapped, as far as `/proc` shows their memory. A process that has not
+/// called the engine yet is not a participant.
 fn add_those_who_map(all: &mut [Found], files: &[Metadata]) {
     let marks: Vec<Mark> = files.iter().map(Mark::of).collect();
     for pid in processes().filter(|&pid| pid != process::pid()) {
@@ -208,7 +211,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// How proc_pid_maps(5) names a file.
+/// How proc_pid_maps(5) identifies a file.
 struct Mark {
     device: String,
     inode: String,
@@ -216,13 +219,13 @@ struct Mark {
 
 impl Mark {
     fn of(about: &Metadata) -> Mark {
-        // makedev(3): how `st_dev` is put together.
+        // makedev(3): the bits of `st_dev`.
         let (major, minor) = (about.dev() >> 8 & 0xfff, about.dev() & 0xff | about.dev() >> 12 & 0xf_ff00);
         Mark { device: format!("{major:02x}:{minor:02x}"), inode: about.ino().to_string() }
     }
 
-    /// Whether a line is about the file. Its fields are range, permissions, offset, device, inode, name. Some file systems
-    /// show another device there than stat(2) does; then the name decides.
+    /// Whether a line is about the file. Its fields are range, permissions, offset, device, inode, name. Some file
+    /// systems show another device there than stat(2) returns; then the name decides.
     fn is_on(&self, line: &[u8], path: &Path) -> bool {
         let mut fields = line.splitn(6, |&byte| byte == b' ').skip(3);
         let (Some(device), Some(inode)) = (fields.next(), fields.next()) else { return false };
@@ -253,7 +256,7 @@ mod tests {
         }
         let queue = engine.msgget(IPC_PRIVATE, 0o600).unwrap();
         let message = [1_u64, 2, 3];
-        // SAFETY: type and text of a message, alive and ours.
+        // SAFETY: type and text of a message, in a live array.
         unsafe { engine.msgsnd(queue, &raw const message as usize, 16, 0) }.unwrap();
         let before = (engine.participants().unwrap(), crate::times_joined(&path).unwrap());
         let found = Found::at(&path).unwrap().unwrap();
@@ -287,7 +290,8 @@ mod tests {
         assert!(Found::at(&file("absent")).unwrap().is_none());
     }
 
-    /// Everything that leads to the segments is gone with the first pages; their names are found where they lie.
+    /// Everything that leads to the segments is in the overwritten first pages. The names are found by searching the
+    /// heap.
     #[test]
     fn an_arena_without_a_head_is_removed_with_its_segments() {
         use unspin_sys::ipc::{shm_remove, shm_stat_any};
@@ -296,7 +300,7 @@ mod tests {
         let engine = made(&path);
         let segments = [100, 5000].map(|size| engine.shmget(IPC_PRIVATE, size, 0o600).unwrap());
         let stranger = unspin_sys::ipc::shmget(IPC_PRIVATE, 100, 0o600).unwrap();
-        // One that lies there still, and is another's by now.
+        // A segment whose entry is still there, but which no longer exists.
         let gone = engine.shmget(IPC_PRIVATE, 77, 0o600).unwrap();
         shm_remove(gone).unwrap();
         let noise: Vec<u8> = (0..1 << 21).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -306,12 +310,13 @@ mod tests {
         assert_eq!(all[0].remove().unwrap(), Removed { segments: 2, refused: 0 });
         assert!(segments.into_iter().all(|id| shm_stat_any(id).is_err()) && !path.exists());
         shm_remove(stranger).expect("it is there still");
-        // Neither head nor foot: nobody can tell.
+        // Neither header nor footer: the file cannot be identified.
         fs::write(&path, &noise).unwrap();
         assert!(matches!(Found::at(&path), Err(ArenaError::Corrupt(_))));
     }
 
-    /// Whoever makes an arena can write down any segment's name. Root removes those only that its owner has made.
+    /// The creator of an arena can write any segment's name into it. Root removes only segments that the arena's owner
+    /// has made.
     #[test]
     fn a_forged_arena_costs_nobody_else_a_segment() {
         use std::os::unix::fs::{PermissionsExt, chown};
@@ -340,7 +345,7 @@ mod tests {
         assert!(shm_stat_any(segment).is_err());
     }
 
-    /// The parts that are read: header and slots.
+    /// The parts that are read from outside: header and slots.
     #[test]
     fn noise_is_told_apart_and_never_believed() {
         let folder = tempfile::tempdir().unwrap();
@@ -348,7 +353,7 @@ mod tests {
         made(&path);
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         let noise: Vec<u8> = (0..1 << 16).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        // Behind the magic, the length, the kind and the layout.
+        // After the magic, the length, the kind and the layout.
         file.write_all_at(&noise, 24).unwrap();
         let found = Found::at(&path).unwrap().unwrap();
         assert!(found.contents.is_ok(), "what the header says cannot be checked from outside");

@@ -1,23 +1,25 @@
-//! How many locks a thread holds or is about to take: a word of its record, which others read.
+//! How many locks a thread holds or is about to take: a word of its shared record, which other threads read.
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | 0–7 | locks that the thread holds or tries to take, but for one that it sleeps for |
-//! | 8–63 | how often it has let go of one, it and those who had the place before: never twice the same |
+//! | 0–7 | locks that the thread holds or tries to take, except one that it sleeps for |
+//! | 8–63 | locks released or given up by this thread and earlier owners of the slot; so no value occurs twice |
 //!
-//! The thread counts by itself, in memory of its own, and writes the word *before* it takes a lock and *after* it has released
-//! one, or has given up trying: it does not try while it sleeps. So while it holds a lock the word says so. That tells those who bury it whether there is anything to be released, and
-//! those who wait for a lock whether the one that the lock names can be its owner: see [`Busy::disproves`].
+//! The thread keeps the count in its own memory. It writes the word *before* it takes a lock, and *after* it has
+//! released one or has given up trying (it does not try while it sleeps). So the word counts every lock that the thread
+//! holds. Two kinds of readers use it. A thread that recovers a dead participant learns whether there is anything to
+//! release. A thread that waits for a lock learns whether the owner that the lock names can be its owner: see
+//! [`Busy::disproves`].
 
 use crate::lock::{Lock, Owner};
 use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-/// See the module's text. Zeroed: of a place that nobody had yet.
+/// The published count: see the module's text. Zero in a slot that was never used.
 #[repr(transparent)]
 #[derive(Debug, Default)]
 pub struct Busy(AtomicU64);
 
-/// The count as the thread itself has it.
+/// The count as the thread itself keeps it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Locks(u64);
 
@@ -25,79 +27,80 @@ const DEPTH: u64 = 0xFF;
 const RELEASE: u64 = 1 << 8;
 
 impl Locks {
-    /// One more.
+    /// The count with one more lock.
     #[inline(always)]
     pub fn more(self) -> Locks {
         Locks(self.0.wrapping_add(1))
     }
 
-    /// One less.
+    /// The count with one lock less.
     #[inline(always)]
     pub fn less(self) -> Locks {
         Locks(self.0.wrapping_add(RELEASE - 1))
     }
 
-    /// Whether there is none.
+    /// Whether the count is zero.
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self.0 & DEPTH == 0
     }
 
-    /// None, and not one of those that there were before.
+    /// A count of zero that differs from all earlier values.
     fn anew(self) -> Locks {
         Locks((self.0 | DEPTH).wrapping_add(1))
     }
 }
 
 impl Busy {
-    /// The thread is about to take a lock; `locks` has it in.
+    /// The thread is about to take a lock, which `locks` includes.
     #[inline(always)]
     pub fn enter(&self, locks: Locks) {
-        // Relaxed: before the lock's exchange, which releases it to whoever reads the thread's name there. For those who read it
-        // once the thread is dead the compiler's order is enough.
+        // Relaxed: the lock's exchange, which follows, publishes it to threads that read this thread's name in the
+        // lock. For threads that read it after this thread's death compiler order is enough.
         self.0.store(locks.0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The thread has released a lock, or tries no more to take it; `locks` has it in no more.
+    /// The thread has released a lock, or no longer tries to take it. `locks` does not include it.
     #[inline(always)]
     pub fn leave(&self, locks: Locks) {
         compiler_fence(Ordering::SeqCst);
-        // Release: partner of the Acquire in `disproves`: whoever reads this finds the lock released.
+        // Release: partner of the Acquire in `disproves`: a thread that reads this value finds the lock released.
         self.0.store(locks.0, Ordering::Release);
     }
 
-    /// What a dead thread had.
+    /// The count of a dead thread.
     pub fn of_the_dead(&self) -> Locks {
         // Relaxed: its thread is dead.
         Locks(self.0.load(Ordering::Relaxed))
     }
 
-    /// Makes the word ready for another thread; what that one begins with.
+    /// Prepares the word for another thread. Returns the count that it begins with.
     pub fn renew(&self) -> Locks {
-        // Relaxed: the place is nobody's, or the caller's, who holds nothing yet.
+        // Relaxed: the slot belongs to no thread, or to the caller, which holds no lock yet.
         let locks = Locks(self.0.load(Ordering::Relaxed)).anew();
         self.0.store(locks.0, Ordering::Relaxed);
         locks
     }
 
-    /// Whether this word, of the participant that `lock` is said to be held by, proves that it is not: then nobody has
-    /// taken the lock by this name, and what stands there was written by somebody who writes where he should not. `false`
-    /// proves nothing.
+    /// Whether this word proves that its participant, which `lock` names as its owner, does not hold the lock. Then the
+    /// participant has not taken the lock, and a foreign write has put its name there. `false` proves nothing.
     ///
-    /// Let the word say *none*, then the lock the name, then the word the same as before. Had the name been written by its
-    /// bearer, then after his `enter`, so the second look finds that or something later. It finds what the first look
-    /// found, and no value comes twice: so it is later, a `leave`, and the first look had found that `leave` before the
-    /// lock was looked at. But before a `leave` the lock is released, or was not taken, and who has found the one finds the other.
+    /// The proof: the word says *none*, then the lock has the name, then the word has the same value as before. Suppose
+    /// that the participant had written the name. It did so after its `enter`, so the second read of the word finds
+    /// that `enter` or a later value. The second read finds the value of the first read, and no value occurs twice; the
+    /// value says *none*, so a later `leave` has written it. The first read, before the lock was read, had then found
+    /// that `leave`. But a thread releases the lock, or gives up taking it, before its `leave`. A reader that has found
+    /// the `leave` finds that too, so it would not have found the name.
     pub fn disproves(&self, lock: &Lock, owner: Owner) -> bool {
         // Acquire: partner of the Release in `leave`.
         let before = self.0.load(Ordering::Acquire);
-        // `owner` acquires: partner of the exchange by which the owner writes its name, or of whoever has changed the word
-        // since, as exchanges go on where the owner's left off.
+        // `owner` loads with Acquire: partner of the exchange with which the owner writes its name. If other threads
+        // have changed the word since by exchanges, these continue the release sequence of the owner's exchange.
         if !Locks(before).is_none() || lock.owner() != Some(owner) {
             return false;
         }
-        // Relaxed: behind an Acquire load, and no value comes twice.
+        // Relaxed: it follows an Acquire load, and no value occurs twice.
         self.0.load(Ordering::Relaxed) == before
     }
 }
@@ -138,7 +141,7 @@ mod tests {
         lock.release();
         busy.leave(locks.less());
         assert!(!busy.disproves(&lock, me));
-        // By a stranger's hand.
+        // As by a foreign write.
         assert!(lock.try_acquire(me));
         assert!(busy.disproves(&lock, me));
         assert!(!busy.disproves(&lock, Owner::new(3, 8)));

@@ -1,52 +1,54 @@
-//! Cancellation points: msgsnd(2) and msgrcv(2) are, semop(2) is not (pthreads(7)).
+//! Cancellation points: msgsnd(2) and msgrcv(2) are cancellation points, semop(2) is not (pthreads(7)).
 //!
-//! A thread that sleeps there lets itself be cancelled asynchronously for the length of the system call, as glibc's own
-//! functions do; that is left to whoever knows pthreads, and so is calling [`leave`] if that happens. It is then unwound from
-//! here, through frames that have nothing to drop.
+//! A thread that sleeps in one enables asynchronous cancellation for the length of the system call, as glibc's own
+//! functions do. The caller that knows pthreads (the preload library) does that, and calls [`leave`] if the thread is
+//! cancelled. The thread is then unwound from here, through frames that have nothing to drop.
 //!
-//! A thread may also let itself be cancelled at any instruction. Whoever calls the engine for it sees to it that it is not
-//! meanwhile; then all its sleeps are such points, and it takes no way on which nobody asks.
+//! A thread may also enable cancellation at any instruction. The caller of the engine then disables that for the length
+//! of the call. All sleeps of such a thread are cancellation points, and it never uses the fast path, on which nothing
+//! checks for cancellation.
 
 use crate::thread::{self, Thread};
 use crate::wait::{self, Buffer};
 use std::sync::OnceLock;
 use unspin_sys::tls::{self, Word};
 
-/// Runs a sleep, in which the calling thread may be cancelled: then it calls [`leave`] before the program's clean-up handlers
-/// run, and unwinds.
+/// Runs a sleep in which the calling thread may be cancelled. If it is, the thread calls [`leave`] before the program's
+/// clean-up handlers run, and unwinds.
 pub type Sleeper = fn(&mut dyn FnMut());
 
 static SLEEPER: OnceLock<Sleeper> = OnceLock::new();
 
-/// Makes sleeps in msgsnd and msgrcv cancellation points, and for threads that may be cancelled anywhere those in semop as well.
-/// Once; before that they are none.
+/// Makes sleeps in msgsnd and msgrcv cancellation points, and for threads with asynchronous cancellation also sleeps in
+/// semop. To be called once; before that no sleep is a cancellation point.
 pub fn set_sleeper(sleeper: Sleeper) {
-    // A second one would be the same.
+    // A second sleeper would be the same function.
     let _ = SLEEPER.set(sleeper);
 }
 
-/// Ends the wait of a thread that was cancelled in its sleep: nothing that its call was to read or write is looked at any more.
+/// Ends the wait of a thread that was cancelled in its sleep. Buffers of its call are no longer accessed.
 pub fn leave() {
     thread::joined().for_each(|thread| wait::interrupt(thread, Buffer::Gone));
 }
 
-/// How a thread lets itself be cancelled. Zero: the first.
+/// The cancellation type of a thread (pthread_setcanceltype(3)). Zero is the first variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Manner {
-    /// At cancellation points.
+    /// Cancelled at cancellation points only.
     Deferred = 0,
-    /// Anywhere.
+    /// Cancelled at any instruction.
     Asynchronous,
 }
 
-/// Notes how the program lets the calling thread be cancelled; it is not, anywhere, while it is in the engine.
+/// Notes the cancellation type that the program has set for the calling thread. While the thread is in the engine it is
+/// not cancelled asynchronously.
 pub fn note(manner: Manner) {
     tls::word(Word::Cancel).set(manner as usize);
     thread::joined().for_each(Thread::choose_way);
 }
 
-/// How the program lets the calling thread be cancelled.
+/// The cancellation type that the program has set for the calling thread.
 #[inline(always)]
 pub fn manner() -> Manner {
     match tls::value::<{ Word::Cancel as usize }>() {
@@ -62,7 +64,7 @@ pub(crate) enum Point {
     Yes,
 }
 
-/// Runs a sleep, in which the thread may be cancelled.
+/// Runs a sleep, in which the thread may be cancelled if `point` or its cancellation type says so.
 pub(crate) fn during<R: Copy>(point: Point, sleep: impl Fn() -> R) -> R {
     let may_be = point == Point::Yes || manner() == Manner::Asynchronous;
     let Some(sleeper) = SLEEPER.get().filter(|_| may_be) else { return sleep() };

@@ -1,25 +1,25 @@
-//! What objects there are: the calls of ipcs(1) and ipcrm(1), with values in place of addresses.
+//! Listing and removing objects: the calls of ipcs(1) and ipcrm(1), with values in place of addresses.
 
 use crate::Engine;
 use crate::ipc::Class;
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Msginfo, MsqidDs, SemidDs, Seminfo, ShmInfo, ShmidDs, flag};
 
-/// One semaphore, each number at its own moment.
+/// One semaphore. Its fields are not read at the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Semaphore {
     /// Its value.
     pub value: i32,
-    /// Threads that wait for it to grow.
+    /// Number of threads that wait for it to grow (`semncnt`).
     pub ncount: i32,
-    /// Threads that wait for it to become zero.
+    /// Number of threads that wait for it to become zero (`semzcnt`).
     pub zcount: i32,
-    /// The process that changed it last.
+    /// Pid of the process that changed it last.
     pub pid: i32,
 }
 
 impl Engine {
-    /// The semaphore sets with their ids, in the order of their indices, whether the caller may read them or not. Those
+    /// The semaphore sets with their ids, in the order of their indices, also those that the caller may not read. Sets
     /// that are removed meanwhile are left out.
     pub fn sets(&self) -> Result<Vec<(i32, SemidDs)>, Errno> {
         let (highest, _) = self.sem_info()?;
@@ -29,7 +29,7 @@ impl Engine {
         })
     }
 
-    /// The message queues, as [`Engine::sets`].
+    /// The message queues, in the form of [`Engine::sets`].
     pub fn queues(&self) -> Result<Vec<(i32, MsqidDs)>, Errno> {
         let (highest, _) = self.msg_info()?;
         list(highest, |index, status: &mut MsqidDs| {
@@ -38,7 +38,7 @@ impl Engine {
         })
     }
 
-    /// The shared memory segments, as [`Engine::sets`].
+    /// The shared memory segments, in the form of [`Engine::sets`].
     pub fn segments(&self) -> Result<Vec<(i32, ShmidDs)>, Errno> {
         let (highest, _) = self.shm_info()?;
         list(highest, |index, status: &mut ShmidDs| {
@@ -47,7 +47,7 @@ impl Engine {
         })
     }
 
-    /// The ids of a class's objects that the caller may read, in the order of their indices.
+    /// The ids of the objects of a class that the caller may read, in the order of their indices.
     pub fn readable(&self, class: Class) -> Result<Vec<i32>, Errno> {
         let (mut set, mut queue, mut segment) = (SemidDs::default(), MsqidDs::default(), ShmidDs::default());
         let highest = match class {
@@ -69,7 +69,7 @@ impl Engine {
         Ok(list(highest, stat)?.into_iter().map(|(id, ())| id).collect())
     }
 
-    /// The highest index in use (0 if none is) and what `SEM_INFO` counts.
+    /// The highest index in use (0 if none is), and the counts of `SEM_INFO`.
     pub fn sem_info(&self) -> Result<(i32, Seminfo), Errno> {
         let mut info = Seminfo::default();
         // SAFETY: the structure that the command fills, alive and ours.
@@ -77,7 +77,7 @@ impl Engine {
         Ok((highest, info))
     }
 
-    /// The highest index in use (0 if none is) and what `MSG_INFO` counts.
+    /// The highest index in use (0 if none is), and the counts of `MSG_INFO`.
     pub fn msg_info(&self) -> Result<(i32, Msginfo), Errno> {
         let mut info = Msginfo::default();
         // SAFETY: the structure that the command fills, alive and ours.
@@ -85,7 +85,7 @@ impl Engine {
         Ok((highest, info))
     }
 
-    /// The highest index in use (0 if none is) and what `SHM_INFO` counts.
+    /// The highest index in use (0 if none is), and the counts of `SHM_INFO`.
     pub fn shm_info(&self) -> Result<(i32, ShmInfo), Errno> {
         let mut info = ShmInfo::default();
         // SAFETY: the structure that the command fills, alive and ours.
@@ -93,7 +93,7 @@ impl Engine {
         Ok((highest, info))
     }
 
-    /// Semaphore `number` of a set. `EACCES` without the permission to read it, `EINVAL` if there is none.
+    /// Semaphore `number` of a set. `EACCES` without permission to read it, `EINVAL` if there is none.
     pub fn semaphore(&self, id: i32, number: i32) -> Result<Semaphore, Errno> {
         // SAFETY: these commands take no address.
         let get = |command| unsafe { self.semctl(id, number, command, 0) };
@@ -105,7 +105,7 @@ impl Engine {
         })
     }
 
-    /// The id of the object that has `key`. `ENOENT` if none has.
+    /// The id of the object with `key`. `ENOENT` if there is none.
     pub fn id_of(&self, class: Class, key: i32) -> Result<i32, Errno> {
         match class {
             Class::Sem => self.semget(key, 0, 0),
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// Removes an object (`IPC_RMID`). `EINVAL` if there is none, `EPERM` if it is somebody else's.
+    /// Removes an object (`IPC_RMID`). `EINVAL` if there is none, `EPERM` if the caller may not remove it.
     pub fn remove(&self, class: Class, id: i32) -> Result<(), Errno> {
         // SAFETY: IPC_RMID takes no address.
         let removed = unsafe {
@@ -138,7 +138,7 @@ fn list<T: Default>(
         let mut status = T::default();
         match stat(index, &mut status) {
             Ok(id) => objects.push((id, status)),
-            // Nothing has this index, or what has it is being removed.
+            // No object has this index, or it is being removed.
             Err(Errno::EINVAL | Errno::EIDRM) => {}
             Err(error) => return Err(error),
         }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!((info.semusz, info.semaem), (1, 3));
     }
 
-    /// A table that was overwritten says that it has billions of entries.
+    /// A table that was overwritten claims to have billions of entries.
     #[test]
     fn a_list_of_a_damaged_arena_comes_to_an_end() {
         let dir = tempfile::tempdir().unwrap();
@@ -205,13 +205,13 @@ mod tests {
             let table = arena.get::<Table>(arena.header().root(class).table.load(Relaxed)).unwrap();
             table.init(u32::MAX);
             assert_eq!(table.capacity(), MAX_OBJECTS);
-            // What lies behind the table is no object, or none that is there.
+            // The memory behind the table contains no offsets of objects.
             engine.readable(class).unwrap();
         }
         assert!(engine.readable(Class::Sem).unwrap().contains(&id));
     }
 
-    /// A header that was overwritten claims more semaphores than there is memory.
+    /// A header that was overwritten claims more semaphores than fit into memory.
     #[test]
     fn a_damaged_set_is_none() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Credentials, remembered.
+//! Cached credentials.
 //!
-//! Reading them takes four system calls; an uncontended operation takes none. So each thread remembers what it
-//! read, until somebody says that they may have changed: the preload does so behind every call that changes them.
+//! Reading credentials takes four system calls; an uncontended operation takes none. So each thread caches them until
+//! [`invalidate`] is called. The preload library calls it after every call that changes credentials.
 
 use core::cell::Cell;
 use unspin_sync::machine::{AtomicU32, Ordering};
@@ -9,21 +9,21 @@ use unspin_sys::creds::{CAP_IPC_OWNER, Creds};
 
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
-/// Makes every thread read its credentials again. To be called after a successful `setuid` and its like.
+/// Makes every thread read its credentials again. To be called after a successful `setuid` or similar call.
 pub fn invalidate() {
-    // Relaxed: the thread that changed its credentials sees its own store; another thread's call is concurrent
-    // with the change and may go either way, as in the kernel.
+    // Relaxed: the thread that changed its credentials sees its own store. A call of another thread is concurrent with
+    // the change and may use the old or the new ones, as in the kernel.
     EPOCH.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Changes with every [`invalidate`].
+/// A number that changes with every [`invalidate`].
 #[inline(always)]
 pub(crate) fn epoch() -> u32 {
-    // Relaxed: see invalidate.
+    // Relaxed: see `invalidate`.
     EPOCH.load(Ordering::Relaxed)
 }
 
-/// All but the supplementary groups. Zeroed: not read yet.
+/// All credentials except the supplementary groups. All-zero bytes: not read yet.
 #[derive(Debug)]
 pub(crate) struct Cached {
     epoch: Cell<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct Cached {
 }
 
 impl Cached {
-    /// Whether they are as [`invalidate`] left them.
+    /// Whether nothing has called [`invalidate`] since they were read.
     #[inline(always)]
     pub fn is_fresh(&self) -> bool {
         self.epoch.get() == epoch()
@@ -50,12 +50,13 @@ impl Cached {
         self.overrides.get()
     }
 
-    /// All credentials, read anew if they may have changed; the groups whenever they are asked for.
+    /// All credentials, read anew if they may have changed. The supplementary groups are read whenever they are asked
+    /// for.
     pub fn read(&self) -> Creds {
         if self.is_fresh() {
             return Creds::new(self.uid.get(), self.gid.get(), self.capabilities.get());
         }
-        // Before the credentials, so that a change in between is not missed.
+        // The epoch is read before the credentials, so that a change in between is not missed.
         let epoch = epoch();
         let creds = Creds::current();
         self.uid.set(creds.uid);

@@ -1,14 +1,14 @@
-//! Arenas that somebody cuts short, or overwrites, while they are in use.
+//! Arenas that are truncated or overwritten while they are in use.
 //!
-//! Memory behind the end of its file raises SIGBUS. Whoever owns the handler of that signal asks [`mend`]: memory of this
-//! process alone, all zero, takes the arena's place, in which nothing is found and no lock is held; what was under way
-//! comes to an end, with an error, and every later call answers `ENOSYS`, as it does when the magic number was overwritten.
+//! Access to memory beyond the end of its file raises SIGBUS. The handler of that signal calls [`mend`]: private zeroed
+//! memory of this process replaces the arena. No object is found in it and no lock is held, so calls under way end with
+//! an error, and every later call fails with `ENOSYS`. The same happens when the magic number was overwritten.
 //!
-//! Whoever has *proof* that an arena was overwritten condemns it: from then on everybody's calls answer `ENOSYS`, and nobody
-//! waits for what will never come. A word that merely looks wrong is none: an owner may be stopped, a participant killed
-//! between any two stores. Proof is
+//! A thread that has *proof* that an arena was overwritten poisons it. From then on the calls of all processes fail
+//! with `ENOSYS`, and no thread waits for an event that will never come. A word that only looks wrong is no proof: an
+//! owner may be stopped, and a participant may be killed between any two stores. Proof is
 //!
-//! - a lock that names an owner who does not hold it (`busy::Busy::disproves`), or the one who waits for it;
+//! - a lock that names an owner that does not hold it (`busy::Busy::disproves`), or the thread that waits for it;
 //! - a waiter's record that is not as the waiter has left it (`Posture`), or that leads to no object.
 
 use crate::engine::Inner;
@@ -23,10 +23,10 @@ mod tests;
 /// The engine that was opened last.
 static ENGINES: AtomicPtr<Inner> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Makes an engine known to [`mend`]; for good.
+/// Makes an engine known to [`mend`], for good.
 pub(crate) fn watch(inner: &'static Inner) {
     let new = (&raw const *inner).cast_mut();
-    // Relaxed: the exchange fails if it is not the latest.
+    // Relaxed: if the value is outdated, the exchange fails.
     let mut latest = ENGINES.load(Relaxed);
     loop {
         // Release: pairs with the Acquire in `Inner::behind`.
@@ -38,7 +38,7 @@ pub(crate) fn watch(inner: &'static Inner) {
         }
     }
     if crate::signal::masks() {
-        // Nobody else owns the handler. Where it cannot be installed a fault stays one.
+        // No other code owns the handler in this case. If it cannot be installed, a fault ends the process.
         let _ = fault::on_bus_error(mend);
     }
 }
@@ -47,15 +47,15 @@ fn engines() -> impl Iterator<Item = &'static Inner> {
     core::iter::successors(Inner::behind(&ENGINES), |inner| Inner::behind(&inner.older))
 }
 
-/// Whether a fault of the memory at `address` was one of an arena, and has been mended: the instruction may be repeated.
-/// Can be called in a signal handler.
+/// Handles a fault of the memory at `address`. Returns whether it was a fault of an arena and was repaired, so that the
+/// instruction can be repeated. May be called in a signal handler.
 pub fn mend(address: usize) -> bool {
     engines().any(|inner| inner.arena.contains(address) && inner.arena.abandon())
 }
 
 impl Inner {
-    /// Gives up an arena that has demonstrably been overwritten, for everybody: others find it condemned when they call the
-    /// next time, or look around in their sleep.
+    /// Poisons an arena that has demonstrably been overwritten, for all processes. Others notice at their next call, or
+    /// at a periodic check while they sleep.
     #[cold]
     pub(crate) fn condemn(&self) {
         self.arena.condemn();
@@ -63,7 +63,8 @@ impl Inner {
     }
 }
 
-/// What a waiter has written about its wait, which nobody else changes until the wait has ended.
+/// A snapshot of what a waiter has written about its wait. No other thread changes these fields until the wait has
+/// ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Posture {
     object: u64,
@@ -74,9 +75,9 @@ pub(crate) struct Posture {
 }
 
 impl Posture {
-    /// As it is now.
+    /// Takes a snapshot.
     pub fn of(waiter: &Waiter) -> Posture {
-        // Relaxed (all): the thread's own.
+        // Relaxed (all): the thread's own record.
         Posture {
             object: waiter.object.load(Relaxed),
             ticket: waiter.ticket.load(Relaxed),

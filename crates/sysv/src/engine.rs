@@ -1,4 +1,4 @@
-//! The engines: one interface, three ways.
+//! The three engines behind one interface.
 
 mod find;
 mod hold;
@@ -20,17 +20,17 @@ use unspin_sys::process::{self, Identity, Life};
 use unspin_sys::robust::Bond;
 use unspin_sys::{Errno, membarrier, namespace, sched};
 
-/// Where arenas lie unless told otherwise, and how their names begin.
+/// The folder of the default arenas, and the prefix of their names.
 pub(crate) const FOLDER: &str = "/dev/shm";
 pub(crate) const PREFIX: &str = "unspin-sysv-";
 
-/// How the paths of a user's usual arenas begin.
+/// The prefix of the paths of a user's default arenas.
 fn beginning(uid: u32) -> String {
     format!("{FOLDER}/{PREFIX}{uid}-")
 }
 
-/// Whether the path is that of a usual arena of the calling user, for whatever engine and namespace. The folder is open to
-/// everybody, so somebody else may have put a file there.
+/// Whether the path is that of a default arena of the calling user, for any engine and namespace. Every user may write
+/// to the folder, so another user may have put a file there.
 pub(crate) fn is_usual(path: &Path) -> bool {
     let uid = unspin_sys::creds::Creds::current().uid;
     path.as_os_str().as_encoded_bytes().starts_with(beginning(uid).as_bytes())
@@ -38,7 +38,7 @@ pub(crate) fn is_usual(path: &Path) -> bool {
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
-/// What an engine consists of. Made once, never dropped: threads refer to it until they end.
+/// The parts of an engine. Made once and never dropped: threads refer to it until they end.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub number: u64,
@@ -46,21 +46,21 @@ pub(crate) struct Inner {
     pub arena: Arena,
     pub recording: Option<&'static Recording>,
     pub fences: Fences,
-    /// By which a thread of this process holds the word of its process: see [`crate::process`].
+    /// Through it one thread of this process holds the process's robust word: see [`crate::process`].
     pub bond: Bond,
-    /// The engine that was opened before this one: see [`crate::damage`].
+    /// The engine that was opened before this one, a linked list: see [`crate::damage`].
     pub older: AtomicPtr<Inner>,
 }
 
-/// An engine: a handle that may be copied. See the crate's text for an example.
+/// An engine: a handle that may be copied. The crate documentation has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
     pub(crate) inner: Option<&'static Inner>,
 }
 
 impl Engine {
-    /// Opens an engine. `global` and `rcu` join the arena at `arena`, or make it; `kernel` needs none. The arena
-    /// stays mapped for as long as the process lives.
+    /// Opens an engine. `global` and `rcu` join the arena at `arena`, or make it; `kernel` ignores it. The arena stays
+    /// mapped until the process ends.
     ///
     /// With a `recording` the engine's locks are metered into it.
     pub fn open(
@@ -75,7 +75,7 @@ impl Engine {
         Arena::open(arena, kind, options).map(|arena| Engine::over(arena, kind, recording))
     }
 
-    /// As [`Engine::open`], for an arena that is there: `None` if it is not.
+    /// Like [`Engine::open`], but only for an arena that exists already: `None` if it does not.
     pub fn join(kind: Kind, arena: &Path) -> Result<Option<Engine>, ArenaError> {
         match kind {
             Kind::Kernel => Ok(Some(Engine { inner: None })),
@@ -88,7 +88,7 @@ impl Engine {
             true => Fences::Expedited,
             false => Fences::Full,
         };
-        // Relaxed: uniqueness is all that is asked.
+        // Relaxed: the number only has to be unique.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let inner =
             Inner { number, kind, arena, recording, fences, bond: Bond::new(), older: AtomicPtr::default() };
@@ -98,27 +98,28 @@ impl Engine {
         Engine { inner: Some(inner) }
     }
 
-    /// The arena that processes of this user, IPC namespace and engine share unless told otherwise.
+    /// The arena that processes with the same user, IPC namespace and engine share by default.
     pub fn default_arena(kind: Kind) -> PathBuf {
         let uid = unspin_sys::creds::Creds::current().uid;
         PathBuf::from(format!("{}{}-{kind}", beginning(uid), namespace::Ipc::current().inode))
     }
 
-    /// Whether the arena was found cut short or overwritten: then calls answer `ENOSYS`.
+    /// Whether the arena was found truncated or overwritten. From then on calls fail with `ENOSYS`.
     pub fn is_damaged(&self) -> bool {
         self.inner.is_some_and(|inner| inner.check().is_err())
     }
 
-    /// The calling thread takes part no more. With its next call it does again, as one that never did: for a thread that
-    /// has gone to another IPC namespace, whose objects another engine has.
+    /// Removes the calling thread from the arena's participants. Its next call joins the arena as a new participant.
+    /// For a thread that has moved to another IPC namespace, whose objects are in another engine.
     pub fn leave(&self) {
         if let Some(inner) = self.inner {
             thread::leave(inner);
         }
     }
 
-    /// Looks for dead participants and releases what they held; returns how many places in the arena became free.
-    /// Never needed: whoever is held up by the dead finds them. It costs 5 us a participant.
+    /// Looks for dead participants and releases what they held; returns how many slots in the arena became free.
+    /// Calling it is never necessary, because a thread that a dead participant holds up finds it. It costs 5 us for
+    /// each participant.
     pub fn bury_dead(&self) -> Result<usize, Errno> {
         match self.inner {
             Some(inner) => Ok(sweep::sweep(inner, Thread::of(inner)?, Extent::All)),
@@ -126,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Threads that take part in the arena, the calling one among them.
+    /// Number of threads that participate in the arena, including the calling thread.
     pub fn participants(&self) -> Result<usize, Errno> {
         let Some(inner) = self.inner else { return Ok(0) };
         Thread::of(inner)?;
@@ -134,32 +135,32 @@ impl Engine {
         Ok((0..registry.high()).filter(|&index| registry.participant(index).is_some()).count())
     }
 
-    /// Which one it is.
+    /// Which of the three engines this is.
     pub fn kind(&self) -> Kind {
         self.inner.map_or(Kind::Kernel, |inner| inner.kind)
     }
 }
 
-/// Whether a thread found only the last place free, and has to make others free.
+/// Whether a thread got the arena's last free slot, and so has to free others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Crowded {
     No,
     Yes,
 }
 
-/// Times that a thread looks for a place in a full arena, each of which takes as long as looking at every participant.
+/// How often a thread looks for a slot in a full arena. Each attempt takes as long as a look at every participant.
 const JOIN_ATTEMPTS: usize = 4;
 
 impl Inner {
-    /// What a link between engines leads to.
+    /// The engine that a link of the list of engines refers to.
     pub fn behind(link: &AtomicPtr<Inner>) -> Option<&'static Inner> {
         // Acquire: pairs with the Release stores in `damage::watch`.
         let inner = link.load(Acquire);
-        // SAFETY: null, or an engine, which lives for ever.
+        // SAFETY: the pointer is null or refers to an engine, which is never freed.
         unsafe { inner.as_ref() }
     }
 
-    /// `ENOSYS` once the arena is found damaged.
+    /// Fails with `ENOSYS` once the arena is found damaged.
     #[inline]
     pub fn check(&self) -> Result<(), Errno> {
         if self.arena.is_whole() { Ok(()) } else { Err(Errno::ENOSYS) }
@@ -169,9 +170,10 @@ impl Inner {
         Rcu::new(&self.arena.header().domain.0, self.arena.slots())
     }
 
-    /// Gives the calling thread a place, with memory for its record: before it has the place, as everybody looks at the
-    /// records of all places that were ever used. The last place is for a thread that finds all others taken: those of the
-    /// dead who held something can be had back only by a participant. `ENOMEM` if the living fill the arena.
+    /// Gives the calling thread a slot, with memory for its record. The memory is reserved before the slot is claimed,
+    /// because other threads look at the records of all slots that were ever used. The last slot is for a thread that
+    /// finds all others taken: slots of dead participants that held something can be freed only by a participant.
+    /// `ENOMEM` if living participants fill the arena.
     pub fn register(&self, who: &Identity) -> Result<(unspin_rcu::Participant, Crowded), Errno> {
         let (domain, slots) = (&self.arena.header().domain.0, self.arena.slots());
         self.release_namesakes(who);
@@ -183,7 +185,8 @@ impl Inner {
         let (common, all) = (slots.len() - 1, slots.len());
         let (mut places, mut attempts) = (0, 0);
         while attempts < JOIN_ATTEMPTS {
-            // One more than were ever used, and one more than before: others may be faster, or dead on their way.
+            // One slot more than were ever used, and one more than in the last attempt: other threads may have claimed
+            // slots meanwhile, or died before they did.
             let used = self.rcu().registry().high();
             places = (places.max(used) + 1).min(common);
             if let Some(participant) = claim(places)? {
@@ -195,20 +198,21 @@ impl Inner {
             if let Some(participant) = claim(all)? {
                 return Ok((participant, Crowded::Yes));
             }
-            // Somebody has the last place, and is burying the dead.
+            // Another thread has the last slot and is recovering dead participants.
             attempts += 1;
             sched::give_way();
         }
         Err(Errno::ENOMEM)
     }
 
-    /// Where the stack is not placed at random, `exec` can leave a thread the very name that it had in the image before, whose
-    /// places then seem to be alive. A place of this image under that name is another copy's of this library.
+    /// Marks the stale slots of this thread as dead. Where the stack address is not randomized, `exec` can leave a
+    /// thread with the same identity that it had in the previous image, so that its old slots seem to be alive. A slot
+    /// with that identity that belongs to this image belongs to another copy of this library, and is kept.
     fn release_namesakes(&self, who: &Identity) {
         let image = process::image();
         let is_of_here = |namesake: unspin_rcu::Participant| {
             let person = self.people().get(namesake.index());
-            // Relaxed: written by this very thread.
+            // Relaxed: written by this same thread.
             person.is_none_or(|person| person.image.load(Relaxed) == image)
         };
         if image != 0 {
@@ -216,13 +220,13 @@ impl Inner {
         }
     }
 
-    /// All participants that there ever were.
+    /// The records of all slots that were ever used.
     #[inline]
     pub fn people(&self) -> &[Participant] {
         self.arena.people(self.rcu().registry().high())
     }
 
-    /// Whether nobody can be executing under this participant index.
+    /// Whether no thread can be executing as the participant with this index.
     pub fn is_dead(&self, index: u32) -> bool {
         let registry = self.rcu().registry();
         registry.participant(index as usize).is_none_or(|who| registry.life(who) == Life::Dead)
@@ -242,7 +246,7 @@ mod tests {
     use crate::participant::status;
     use unspin_sys::ipc::flag::IPC_PRIVATE;
 
-    /// As `exec` by another thread leaves the place of the first one where the stack is not placed at random.
+    /// The state of a slot after an `exec` by another thread, where the stack address is not randomized.
     #[test]
     fn the_place_of_a_former_image_of_the_same_name_is_found() {
         let dir = tempfile::tempdir().unwrap();
@@ -255,7 +259,7 @@ mod tests {
                 let place =
                     registry.register(&me, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
                 inner.arena.reserve_participant(place.index()).unwrap();
-                // Relaxed: nobody else looks.
+                // Relaxed: no other thread reads it.
                 inner.people()[place.index()].image.store(image, Relaxed);
                 place
             });
@@ -267,7 +271,8 @@ mod tests {
         .unwrap();
     }
 
-    /// Places of the dead who held nothing are had at once; of those who waited, only by somebody who takes part.
+    /// Slots of dead participants that held nothing are reused at once. Slots of dead waiters are freed only by a
+    /// participant.
     #[test]
     fn an_arena_full_of_dead_waiters_takes_newcomers() {
         let dir = tempfile::tempdir().unwrap();
@@ -275,11 +280,11 @@ mod tests {
         let inner = engine.inner.unwrap();
         let registry = inner.rcu().registry();
         for n in 1..inner.arena.slots().len() as u32 {
-            // Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
+            // Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
             let nobody = Identity { pid: (1 << 22) + n, tid: (1 << 22) + n, ..Identity::default() };
             let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
             inner.arena.reserve_participant(dead.index()).unwrap();
-            // Relaxed: nobody else looks yet.
+            // Relaxed: no other thread reads it yet.
             inner.arena.people(dead.index() + 1)[dead.index()].waiter.status.store(status::QUEUED, Relaxed);
         }
         assert!(std::thread::spawn(move || engine.semget(IPC_PRIVATE, 1, 0o600)).join().unwrap().is_ok());

@@ -1,4 +1,4 @@
-//! Locks that are held, and sections that end by themselves.
+//! Held locks, and sections that end when dropped.
 
 use crate::engine::{Inner, count};
 use crate::ipc::{Object, Section};
@@ -8,21 +8,21 @@ use crate::thread::{Critical, ReadSection, Thread};
 use crate::{time, wake};
 use unspin_meter::{Event, Outcome, Sample, Table};
 
-/// A lock that is held. Released, and then recorded, when dropped.
+/// A lock that is held. When dropped it is released, and then recorded by the meter.
 pub(crate) struct Held<'t> {
     thread: &'t Thread,
-    /// None once it is released.
+    /// None once the lock is released.
     lock: Option<&'t Lock>,
     name: LockName,
     call: Call,
     waited: Option<Waited>,
     since: u64,
-    /// Keeps signal handlers out until the rest is gone.
+    /// Keeps signal handlers from running until everything else here is dropped.
     critical: Critical<'t>,
 }
 
 impl<'t> Held<'t> {
-    /// A lock that was just taken, for `name.1`, after having waited as it says; none if it was free.
+    /// A lock that was just taken for the call `call`. `waited` is the time waited, `None` if the lock was free.
     #[inline(always)]
     pub fn new(
         thread: &'t Thread,
@@ -35,7 +35,7 @@ impl<'t> Held<'t> {
         Held { thread, lock: Some(lock), name, call, waited, since, critical }
     }
 
-    /// Releases the lock, but keeps signal handlers out for as long as this lives.
+    /// Releases the lock. Signal handlers are still deferred until this value is dropped.
     #[inline(always)]
     fn release(&mut self) {
         let Some(lock) = self.lock.take() else { return };
@@ -69,11 +69,12 @@ impl Drop for Held<'_> {
 }
 
 impl Inner {
-    /// Runs `f` in a section on an object that was found in the read-side section `read`, which ends once the object's lock is
-    /// held. `None` if the object is removed.
+    /// Runs `f` in a section on an object that was found in the read-side section `read`. That section ends once the
+    /// object's lock is held. `None` if the object is removed.
     ///
-    /// As [`Inner::guard_alive`], but in place: a guard that is moved, or handed to the function that drops it, is written to
-    /// memory and read again in other pieces, which takes a third of an uncontended call.
+    /// Like [`Inner::guard_alive`], but in place. A guard that is moved, or passed to the function that drops it, is
+    /// written to memory and read again in pieces of other sizes; that takes a third of the time of an uncontended
+    /// call.
     #[inline(always)]
     pub fn within<'t, O: Object, R>(
         &'static self,
@@ -90,7 +91,7 @@ impl Inner {
         if taken == Taken::Inherited {
             self.mend(thread, (at, object));
         }
-        // Within the read-side section: see `guard_alive`.
+        // Checked within the read-side section: see `hold_alive`.
         if object.perm().is_deleted() {
             return None;
         }
@@ -104,7 +105,7 @@ impl Inner {
     }
 }
 
-/// A section on an object, under its lock. Dropping it ends the section, releases the lock, and wakes.
+/// A section on an object, under its lock. Dropping it ends the section, releases the lock, and makes the wake-ups.
 pub(crate) struct Guard<'t, S: Section> {
     inner: &'static Inner,
     section: S,
@@ -112,7 +113,7 @@ pub(crate) struct Guard<'t, S: Section> {
 }
 
 impl<'t, S: Section> Guard<'t, S> {
-    /// Begins a section on the object at an offset; its lock is `held`.
+    /// Begins a section on the object at an offset, and opens it. `held` is the object's lock.
     #[inline(always)]
     pub fn new<O: Object<Section = S>>(
         inner: &'static Inner,
@@ -124,8 +125,8 @@ impl<'t, S: Section> Guard<'t, S> {
         guard
     }
 
-    /// As [`Guard::new`], but the section is still to be opened. A guard that was lent is copied when it is handed on, and it is
-    /// large.
+    /// Like [`Guard::new`], but the caller must open the section. A guard of which a reference was taken is copied when
+    /// it is returned, and it is large.
     #[inline(always)]
     pub fn unopened<O: Object<Section = S>>(
         inner: &'static Inner,
@@ -135,7 +136,7 @@ impl<'t, S: Section> Guard<'t, S> {
         Guard { inner, section: object.section(inner, at, held.thread.index()), held }
     }
 
-    /// Opens the section: before anything else is done in it.
+    /// Opens the section. Must come before anything else is done in it.
     #[inline(always)]
     pub fn open(&mut self) -> &mut S {
         self.section.open(self.inner);
@@ -164,8 +165,8 @@ impl<'t, S: Section> Guard<'t, S> {
     #[inline(always)]
     fn finish(&mut self) {
         self.section.close();
-        // Whoever jumped out of a handler between the release and the wake-ups would leave somebody asleep: the
-        // section that keeps handlers out lasts until both are done.
+        // Both the release and the wake-ups are inside the critical section: a handler that jumped away between them
+        // would leave a waiter asleep.
         self.held.release();
         let wakes = self.section.wakes();
         if !wakes.is_empty() {

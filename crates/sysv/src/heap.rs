@@ -1,23 +1,24 @@
-//! Memory for tables, maps and sets: a rising end, and free lists by powers of two.
+//! Memory for tables, maps and objects: an end that only rises, and free lists by powers of two.
 //!
-//! Protected by the registry lock, whose holder may die at any instruction. So a block on its way from or to a
-//! free list is named in its holder's `pending` word first, and [`settle`] finds out what became of it.
+//! It is protected by the registry lock, whose holder may die at any instruction. So the holder stores a block's offset
+//! in its `pending` word before it moves the block from or to a free list. After the holder's death [`settle`] finds
+//! out where the block is.
 
 use crate::arena::{Arena, HEAP_AT, Shared};
 use crate::participant::Participant;
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use unspin_sys::Errno;
 
-// Relaxed: everything here is read and written under the registry lock. Release: where the order of two stores
-// matters to whoever inherits that lock; a dead holder's stores are in memory in program order up to some point,
-// and a Release store keeps the compiler from moving earlier ones behind it.
+// Relaxed: everything here is read and written under the registry lock. Release: where the order of two stores matters
+// to a thread that takes over that lock from a dead holder. The dead holder's stores are in memory in program order up
+// to some point, and a Release store keeps the compiler from moving earlier stores behind it.
 
 const SMALLEST_CLASS: u32 = 8;
-/// Bytes of the smallest block.
+/// Size of the smallest block in bytes.
 pub(crate) const SMALLEST: u64 = 1 << SMALLEST_CLASS;
 const CLASSES: usize = 33;
 
-/// Root of the heap. Valid when zeroed but for `end`.
+/// Root of the heap. Valid when zeroed, except for `end`.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Heap {
@@ -25,7 +26,7 @@ pub(crate) struct Heap {
     free: [AtomicU64; CLASSES],
 }
 
-/// What stands before each block's payload.
+/// The header before each block's payload.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Block {
@@ -37,7 +38,7 @@ pub(crate) struct Block {
 // SAFETY: atomics only, valid for every bit pattern.
 unsafe impl Shared for Block {}
 
-/// Bytes before each payload.
+/// Bytes from the start of a block to its payload.
 pub(crate) const HEAD: u64 = size_of::<Block>() as u64;
 
 impl Block {
@@ -52,14 +53,15 @@ impl Heap {
     }
 }
 
-/// Takes a block for `bytes` and returns the offset of its payload, which is zeroed. It stays pending until
-/// [`publish`]ed. `ENOMEM` if the arena or the file system is full.
+/// Takes a block for `bytes` bytes and returns the offset of its payload, which is zeroed. The block stays pending
+/// until [`publish`]. `ENOMEM` if the arena or the file system is full.
 pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u64, Errno> {
     let class = class_for(bytes);
     let heap = &arena.header().heap.0;
     let list = heap.free.get(class as usize).ok_or(Errno::ENOMEM)?;
     let recycled = list.load(Relaxed);
-    // What is no free block of the class, in an arena that was overwritten, is somebody's: better none than his.
+    // In an overwritten arena the list may lead to memory in use that is not a free block of this class. Then a fresh
+    // block is taken.
     let (at, fresh) = match arena.get::<Block>(recycled) {
         Some(block) if recycled >= HEAP_AT && block.is_free_one_of(class) => (recycled, false),
         _ => (heap.end.load(Relaxed), true),
@@ -70,7 +72,7 @@ pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u6
     arena.reserve(at, bytes + HEAD).map_err(|_| Errno::ENOMEM)?;
     let block = arena.get::<Block>(at).ok_or(Errno::ENOMEM)?;
     let words = arena.slice::<AtomicU64>(at + HEAD, bytes.div_ceil(8) as usize).ok_or(Errno::ENOMEM)?;
-    // Nobody has written behind the end, so what is not zero is somebody's: the end was overwritten.
+    // Memory beyond the end was never written. If it is not zero, it is in use: the end was overwritten.
     if fresh && words.iter().any(|word| word.load(Relaxed) != 0) {
         return Err(Errno::ENOMEM);
     }
@@ -88,33 +90,33 @@ pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u6
     Ok(at + HEAD)
 }
 
-/// The block is reachable now, or retired: it needs no looking after any more.
+/// The block is reachable or retired, so it is no longer pending.
 pub(crate) fn publish(me: &Participant) {
     me.pending.store(0, Release);
 }
 
-/// Announces that a payload is about to be unlinked and retired.
+/// Announces that a payload is about to be unlinked and retired: its block becomes pending.
 pub(crate) fn unpublish(me: &Participant, payload: u64) {
     me.pending.store(payload.wrapping_sub(HEAD), Release);
 }
 
-/// What the caller has pending.
+/// The block that the caller has pending, or 0.
 pub(crate) fn pending(me: &Participant) -> u64 {
     me.pending.load(Relaxed)
 }
 
-/// Puts back what [`pending`] said, after frees that used the record.
+/// Restores the value from [`pending`], after frees that used the word.
 pub(crate) fn restore(me: &Participant, pending: u64) {
     me.pending.store(pending, Release);
 }
 
-/// Bytes of a payload's block, as its class says.
+/// Size of a payload in bytes, by the class of its block.
 pub(crate) fn size(arena: &Arena, payload: u64) -> u64 {
     let class = arena.get::<Block>(payload.wrapping_sub(HEAD)).map_or(0, |block| block.class.load(Relaxed));
     (1u64 << class.min(CLASSES as u32)).saturating_sub(HEAD)
 }
 
-/// Puts a payload's block onto its free list, unless it is there.
+/// Puts a payload's block onto its free list, unless it is marked as free already.
 pub(crate) fn free(arena: &Arena, me: &Participant, payload: u64) {
     let at = payload.wrapping_sub(HEAD);
     let Some(block) = arena.get::<Block>(at) else { return };
@@ -129,7 +131,7 @@ pub(crate) fn free(arena: &Arena, me: &Participant, payload: u64) {
     me.pending.store(0, Release);
 }
 
-/// Whether a payload's block is free already: asked of the one whose reclamation a death interrupted.
+/// Whether a payload's block is on its free list. Asked about a block whose reclamation was interrupted by a death.
 pub(crate) fn is_free(arena: &Arena, payload: u64) -> bool {
     on_list(arena, payload.wrapping_sub(HEAD))
 }
@@ -149,7 +151,7 @@ fn on_list(arena: &Arena, at: u64) -> bool {
     false
 }
 
-/// Whether what begins a block belongs to one in use that was made for so many bytes.
+/// Whether this header belongs to a block in use that was allocated for this many bytes.
 pub(crate) fn is_head_of(block: &Block, bytes: u64) -> bool {
     block.class.load(Relaxed) == class_for(bytes) && block.is_free.load(Relaxed) == 0
 }
@@ -161,13 +163,13 @@ fn class_for(bytes: u64) -> u32 {
 /// What became of the block that a dead participant had pending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pending {
-    /// It had none, or the block is where it was before.
+    /// There was none, or the block is where it was before: on its free list, or beyond the end of the heap.
     Nothing,
-    /// The payload is in nobody's list: reachable, retired, or lost.
+    /// The payload is on no free list: it is reachable, retired, or lost.
     Taken(u64),
 }
 
-/// See [`Pending`]. Under the registry lock; clears the record.
+/// Determines the [`Pending`] of a dead participant, and clears its word. The caller holds the registry lock.
 pub(crate) fn settle(arena: &Arena, dead: &Participant) -> Pending {
     let at = dead.pending.swap(0, Relaxed);
     if at == 0 || at >= arena.header().heap.0.end.load(Relaxed) {
@@ -175,7 +177,8 @@ pub(crate) fn settle(arena: &Arena, dead: &Participant) -> Pending {
     }
     if on_list(arena, at) {
         if let Some(block) = arena.get::<Block>(at) {
-            // Died between unlinking and here, or between marking and linking: the list decides.
+            // `is_free` may be wrong: the owner may have died between unlinking the block and clearing `is_free`, or
+            // between setting it and linking the block. The list decides.
             block.is_free.store(1, Relaxed);
         }
         return Pending::Nothing;

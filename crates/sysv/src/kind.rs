@@ -1,16 +1,17 @@
-//! The engines' names.
+//! The engines and their names.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Which engine.
+/// An engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// The running kernel's own System V IPC: the control.
     Kernel,
     /// One spin lock for all ids, held during every operation: the kernel before the patch of report 001.
     Global,
-    /// One lock per id, ids found under RCU, simple operations without a lock: the patched kernel, and beyond.
+    /// One lock for each id; ids are looked up under RCU. That is the patched kernel. In addition, simple operations
+    /// take no lock.
     Rcu,
 }
 
@@ -42,7 +43,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Not the name of an engine.
+/// The error for a name that is not the name of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownKind(pub String);
 

@@ -1,11 +1,11 @@
 //! System V IPC in user space: the kernel's semantics over shared memory.
 //!
-//! Three engines answer the same calls. [`Kind::Kernel`] passes them on and is the control of every comparison;
-//! [`Kind::Global`] is the kernel before the patch of 2002 that this project takes its origin from, one lock for all
-//! ids; [`Kind::Rcu`] is the kernel after it, one lock an id, ids found under RCU, and beyond it: an operation on one
-//! semaphore that nobody waits for is one compare-and-swap.
+//! Three engines answer the same calls. [`Kind::Kernel`] passes each call to the kernel; every comparison uses it as
+//! the control. [`Kind::Global`] imitates the kernel before the patch of 2002 that this project started from: one lock
+//! for all ids. [`Kind::Rcu`] imitates the kernel after that patch: one lock for each id, and ids are looked up under
+//! RCU. In addition, `Rcu` performs an operation on one semaphore with no waiters by a single compare-and-swap.
 //!
-//! [`typed`] has the three mechanisms as Rust values:
+//! [`typed`] offers the three mechanisms (semaphores, message queues, shared memory) as Rust values:
 //!
 //! ```
 //! use unspin_sysv::typed::{Message, MessageQueue, Segment, SemOp, SemSet, Which};
@@ -32,7 +32,7 @@
 //! let memory = segment.attach()?;
 //! memory.as_atomics()[0].store(7, std::sync::atomic::Ordering::SeqCst);
 //!
-//! // Nothing goes by itself: these are the kernel's objects in another place.
+//! // Objects are not removed on drop: like the kernel's objects, they exist until they are removed.
 //! set.remove()?;
 //! queue.remove()?;
 //! segment.remove()?;
@@ -40,8 +40,8 @@
 //! # }
 //! ```
 //!
-//! Beneath it, [`Engine`] has the twelve calls with the arguments of C, addresses included: for who stands in the kernel's
-//! place.
+//! Below that interface, [`Engine`] has the twelve System V calls with the C arguments, addresses included. Code that
+//! replaces the kernel's calls uses it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,7 +51,7 @@
 //! use unspin_sys::ipc::flag;
 //!
 //! let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600)?;
-//! // SAFETY: SETVAL takes a number, and GETVAL nothing: there is no address to go wrong.
+//! // SAFETY: SETVAL takes a number and GETVAL takes nothing, so no address is dereferenced.
 //! let value = unsafe {
 //!     engine.semctl(id, 0, flag::SETVAL, 3)?;
 //!     engine.semctl(id, 0, flag::GETVAL, 0)?
@@ -62,15 +62,18 @@
 //! ```
 //!
 //! # How it is built
-//! An [arena](ArenaError) is a file that all processes map; offsets take the place of pointers. [`sem`] has the
-//! protocols on one set, which know nothing of where it lies: the models of `loom` run them on the heap.
+//! An [arena](ArenaError) is a file that all participating processes map; it uses offsets instead of pointers. [`sem`]
+//! has the protocols on one semaphore set. They do not depend on where the set lies: the `loom` models run them on the
+//! heap.
 //!
-//! **Lock order:** registry lock, then the lock of a set (in the `global` engine: the lock of all sets). Nobody waits
-//! for the registry lock while holding a set's. In a read-side section locks may be taken.
+//! **Lock order:** registry lock, then the lock of an object (a set or a message queue; in the `global` engine: the one
+//! lock of all objects). A thread that holds an object's lock never waits for the registry lock. Locks may be taken
+//! within an RCU read-side section.
 //!
-//! **Death** may come at any instruction. What a lock protects is either derived from records that one store
-//! decides (queues, map of keys, counts), or written down before it is changed ([`sem::redo`], the heap's pending
-//! block), so that whoever inherits the lock can finish or forget it.
+//! **Process death** may happen at any instruction. State that a lock protects is of two sorts. Queues, the map of keys
+//! and counts are derived from records, each of which a single store decides. Everything else is logged before it is
+//! changed ([`sem::redo`], the heap's pending block). So the thread that takes over a dead owner's lock can complete
+//! the change or discard it.
 #![warn(missing_docs)]
 #![cfg_attr(
     loom,

@@ -1,14 +1,15 @@
-//! Lists of waiters: doubly linked, in order of arrival, under the lock of the object that they wait for.
+//! Lists of waiters: doubly linked, in order of arrival, protected by the lock of the object that they wait for.
 //!
-//! They are derived state. The truth is in each participant's waiter record, so that lists which a dead lock holder left
-//! half-linked are simply built anew.
+//! They are derived state; each participant's waiter record is the authoritative copy. If a lock holder dies and leaves
+//! lists half-linked, they are built anew.
 
 use crate::participant::{Participant, Waiter};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-// Relaxed throughout: links are read and written under the object's lock only, whose acquisition and release order them.
+// Relaxed throughout: links are read and written only under the object's lock, whose acquisition and release order
+// them.
 
-/// Ends of a list of participants, as indices plus one; 0 is none. Protected by the object's lock.
+/// First and last participant of a list, as indices plus one; 0 is none. Protected by the object's lock.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct List {
@@ -21,14 +22,14 @@ impl List {
         self.head.load(Relaxed) == 0
     }
 
-    /// Participants in order of arrival. The next one is read before the present one is handed out, so that
-    /// the caller may unlink it.
+    /// Participants in order of arrival. The next one is read before the present one is returned, so the caller may
+    /// unlink the present one.
     pub(crate) fn iter<'a>(
         &self,
         people: &'a [Participant],
     ) -> impl Iterator<Item = (u32, &'a Participant)> + use<'a> {
         let mut next = self.head.load(Relaxed);
-        // A list cannot be longer than there are participants: bounds the walk whatever memory holds.
+        // A list cannot be longer than the number of participants: that bounds the walk whatever memory contains.
         (0..people.len()).map_while(move |_| {
             let index = next.checked_sub(1)?;
             let person = people.get(index as usize)?;
@@ -37,7 +38,7 @@ impl List {
         })
     }
 
-    /// Those who stand before a waiter, nearest first.
+    /// The participants before a waiter, nearest first.
     pub(crate) fn before<'a>(
         people: &'a [Participant],
         waiter: &Waiter,
@@ -52,7 +53,7 @@ impl List {
         })
     }
 
-    /// Whether a waiter and its neighbours, or the list's ends, know each other.
+    /// Whether the links of a waiter's neighbours, or of the list's ends, refer back to the waiter.
     #[cfg(not(loom))]
     pub(crate) fn holds(&self, people: &[Participant], index: u32) -> bool {
         let Some(Participant { waiter, .. }) = people.get(index as usize) else { return false };
@@ -70,7 +71,7 @@ impl List {
         self.tail.store(index + 1, Relaxed);
     }
 
-    /// Puts a waiter where its ticket belongs.
+    /// Inserts a waiter at the position that its ticket gives.
     #[cfg(not(loom))]
     pub(crate) fn insert(&self, people: &[Participant], index: u32) {
         let ticket = |waiter: &Waiter| waiter.ticket.load(Relaxed);

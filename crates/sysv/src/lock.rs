@@ -3,16 +3,16 @@
 //! | bits | meaning |
 //! |---|---|
 //! | 0–14 | participant index of the owner plus one; 0: free |
-//! | 15–30 | low bits of his generation: which of the participants under this index he is |
-//! | 31 | `SLEEPERS`: somebody sleeps, or was about to, on this word |
+//! | 15–30 | low bits of the owner's generation, which tells apart the successive participants under this index |
+//! | 31 | `SLEEPERS`: a thread sleeps, or was about to sleep, on this word |
 //!
-//! A word that names its owner can be taken over when the owner is found dead; whoever takes it over is told
-//! so by [`Taken::Inherited`] and must repair what the dead may have left half-done *before* he relies on
-//! anything the lock protects. A repairer may die too: then he is the dead owner that the next one finds.
+//! A thread that finds the owner dead can take over the lock, because the word names the owner. [`Taken::Inherited`]
+//! tells the new owner that this happened. It must repair what the dead owner may have left incomplete *before* it
+//! relies on anything that the lock protects. If it dies during the repair, the next waiter finds it as the dead owner.
 //!
-//! Two disciplines use the same word. [`Discipline::Park`] spins briefly and sleeps. [`Discipline::Spin`] is
-//! the kernel's lock of 2002 (report 000): it spins, and gives the CPU away only every [`SPINS_PER_YIELD`]
-//! rounds, because in user space an owner can be preempted, which a kernel's spin lock never is.
+//! Two disciplines use the same word. [`Discipline::Park`] spins briefly and then sleeps. [`Discipline::Spin`] is the
+//! kernel's lock of 2002 (report 000): it only spins. It yields the CPU every [`SPINS_PER_YIELD`] rounds, because in
+//! user space the owner can be preempted; the owner of a kernel spin lock cannot.
 
 use crate::futex;
 use core::time::Duration;
@@ -20,7 +20,7 @@ use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::hint;
 use unspin_sys::{clock, sched};
 
-/// See the module's text.
+/// A lock word in shared memory. The module documentation describes its bits.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Lock {
@@ -28,15 +28,16 @@ pub struct Lock {
     unused: AtomicU32,
 }
 
-/// Somebody who holds a lock or wants to, as the word names him.
+/// A participant that holds or requests a lock, as the lock word encodes it.
 ///
-/// The generation makes the verdict "dead" safe to act on: whoever found an owner dead and is slow to take the lock
-/// does not take it from a later participant of the same index, which may hold it by then.
+/// The generation makes the verdict "dead" safe to act on. A thread that found an owner dead may be slow to take over
+/// the lock. Meanwhile a later participant under the same index may have acquired it; the generation then differs, and
+/// the takeover fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner(u32);
 
 impl Owner {
-    /// Participant `index` of this generation.
+    /// Participant `index` (below [`MAX_OWNERS`]) with this generation.
     pub fn new(index: u32, generation: u64) -> Owner {
         Owner((generation as u32) << INDEX_BITS & (OWNER & !INDEX) | (index + 1))
     }
@@ -45,7 +46,7 @@ impl Owner {
         (word & INDEX != 0).then_some(Owner(word & OWNER))
     }
 
-    /// What a lock says that he holds, and for which nobody sleeps.
+    /// The lock word while this owner holds the lock and no thread sleeps on it.
     #[cfg(not(loom))]
     pub(crate) fn word(self) -> u32 {
         self.0
@@ -57,25 +58,25 @@ impl Owner {
     }
 }
 
-/// How to wait for a lock.
+/// How a thread waits for a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Discipline {
     /// Spin briefly, then sleep.
     Park,
-    /// Spin until it is free.
+    /// Spin until the lock is free, with occasional yields.
     Spin,
 }
 
-/// In what state a lock was got.
+/// The state in which a lock was acquired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// The owner before released it.
+    /// The previous owner released it.
     Clean,
-    /// The owner before died with it: repair first.
+    /// The previous owner died while it held the lock: the new owner must repair the protected state first.
     Inherited,
 }
 
-/// Ticks that were waited for a lock, for the meter.
+/// Time-stamp counter ticks spent waiting for a lock, for the meter.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Waited {
     /// Spinning, on a CPU.
@@ -84,13 +85,13 @@ pub struct Waited {
     pub slept: u64,
 }
 
-/// Somebody who waits for a lock. Closures that say who is dead do.
+/// Callbacks used while waiting for a lock. Implemented for closures that report whether an owner is dead.
 pub trait Waiting {
-    /// Whether a participant is dead; it is asked rarely, of the one who waits too if the lock names him, which only happens
-    /// where somebody else has written into it.
+    /// Returns whether a participant is dead. It is called rarely. It may be called for the waiting participant itself:
+    /// that happens only if a foreign write has put this participant into the lock word.
     fn is_dead(&self, owner: Owner) -> bool;
 
-    /// Sleeps while the lock's word has this value. Meanwhile he does not try to take the lock.
+    /// Sleeps while the lock's word has the value `seen`. The thread does not try to take the lock meanwhile.
     fn sleep(&self, word: &AtomicU32, seen: u32, timeout: Duration) -> futex::Wake {
         futex::wait(word, seen, Some(timeout))
     }
@@ -106,35 +107,36 @@ const SLEEPERS: u32 = 1 << 31;
 const OWNER: u32 = SLEEPERS - 1;
 const INDEX_BITS: u32 = 15;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
-/// Participants whose indices fit into the word.
+/// Number of participants whose indices fit into the word.
 pub const MAX_OWNERS: u32 = INDEX;
-/// How often a thread tries to get the lock before it sleeps, and for how long it leaves the word alone before each: 250 pauses
-/// in all, some 6 us where a pause takes 60 ticks, longer than many critical sections without preemption and little more than a
-/// futex round trip.
+/// How often a thread tries to take the lock before it sleeps. It pauses before each attempt, without access to the
+/// word. The pauses add up to some 250: about 6 us where a pause takes 60 ticks. That is longer than many critical
+/// sections without preemption, and little more than a futex round trip.
 ///
-/// Each look at the word takes its cache line away from the owner, who needs it back to release it, and with the line those
-/// that the lock protects go to and fro. Two processes that do nothing but take one lock get on best in turns of many
-/// calls: so the pauses grow to some of them (measured: messages from one CPU to another, 4.5 million a second with a look after
-/// every pause, 8 million so).
+/// Each access to the word takes its cache line away from the owner, which needs the line back to release the lock. The
+/// lines that the lock protects move between CPUs with it. Two processes that do nothing but take one lock are fastest
+/// if each makes many calls in turn. So the pauses grow up to the length of some calls. Measured with messages from one
+/// CPU to another: 4.5 million a second with an access after every pause, 8 million with growing pauses.
 #[cfg(not(loom))]
 const ATTEMPTS_BEFORE_SLEEP: u32 = 6;
-/// A model tries every length of spinning by itself.
+/// The model explores every length of spinning by itself.
 #[cfg(loom)]
 const ATTEMPTS_BEFORE_SLEEP: u32 = 1;
 const FIRST_PAUSES: u32 = if cfg!(loom) { 1 } else { 8 };
 const MOST_PAUSES: u32 = 64;
-/// A critical section of the global engine takes below 1 us; after some 50 us of spinning its owner is most
-/// likely not running.
+/// A critical section of the global engine takes below 1 us. After some 50 us of spinning the owner is most likely not
+/// running.
 const SPINS_PER_YIELD: u32 = 2_000;
-/// A sleeper looks whether the owner lives after this time, then after twice as long, and so on.
+/// Milliseconds that a sleeper sleeps before it first checks whether the owner is alive. Each later interval is twice
+/// the one before, up to `LAST_PATROL_MS`.
 const FIRST_PATROL_MS: u64 = 5;
 const LAST_PATROL_MS: u64 = 320;
 
 impl Lock {
-    /// Who holds it.
+    /// The participant that holds the lock, if any.
     pub fn owner(&self) -> Option<Owner> {
-        // Acquire: partner of the Release with which each owner writes his name: his registration is seen by whoever
-        // asks whether he lives.
+        // Acquire: partner of the Release with which each owner writes itself into the word. A thread that then asks
+        // whether the owner is alive sees the owner's registration.
         Owner::of(self.word.load(Ordering::Acquire))
     }
 
@@ -146,13 +148,14 @@ impl Lock {
 
     #[inline(always)]
     fn exchange(&self, seen: u32, new: u32) -> Result<u32, u32> {
-        // Acquire: partner of the Release in `release`: we see all that earlier owners did; of an owner who died, what
-        // he had done when he took the lock, and the rest because he no longer runs. Release: partner of the Acquire in
-        // `owner` and `inherit`: whoever reads our name sees that we are registered, and does not take us for dead.
+        // Acquire: partner of the Release in `release`. We see all that earlier owners did. For an owner that died we
+        // see what it had done before it took the lock by this ordering; we see the rest because it no longer runs.
+        // Release: partner of the Acquire in `owner` and `inherit`. A thread that reads our identity in the word sees
+        // that we are registered, and does not take us for dead.
         self.word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed)
     }
 
-    /// Waits for the lock.
+    /// Waits until the caller (`me`) has the lock. Returns the state it was acquired in and the time waited.
     #[cold]
     pub fn acquire_slow(&self, me: Owner, discipline: Discipline, who: &dyn Waiting) -> (Taken, Waited) {
         let start = clock::ticks();
@@ -171,8 +174,8 @@ impl Lock {
         (0..ATTEMPTS_BEFORE_SLEEP).any(|_| {
             (0..pauses).for_each(|_| hint::spin_loop());
             pauses = (pauses * 2).min(MOST_PAUSES);
-            // Without a peek: behind one that finds it free the exchange has to fetch the word a second time, and comes late if
-            // its last owner is about to take it again.
+            // No load of the word comes first. After a load that finds it free, the exchange would have to fetch the
+            // cache line a second time; it would come too late if the last owner is about to take the lock again.
             self.try_acquire(me)
         })
     }
@@ -182,7 +185,7 @@ impl Lock {
         loop {
             for _ in 0..SPINS_PER_YIELD {
                 hint::spin_loop();
-                // Relaxed: a peek; try_acquire orders.
+                // Relaxed: only a hint; try_acquire orders.
                 if self.word.load(Ordering::Relaxed) == 0 && self.try_acquire(me) {
                     return Taken::Clean;
                 }
@@ -201,16 +204,16 @@ impl Lock {
             |_| Waited { spun: sleeping.wrapping_sub(start), slept: clock::ticks().wrapping_sub(sleeping) };
         let mut patrol = FIRST_PATROL_MS;
         loop {
-            // Relaxed: the exchanges below order.
+            // Relaxed: the exchanges below provide the ordering.
             let seen = self.word.load(Ordering::Relaxed);
             if Owner::of(seen).is_none() {
-                // Others may sleep still, so the bit stays set: one needless wake-up at the worst.
+                // Other threads may still sleep, so the bit stays set. At worst that costs one needless wake-up.
                 if self.exchange(seen, me.0 | SLEEPERS).is_ok() {
                     return (Taken::Clean, waited(()));
                 }
                 continue;
             }
-            // Relaxed: announces a sleeper to `release`, which reads the same word; nothing else is ordered.
+            // Relaxed: announces a sleeper to `release`, which reads the same word; it orders nothing else.
             let announced = seen & SLEEPERS != 0
                 || self
                     .word
@@ -229,20 +232,21 @@ impl Lock {
         }
     }
 
-    /// Takes the lock from its owner if that one is dead, or none.
+    /// Takes the lock over if its owner is dead, or if the word is not free but names no owner. Returns whether it did.
     pub fn inherit(&self, me: Owner, dead: &dyn Fn(Owner) -> bool) -> bool {
         // Acquire: as in `owner`.
         let seen = self.word.load(Ordering::Acquire);
-        // No owner at all in a word that is not free: somebody else has written into it, and nobody will release it.
+        // A word that is not free but names no owner was overwritten by foreign code. No participant will release it.
         let is_dead = match Owner::of(seen) {
             Some(owner) => dead(owner),
             None => seen != 0,
         };
-        // The exchange succeeds only if the word still names the participant that was found dead, of that generation.
+        // The exchange succeeds only if the word still names the participant that was found dead, with the same
+        // generation.
         is_dead && self.exchange(seen, me.0 | SLEEPERS).is_ok()
     }
 
-    /// Releases the lock, and wakes a sleeper if there may be one.
+    /// Releases the lock. Wakes one sleeper if the word says that there may be one.
     #[inline(always)]
     pub fn release(&self) {
         // Release: partner of the Acquire with which the next owner takes the lock.
@@ -261,8 +265,8 @@ impl Lock {
 mod tests {
     use super::*;
 
-    /// While somebody makes up his mind to take a dead owner's lock, it is released for the dead one, and a later
-    /// participant of the same index takes it.
+    /// While one thread decides to take over a dead owner's lock, a sweeper takes it over and releases it, and a later
+    /// participant under the same index acquires it. The first thread's takeover fails.
     #[test]
     fn a_late_heir_does_not_rob_a_namesake() {
         let lock = Lock::default();
@@ -279,7 +283,7 @@ mod tests {
         assert_eq!(lock.owner(), Some(namesake));
     }
 
-    /// A word in which a bit was flipped is neither free nor anybody's.
+    /// A word in which a bit was flipped is neither free nor held by a participant: a waiter takes it over.
     #[test]
     fn what_names_nobody_is_inherited() {
         for word in [1 << INDEX_BITS, 1 << 30, SLEEPERS | 1 << 30, SLEEPERS] {

@@ -1,9 +1,9 @@
-//! What the engine's locks are called in the meter's table.
+//! The names of the engine's locks and callers in the meter's table.
 
 use crate::ipc::Class;
 use unspin_meter::Key;
 
-/// What a lock was taken for: the callers in the meter's table.
+/// The call for which a lock was taken: the caller in the meter's table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub(crate) enum Call {
@@ -33,17 +33,17 @@ pub(crate) enum Call {
 /// A lock of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LockName {
-    /// Adding and removing objects.
+    /// The lock for adding and removing objects.
     Registry,
     /// The one lock of all ids (engine `global`).
     Global,
     /// The lock of an object (engine `rcu`).
     Id(Class, i32),
-    /// Finding out whether a grace period is over.
+    /// No lock: the check whether a grace period is over.
     GracePeriod,
 }
 
-/// Name space of the engine's keys: the top byte of the lock's number.
+/// Identifies the engine's keys: the top byte of the lock's number.
 const SPACE: u64 = 0x01;
 
 pub(crate) fn key(lock: LockName, call: Call) -> Key {
@@ -58,10 +58,10 @@ pub(crate) fn key(lock: LockName, call: Call) -> Key {
     Key { lock: SPACE << 56 | class << 48 | object as u64, caller: call as u64 }
 }
 
-/// Lock and caller in words, for keys of this engine.
+/// Names of the lock and the caller, for keys of this engine.
 ///
-/// The locks of all sets have one name, as report 003 folds the run queues' locks into one row: a table of a
-/// thousand rows says less than their sum.
+/// The locks of all sets have one name, as report 003 folds the run queues' locks into one row: a table with a thousand
+/// rows is less useful than their sum.
 pub fn describe(key: &Key) -> Option<(String, String)> {
     if key.lock >> 56 != SPACE {
         return None;
@@ -102,7 +102,7 @@ pub fn describe(key: &Key) -> Option<(String, String)> {
     Some((lock.into(), caller.into()))
 }
 
-/// The semaphore set behind a key of an id lock.
+/// The id of the semaphore set of a key, if it is a set's lock.
 pub fn set_of(key: &Key) -> Option<i32> {
     (key.lock >> 48 == SPACE << 8 | 3).then_some(key.lock as u32 as i32)
 }

@@ -1,7 +1,7 @@
-//! What the engine keeps of each participating thread in shared memory: the operation it waits for, and the
-//! change it is making.
+//! The engine's record of each participating thread in shared memory: the operation that it waits for, and the change
+//! that it is making.
 //!
-//! Participants are the slots of the RCU registry; this is the engine's part of them, under the same index.
+//! A participant is a slot of the RCU registry. Its record here has the same index.
 
 use crate::busy::Busy;
 use crate::ipc::Class;
@@ -11,67 +11,72 @@ use crate::sem::Op;
 use std::sync::OnceLock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-/// Most operations in a call. The kernel's SEMOPM is 500 (`include/uapi/linux/sem.h`); a system that raised it
-/// gets E2BIG from here on.
+/// Most operations in a call. The kernel's default for SEMOPM is 500 (`include/uapi/linux/sem.h`). On a system with a
+/// higher limit, vectors longer than this fail with E2BIG.
 #[cfg(not(loom))]
 pub const MAX_OPS: usize = 512;
-/// Models need no more.
+/// The models need no more.
 #[cfg(loom)]
 pub const MAX_OPS: usize = 2;
 
-/// Processes at once that have adjustments (`SEM_UNDO`), whatever programs they execute.
+/// Number of processes that can have adjustments (`SEM_UNDO`) at the same time. A process keeps its entry across
+/// `exec`.
 pub const MAX_PROCESSES: u32 = 16_384;
 
 /// States of [`Waiter::status`].
 ///
-/// | from | to | by whom |
+/// | from | to | set by |
 /// |---|---|---|
 /// | `IDLE` | `QUEUED` | the waiter, holding the object's lock |
 /// | `QUEUED` | `SLEEPING` | the waiter, without a lock: compare-and-swap |
-/// | `SLEEPING` | `QUEUED` | the set's lock holder, who has given it more to watch, and wakes it |
+/// | `SLEEPING` | `QUEUED` | the set's lock holder, which has extended the waiter's watch list, and wakes it |
 /// | `QUEUED`, `SLEEPING` | `GRANTED`, `FAILED`, `RETRY` | the object's lock holder |
-/// | `GRANTED` | `CONFIRMED` | who granted, once the waiter is known to have been alive |
-/// | `GRANTED` | `REVERTED` | who finds a waiter dead that was never confirmed, holding the object's lock |
+/// | `GRANTED` | `CONFIRMED` | the thread that made the grant, once it knows that the waiter was alive |
+/// | `QUEUED`, `SLEEPING` | `FAILED` | the waiter, without a lock, if no other thread can end the wait |
+/// | `GRANTED` | `REVERTED` | an object's lock holder that finds the waiter dead and the grant unconfirmed |
+/// | `GRANTED`, `CONFIRMED` | `REVERTED` | a receiver that gives its message back, holding the queue's lock |
 /// | any end | `IDLE` | the waiter |
+/// | any, of a dead waiter | `IDLE` | the object's lock holder that recovers it |
 pub mod status {
-    /// Not waiting. A new participant.
+    /// Not waiting. Zero, so that a new participant has it.
     pub const IDLE: u32 = 0;
-    /// In the set's queue, spinning.
+    /// In the object's queue, spinning.
     pub const QUEUED: u32 = 1;
-    /// In the set's queue, asleep on this word or about to be.
+    /// In the object's queue, asleep on this word or about to be.
     pub const SLEEPING: u32 = 2;
-    /// Its operation was performed by another participant. The upper bits tell this grant from the next ones: see [`granted`].
+    /// Another participant performed its operation. The upper bits tell this grant from later ones: see [`granted`].
     pub const GRANTED: u32 = 3;
-    /// As `GRANTED`, and the waiter was alive at that time: if it dies now, the operation has happened.
+    /// As `GRANTED`, and the waiter was alive at that time: if it dies now, the operation counts as done.
     pub const CONFIRMED: u32 = 4;
     /// A grant to a dead waiter that was taken back.
     pub const REVERTED: u32 = 5;
-    /// Ended with the error number in the upper bits.
+    /// The wait ended with the error number in the upper bits.
     pub const FAILED: u32 = 6;
-    /// Ended without an answer: the waiter is to try again, and others rely on its doing so.
+    /// The wait ended without a result: the waiter must try again, and other waiters depend on that.
     pub const RETRY: u32 = 7;
 
-    /// Whether a waiter that dies in this status leaves something to be done.
+    /// Whether a waiter that dies in this status leaves work for other participants.
     pub fn concerns_others(status: u32) -> bool {
-        // REVERTED: whoever took the grant back may have died as well, before he was done. Who has the object's lock finishes
-        // it, by what this waiter's record says.
+        // REVERTED: the participant that took the grant back may also have died, before it finished. The next holder of
+        // the object's lock finishes that, from this waiter's record.
         matches!(status & 0xFF, QUEUED | SLEEPING | GRANTED | REVERTED | RETRY)
     }
 
-    /// Still to be served?
+    /// Whether the wait has not ended yet.
     pub fn is_waiting(status: u32) -> bool {
         matches!(status, QUEUED | SLEEPING)
     }
 
-    /// `GRANTED`, to the wait that has this ticket at the object at this offset. Whoever confirms a grant has found its waiter
-    /// alive some time ago. Since then the waiter may have waited again, died, and been granted that as well, which is to be
-    /// taken back: so he confirms the one that he means, by 24 bits of a hash (Fibonacci's: Knuth, vol. 3, 6.4).
+    /// `GRANTED`, for the wait with this ticket on the object at this offset. The thread that confirms a grant found
+    /// its waiter alive some time ago. Since then the waiter may have waited again and died, and have been granted that
+    /// second operation, which must be taken back. So the confirmation names the grant that it is for, by 24 bits of a
+    /// hash (Fibonacci hashing: Knuth, vol. 3, 6.4).
     pub fn granted(ticket: u64, object: u64) -> u32 {
         let hash = (ticket ^ object.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         GRANTED | (hash >> 40 << 8) as u32
     }
 
-    /// Whether it is `GRANTED`, to whatever wait.
+    /// Whether the status is `GRANTED`, for any wait.
     pub fn is_granted(status: u32) -> bool {
         status & 0xFF == GRANTED
     }
@@ -82,21 +87,21 @@ pub mod status {
     }
 }
 
-/// In which of the object's lists a waiter stands.
+/// The list of the object in which a waiter is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Queue {
-    /// One operation that takes.
+    /// One operation that changes the value.
     Alter = 0,
     /// One operation that waits for zero.
     Zero = 1,
-    /// Several operations, some of which change values.
+    /// Several operations, at least one of which changes a value.
     ComplexAlter = 2,
-    /// Several operations that wait for zero.
+    /// Several operations that only wait for zero.
     ComplexZero = 3,
-    /// A message to arrive.
+    /// Waits for a message to arrive.
     Receive = 4,
-    /// Room for a message.
+    /// Waits for room for a message.
     Send = 5,
 }
 
@@ -122,7 +127,7 @@ impl Queue {
         }
     }
 
-    /// The class of the object that has such a list.
+    /// The class of objects that have such a list.
     pub(crate) fn class(self) -> Class {
         match self {
             Queue::Receive | Queue::Send => Class::Msg,
@@ -131,34 +136,34 @@ impl Queue {
     }
 }
 
-/// A thread's waiting operation. Written by the thread while `IDLE`; while it waits, read and linked by the
-/// set's lock holder.
+/// The operation that a thread waits for. The thread writes it while `IDLE`. While the thread waits, the holder of the
+/// object's lock reads it and links it into lists.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Waiter {
-    /// See [`status`]. The thread sleeps on this word.
+    /// The state of the wait: see [`status`]. The thread sleeps on this word.
     pub status: AtomicU32,
-    /// [`Queue`].
+    /// A [`Queue`], as a number.
     pub queue: AtomicU32,
-    /// Time-stamp counter at the last moment the spinning waiter was known to run.
+    /// Time-stamp counter at the last moment at which the spinning waiter was known to run.
     pub beat: AtomicU64,
-    /// Offset of the object in the arena: a set or a message queue, as [`Queue`] says.
+    /// Offset of the object in the arena: a set or a message queue, depending on [`Queue`].
     pub object: AtomicU64,
     /// Order of arrival at that object.
     pub ticket: AtomicU64,
-    /// Process, for `sempid`.
+    /// Pid of the waiter's process, for `sempid`.
     pub pid: AtomicU32,
-    /// Operations in use.
+    /// Number of operations in use.
     pub nsops: AtomicU32,
-    /// Neighbours in the list, as indices plus one. Protected by the set's lock.
+    /// Neighbours in the list, as indices plus one. Protected by the object's lock.
     pub prev: AtomicU32,
     /// See `prev`.
     pub next: AtomicU32,
-    /// Offset of its process's record of adjustments, if an operation has `SEM_UNDO`; else 0.
+    /// Offset of the process's record of adjustments if an operation has `SEM_UNDO`, else 0.
     pub undo: AtomicU64,
-    /// Processes that it watches: see [`Watch`]. Here, as every sleeper asks whether there is any.
+    /// Number of processes whose exit the waiter monitors: see [`Watch`]. It is here because every sleeper reads it.
     watched: AtomicU32,
-    /// See [`Watch`].
+    /// Position among the waiters: see [`Watch`].
     place: AtomicU32,
 }
 
@@ -166,11 +171,11 @@ pub struct Waiter {
 const _: () = assert!(size_of::<Waiter>() == 64, "a cache line: the waker's miss, and the sleeper's");
 
 impl Waiter {
-    /// The spinning waiter is about to sleep on the status; whoever ends its wait from now on wakes it. Nothing if
-    /// the wait is over.
+    /// The spinning waiter is about to sleep on the status. From now on the thread that ends its wait wakes it. No
+    /// effect if the wait is over.
     pub fn fall_asleep(&self) {
-        // SeqCst: before the look at what there is to watch; see `rouse`. Whoever ends the wait reads no more than this
-        // word's own value; what the waiter wrote for him was published under the set's lock.
+        // SeqCst: ordered before the waiter's read of its watch list; see `rouse`. The thread that ends the wait reads
+        // only this word's value from this store. It sees what the waiter wrote for it by the object's lock.
         let _ = self.status.compare_exchange(
             status::QUEUED,
             status::SLEEPING,
@@ -179,14 +184,14 @@ impl Waiter {
         );
     }
 
-    /// Makes the waiter look again at what it has to watch, which the caller has changed. Under the set's lock.
+    /// Makes the waiter read its watch list again, which the caller has changed. The caller holds the set's lock.
     ///
-    /// If it was not asleep, or about to be, when this came, then it finds the change: its [`fall_asleep`] comes after
-    /// this, and its look after that.
+    /// If the waiter was not in `SLEEPING` when this exchange ran, it sees the change: its [`fall_asleep`] comes after
+    /// the exchange, and its read of the list after that.
     ///
     /// [`fall_asleep`]: Waiter::fall_asleep
     pub(crate) fn rouse(&self) {
-        // SeqCst: between the change and the waiter's look.
+        // SeqCst: ordered between the caller's change and the waiter's read.
         let roused = self.status.compare_exchange(
             status::SLEEPING,
             status::QUEUED,
@@ -198,22 +203,22 @@ impl Waiter {
         }
     }
 
-    /// The status as the waiter itself looks at it.
+    /// The status, as the waiter itself reads it.
     pub fn look(&self) -> u32 {
-        // Acquire: partner of the swap in `Section::finish`: what the granting process did before is visible.
+        // Acquire: partner of the swap in `Wakes::finish`: what the granting process did before is visible.
         self.status.load(Ordering::Acquire)
     }
 
-    /// The wait ends with `EIDRM`, whoever else was to end it.
+    /// Ends the caller's own wait with `EIDRM`, whichever thread was to end it.
     pub fn give_up(&self) {
         // Release: as in `acknowledge`.
         self.status.store(status::failed(unspin_sys::Errno::EIDRM.0), Ordering::Release);
     }
 
-    /// The waiter has taken note of how its wait ended.
+    /// The waiter has read how its wait ended, and returns to `IDLE`.
     pub fn acknowledge(&self) {
-        // Release: partner of the Acquire in `redo::is_decided`, which finds that the wait has ended; whatever
-        // it ended with was read before.
+        // Release: partner of the Acquire in `redo::is_decided`, which finds that the wait has ended. The waiter has
+        // read its end status before this store.
         self.status.store(status::IDLE, Ordering::Release);
     }
 
@@ -224,54 +229,56 @@ impl Waiter {
         self.confirm(end);
     }
 
-    /// Somebody who was granted his operation was alive at that time. Nothing if his wait has ended in another way.
+    /// Confirms a grant: the waiter was alive when the grant was made. No effect if `grant` is not a grant, or is no
+    /// longer the status.
     pub(crate) fn confirm(&self, grant: u32) {
         if status::is_granted(grant) {
-            // Relaxed: no data goes with it. A failure means that the waiter has acknowledged already.
+            // Relaxed: no data is published with it. A failure means that the waiter has already acknowledged.
             let _ =
                 self.status.compare_exchange(grant, status::CONFIRMED, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// Wakes the waiter; returns whether it slept.
+    /// Wakes the waiter; returns whether it was asleep.
     pub(crate) fn wake(&self) -> bool {
         crate::futex::wake(&self.status, 1) != 0
     }
 }
 
-/// What a thread waits for that waits for a message or for room, and the memory that it lends. Written by the thread while
-/// `IDLE`; while it waits, read by the queue's lock holder.
+/// What a thread that waits for a message, or for room for one, waits for, and the memory that it provides. The thread
+/// writes it while `IDLE`. While the thread waits, the holder of the queue's lock reads it.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Errand {
-    /// Which messages it wants, as [`Errand::wanted`] reads it.
+    /// Which messages a receiver wants. [`Errand::wanted`] decodes it.
     mode: AtomicU32,
     kind: AtomicI64,
-    /// Most bytes that a receiver takes; the bytes that a sender has.
+    /// In bytes: for a receiver the most that it takes, for a sender the size of its message.
     pub most: AtomicU64,
-    /// Offset of a slab with one cell, or 0: where a message is handed over to a receiver, and where a sender keeps one that
-    /// waits for room. Belongs to whoever has this index.
+    /// Offset of a slab with one cell, or 0. A sender hands a message over to this receiver in it; a sender keeps a
+    /// message in it that waits for room. It belongs to the participant slot, and so to whichever thread has this
+    /// index.
     pub mailbox: AtomicU64,
-    /// Who had received a message before it was handed this one, and when: should that be taken back.
+    /// The queue's last receiver (pid) before this hand-over, to be restored if the message is taken back.
     pub before: AtomicU32,
-    /// Who is being handed the message in its place, as an index plus one, or 0.
+    /// The participant that the message is being handed to instead, as an index plus one, or 0.
     pub heir: AtomicU32,
-    /// See `before`.
+    /// The time that goes with `before`.
     pub before_at: AtomicI64,
-    /// The heir's ticket.
+    /// The ticket of the participant in `heir`.
     pub heir_ticket: AtomicU64,
 }
 
 #[cfg(not(loom))]
 impl Errand {
-    // Relaxed: written by the waiter before it entered the queue under the queue's lock, which the reader holds.
+    // Relaxed: the waiter wrote these before it entered the queue under the queue's lock, which the reader holds.
 
     /// Which messages the receiver wants.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted::unpack((self.mode.load(Ordering::Relaxed), self.kind.load(Ordering::Relaxed)))
     }
 
-    /// Notes which messages the thread wants.
+    /// Stores which messages the thread wants.
     pub(crate) fn want(&self, wanted: Wanted) {
         let (mode, kind) = wanted.pack();
         self.mode.store(mode, Ordering::Relaxed);
@@ -279,52 +286,53 @@ impl Errand {
     }
 }
 
-/// A change of several words that is being made under a set's lock: the record that makes it all or nothing
-/// even if its maker dies. See [`crate::sem::redo`].
+/// A change of several words under a set's lock: the record that makes the change atomic even if its maker dies. See
+/// [`crate::sem::redo`].
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Redo {
-    /// [`crate::sem::redo::state`].
+    /// One of [`crate::sem::redo::state`].
     pub state: AtomicU32,
-    /// Entries in use.
+    /// Number of entries in use.
     pub count: AtomicU32,
     /// Offset of the set.
     pub set: AtomicU64,
-    /// Offset of the record of adjustments that change with the values, or 0.
+    /// Offset of the record whose adjustments change together with the values, or 0.
     pub undo: AtomicU64,
-    /// Pid to be written beside the values, or 0 to leave it.
+    /// Pid to be written with the values, or 0: each semaphore then keeps its pid, or gets back the pid from before the
+    /// grant.
     pub pid: AtomicU32,
-    /// The participant whose status decides whether the change is to be made.
+    /// Index of the participant whose status decides whether the change is made.
     pub whose: AtomicU32,
     /// That participant's ticket when the record was written.
     pub ticket: AtomicU64,
 }
 
-/// The processes whose death a waiter has to notice, because it may let the waiter proceed, or somebody behind it. Written
-/// under the lock of the set that it waits for, read by the waiter without it.
+/// The processes whose exit a waiter monitors, because the exit may let this waiter or one behind it proceed. Written
+/// under the lock of the set that the waiter waits for; the waiter reads it without the lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch<'a> {
     count: &'a AtomicU32,
-    /// How many wait before it, as far as that matters: see [`Watch::is_in_front`].
+    /// How many wait before this waiter, counted only as far as needed: see [`Watch::is_in_front`].
     place: &'a AtomicU32,
     processes: &'a [AtomicU64; WATCHED],
 }
 
-/// As many words as a thread can sleep on, but for its own status.
+/// A thread can sleep on this many words in addition to its own status.
 #[cfg(not(loom))]
 const WATCHED: usize = unspin_sys::futex::any::MOST - 1;
-/// Models need no more.
+/// The models need no more.
 #[cfg(loom)]
 const WATCHED: usize = 2;
 
 impl<'a> Watch<'a> {
-    /// Nobody.
+    /// Removes all processes.
     pub(crate) fn clear(self) {
         // SeqCst: as in `add`.
         self.count.store(0, Ordering::SeqCst);
     }
 
-    /// Adds a process, unless it is watched; `false` if there is no room.
+    /// Adds a process, unless it is in the list already. `false` if there is no room.
     pub(crate) fn add(self, process: u64) -> bool {
         if self.iter().any(|it| it == process) {
             return true;
@@ -334,70 +342,73 @@ impl<'a> Watch<'a> {
         let Some(place) = self.processes.get(count as usize) else { return false };
         // Relaxed: published by the count.
         place.store(process, Ordering::Relaxed);
-        // SeqCst: before the status is looked at in `Waiter::rouse`. Release: partner of the Acquire in `iter`.
+        // SeqCst: ordered before the read of the status in `Waiter::rouse`. Release: partner of the Acquire in `iter`.
         self.count.store(count + 1, Ordering::SeqCst);
         true
     }
 
-    /// Notes how many wait before it, of those next to it.
+    /// Stores how many wait before this waiter, of its nearest predecessors.
     pub(crate) fn stand_behind(self, others: usize) {
-        // Relaxed: read by the waiter itself, which finds it as it was at one of its looks.
+        // Relaxed: only the waiter reads it; any recent value will do.
         self.place.store(others as u32, Ordering::Relaxed);
     }
 
-    /// Whether it is the first of those who wait, or the second, in case that the first is stopped or dead.
+    /// Whether it is the first waiter, or the second, which acts if the first is stopped or dead.
     pub(crate) fn is_in_front(self) -> bool {
         // Relaxed: as above.
         self.place.load(Ordering::Relaxed) < 2
     }
 
-    /// Whom.
+    /// The processes, as [`crate::process`] encodes them.
     pub(crate) fn iter(self) -> impl Iterator<Item = u64> + 'a {
-        // SeqCst: behind `Waiter::fall_asleep`. Acquire: partner of the Release in `add`.
+        // SeqCst: ordered after `Waiter::fall_asleep`. Acquire: partner of the Release in `add`.
         let count = self.count.load(Ordering::SeqCst) as usize;
-        // Relaxed: as above; a list that is being changed is looked at again, as the changer wakes the waiter.
+        // Relaxed: as above. If the list changes meanwhile, the thread that changes it wakes the waiter, which reads it
+        // again.
         self.processes[..count.min(WATCHED)].iter().map(|process| process.load(Ordering::Relaxed))
     }
 
-    /// Whether there is no room: others may have been left out.
+    /// Whether there is no more room, so that processes may have been left out.
     pub(crate) fn is_full(self) -> bool {
         // SeqCst: as in `iter`.
         self.count.load(Ordering::SeqCst) as usize >= WATCHED
     }
 
-    /// Whether there is nobody.
+    /// Whether there is no process in the list.
     pub(crate) fn is_empty(self) -> bool {
         // SeqCst: as in `iter`.
         self.count.load(Ordering::SeqCst) == 0
     }
 }
 
-/// See the module's text. Valid when zeroed.
+/// The engine's record of one participant: see the module's text. All-zero bytes are a valid record.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Participant {
     pub(crate) waiter: Waiter,
     pub(crate) redo: Redo,
     pub(crate) errand: Errand,
-    /// Locks that this participant holds or tries to take. Written by itself; read by whoever buries it, and by whoever waits
-    /// for a lock that names it.
+    /// Locks that this participant holds or tries to take. Written by the participant itself. Read by a thread that
+    /// recovers it when it is dead, and by threads that wait for a lock that names it.
     pub(crate) busy: Busy,
-    /// A heap block on its way to or from the free list: see [`crate::heap`].
+    /// A heap block that the participant is moving to or from the free list: see [`crate::heap`].
     pub(crate) pending: AtomicU64,
     pub(crate) lines: [Line; MAX_OPS],
     pub(crate) watch: [AtomicU64; WATCHED],
-    /// Which image of its program the thread belongs to (`unspin_sys::process::image`). Written by itself when it has joined.
+    /// The program image that the thread belongs to (`unspin_sys::process::image`). The thread writes it when it has
+    /// joined.
     pub(crate) image: AtomicU64,
 }
 
-/// One of the operations that the thread waits for, and one of the changes that it is making. Side by side, so that what
-/// is used of a participant of few operations lies within one page: whoever has slept finds few of its pages and lines
-/// in a cache.
+/// One of the operations that the thread waits for, and one of the changes that it is making. They lie side by side, so
+/// that the used part of a participant with few operations fits in one page: a thread that has slept finds few of its
+/// pages and lines in a cache.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Line {
     op: AtomicU64,
-    /// Of its own change ([`Redo`]): also while it waits, as it may bury others then.
+    /// An entry of the thread's own change ([`Redo`]). Also in use while the thread waits, as it may then recover dead
+    /// participants.
     entry: AtomicU64,
 }
 
@@ -417,7 +428,7 @@ impl Default for Participant {
 }
 
 impl Participant {
-    /// Whether a dead participant can be forgotten without repairing anything.
+    /// Whether a dead participant's slot can be reused without any repair.
     pub(crate) fn is_clean(&self) -> bool {
         // Relaxed: its thread is dead.
         self.busy.of_the_dead().is_none()
@@ -426,41 +437,41 @@ impl Participant {
             && !status::concerns_others(self.waiter.status.load(Ordering::Relaxed))
     }
 
-    /// Makes the record ready for another thread.
+    /// Prepares the record for another thread.
     pub(crate) fn forget(&self) {
-        // Relaxed: nobody looks at it before the slot is claimed, which orders.
+        // Relaxed: no thread reads the record before the slot is claimed, and the claim orders.
         self.waiter.status.store(status::IDLE, Ordering::Relaxed);
-        // Who waits for a message next would watch whom the dead one watched, and for good.
+        // Otherwise the next thread, when it waits for a message, would monitor the dead one's processes for good.
         self.watch().clear();
         self.busy.renew();
     }
 
-    /// One that is in no arena: whom those find who look for one that a damaged arena has no more.
+    /// A dummy record in no arena. Lookups return it for a record that a damaged arena no longer has.
     #[cold]
     pub(crate) fn nobody() -> &'static Participant {
         static NOBODY: OnceLock<Participant> = OnceLock::new();
         NOBODY.get_or_init(Participant::default)
     }
 
-    /// The waiting operations.
+    /// The operations that the thread waits for.
     pub(crate) fn ops(&self) -> impl ExactSizeIterator<Item = Op> + Clone + '_ {
-        // Relaxed: written by the waiter before it entered the queue under the set's lock, which the reader
-        // holds.
+        // Relaxed: the waiter wrote them before it entered the queue under the set's lock, which the reader holds.
         let n = (self.waiter.nsops.load(Ordering::Relaxed) as usize).min(MAX_OPS);
         self.lines[..n].iter().map(|line| Op(line.op.load(Ordering::Relaxed)))
     }
 
-    /// Where the thread writes its operations, before it enters a queue, and those who grant them note what they displace.
+    /// The words in which the thread writes its operations before it enters a queue. A granting thread adds the pids
+    /// that the grant displaces.
     pub(crate) fn op_places(&self) -> impl Iterator<Item = &AtomicU64> {
         self.lines.iter().map(|line| &line.op)
     }
 
-    /// The change that it is making: see [`crate::sem::redo`].
+    /// The entries of the change that the thread is making: see [`crate::sem::redo`].
     pub(crate) fn entries(&self) -> impl Iterator<Item = &AtomicU64> {
         self.lines.iter().map(|line| &line.entry)
     }
 
-    /// Whose death it has to notice.
+    /// The processes whose exit it monitors.
     pub(crate) fn watch(&self) -> Watch<'_> {
         Watch { count: &self.waiter.watched, place: &self.waiter.place, processes: &self.watch }
     }
@@ -475,7 +486,7 @@ impl Participant {
 mod tests {
     use super::*;
 
-    /// Whoever has the place next finds nothing of the one before that concerns it.
+    /// The next owner of the slot finds no state of the previous one that would affect it.
     #[test]
     fn who_is_forgotten_watches_nobody() {
         let person = Participant::default();

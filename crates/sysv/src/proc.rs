@@ -1,4 +1,5 @@
-//! What the kernel shows of its objects in `/proc/sysvipc` (proc(5)), for those of an engine: the same columns, to the byte.
+//! The text of the files in `/proc/sysvipc` (proc(5)) for the objects of an engine: the same columns as the kernel's,
+//! to the byte.
 
 use crate::Engine;
 use crate::ipc::Class;
@@ -8,8 +9,8 @@ use unspin_sys::Errno;
 use unspin_sys::ipc::{IpcPerm, MsqidDs, SemidDs, ShmidDs};
 
 impl Engine {
-    /// The file of a class, as it would be now. Fails as the commands that list do: `ENOMEM` if the arena takes no more
-    /// participants, and whatever the kernel answers where it is the engine.
+    /// The present text of the file of a class. Fails like the commands that list objects: `ENOMEM` if the arena has no
+    /// free slot; in the `kernel` engine with the kernel's errors.
     pub fn proc_text(&self, class: Class) -> Result<String, Errno> {
         let mut text = String::new();
         let written = match class {
@@ -22,8 +23,8 @@ impl Engine {
     }
 }
 
-/// Key, id and mode: how every line begins. Widths here and below are those of the kernel's format strings, in the
-/// `sysvipc_*_proc_show` of `ipc/sem.c`, `ipc/msg.c` and `ipc/shm.c`; the headings are from the same files.
+/// Key, id and mode: the beginning of every line. Widths here and below are those of the kernel's format strings, in
+/// the `sysvipc_*_proc_show` of `ipc/sem.c`, `ipc/msg.c` and `ipc/shm.c`. The headings are from the same files.
 fn begin(text: &mut String, id: i32, perm: &IpcPerm) -> fmt::Result {
     write!(text, "{:10} {id:10}  {:4o}", perm.key, perm.mode)
 }
@@ -86,7 +87,8 @@ mod tests {
     use std::path::Path;
     use unspin_sys::ipc::flag::IPC_PRIVATE;
 
-    /// The engine that is the kernel must show what the kernel shows, but for what others make and remove meanwhile.
+    /// The `kernel` engine must show what the kernel shows, apart from objects that other processes make and remove
+    /// meanwhile.
     #[test]
     fn the_kernels_objects_look_as_the_kernel_shows_them() {
         let kernel = Engine::open(Kind::Kernel, Path::new(""), &Options::default(), None).unwrap();
@@ -95,7 +97,7 @@ mod tests {
             (Class::Msg, "msg", kernel.msgget(IPC_PRIVATE, 0o4).unwrap()),
             (Class::Shm, "shm", kernel.shmget(IPC_PRIVATE, 123_456, 0o777).unwrap()),
         ];
-        // SAFETY: mapped where there is room, and written within it.
+        // SAFETY: the kernel chooses the address, and the write is inside the segment.
         unsafe { (kernel.shmat(ids[2].2, 0, 0).unwrap() as *mut u8).write_volatile(1) };
         for (class, name, id) in ids {
             let shown = std::fs::read_to_string(format!("/proc/sysvipc/{name}")).unwrap();

@@ -1,16 +1,17 @@
-//! The processes with adjustments (`SEM_UNDO`): who they are, and whether they live.
+//! The table of processes with adjustments (`SEM_UNDO`), and whether each is alive.
 //!
-//! A process stays the same whatever program it executes, and ends with its last thread; in both it differs from the
-//! participants, which are threads of one image. Its entry names it. Beside it there is a word in which the kernel leaves a
-//! mark when the thread that holds it ends or executes another program ([`unspin_sys::robust`]), and wakes one who sleeps
-//! on it. That is a hint: while somebody holds the word the process lives; when nobody does, `/proc` is asked.
+//! A process stays the same across `exec`, and ends with its last thread. Participants differ in both: they are threads
+//! of one program image. A table entry identifies the process. Beside each entry is a robust word, which one thread of
+//! the process holds ([`unspin_sys::robust`]). When that thread ends or executes another program, the kernel marks the
+//! word and wakes one thread that sleeps on it. The word is a hint: while a thread holds it, the process is alive; when
+//! no thread does, `/proc` is asked.
 //!
-//! | word | means |
+//! | word | meaning |
 //! |---|---|
-//! | a thread's id | held: the process lives |
-//! | 0 | nobody has held it, or a thread has given it back when it ended |
+//! | a thread's id | held: the process is alive |
+//! | 0 | no thread has held it yet, or its holder gave it back when it ended |
 //! | `OWNER_DIED` | its holder has ended, or the process executes another program |
-//! | any of these and `WAITERS` | somebody sleeps on it, or was about to |
+//! | any of these and `WAITERS` | a thread sleeps on it, or was about to |
 
 use crate::engine::Inner;
 use crate::ipc::Class;
@@ -25,20 +26,20 @@ use unspin_sys::process::{self, Group, Life};
 use unspin_sys::robust::{self, Sleepers};
 use unspin_sys::{Errno, clock, futex};
 
-/// A place in the table of processes. A process is found there by its generation, which is used once.
+/// An entry in the table of processes. A generation identifies a process in its entry, and is used once.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Which process of this place it is; 0: there was none yet.
+    /// The process in this entry; 0: there was none yet.
     generation: AtomicU64,
-    /// The last generation that is known to be dead: if it is the one above, the place is free.
+    /// The last generation that is known to be dead. If it equals `generation`, the entry is free.
     ended: AtomicU64,
     start_time: AtomicU64,
     namespace: AtomicU64,
     pid: AtomicU32,
 }
 
-/// A process by its place and generation: what a record of adjustments belongs to. Never zero.
+/// A process, by the index and generation of its entry. The owner of a record of adjustments. Never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Process(NonZeroU64);
 
@@ -55,7 +56,7 @@ impl Process {
         NonZeroU64::new(word).map(Process)
     }
 
-    /// In one word.
+    /// The process as one word.
     #[inline(always)]
     pub fn word(self) -> u64 {
         self.0.get()
@@ -71,24 +72,25 @@ impl Process {
     }
 }
 
-/// Whether a thread of the process holds its word.
+/// Whether a thread of the process holds its robust word.
 #[inline(always)]
 pub(crate) fn is_held(word: u32) -> bool {
     word & robust::HOLDER != 0
 }
 
-/// What a sleeper finds who wants to be woken by the end of a process.
+/// Whether a thread can sleep until the end of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Prospect {
-    /// The word will tell, and has this value now.
+    /// The robust word changes when its holder ends, and has this value now.
     Told(u32),
-    /// Nobody holds its word: it has to be asked for.
+    /// No thread holds the word, so no wake-up will come: `/proc` has to be polled.
     Untold,
-    /// It is gone, and its place has another one.
+    /// The process is gone, and its entry has another one.
     Gone,
 }
 
-/// Places that are looked at for a dead process before a new place is taken: a crowd of dead is found by the next crowd.
+/// Number of entries that are checked for a dead process before a new entry is taken. So entries of many dead processes
+/// are reused when many new processes enter.
 const GLANCES: usize = 4;
 
 impl Entry {
@@ -98,8 +100,8 @@ impl Entry {
     }
 
     fn group(&self) -> Group {
-        // Relaxed: ordered by the Acquire load of the generation; that it was the same before and after tells whether
-        // these belong together.
+        // Relaxed: ordered by the Acquire load of the generation. If the generation is the same before and after, these
+        // fields belong together.
         Group {
             pid: self.pid.load(Relaxed),
             start_time: self.start_time.load(Relaxed),
@@ -109,8 +111,8 @@ impl Entry {
 }
 
 impl Inner {
-    /// The calling thread's process, entered into the table if need be, and its word held if that is possible. `ENOMEM` if
-    /// there is no room.
+    /// Enters the calling thread's process into the table if it is not there, and takes its robust word if possible.
+    /// `ENOMEM` if there is no room.
     pub fn enlist(&'static self, thread: &'static Thread) -> Result<Process, Errno> {
         let process = match thread.process.get() {
             Some(process) => process,
@@ -124,32 +126,33 @@ impl Inner {
         Ok(process)
     }
 
-    /// Takes over the word of a process that has executed this program. To be called early: until then it has to be asked
-    /// for.
+    /// Takes the robust word of a process that was in the table before it executed this program. Call it early: until
+    /// then other processes must ask `/proc` about this one.
     pub fn adopt(&'static self) {
         if self.has_entered()
             && let Ok(thread) = Thread::of(self)
         {
-            // Without room nobody was entered.
+            // An error means that there is no room; then the process was not entered.
             let _ = self.enlist(thread);
         }
     }
 
-    /// Whether the calling process is in the table, or a dead one of the same id.
+    /// Whether the table has an entry for the calling process, or for a process with the same pid that is not known to
+    /// be dead.
     pub fn has_entered(&self) -> bool {
         let me = process::pid();
-        // Relaxed: our own, or of no interest.
+        // Relaxed: the entry is our own, or its value does not matter.
         self.entered().iter().any(|entry| entry.pid.load(Relaxed) == me && !entry.is_free())
     }
 
-    /// The places that were ever used.
+    /// The entries that were ever used.
     fn entered(&self) -> &[Entry] {
         // Acquire: partner of the Release in `enter`.
         let high = self.arena.header().processes.load(Acquire) as usize;
         &self.arena.processes()[..high.min(MAX_PROCESSES as usize)]
     }
 
-    /// Finds the process in the table, or gives it a place. Under the registry lock.
+    /// Finds the process in the table, or gives it an entry. The caller holds the registry lock.
     fn enter(&self, me: &Group) -> Result<Process, Errno> {
         let entered = self.entered();
         let name = |index: usize| Process::new(index, entered[index].generation.load(Relaxed));
@@ -164,12 +167,13 @@ impl Inner {
         entry.pid.store(me.pid, Relaxed);
         entry.start_time.store(me.start_time, Relaxed);
         entry.namespace.store(me.namespace, Relaxed);
-        // AcqRel: as in `robust`. Whoever still sleeps on the word of the one before has to look elsewhere.
+        // AcqRel: as in `robust`. Threads that still sleep on the previous process's word must look again.
         if self.arena.life(index).swap(0, AcqRel) & robust::WAITERS != 0 {
             futex::wake(self.arena.life(index), u32::MAX);
         }
         let generation = entry.generation.load(Relaxed) + 1;
-        // Release: partner of the Acquires: from this store on the process is there, whoever dies.
+        // Release: partner of the Acquire loads of the generation. From this store on the process is in the table,
+        // whichever thread dies.
         entry.generation.store(generation, Release);
         Process::new(index, generation).ok_or(Errno::ENOMEM)
     }
@@ -180,49 +184,53 @@ impl Inner {
         let dead = |index: &usize| {
             Process::new(*index, entered[*index].generation.load(Relaxed)).is_none_or(|it| self.is_gone(it))
         };
-        // Any place to begin will do that differs from time to time.
+        // Any start index will do if it varies from call to call.
         let start = clock::ticks() as usize / 64;
         let few = (start..).take(GLANCES.min(entered.len())).map(|i| i % entered.len().max(1));
         let next = Some(entered.len()).filter(|&index| index < MAX_PROCESSES as usize);
         free().or_else(|| few.into_iter().find(dead)).or(next).or_else(|| (0..entered.len()).find(dead))
     }
 
-    /// Whether some thread of the process holds its word, so that its end will be told.
+    /// Whether a thread of the process holds its robust word, so that the kernel announces its end.
     #[inline(always)]
     pub fn is_watched_over(&self, process: Process) -> bool {
-        // Acquire: partner of the kernel, which orders all, and of the exchange in `robust::Bond`.
+        // Acquire: partner of the kernel's change of the word, which orders everything, and of the exchange in
+        // `robust::Bond`.
         is_held(self.arena.life(process.index()).load(Acquire))
     }
 
-    /// Puts the thread's id into the word of its process, unless another thread of it was faster.
+    /// Puts the thread's id into the robust word of its process, unless another thread of the process has done so.
     #[cold]
     fn hold_life(&'static self, thread: &'static Thread, process: Process) {
         let word = self.arena.life(process.index());
-        // Under the registry lock, for the sake of the process's other threads: they have the bond in common.
+        // Under the registry lock because of the process's other threads: they share the bond.
         let answer = self.with_registry(thread, Class::Sem, Call::Semop, |_| {
-            // Relaxed: taken by an exchange.
+            // Relaxed: the exchange that takes the word orders.
             let seen = word.load(Relaxed);
             if is_held(seen) {
                 return Ok(());
             }
-            // SAFETY: the word lies in the arena, and nobody holds it; the lock keeps others from trying.
+            // SAFETY: the word lies in the arena, and no thread holds it. The registry lock keeps other threads from
+            // taking it.
             unsafe { self.bond.take(word, seen, thread.identity().tid) }
         });
-        // Another time, if the thread is changing its list; never, if it has none. Its process has to be asked for then.
+        // EAGAIN: the thread is changing its robust list, and a later call tries again. Any other error: the thread has
+        // no such list and never tries again. Other processes must then ask `/proc` about its process.
         thread.unlisted.set(answer.is_err_and(|errno| errno != Errno::EAGAIN));
     }
 
-    /// The calling thread ends: another one of its process may hold the word from now on.
+    /// Gives the robust word back because the calling thread ends. Another thread of its process may take it from now
+    /// on.
     pub fn let_go(&'static self, thread: &Thread) {
         let Some(process) = thread.process.get() else { return };
         let word = self.arena.life(process.index());
-        // SAFETY: if this thread holds the word, then by this bond, and nobody else can have taken it since.
+        // SAFETY: if this thread holds the word, it holds it by this bond, and no other thread can have taken it since.
         if unsafe { self.bond.give_back(word, thread.identity().tid) } == Some(Sleepers::Some) {
             futex::wake(word, u32::MAX);
         }
     }
 
-    /// Whether the process is dead: no thread of it can do anything any more. One load if it is not, as a rule; else a read
+    /// Whether the process is dead: no thread of it can execute any more. Usually one load if it is alive, else a read
     /// of `/proc`.
     #[inline]
     pub fn is_gone(&self, process: Process) -> bool {
@@ -235,12 +243,12 @@ impl Inner {
         !self.is_watched_over(process) && self.ask(process) == Life::Dead
     }
 
-    /// Asks `/proc` for a process, whatever its word says.
+    /// Asks `/proc` about a process, whatever its robust word says.
     #[cold]
     pub fn ask(&self, process: Process) -> Life {
         let entry = &self.arena.processes()[process.index()];
         let life = entry.group().life();
-        // Acquire: as in `is_gone`. Another one's by now: so this one was found dead before.
+        // Acquire: as in `is_gone`. If the entry has another process now, this one was found dead before.
         let same = entry.generation.load(Acquire) == process.generation();
         if life == Life::Dead && same {
             // Release: partner of the Acquire in `is_free`.
@@ -249,12 +257,12 @@ impl Inner {
         if same { life } else { Life::Dead }
     }
 
-    /// The word of a process.
+    /// The robust word of a process.
     pub fn life_of(&self, process: Process) -> &AtomicU32 {
         self.arena.life(process.index())
     }
 
-    /// Announces that the caller is going to sleep on the word of a process.
+    /// Announces that the caller is about to sleep on the robust word of a process.
     pub fn announce(&self, process: Process) -> Prospect {
         let entry = &self.arena.processes()[process.index()];
         // Acquire: as in `is_gone`.
@@ -262,7 +270,7 @@ impl Inner {
             return Prospect::Gone;
         }
         let word = self.life_of(process);
-        // Relaxed: announces a sleeper to the kernel, and to whoever gives the word back, by the word itself.
+        // Relaxed: the word itself announces the sleeper, to the kernel and to a thread that gives the word back.
         let mut seen = word.load(Relaxed);
         while is_held(seen) {
             match word.compare_exchange_weak(seen, seen | robust::WAITERS, Relaxed, Relaxed) {
@@ -273,16 +281,17 @@ impl Inner {
         Prospect::Untold
     }
 
-    /// What somebody does who finds that nobody holds the word of a process: the kernel wakes one of those who sleep on it, who
-    /// wakes the others; and if a thread has just died, its fellows may be about to.
+    /// To be called by a thread that finds that no thread holds the robust word of a process. The kernel wakes one
+    /// sleeper of a marked word; this wakes the others. If the process is still alive, its other threads may be about
+    /// to die with the one that held the word; then this waits up to [`FELLOWS`] for its end.
     pub fn pass_on(&self, process: Process) {
         let word = self.life_of(process);
-        // Relaxed: the word itself is all there is to know.
+        // Relaxed: nothing but the word itself is needed.
         let seen = word.load(Relaxed);
         if is_held(seen) || seen & robust::WAITERS == 0 {
             return;
         }
-        // Relaxed: as above. Who fails leaves it to whoever was faster.
+        // Relaxed: as above. If the exchange fails, another thread was faster and does the rest.
         if word.compare_exchange(seen, seen & !robust::WAITERS, Relaxed, Relaxed).is_ok() {
             futex::wake(word, u32::MAX);
             if self.ask(process) == Life::Alive {
@@ -293,8 +302,8 @@ impl Inner {
     }
 }
 
-/// How long the threads of a killed process may take after the first until the last has ended. Afterwards the process is
-/// taken for one that executes another program.
+/// How long the other threads of a killed process may take to end after the first. If the process is alive after that,
+/// it is taken for one that executes another program.
 const FELLOWS: Duration = Duration::from_millis(2);
 
 #[cfg(all(test, not(loom)))]

@@ -1,8 +1,8 @@
-//! Memory that readers may still look at: freed a grace period after it was unlinked.
+//! Memory that readers may still use: it is freed a grace period after it was unlinked.
 //!
-//! Small blocks go back to the heap by whoever holds the registry lock next; large ones, whose pages are given
-//! back to the system, by whoever has released it (report 001: "use the workqueue to enable RCU freeing vmalloced
-//! entries").
+//! A thread that holds the registry lock returns small blocks to the heap. The pages of large blocks are given back to
+//! the system, by a thread that has just released the lock (report 001: "use the workqueue to enable RCU freeing
+//! vmalloced entries").
 
 use crate::arena::Arena;
 use crate::engine::Inner;
@@ -19,24 +19,26 @@ use unspin_rcu::work::{Attempt, Garbage};
 use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::sched;
 
-/// Retired blocks before a grace period is asked for: it takes a membarrier and a look at every thread.
+/// Number of retired blocks before a grace period is asked for. It costs a membarrier and a look at every thread.
 const BATCH: usize = 16;
-/// Polls, with the CPU given away in between, when the queue is full; then the block is given up.
+/// Number of attempts, with yields in between, when the queue is full. After that the block is given up.
 const PATIENCE: u32 = 1_000;
 
-/// The last one was given up: until there is room again nobody waits for it, since each would wait as long.
+/// Whether the last block was given up. Until there is room again no thread waits for it, because each would wait as
+/// long.
 static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 fn ring(arena: &Arena) -> Exclusive<'_, 1024, 256> {
-    // SAFETY: called under the registry lock only (or while the arena is being made), which guards the ring, and
-    // the result is dropped before another is made.
+    // SAFETY: called only under the registry lock (or while the arena is being made), which guards the ring. The result
+    // is dropped before another is made.
     unsafe { arena.header().deferred.0.exclusive() }
 }
 
-/// Retires a payload that its caller has announced ([`heap::unpublish`]) and unlinked. Under the registry lock.
+/// Retires a payload that the caller has announced ([`heap::unpublish`]) and unlinked. The caller holds the registry
+/// lock.
 pub(crate) fn retire(arena: &Arena, rcu: &Rcu<'_>, me: &Participant, payload: u64, bytes: u64) {
     let cookie = rcu.start_poll();
-    // Relaxed (all): a hint.
+    // Relaxed (all): only a hint.
     let patience = if IN_VAIN.load(Relaxed) { 1 } else { PATIENCE };
     let queued = (0..patience).any(|_| {
         let queued = ring(arena).call(payload, bytes, cookie).is_ok();
@@ -46,12 +48,12 @@ pub(crate) fn retire(arena: &Arena, rcu: &Rcu<'_>, me: &Participant, payload: u6
         queued
     });
     IN_VAIN.store(!queued, Relaxed);
-    // If the queue stayed full, some reader has been stopped within its section for long: the block is lost rather
-    // than taken from under it.
+    // If the queue stayed full, a reader has been stopped within its section for long. The block is lost; freeing it
+    // would take it from that reader.
     heap::publish(me);
 }
 
-/// Frees what is due; returns how many blocks. Under the registry lock.
+/// Frees the blocks whose grace period is over; returns how many. The caller holds the registry lock.
 pub(crate) fn reap(registry: &Registry<'_>, thread: &Thread) -> u64 {
     if ring(registry.arena).len() < BATCH {
         return 0;
@@ -67,7 +69,8 @@ pub(crate) fn reap(registry: &Registry<'_>, thread: &Thread) -> u64 {
 }
 
 fn reap_ring(arena: &Arena, rcu: &Rcu<'_>, me: &Participant) -> usize {
-    // What is being freed has a record of its own; what its caller has pending is another block.
+    // The ring itself records the block that is being freed. The caller's pending block is a different one, and must be
+    // kept.
     let pending = heap::pending(me);
     let reaped =
         ring(arena).reap(|cookie| rcu.poll(cookie), |garbage, _| heap::free(arena, me, garbage.item));
@@ -75,7 +78,7 @@ fn reap_ring(arena: &Arena, rcu: &Rcu<'_>, me: &Participant) -> usize {
     reaped
 }
 
-/// Settles what the lock's dead holder was freeing, before anybody allocates.
+/// Completes the free that a dead holder of the lock was making, before any thread allocates.
 pub(crate) fn repair(arena: &Arena, me: &Participant) {
     if ring(arena).in_doubt().is_some() {
         let mut first = true;
@@ -90,7 +93,7 @@ pub(crate) fn repair(arena: &Arena, me: &Participant) {
     }
 }
 
-/// Whether a payload waits for its grace period, or to be freed after it. Under the registry lock.
+/// Whether a payload waits for its grace period, or to be freed after it. The caller holds the registry lock.
 pub(crate) fn is_retired(arena: &Arena, payload: u64) -> bool {
     times_retired(arena, payload) > 0
 }
@@ -101,10 +104,11 @@ fn times_retired(arena: &Arena, payload: u64) -> usize {
         + arena.header().deferred.0.work_queue().iter().filter(is_it).count()
 }
 
-/// Frees some large blocks, outside the registry lock: their pages first, which takes long.
+/// Frees some large blocks, outside the registry lock, because giving back their pages takes long.
 pub(crate) fn work(inner: &'static Inner, thread: &Thread) {
     let queue = inner.arena.header().deferred.0.work_queue();
-    // Each block takes the registry lock, behind which is this function: calls within calls would use up the stack.
+    // Freeing a block takes the registry lock, and its release calls this function again: nested calls would use up the
+    // stack.
     if queue.is_empty() || thread.frees.replace(true) {
         return;
     }
@@ -116,7 +120,7 @@ pub(crate) fn work(inner: &'static Inner, thread: &Thread) {
     thread.frees.set(false);
 }
 
-/// Frees one large block, if there is one that nobody else is freeing.
+/// Frees one large block, if there is one that no other thread is freeing. Returns whether it did.
 fn free_large(inner: &'static Inner, thread: &Thread) -> bool {
     let queue = inner.arena.header().deferred.0.work_queue();
     let registry = inner.rcu().registry();
@@ -127,8 +131,8 @@ fn free_large(inner: &'static Inner, thread: &Thread) -> bool {
                 heap::free(held.arena, held.me, garbage.item)
             });
         }
-        // Somebody was killed here. The block may be free by now, in use again, and retired again: once it is retired as long
-        // as this goes on.
+        // A thread was killed while it freed this block. Since then the block may have been freed, allocated again, and
+        // retired again. It is queued once while this call lasts, so a higher count means that it was retired again.
         Attempt::Again => inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
             let is_again = inner.refers_to(held, garbage.item) || times_retired(held.arena, garbage.item) > 1;
             if !is_again && !heap::is_free(held.arena, garbage.item) {
@@ -146,14 +150,14 @@ mod tests {
     use unspin_rcu::Fences;
     use unspin_sys::process::Identity;
 
-    /// Whoever frees a large block is killed before it is free: the next one frees it.
+    /// The thread that frees a large block is killed before the block is free: the next one frees it.
     #[test]
     fn what_a_dead_worker_was_freeing_is_freed() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let (inner, thread) = (engine.inner.unwrap(), Thread::of(engine.inner.unwrap()).unwrap());
         let registry = inner.rcu().registry();
-        // Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
+        // Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
         let nobody = Identity { pid: 1 << 23, tid: 1 << 23, ..Identity::default() };
         let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
         let payload = inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {

@@ -1,32 +1,33 @@
 //! The engine and the program's signal handlers.
 //!
-//! In the kernel a handler never runs in the middle of a `semop`: the call has ended, or it has been withdrawn from
-//! its queue and will answer `EINTR`. In user space a handler can interrupt the engine anywhere, call `semop` itself,
-//! and leave by `longjmp`. Two policies keep the kernel's semantics.
+//! In the kernel a handler never runs in the middle of a `semop`: the call has ended, or it has been withdrawn from its
+//! queue and will return `EINTR`. In user space a handler can interrupt the engine anywhere, call `semop` itself, and
+//! leave by `longjmp`. Two policies keep the kernel's semantics.
 //!
-//! With [`Policy::Block`] the engine blocks signals while it holds a lock: two system calls a section. With
-//! [`Policy::Trampolines`] whoever owns the program's handlers (the preload does) asks [`entering_handler`] before
-//! each: it withdraws a waiting call, and puts a signal off that arrives in a critical section until the section's
-//! end. Then nothing is paid on the way.
+//! With [`Policy::Block`] the engine blocks signals while it holds a lock: two system calls for each section. With
+//! [`Policy::Trampolines`] the code that owns the program's handlers (the preload library) calls [`entering_handler`]
+//! before each handler. That call withdraws a wait, or defers the signal to the end of the current critical section.
+//! This policy costs nothing while no signal arrives.
 
 use crate::engine::Inner;
 use crate::thread::{self, Thread};
 use crate::wait::{self, Buffer};
 use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 
-/// See the module's text.
+/// How critical sections are protected from signal handlers: see the module's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
-    /// The engine masks signals around its critical sections. A handler that leaves a waiting call by `longjmp`
-    /// leaves the wait in its queue until the thread's next call.
+    /// The engine masks signals around its critical sections. If a handler leaves a waiting call by `longjmp`, the wait
+    /// stays in its queue until the thread's next call.
     Block,
-    /// Handlers run behind [`entering_handler`].
+    /// Each handler runs after a call of [`entering_handler`].
     Trampolines,
 }
 
 static TRAMPOLINES: AtomicBool = AtomicBool::new(false);
 
-/// Chooses the policy of this process; [`Policy::Block`] unless chosen otherwise. Before the first call of an engine.
+/// Sets the policy of this process, which is [`Policy::Block`] by default. To be called before the first call of an
+/// engine.
 pub fn set_policy(policy: Policy) {
     // Relaxed: set before other threads use an engine.
     TRAMPOLINES.store(policy == Policy::Trampolines, Relaxed);
@@ -34,25 +35,25 @@ pub fn set_policy(policy: Policy) {
 
 /// Whether sections mask signals.
 pub(crate) fn masks() -> bool {
-    // Relaxed: see set_policy.
+    // Relaxed: see `set_policy`.
     !TRAMPOLINES.load(Relaxed)
 }
 
-/// What a trampoline does with the signal it got.
+/// What a trampoline does with its signal.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry {
-    /// Run the program's handler, and when it has returned (if it does), go [on](Interrupted::go_on).
+    /// Run the program's handler. When it has returned (if it does), call [`Interrupted::go_on`].
     Deliver(Interrupted),
-    /// Block everything in the interrupted context's mask, queue the signal to the thread again, and return: it
-    /// arrives when the engine restores the mask.
+    /// Block all signals in the interrupted context's mask, queue the signal to the thread again, and return. The
+    /// signal arrives when the engine restores the mask.
     Defer,
 }
 
-/// To be asked by a trampoline before it runs the program's handler. `mask_before` is the signal mask of the code
-/// that was interrupted (`uc_sigmask`).
+/// To be called by a trampoline before it runs the program's handler. `mask_before` is the signal mask of the
+/// interrupted code (`uc_sigmask`).
 ///
-/// A thread that waits in `semop` is withdrawn first: that call will answer `EINTR`, or success if its operation was
-/// granted already, as in the kernel.
+/// If the thread waits in `semop`, its wait is withdrawn first. As in the kernel, that call then returns `EINTR`, or
+/// success if its operation was granted already.
 pub fn entering_handler(mask_before: u64) -> Entry {
     if let Some(critical) = thread::joined().find(|thread| thread.is_critical()) {
         critical.defer(mask_before);
@@ -62,16 +63,17 @@ pub fn entering_handler(mask_before: u64) -> Entry {
     Entry::Deliver(Interrupted(thread::joined().next().map(|thread| (thread, thread.inner()))))
 }
 
-/// The engine's state of a thread when a handler interrupted it: perhaps in the middle of a call.
+/// The engine's state of a thread when a handler interrupted it, perhaps in the middle of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupted(Option<(&'static Thread, &'static Inner)>);
 
 impl Interrupted {
-    /// That of a thread which certainly was in no call.
+    /// The state of a thread that certainly was in no call of the engine.
     pub const OUTSIDE: Interrupted = Interrupted(None);
 
-    /// The handler has returned. If it has forked, and this is the child, the state was wiped: the interrupted call goes on
-    /// with it here as well, as a participant of its own.
+    /// To be called when the handler has returned. If the handler has forked, and this is the child, the state was
+    /// wiped. The interrupted call continues in the child too, so this makes the child a participant with the same
+    /// record.
     #[inline]
     pub fn go_on(self) {
         if let Interrupted(Some((thread, inner))) = self

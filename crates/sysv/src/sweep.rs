@@ -1,8 +1,8 @@
-//! Burying the dead: what a killed thread held is released by whoever comes across it.
+//! Recovering dead participants: a thread that comes across a killed thread releases what it held.
 //!
-//! Nobody is appointed to it. A thread that joins looks at a few participants; one that is held up looks at who holds
-//! it up; a sleeper on patrol buries whom others have found. Each step may be repeated from the beginning by somebody
-//! else, if the undertaker is killed.
+//! No thread is dedicated to this. A thread that joins checks a few participants. A thread that is held up checks the
+//! participant that holds it up. A sleeper's periodic check recovers participants that others have found dead. If the
+//! recovering thread is killed, another may repeat each step from the beginning.
 
 use crate::engine::Inner;
 use crate::heap::{self, Pending};
@@ -15,12 +15,12 @@ use crate::sem::Set;
 use crate::thread::Thread;
 use unspin_rcu::registry::{Extent, Swept};
 
-/// Participants that a joining thread looks at: a crowd of dead is found by the next crowd, at a cost too small to
-/// matter beside the cost of joining (5 us each).
+/// Number of participants that a joining thread checks. So when many have died, the next many that join find them; the
+/// cost (5 us each) is small beside that of joining.
 const GLANCES: usize = 1;
 
-/// Lets go of a dead participant that held nothing. The only burial that a thread can do which is not yet a
-/// participant itself.
+/// Releases the slot of a dead participant that held nothing. This is the only recovery that a thread can make before
+/// it is a participant itself.
 pub(crate) fn bury_if_clean(inner: &Inner, dead: unspin_rcu::Participant) -> Swept {
     match inner.people().get(dead.index()) {
         Some(person) if !person.is_clean() => Swept::Keep,
@@ -32,11 +32,11 @@ pub(crate) fn bury_if_clean(inner: &Inner, dead: unspin_rcu::Participant) -> Swe
     }
 }
 
-/// A joining thread's look at a few participants.
+/// A joining thread's check of a few participants.
 pub(crate) fn glance(inner: &'static Inner, thread: &Thread) {
     let registry = inner.rcu().registry();
     let high = registry.high().max(1);
-    // Any place to begin will do that differs from thread to thread.
+    // Any start index will do if it varies from thread to thread.
     let start = unspin_sys::clock::ticks() as usize / 64;
     for i in 0..GLANCES.min(high) {
         if let Some(who) = registry.participant((start + i) % high) {
@@ -46,23 +46,25 @@ pub(crate) fn glance(inner: &'static Inner, thread: &Thread) {
     sweep_condemned(inner, thread);
 }
 
-/// Buries whoever was found dead so far; not while the caller holds a lock.
+/// Recovers the participants that were found dead so far. Does nothing while the caller holds a lock.
 pub(crate) fn sweep_condemned(inner: &'static Inner, thread: &Thread) {
     if inner.rcu().registry().pending() {
         sweep(inner, thread, Extent::Condemned);
     }
 }
 
-/// Buries the dead of this extent, and whomever a burial finds dead: the next waiter, served with what was taken back
-/// from one dead, may be dead too. Returns how many places became free; nothing while the caller holds a lock.
+/// Recovers the dead participants of this extent, and those that a recovery finds dead: the next waiter, which is
+/// served with what was taken back from a dead one, may be dead too. Returns how many slots became free. Does nothing
+/// while the caller holds a lock.
 pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: Extent) -> usize {
     if thread.is_busy() {
         return 0;
     }
-    // A handler that jumped out of a burial would leave the dead in this thread's hands for as long as it lives.
+    // Critical section: a handler that jumped out of a recovery would leave the dead participant claimed by this thread
+    // for as long as this thread lives.
     let _critical = thread.critical();
-    // Found by a burial of this thread's own: the loop below goes on, where calls within calls would use up the stack,
-    // as many deep as there are dead waiters.
+    // This call comes from a recovery that this thread is making. The outer loop goes on instead: nested calls would
+    // use up the stack, one for each dead waiter.
     if thread.sweep.get() != Sweep::None {
         thread.sweep.set(Sweep::Again);
         return 0;
@@ -83,13 +85,13 @@ pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: Extent) -> u
     freed
 }
 
-/// Whether a thread is burying the dead. Zero: it is not.
+/// Whether a thread is recovering dead participants. Zero: it is not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Sweep {
     None = 0,
     Underway,
-    /// And has come across another one.
+    /// It is, and has found another dead one.
     Again,
 }
 
@@ -103,25 +105,26 @@ fn bury(inner: &'static Inner, thread: &Thread, dead: usize) -> Swept {
     Swept::Done
 }
 
-/// Inherits every lock that the dead held, which repairs what it protects, and settles its allocation.
+/// Takes over every lock that the dead participant held, which repairs what the lock protects, and settles its pending
+/// allocation.
 fn release_locks(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
     inner.with_registry(thread, Class::Sem, Call::Sweep, |registry| {
         let arena = &inner.arena;
         if let Pending::Taken(payload) = heap::settle(arena, person)
             && !inner.is_in_use(registry, payload)
         {
-            // Unlinked a moment before the death: readers may still be there.
+            // It was unlinked a moment before the death, so readers may still use it.
             heap::unpublish(registry.me, payload);
             retire::retire(arena, &registry.rcu, registry.me, payload, heap::size(arena, payload));
         }
         inner.inherit_all::<Set>(thread, dead);
         inner.inherit_all::<MessageQueue>(thread, dead);
-        // The global lock may have been held while there was no object.
+        // The global lock may have been held while no object existed.
         inner.inherit_global(thread, dead);
     });
 }
 
-/// Takes the dead out of the queue it waited in, or takes back what it was granted after its death.
+/// Takes the dead participant out of the queue that it waited in, or takes back what it was granted after its death.
 fn end_wait(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
     inner.with_waiting(thread, Call::Sweep, person, |section| section.bury(dead));
 }

@@ -1,7 +1,7 @@
-//! The engine's state of the calling thread.
+//! The engine's record of the calling thread.
 //!
-//! It lies in a page that is wiped on fork, so that a child, whichever way it was made, finds itself unknown and
-//! joins the arena under its own name. A child that shares its parent's memory (vfork) acts as its parent.
+//! It lies in a page that is wiped on fork. So a child, however it was forked, finds that it has not joined, and joins
+//! the arena as a new participant. A child that shares its parent's memory (vfork) acts as its parent.
 
 use crate::busy::Locks;
 use crate::cancel::{self, Manner};
@@ -32,14 +32,15 @@ use unspin_sys::tls::{self, ExitKey, Word};
 use unspin_sys::{Errno, clock, page};
 use unspin_waiting::Site;
 
-/// One thread in one engine. Valid when zeroed: of no engine.
+/// The record of one thread in one engine. All-zero bytes are valid: not joined.
 ///
-/// Only the thread itself touches it, and signal handlers that interrupt the thread: hence cells.
+/// Only the thread itself uses it, and signal handlers that interrupt the thread; therefore the fields are cells.
 #[derive(Debug)]
 pub(crate) struct Thread {
     /// Number of the engine; 0: not joined, or wiped by fork.
     engine: Cell<u64>,
-    /// Whether this thread may use the engine's fast path: an engine that has one, and readers without fences.
+    /// Whether this thread may use the engine's fast path. That needs the `rcu` engine, readers without fences, and
+    /// deferred cancellation.
     plain: Cell<bool>,
     inner: Cell<Option<&'static Inner>>,
     slot: Cell<Option<&'static Slot>>,
@@ -49,68 +50,69 @@ pub(crate) struct Thread {
     participant: Cell<Option<unspin_rcu::Participant>>,
     identity: Cell<Identity>,
     pid: Cell<u32>,
-    /// Its process, once that has been entered into the table of processes.
+    /// The thread's process, once it is in the table of processes.
     pub process: Cell<Option<Process>>,
-    /// The word that tells of the end of its process.
+    /// The robust word of its process.
     pub life: Cell<Option<&'static AtomicU32>>,
-    /// Whether this thread has no list of words by which its end could be told.
+    /// Whether this thread has no robust list, so that the kernel cannot announce its end.
     pub unlisted: Cell<bool>,
     pub creds: Cached,
     /// Whether the thread is freeing large blocks.
     pub frees: Cell<bool>,
-    /// Locks that the thread holds or tries to take.
+    /// Number of locks that the thread holds or tries to take.
     locks: Cell<Locks>,
-    /// Depth of sections that no signal handler may run in.
+    /// Nesting depth of sections in which no signal handler may run.
     critical: Cell<u32>,
-    /// What is to be done after an operation: [`DEFERRED`] and [`METERED`].
+    /// Work to do after an operation: [`DEFERRED`] and [`METERED`].
     duties: Cell<u32>,
     mask: Cell<u64>,
     pub waits: Waits,
-    /// Sets used lately, by the low bits of their ids.
+    /// Cache of recently used sets, indexed by the low bits of their ids.
     memory: [Known<Sems>; KNOWN],
-    /// Queues used lately.
+    /// Cache of recently used queues.
     queues: [Known<(u64, &'static MessageQueue)>; KNOWN],
     pub message_limit: Limit,
-    /// What the thread has learnt about its waits.
+    /// What the thread has learnt about the length of its waits.
     pub site: Site,
-    /// Burials of this thread.
+    /// Whether the thread is recovering dead participants.
     pub sweep: Cell<Sweep>,
-    /// Calls so far that left the fast path.
+    /// Number of calls that left the fast path.
     pub calls: Cell<u64>,
     /// Initialised while `duties` has [`METERED`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
     next: Cell<Option<&'static Thread>>,
 }
 
-/// A signal handler was put off; the mask to restore is in [`Thread::mask`].
+/// A signal handler was deferred; [`Thread::mask`] has the signal mask to restore.
 const DEFERRED: u32 = 1;
 /// Operations are counted in [`Thread::table`].
 const METERED: u32 = 2;
 
 const _: () = assert!(size_of::<Thread>() <= page::BYTES);
 
-/// Sets that a thread remembers, and queues.
+/// Number of sets, and of queues, that a thread caches.
 const KNOWN: usize = 8;
 
 impl Thread {
-    /// The place where a set of this id is remembered.
+    /// The cache entry for a set with this id.
     #[inline(always)]
     pub fn memory(&self, id: i32) -> &Known<Sems> {
         &self.memory[id as usize % KNOWN]
     }
 
-    /// The set of `id` if the thread remembers it. In a read-side section. `None` says only that [`Inner::recall`] must
-    /// be asked.
+    /// The set of `id` if the thread has it cached. The caller is in a read-side section. `None` means only that the
+    /// caller must ask [`Inner::recall`].
     #[inline(always)]
     pub fn remembered(&self, id: i32) -> Option<&Known<Sems>> {
-        // Acquire: partner of the Release in `Arena::note_change`. A section that reads a number from before a removal
-        // is one that the removal's grace period waits for, just as one that reads the table from before it.
+        // Acquire: partner of the Release in `Arena::note_change`. If this section reads the count from before a
+        // removal, the removal's grace period waits for this section, as it waits for a section that reads the table
+        // from before the removal.
         let changes = self.changes().load(Acquire);
         let known = self.memory(id);
         known.is(id, changes).then_some(known)
     }
 
-    /// The place where a queue of this id is remembered, and whether it is.
+    /// The cache entry for a queue with this id, and whether it holds that queue.
     #[inline(always)]
     pub fn remembered_queue(&self, id: i32) -> (&Known<(u64, &'static MessageQueue)>, bool) {
         // Acquire: as in `remembered`.
@@ -119,27 +121,27 @@ impl Thread {
         (known, known.is(id, changes))
     }
 
-    /// The calling thread, if it has joined the engine of this number and is first in its list.
+    /// The calling thread's record in the engine of this number, if it is the first in the thread's list of records.
     #[inline(always)]
     pub fn current(engine: u64) -> Option<&'static Thread> {
         let thread = first()?;
         (thread.engine.get() == engine).then_some(thread)
     }
 
-    /// The calling thread in the engine that it joined last, if it may use that engine's fast path.
+    /// The calling thread's record in the engine that it joined last, if it may use that engine's fast path.
     #[inline(always)]
     pub fn plain() -> Option<&'static Thread> {
         first().filter(|thread| thread.plain.get())
     }
 
-    /// Whether this is the thread's state in that engine.
+    /// Whether this record belongs to that engine.
     #[inline(always)]
     pub fn is_of(&self, inner: &Inner) -> bool {
         self.engine.get() == inner.number
     }
 
-    /// The calling thread; joins the engine if it has not. `ENOMEM` if the arena has no place left, `ENOSYS` if it is
-    /// damaged.
+    /// The calling thread's record; joins the engine if the thread has not. `ENOMEM` if the arena has no free slot,
+    /// `ENOSYS` if it is damaged.
     #[inline]
     pub fn of(inner: &'static Inner) -> Result<&'static Thread, Errno> {
         inner.check()?;
@@ -169,7 +171,7 @@ impl Thread {
         Ok(thread)
     }
 
-    /// Makes the thread a participant, of which this is the record.
+    /// Makes the calling thread a participant, with this record.
     fn take_part(&'static self, inner: &'static Inner) -> Result<(), Errno> {
         let thread = self;
         let who = Identity::current();
@@ -186,24 +188,25 @@ impl Thread {
         thread.identity.set(who);
         thread.pid.set(who.pid);
         thread.locks.set(thread.person().busy.renew());
-        // Relaxed: read by this thread alone.
+        // Relaxed: only this thread reads it.
         thread.person().image.store(process::image(), Relaxed);
         thread.frees.set(false);
         thread.process.set(None);
         thread.life.set(None);
         thread.unlisted.set(false);
         thread.site.forget();
-        // Calls and waits that a fork has brought here along, in frames of the stack, know theirs by numbers from before.
+        // After a fork, stack frames may still hold numbers of calls and waits from before the fork. The new numbers
+        // must differ from those.
         thread.calls.set(clock::ticks());
         thread.waits.number_from(clock::ticks());
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
-            // SAFETY: nobody else has a reference: no duty is set in a new or wiped record.
+            // SAFETY: there is no other reference to the table: a new or wiped record has no duties.
             unsafe { (*thread.table.get()).write(table) };
             thread.duties.set(METERED);
         }
         thread.engine.set(inner.number);
         thread.choose_way();
-        // Relaxed: read when all who took part have ended.
+        // Relaxed: read when all participants have ended.
         inner.arena.header().joined.fetch_add(1, Relaxed);
         tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
         match crowded {
@@ -218,11 +221,12 @@ impl Thread {
         self.inner.get().is_none()
     }
 
-    /// A child that was made in a signal handler returns to a call that the handler has interrupted.
+    /// Joins the engine again, with this same record, in a child that was forked in a signal handler and returns to a
+    /// call of the engine that the handler had interrupted.
     #[cold]
     pub fn return_to(&'static self, inner: &'static Inner) {
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
-        // Its frames know this record, and must find a participant in it.
+        // The child's stack frames refer to this record, so it must be that of a participant.
         self.take_part(inner).expect("the arena has a place for a child that returns to its parent's call");
         set_mask(mask);
     }
@@ -230,7 +234,7 @@ impl Thread {
     fn allocate() -> Result<&'static Thread, Errno> {
         let page = page::take()?;
         // SAFETY: 1. a zeroed page is a valid `Thread`: all of its fields are cells of integers, of options of
-        // references, or uninitialised; 2. it is given back by `leave_all` alone, when the thread ends.
+        // references, or uninitialised; 2. only `leave_all` gives it back, when the thread ends.
         let thread: &'static Thread = unsafe { page.cast::<Thread>().as_ref() };
         thread.next.set(first());
         tls::word(Word::Sysv).set(thread as *const Thread as usize);
@@ -244,20 +248,20 @@ impl Thread {
         self.plain.set(has_one && cancel::manner() == Manner::Deferred);
     }
 
-    /// The engine.
+    /// The engine that the thread has joined.
     pub fn inner(&self) -> &'static Inner {
-        // SAFETY: set before the engine's number, without which no thread is handed out.
+        // SAFETY: set before the engine's number, and only records with a number are handed out.
         unsafe { self.inner.get().unwrap_unchecked() }
     }
 
-    /// Counts what makes the thread forget what it remembers of the table.
+    /// The arena's count of changes, which invalidates the thread's caches.
     #[inline(always)]
     pub fn changes(&self) -> &'static AtomicU64 {
         // SAFETY: as in `inner`.
         unsafe { self.changes.get().unwrap_unchecked() }
     }
 
-    /// What other participants see of this thread.
+    /// The shared record of this thread, which other participants see.
     #[inline(always)]
     pub fn person(&self) -> &'static Participant {
         // SAFETY: as in `inner`.
@@ -278,12 +282,12 @@ impl Thread {
         Owner::new(who.index() as u32, who.generation())
     }
 
-    /// This thread in the registry.
+    /// This thread as a participant of the RCU registry.
     pub fn participant(&self) -> unspin_rcu::Participant {
         self.participant.get().expect("set when the thread joined")
     }
 
-    /// This thread to others.
+    /// Pid, tid, start time, image and pid namespace, by which other processes identify this thread.
     pub fn identity(&self) -> Identity {
         self.identity.get()
     }
@@ -313,34 +317,34 @@ impl Thread {
         // SAFETY: as in `inner`.
         let (slot, domain) =
             unsafe { (self.slot.get().unwrap_unchecked(), self.domain.get().unwrap_unchecked()) };
-        // SAFETY: 1. the slot was registered by this thread, and a forked child finds the record wiped; 2. with
-        // these fences.
+        // SAFETY: 1. the slot was registered by this thread, and a forked child finds the record wiped; 2. it was
+        // registered with these fences.
         let section = unsafe { slot.enter(domain, self.inner().fences) };
         ReadSection { thread: self, slot, section }
     }
 
-    /// Enters a read-side section of a thread from [`Thread::plain`]; `None` if it is in one already.
+    /// Enters a read-side section. Only for a thread from [`Thread::plain`]. `None` if it is in one already.
     #[inline(always)]
     pub fn read_outermost(&'static self) -> Option<OutermostSection> {
         // SAFETY: as in `inner`.
         let (slot, domain) =
             unsafe { (self.slot.get().unwrap_unchecked(), self.domain.get().unwrap_unchecked()) };
-        // SAFETY: the slot was registered by this thread with expedited fences, which `plain` says, and a forked child
-        // finds the record wiped.
+        // SAFETY: this thread registered the slot with expedited fences, as `plain` tells, and a forked child finds the
+        // record wiped.
         let entered = unsafe { slot.try_enter_outermost(domain) };
-        // Not `then_some`: what that is given exists, and is dropped, in any case.
+        // Not `then_some`: its argument would be constructed, and dropped, in any case.
         entered.then(|| OutermostSection { thread: self })
     }
 
-    /// What is to be done after a section from [`Thread::read_outermost`]; usually nothing.
+    /// Whether there is work to do after a section from [`Thread::read_outermost`]; usually there is none.
     #[inline(always)]
     pub fn has_duties(&self) -> bool {
-        // The section's end before the question: a handler is put off only within.
+        // The fence puts the end of the section before the load: handlers are deferred only within the section.
         compiler_fence(SeqCst);
         self.duties.get() != 0
     }
 
-    /// Does it.
+    /// Does the work that [`Thread::has_duties`] announces: counts `event`, and delivers a deferred signal.
     #[cold]
     pub fn attend(&self, event: Option<Event>) {
         if let (Some(table), Some(event)) = (self.table(), event) {
@@ -349,15 +353,15 @@ impl Thread {
         self.deliver_if_due();
     }
 
-    /// The thread is about to take a lock. It counts by itself, as what lies in the arena may be overwritten, and others are
-    /// told of the count, who bury it if it dies.
+    /// To be called before the thread takes a lock. The thread keeps the count in its own memory, because the arena may
+    /// be overwritten. It publishes the count in the arena for threads that recover it if it dies.
     #[inline(always)]
     pub fn enter_busy(&self) {
         self.locks.set(self.locks.get().more());
         self.person().busy.enter(self.locks.get());
     }
 
-    /// The thread has released a lock, or does not try to take it for now.
+    /// To be called when the thread has released a lock, or stops trying to take it for now.
     #[inline(always)]
     pub fn leave_busy(&self) {
         self.locks.set(self.locks.get().less());
@@ -369,13 +373,13 @@ impl Thread {
         !self.locks.get().is_none()
     }
 
-    /// Whether a signal handler must wait.
+    /// Whether a signal handler of the program must be deferred.
     pub fn is_critical(&self) -> bool {
         let reading = || Some(self.slot.get()?.is_reading(self.domain.get()?));
         self.critical.get() != 0 || reading() == Some(true)
     }
 
-    /// Notes that a signal was put off, and the mask that its program had.
+    /// Notes that a signal was deferred, and the signal mask of the program at that time.
     pub fn defer(&self, mask: u64) {
         if !self.has(DEFERRED) {
             self.mask.set(mask);
@@ -388,7 +392,7 @@ impl Thread {
         self.duties.get() & duty != 0
     }
 
-    /// Enters a section that no signal handler of the program may run in.
+    /// Enters a section in which no signal handler of the program may run.
     #[inline(always)]
     pub fn critical(&self) -> Critical<'_> {
         let mask = crate::signal::masks().then(|| set_mask(Mask::ALL_BUT_FAULTS));
@@ -415,19 +419,19 @@ impl Thread {
 
     fn leave(&'static self) {
         let (Some(inner), Some(participant)) = (self.inner.get(), self.participant.get()) else { return };
-        // A thread that was cancelled in the middle of a section leaves its name: it is found dead, and what it
-        // held is repaired.
+        // A thread that was cancelled within a section stays registered: other threads find it dead, and repair what it
+        // held.
         if self.engine.get() == inner.number && !self.is_critical() {
             let metered = self.has(METERED);
             self.duties.set(0);
             if metered && let Some(recording) = inner.recording {
-                // SAFETY: it was written, and METERED is clear from now on: it is taken once.
+                // SAFETY: it was written, and METERED is clear from now on, so it is taken only once.
                 recording.release(unsafe { (*self.table.get()).assume_init_read() }, None);
             }
             crate::wait::interrupt(self, Buffer::Gone);
             inner.let_go(self);
-            // SAFETY: registered by this thread, in no section, without a lock (that would be critical), and without a
-            // wait, which a jump out of a handler may have left and which was withdrawn just now.
+            // SAFETY: registered by this thread. The thread is in no section and holds no lock (either would make it
+            // critical). It has no wait: one that a jump out of a handler may have left was withdrawn just now.
             unsafe { inner.rcu().registry().unregister(participant) };
         }
         self.plain.set(false);
@@ -438,7 +442,8 @@ impl Thread {
 #[inline(always)]
 fn first() -> Option<&'static Thread> {
     let address = tls::value::<{ Word::Sysv as usize }>() as *const Thread;
-    // SAFETY: the word is zero or what `allocate` put there, which is unmapped only by `leave_all`, which zeroes it.
+    // SAFETY: the word is zero or the address that `allocate` stored. That page is unmapped only by `leave_all`, which
+    // zeroes the word first.
     unsafe { address.as_ref() }
 }
 
@@ -446,12 +451,12 @@ fn list() -> impl Iterator<Item = &'static Thread> {
     core::iter::successors(first(), |thread| thread.next.get())
 }
 
-/// All engines' records of the calling thread that are in use.
+/// The calling thread's records that are in use, of all engines.
 pub(crate) fn joined() -> impl Iterator<Item = &'static Thread> {
     list().filter(|thread| thread.engine.get() != 0)
 }
 
-/// Makes the calling thread unknown to an engine.
+/// Ends the calling thread's participation in an engine.
 pub(crate) fn leave(inner: &Inner) {
     let mask = set_mask(Mask::ALL_BUT_FAULTS);
     list().filter(|thread| thread.is_of(inner)).for_each(Thread::leave);
@@ -467,7 +472,7 @@ extern "C-unwind" fn leave_all(_: usize) {
     while let Some(thread) = next {
         next = thread.next.get();
         thread.leave();
-        // SAFETY: the page is the thread's own, reachable from the word that was zeroed and from nowhere else.
+        // SAFETY: the page is the thread's own, reachable only from the word that was zeroed.
         unsafe { page::give_back(NonNull::from(thread).cast()) };
     }
     set_mask(mask);
@@ -483,25 +488,25 @@ pub(crate) struct ReadSection<'t> {
 impl Drop for ReadSection<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: entered by this thread; references found within do not outlive it, except under a lock that keeps
-        // their object from being removed.
+        // SAFETY: entered by this thread. References found within do not outlive the section, except under a lock that
+        // keeps their object from being removed.
         unsafe { self.slot.leave(self.section) };
         self.thread.deliver_if_due();
     }
 }
 
-/// Leaves the outermost read-side section when dropped. What the thread then has to do is left to
-/// [`Thread::attend`].
+/// Leaves the outermost read-side section when dropped. The owner of this value calls [`Thread::attend`] for what is
+/// due then.
 pub(crate) struct OutermostSection {
-    /// Not the slot: the thread is needed anyway, and a register is scarcer than a load.
+    /// The thread and not the slot: the thread is needed anyway, and a register costs more than a load.
     thread: &'static Thread,
 }
 
 impl Drop for OutermostSection {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: 1. the slot is set, as in `Thread::inner`; 2. entered by this thread; references found within do not
-        // outlive it.
+        // SAFETY: 1. the slot is set, as in `Thread::inner`; 2. the section was entered by this thread; references
+        // found within do not outlive it.
         unsafe { self.thread.slot.get().unwrap_unchecked().leave_outermost() };
     }
 }
@@ -513,7 +518,7 @@ pub(crate) struct Critical<'t> {
 }
 
 impl Critical<'_> {
-    /// Leaves it; what dropping does. Once.
+    /// Leaves the critical section, as dropping does. To be called at most once.
     #[inline(always)]
     pub fn leave(&self) {
         compiler_fence(SeqCst);

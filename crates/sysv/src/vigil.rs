@@ -1,9 +1,10 @@
-//! A sleeper that watches others: the death of a process that is owed something by a set may let those proceed who wait for
-//! it. The kernel wakes one who sleeps on that process's word; he passes it on, undoes, and serves.
+//! A sleeper that monitors processes for exit. When a process with adjustments dies, the waiters of the set may be able
+//! to proceed. The kernel wakes one thread that sleeps on that process's robust word. That thread wakes the others,
+//! applies the undos, and serves the waiters.
 //!
-//! Where nobody holds the word of a living process, as after it executed a program without this library, where there are more
-//! processes than words that one can sleep on, and where the kernel has no futex_waitv (before Linux 5.16), the sleeper looks
-//! every few milliseconds instead.
+//! The sleeper polls every few milliseconds instead in three cases: no thread holds the word of a living process (as
+//! after it executed a program without this library); there are more processes than words that one thread can sleep on;
+//! the kernel has no futex_waitv (before Linux 5.16).
 
 use crate::cancel::{self, Point};
 use crate::engine::Inner;
@@ -16,17 +17,17 @@ use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
 use unspin_sys::futex::{self, Wake};
 
-/// How long a sleeper sleeps that nobody would wake.
+/// Interval of the checks of a sleeper that no wake-up may reach.
 const UNTOLD_NAP: Duration = Duration::from_millis(4);
 
-/// How long one that stands in front sleeps without a look at the words that it watches, which costs a wake-up. The kernel may
-/// have woken one who has been stopped, or killed, before he could pass it on.
+/// How long one of the first two waiters sleeps before it looks at the robust words that it monitors; each look costs a
+/// wake-up. The kernel may have woken a thread that was stopped, or killed, before it could wake the others.
 const FRONT_NAP: Duration = Duration::from_millis(100);
 
-/// No word has this value: a sleep that expects it ends at once.
+/// A value that no word has: a sleep that expects it ends at once.
 const NEVER: u32 = u32::MAX;
 
-/// Sleeps on the thread's status, at most for `nap`, and meanwhile sees to those whom it has to watch.
+/// Sleeps on the thread's status, at most for `nap`, and meanwhile monitors the processes in its watch list.
 #[inline]
 pub(crate) fn sleep(inner: &'static Inner, thread: &Thread, nap: Duration, point: Point) -> Wake {
     let person = thread.person();
@@ -36,7 +37,7 @@ pub(crate) fn sleep(inner: &'static Inner, thread: &Thread, nap: Duration, point
     }
 }
 
-/// Not inlined: the words to sleep on take 3 KiB of the program's stack, which other sleepers need not have.
+/// Not inlined: the words to sleep on take 3 KiB of the program's stack, which other sleepers do not need.
 #[cold]
 #[inline(never)]
 fn keep(inner: &'static Inner, thread: &Thread, nap: Duration, point: Point) -> Wake {
@@ -59,13 +60,13 @@ fn keep(inner: &'static Inner, thread: &Thread, nap: Duration, point: Point) -> 
     }
 }
 
-/// Sleeps on the thread's status, and on the words that will tell.
+/// Sleeps on the thread's status, and on the robust words that are held.
 fn await_any(inner: &Inner, thread: &Thread, nap: Duration, (untold, point): (Untold, Point)) -> Wake {
     let person = thread.person();
     let words = || {
         watched(person.watch()).filter_map(|process| match inner.announce(process) {
             Prospect::Told(value) => Some((inner.life_of(process), value)),
-            // Since the look a moment ago: look again, now.
+            // No longer held, since the check a moment ago: do not sleep, check again.
             Prospect::Untold if untold == Untold::None => Some((inner.life_of(process), NEVER)),
             Prospect::Untold | Prospect::Gone => None,
         })
@@ -79,8 +80,8 @@ fn watched(watch: Watch<'_>) -> impl Iterator<Item = Process> + '_ {
     watch.iter().filter_map(Process::from_word)
 }
 
-/// If the word of somebody is held no more: wakes the others who sleep on it, undoes what the dead did, and takes note of who
-/// is to be watched now.
+/// If a monitored robust word is no longer held: wakes the others that sleep on it, applies the undos of dead
+/// processes, and updates the watch list. Returns whether a word is still not held.
 fn attend(inner: &'static Inner, thread: &Thread) -> Untold {
     let watch = thread.person().watch();
     let untold = || watched(watch).filter(|&process| inner.announce(process) == Prospect::Untold);
@@ -98,15 +99,16 @@ fn attend(inner: &'static Inner, thread: &Thread) -> Untold {
     Untold::None
 }
 
-/// Whether there is somebody of whose end the kernel will not tell.
+/// Whether there is a process whose end the kernel will not announce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Untold {
     None,
     Some,
 }
 
-/// Asks for each process that the thread watches, in case the kernel failed to tell: it goes no further than 2048 words of a
-/// thread's list (`ROBUST_LIST_LIMIT`), and a program can spoil its own.
+/// Asks `/proc` about each process that the thread monitors, in case the kernel did not announce its end. The kernel
+/// handles no more than 2048 words of a thread's robust list (`ROBUST_LIST_LIMIT`), and a program can corrupt its own
+/// list.
 pub(crate) fn doubt(inner: &Inner, thread: &Thread) {
     for process in watched(thread.person().watch()) {
         inner.ask(process);
@@ -121,7 +123,7 @@ mod tests {
     use unspin_sys::ipc::{Sembuf, flag};
     use unspin_sys::robust::WAITERS;
 
-    /// As if the kernel had woken one who was killed before he could pass it on.
+    /// As if the kernel had woken a thread that was killed before it could wake the others.
     #[test]
     fn a_death_that_nobody_tells_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
@@ -130,7 +132,7 @@ mod tests {
         let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
         let op = |sem_op, sem_flg: i32| [Sembuf { sem_num: 0, sem_op, sem_flg: sem_flg as i16 }];
         engine.semop_ops(id, &op(1, 0)).unwrap();
-        // SAFETY: the child makes calls of the engine and plain system calls only, and never returns.
+        // SAFETY: the child only makes calls of the engine and plain system calls, and never returns.
         let holder = unsafe { libc::fork() };
         if holder == 0 {
             // SAFETY: as above.
@@ -148,7 +150,7 @@ mod tests {
         std::thread::scope(|scope| {
             let sleeper = scope.spawn(|| engine.semop_ops(id, &op(-1, 0)));
             let watches = || inner.people().iter().flat_map(|person| watched(person.watch())).next();
-            // Relaxed (both): the word is all that matters.
+            // Relaxed (both): nothing but the word is needed.
             let word = loop {
                 let word = watches().map(|process| inner.life_of(process));
                 match word.filter(|word| word.load(Relaxed) & WAITERS != 0) {
@@ -158,7 +160,7 @@ mod tests {
             };
             std::thread::sleep(Duration::from_millis(20));
             word.fetch_and(!WAITERS, Relaxed);
-            // SAFETY: our child, which nobody has reaped.
+            // SAFETY: our child, which nothing else has reaped.
             unsafe {
                 libc::kill(holder, libc::SIGKILL);
                 libc::waitpid(holder, core::ptr::null_mut(), 0);

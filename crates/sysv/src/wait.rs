@@ -1,7 +1,8 @@
-//! Waiting until another thread performs the caller's operation: polling while that pays (`unspin_waiting`), then asleep.
+//! Waiting until another thread performs the caller's operation: first polling, while that pays (`unspin_waiting`),
+//! then asleep.
 //!
-//! A sleeper looks up from time to time: whoever was to serve it may have been killed between two instructions. It
-//! looks after 50 ms, then less and less often.
+//! A sleeper checks periodically whether it can still be served: the thread that was to serve it may have been killed
+//! between two instructions. The first check comes after 50 ms, later checks at growing intervals.
 
 use crate::cancel::Point;
 use crate::damage::Posture;
@@ -23,38 +24,40 @@ use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
 use unspin_waiting::{Crowd, Looks, Policy, Polled, Turn, poll};
 
-/// Wake-ups of some 40 us, as on a virtual machine: the engine serves programs that measure nothing.
+/// Assumed costs in ticks: wake-ups take some 40 us, as on a virtual machine. The programs that the engine serves do
+/// not measure them.
 const POLICY: Policy = Policy { wake_up: 100_000, ready: 4_000 };
-/// What the waiters of this process know of each other.
+/// State that the polling waiters of this process share.
 static CROWD: Crowd = Crowd::new();
 
 const FIRST_PATROL_NS: u64 = 50_000_000;
 const FIRST_VERIFYING_PATROL: u32 = 8;
 const LAST_PATROL_NS: u64 = 1_000_000_000;
-/// How often a thread tries to take itself out of a queue, and how long it waits in between: 20 ms in all. Once
-/// is enough, as whoever removes an object ends the waits on it first, unless the arena was overwritten.
+/// How often a thread tries to take itself out of a queue, and the pause between two attempts: 20 ms in all. One
+/// attempt is enough unless the arena was overwritten, because a thread that removes an object ends the waits on it
+/// first.
 const WITHDRAWALS: u32 = 20;
 const WITHDRAWAL: Duration = Duration::from_millis(1);
 
-/// The wait that is under way, and how the last ones ended that a signal handler interrupted. Part of a thread's
+/// The current wait of a thread, and the results of recent waits that a signal handler interrupted. Part of a thread's
 /// state.
 ///
 /// A handler may use the thread's waiter record for a wait of its own, and it may never return to the wait that it
-/// interrupted. So a wait is known by a number, and the result is left under that number.
+/// interrupted. So each wait has a number, and its result is stored under that number.
 #[derive(Debug)]
 pub(crate) struct Waits {
     last: Cell<u64>,
     current: Cell<u64>,
-    /// What the current one is for.
+    /// What the current wait is for.
     aim: Cell<Aim>,
     ended: [Cell<(u64, End)>; DEPTH],
 }
 
-/// Handlers within handlers whose waits' results are kept until the interrupted call asks. A wait deeper down than that answers
-/// EINTR.
+/// Number of nested waits (handlers within handlers) whose results are kept until the interrupted call asks. A wait
+/// that is nested deeper returns EINTR.
 const DEPTH: usize = 8;
 
-/// What a thread waits for. Zeroed: the first.
+/// What a thread waits for. All-zero bytes are the first variant.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Aim {
@@ -62,7 +65,7 @@ pub(crate) enum Aim {
     Operation,
     /// Room for a message.
     Room,
-    /// A message, which goes there.
+    /// A message, which is copied to this destination.
     Message(Landing),
 }
 
@@ -75,27 +78,27 @@ impl Aim {
     }
 }
 
-/// How a wait ended. Zeroed: the first.
+/// How a wait ended. All-zero bytes are the first variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum End {
-    /// Performed by somebody else; of a message, what was received.
+    /// Another thread performed the operation. For a message: what was received.
     Done(Received),
-    /// To be tried again.
+    /// The caller must try again.
     Retry,
     Failed(Errno),
 }
 
-/// Whether the buffers of a call whose wait is ended are still there.
+/// Whether the buffers of a call still exist when its wait ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Buffer {
     Live,
-    /// It was left by a jump, or may have been.
+    /// The call was left by a jump, or may have been.
     Gone,
 }
 
 impl Waits {
-    /// Begins a wait and returns its number. Before the operation is queued.
+    /// Begins a wait and returns its number. To be called before the operation is queued.
     pub fn begin(&self, aim: Aim) -> u64 {
         self.last.set(self.last.get() + 1);
         self.aim.set(aim);
@@ -103,7 +106,7 @@ impl Waits {
         self.last.get()
     }
 
-    /// Waits are numbered from here on.
+    /// Later waits get numbers above this one.
     pub fn number_from(&self, number: u64) {
         self.last.set(number);
     }
@@ -122,13 +125,13 @@ impl Waits {
         if number == 0 {
             return; // A handler was here first, between the caller's look and this one.
         }
-        // A place that nobody asks for any more; else the oldest, of a call that a jump has most likely left. Free ones are
-        // numbered 0.
+        // Prefer a slot whose result was read already, which has the number 0. Else take the oldest, whose call was
+        // most likely left by a jump.
         let place = self.ended.iter().min_by_key(|place| place.get().0);
         place.into_iter().for_each(|place| place.set((number, end)));
     }
 
-    /// How a wait has ended, which is asked once.
+    /// How a wait has ended. Each result can be read once.
     fn end_of(&self, number: u64) -> End {
         match self.ended.iter().find(|place| place.get().0 == number) {
             Some(place) => place.replace((0, End::Retry)).1,
@@ -137,18 +140,18 @@ impl Waits {
     }
 }
 
-/// What a status that ended a wait means to the caller.
+/// What the status that ended a wait means to the caller.
 fn outcome(end: u32) -> End {
     match end & 0xFF {
         status::FAILED => End::Failed(Errno((end >> 8) as i32)),
         status::RETRY => End::Retry,
         status::GRANTED | status::CONFIRMED => End::Done(Received::default()),
-        // Nobody ends a wait like that: the arena is damaged.
+        // No participant ends a wait with another status: the arena is damaged.
         _ => End::Failed(Errno::EIDRM),
     }
 }
 
-/// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` in
+/// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` is in
 /// nanoseconds of the monotonic clock.
 pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
     let site = &thread.site;
@@ -180,7 +183,7 @@ fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u
         if let Some(end) = ended(inner, thread, number) {
             return end;
         }
-        // Each time: see `spin`.
+        // Looked up each time: see `spin`.
         let waiter = &thread.person().waiter;
         waiter.fall_asleep();
         let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
@@ -218,7 +221,7 @@ fn ended(inner: &'static Inner, thread: &Thread, number: u64) -> Option<End> {
     Some(thread.waits.end_of(number))
 }
 
-/// Takes note of how the thread's wait ended, and fetches the message that it was granted.
+/// Reads how the thread's wait ended, and fetches the message that it was granted.
 fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
     let person = thread.person();
     let Aim::Message(landing) = thread.waits.aim.get() else {
@@ -228,7 +231,7 @@ fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
         }
         return person.waiter.acknowledge();
     };
-    // A handler would use the mailbox for messages of its own.
+    // Critical section: a signal handler would use the mailbox for messages of its own.
     let _critical = thread.critical();
     if thread.waits.is_current(0) {
         return;
@@ -247,13 +250,13 @@ fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
 
 fn spin(thread: &Thread, budget: u64) -> Polled<()> {
     poll(&POLICY, &CROWD, budget, Looks::Load, || {
-        // Each time: a handler may have forked, and in the child this is another one.
+        // Looked up each time: a handler may have forked, and the child has another record.
         let waiter = &thread.person().waiter;
-        // Relaxed: a peek; `ended` orders.
+        // Relaxed: a hint; `ended` orders.
         if !status::is_waiting(waiter.status.load(Relaxed)) {
             return Some(());
         }
-        // Relaxed: a sign of life with a date; see `Section::finish`.
+        // Relaxed: a time stamp that shows that the waiter is alive; see `Wakes::finish`.
         waiter.beat.store(clock::ticks(), Relaxed);
         None
     })
@@ -269,22 +272,23 @@ fn withdraw(inner: &'static Inner, thread: &Thread, why: Errno) {
         if !status::is_waiting(now) {
             return;
         }
-        // Whoever removes the object is about to end the wait, or is dead.
+        // The thread that removes the object is about to end the wait, or is dead.
         futex::wait(&waiter.status, now, Some(WITHDRAWAL));
     }
-    // The record was overwritten: what is waited for cannot be found by it.
+    // The record was overwritten, and no longer leads to the object.
     waiter.give_up();
 }
 
-/// Runs `f` under the lock of the object that the thread waits for; not at all if its wait is over.
+/// Runs `f` under the lock of the object that the thread waits for. Does not run it if the wait is over.
 pub(crate) fn with_own(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut dyn Section)) {
     inner.with_waiting(thread, Call::Wait, thread.person(), f);
 }
 
-/// Ends a wait that a signal handler interrupted: before the handler runs if there is a trampoline, else when the
+/// Ends a wait that a signal handler interrupted. With a trampoline it is called before the handler runs; else when the
 /// thread calls the engine again (from the handler, or after a jump out of it), or ends.
 ///
-/// A message that was handed over by then is received if the call's buffer is there, and goes back into its queue otherwise.
+/// A message that was handed over by then is received if the call's buffer still exists; otherwise it goes back into
+/// its queue.
 pub(crate) fn interrupt(thread: &Thread, buffer: Buffer) {
     if !thread.waits.is_current(0) {
         withdraw(thread.inner(), thread, Errno::EINTR);
@@ -292,13 +296,14 @@ pub(crate) fn interrupt(thread: &Thread, buffer: Buffer) {
     }
 }
 
-/// Whether nobody will end a wait, because the arena is damaged. Gives an arena up in which the waiter's record is not as the
-/// waiter has left it.
+/// Whether no thread will end the wait, because the arena is damaged. Poisons the arena if the waiter's record is not
+/// as the waiter has left it.
 #[cold]
 fn is_spoiled(inner: &'static Inner, thread: &Thread, (number, posture): (u64, Posture)) -> bool {
     let waiter = &thread.person().waiter;
     let same = Posture::of(waiter) == posture;
-    // The record, and then: a handler may have ended the wait, and used the record for another.
+    // The record is compared first, then the wait's number: a handler may have ended the wait and used the record for
+    // another wait.
     compiler_fence(SeqCst);
     if !same && thread.waits.is_current(number) && status::is_waiting(waiter.look()) {
         inner.condemn();
@@ -306,23 +311,26 @@ fn is_spoiled(inner: &'static Inner, thread: &Thread, (number, posture): (u64, P
     inner.check().is_err()
 }
 
-/// Makes sure that the thread stands in its queue still, or else that its wait ends: nobody would find it.
+/// Makes sure that the thread is still linked in its queue, or else ends its wait, because no thread would find it.
 fn review(inner: &'static Inner, thread: &Thread) {
     let person = thread.person();
     let reviewed = inner.with_waiting(thread, Call::Wait, person, |section| section.review());
-    // Looked at after the object was not found: whoever removes one ends the waits on it first.
+    // The status is read after the object was not found. A thread that removes an object ends the waits on it first, so
+    // a wait that goes on now would never end.
     if reviewed.is_none() && status::is_waiting(person.waiter.look()) {
         person.waiter.give_up();
     }
 }
 
-/// A sleeper's patrol: repairs the object if the owner of its lock is dead, undoes what the dead did, settles what was
-/// granted by somebody who died before he looked whether the waiter lives, and buries the dead that were found.
+/// A sleeper's periodic check. It repairs the object if the owner of its lock is dead. It applies the undos of dead
+/// processes. It settles grants whose maker died before checking that the waiter was alive. It recovers the dead
+/// participants that were found.
 #[cold]
 fn look_around(inner: &'static Inner, thread: &Thread, patrols: u32) {
     // Relaxed: the offset is this thread's own.
     let at = thread.person().waiter.object.load(Relaxed);
-    // Looking at everybody's record costs a page each: after some seconds, then at ever longer intervals.
+    // Reading every participant's record costs a page each. So it is done only after some seconds, and then at growing
+    // intervals.
     let verifies = patrols >= FIRST_VERIFYING_PATROL && patrols.is_power_of_two();
     if verifies {
         vigil::doubt(inner, thread);
@@ -345,10 +353,12 @@ fn look_around(inner: &'static Inner, thread: &Thread, patrols: u32) {
 mod tests {
     use super::*;
 
-    /// A handler that runs between a grant and the sleeper's look may wait as often as it likes: the grant is not forgotten.
+    /// A handler that runs between a grant and the sleeper's look at it may wait any number of times: the grant is not
+    /// forgotten.
     #[test]
     fn an_interrupted_wait_keeps_its_result() {
-        // SAFETY: zeroed, as in a new record: cells of integers, and of ends and aims, whose first variants are zero.
+        // SAFETY: all-zero bytes are what a new record has. They are valid for cells of integers, and for `End` and
+        // `Aim`, whose first variants are zero.
         let waits: Waits = unsafe { core::mem::zeroed() };
         let granted = waits.begin(Aim::Operation);
         waits.note_end(End::Done(Received::default()));
@@ -357,7 +367,7 @@ mod tests {
             waits.note_end(End::Failed(Errno::EAGAIN));
             assert_eq!(waits.end_of(inner), End::Failed(Errno::EAGAIN));
         }
-        // Left by jumps, which never ask.
+        // Waits that were left by jumps never read their results.
         for _ in 0..DEPTH - 1 {
             waits.begin(Aim::Operation);
             waits.note_end(End::Failed(Errno::EINTR));

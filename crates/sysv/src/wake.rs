@@ -1,8 +1,9 @@
-//! Waking those whose operations were performed, once the lock is released.
+//! Wakes the threads whose operations were performed, after the lock is released.
 //!
-//! A grant that came after its waiter's death must be taken back, or its token is lost. So whoever granted finds out
-//! whether the waiter was alive, and confirms the grant if so. He may die before, and within a section he cannot bury:
-//! then the grant stays unconfirmed, until somebody's patrol of the same set finds it ([`verify`]).
+//! A grant that was made after the waiter's death must be taken back, or its token is lost. So the waker checks whether
+//! the waiter was alive, and confirms the grant if so. The waker may die before it has done that. Within a section it
+//! cannot recover dead participants either. In both cases the grant stays unconfirmed until the periodic check of
+//! another waiter on the same object finds it ([`verify`]).
 
 use crate::engine::Inner;
 use crate::participant::{Participant, status};
@@ -13,16 +14,17 @@ use unspin_rcu::registry::Extent;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sys::process::Life;
 
-/// What is known of those who were granted an operation.
+/// What is known about the receivers of grants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Grants {
-    /// They were alive.
+    /// All of them were alive.
     Settled,
-    /// One was dead. He is condemned, and has to be buried outside of locks.
+    /// At least one was dead. It is marked as dead and has to be recovered outside of locks.
     ToTheDead,
 }
 
-/// Wakes everybody in the list of a set's section, and makes sure that nobody was granted an operation after his death.
+/// Wakes every waiter in `wakes`, the list of a section on the object `set`. Takes care of operations granted to
+/// waiters that were already dead.
 pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes, set: u64) {
     let mut grants = Grants::Settled;
     for one in wakes.iter() {
@@ -38,11 +40,13 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes, se
     }
 }
 
-/// Wakes one waiter and settles his grant: a sleeper whom the kernel woke was alive; of anybody else it is asked.
+/// Wakes one waiter and settles its grant. A sleeper that the kernel woke was alive. For any other waiter the registry
+/// is asked.
 pub(crate) fn wake(inner: &Inner, wake: Wake) -> Grants {
     let Some(person) = inner.people().get(wake.index as usize) else { return Grants::Settled };
     let woken = person.waiter.wake();
-    // Acquire: as in `settle`. If it is another one the waiter has moved on, or somebody has settled this one.
+    // Acquire: as in `settle`. If the status differs, the waiter has moved on, or another thread has settled this
+    // grant.
     if person.waiter.status.load(Acquire) != wake.end {
         return Grants::Settled;
     }
@@ -53,11 +57,11 @@ pub(crate) fn wake(inner: &Inner, wake: Wake) -> Grants {
     settle(inner, wake.index, person)
 }
 
-/// Settles every grant on a set that nobody has confirmed.
+/// Settles every unconfirmed grant on an object.
 pub(crate) fn verify(inner: &Inner, set: u64) -> Grants {
     let mut grants = Grants::Settled;
     for (person, index) in inner.people().iter().zip(0u32..) {
-        // Relaxed: a grant of another set does no harm here, it is as good to settle it.
+        // Relaxed: if this reads an outdated offset, a grant on another object is settled too, which is harmless.
         if person.waiter.object.load(Relaxed) == set && settle(inner, index, person) == Grants::ToTheDead {
             grants = Grants::ToTheDead;
         }
@@ -66,7 +70,7 @@ pub(crate) fn verify(inner: &Inner, set: u64) -> Grants {
 }
 
 fn settle(inner: &Inner, index: u32, person: &Participant) -> Grants {
-    // Acquire: whoever reads the grant sees the slot as its waiter had it.
+    // Acquire: a thread that reads the grant sees the slot as its waiter had set it.
     let end = person.waiter.status.load(Acquire);
     if !status::is_granted(end) && end != status::RETRY {
         return Grants::Settled;

@@ -1,20 +1,21 @@
-//! Ending the waits of others, and remembering whom to wake once the lock is released.
+//! Ending the waits of other threads, and the list of threads to wake once the lock is released.
 
 use crate::participant::{Waiter, status};
 use crate::time;
 use unspin_sync::atomic::Ordering::{AcqRel, Relaxed};
 
-/// Somebody to be woken, or at least looked at, once the lock is released.
+/// A wake-up that is due once the lock is released. If the futex wake finds no sleeper, the waiter is at least checked
+/// for life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wake {
-    /// Participant.
+    /// Index of the participant.
     pub index: u32,
-    /// The status with which his wait ended: tells a grant from his next ones.
+    /// The status with which its wait ended. It tells this grant from later grants to the same participant.
     pub end: u32,
 }
 
-/// Wake-ups that are made after the lock is released, so that a woken process that preempts its waker does
-/// not run into the lock at once. Small: every section makes one.
+/// Wake-ups that are made after the lock is released, so that a woken process that preempts its waker does not find the
+/// lock taken at once. The list is small because every section creates one.
 #[derive(Default)]
 pub struct Wakes {
     list: [u64; 8],
@@ -23,27 +24,28 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Ends the wait of participant `index`, under the lock of the object that he waits for. From this store on he may return
-    /// and use his record anew.
+    /// Ends the wait of participant `index` with the status `end`. The caller holds the lock of the object that it
+    /// waits for. From this store on the waiter may return and reuse its record.
     pub(crate) fn finish(&mut self, waiter: &Waiter, index: u32, end: u32) {
         let beat = waiter.beat.load(Relaxed);
-        // AcqRel. Release: partner of the waiter's Acquire load of its end; decides the redo record. Acquire:
-        // partner of the waiter's exchange to SLEEPING.
+        // AcqRel. Release: partner of the waiter's Acquire load of its end status; the store decides the redo record.
+        // Acquire: partner of the waiter's exchange to SLEEPING.
         let before = waiter.status.swap(end, AcqRel);
         let seen_running = time::ticks().wrapping_sub(beat) < FRESH_TICKS;
-        // What others rely on: that it takes what it was granted, or the room that was made for it.
+        // Other waiters depend on these two: the waiter has to take what it was granted, or use the room that was made.
         let matters = status::is_granted(end) || end == status::RETRY;
         if before == status::QUEUED && (seen_running || !matters) {
             waiter.confirm(end);
             return;
         }
         if !self.push(Wake { index, end }) {
-            // The list is full: wake now, under the lock. Whether the waiter was alive is looked for afterwards.
+            // The list is full, so wake now, under the lock. `wake::wake_all` checks afterwards whether the waiter was
+            // alive.
             waiter.wake();
         }
     }
 
-    /// `false` if the list is full.
+    /// Adds a wake-up; `false` if the list is full.
     fn push(&mut self, wake: Wake) -> bool {
         match self.list.get_mut(self.count) {
             Some(slot) => {
@@ -58,17 +60,17 @@ impl Wakes {
         }
     }
 
-    /// How many there are.
+    /// Number of wake-ups in the list.
     pub fn len(&self) -> u64 {
         self.count as u64
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether more were due than the list holds. Those were made under the lock.
+    /// Whether more wake-ups were due than the list holds. The rest were made under the lock.
     pub fn have_overflowed(&self) -> bool {
         self.overflowed
     }
@@ -79,6 +81,6 @@ impl Wakes {
     }
 }
 
-/// A spinning waiter that was seen running within this many ticks (under 1 us) was alive when it was granted
-/// its operation: no process dies and is reaped in less.
+/// Age in ticks (under 1 us) up to which a spinning waiter's time stamp proves that it was alive at the grant: no
+/// process dies and is reaped in less.
 const FRESH_TICKS: u64 = 2_000;

@@ -5,26 +5,26 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use unspin_sys::creds::Creds;
 
-/// Why an arena cannot be used. In words it names the file and what is the matter with it.
+/// Why an arena cannot be used. The message names the file and the problem.
 #[derive(Debug)]
 pub enum ArenaError {
     /// The operating system refused to open, create or map the file.
     Io(PathBuf, std::io::Error),
-    /// It belongs to another user, who did not open it to others.
+    /// It belongs to another user, who did not give others access.
     NotOurs(PathBuf),
-    /// It lies where one of this user's own would lie, and belongs to another user.
+    /// It is at the path of one of this user's default arenas, but belongs to another user.
     Foisted(PathBuf),
-    /// It is no arena, or its first page was overwritten.
+    /// It is not an arena, or its first page was overwritten.
     Corrupt(PathBuf),
     /// It was made by another version of unspin.
     Version(PathBuf),
-    /// It is shorter than its own header says.
+    /// It is shorter than its own header says: it was truncated.
     CutShort(PathBuf),
-    /// Somebody who used it has found that others had written into it, and has given it up for all.
+    /// A process that used it has found that it was overwritten, and has marked it as unusable.
     Overwritten(PathBuf),
     /// It was made for another engine.
     Engine(PathBuf, &'static str),
-    /// The size asked for leaves no room for semaphores.
+    /// The requested size (in bytes) leaves no room for semaphores.
     TooSmall(u64),
 }
 
@@ -40,12 +40,13 @@ impl ArenaError {
     }
 }
 
-/// Whether there is a file of another user. A folder may be closed to us as well.
+/// Whether the path is a file of another user. (Access may also be denied by a folder.)
 fn is_anothers(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|about| about.uid() != Creds::current().uid)
 }
 
-/// The facts: who uses the engine by a command or a preload has other means to change them than who calls it.
+/// States the facts without advice: users of the command, of the preload library and of the API have different means to
+/// fix them.
 impl fmt::Display for ArenaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut say = |path: &Path, what: &dyn fmt::Display| write!(f, "arena {}: {what}", path.display());

@@ -1,4 +1,4 @@
-//! Making and joining an arena's file.
+//! Creating an arena's file, and joining one.
 
 use super::outside::{is_magic, namespace};
 use super::{Arena, ArenaError, CONDEMNED, Footer, HEAP_AT, Header, MAGIC, PAGE, PEOPLE_AT, SLOTS_AT};
@@ -16,32 +16,33 @@ use unspin_sys::mem::Mapping;
 use unspin_sys::namespace::{Ipc, Relation};
 use unspin_sys::{Errno, file};
 
-/// How to make an arena that is not there yet.
+/// How to create an arena that does not exist yet.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Length of the file, which is sparse: address space, not memory. A semaphore takes 64 bytes of it.
+    /// Length of the file in bytes. The file is sparse, so this is address space, not memory. A semaphore takes 64
+    /// bytes of it.
     pub bytes: u64,
-    /// Permission bits of the file, of which 0777 count. Whoever may write it may do to its semaphores what he likes: permission
-    /// checks among those who share an arena are cooperative.
+    /// Permission bits of the file; only 0777 is used. A user who may write the file may change its semaphores at will:
+    /// permission checks between users of one arena are cooperative.
     pub mode: u32,
 }
 
 impl Default for Options {
-    /// 512 MiB, of which 300 MiB are left for some four million semaphores; for its owner only.
+    /// 512 MiB, of which 300 MiB are left for some four million semaphores; accessible to its owner only.
     fn default() -> Self {
         Options { bytes: 512 << 20, mode: 0o600 }
     }
 }
 
-/// Room for the fixed part and, but for the foot, a MiB of heap.
+/// Smallest size in bytes: the fixed part and a MiB of heap, which includes the footer.
 pub(super) const SMALLEST: u64 = HEAP_AT + (1 << 20);
 
 // fcntl.h, x86-64
 pub(super) const O_NOFOLLOW: i32 = 0o400000;
 
 impl Arena {
-    /// Joins the arena at `path`, or makes it. If that is another IPC namespace's, the one of ours beside it, see
-    /// [`beside`]; one whose namespace is no more gives way.
+    /// Joins the arena at `path`, or creates it. If that one belongs to another IPC namespace, it uses the arena of our
+    /// namespace beside it: see [`beside`]. An arena whose namespace no longer exists is replaced.
     pub fn open(path: &Path, kind: Kind, options: &Options) -> Result<Arena, ArenaError> {
         if options.bytes < SMALLEST {
             return Err(ArenaError::TooSmall(options.bytes));
@@ -74,22 +75,22 @@ impl Arena {
     }
 }
 
-/// Where the arena of an IPC namespace lies if that of another lies at `path`.
+/// Path of the arena of an IPC namespace if `path` has the arena of another namespace.
 fn beside(path: &Path, here: &Ipc) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(format!("{BESIDE}{}", here.inode));
     path.into()
 }
 
-/// Between the path of an arena and the inode number of another IPC namespace.
+/// Separates the path of an arena and the inode number of another IPC namespace.
 pub(crate) const BESIDE: &str = ".ns-";
 
-/// What is at a path.
+/// What a path leads to.
 enum Sought {
     Nothing,
-    /// An arena of this IPC namespace, or something that is none.
+    /// An arena of this IPC namespace, or a file that is not an arena.
     Here(File),
-    /// An arena whose namespace is no more, and left its inode number to ours.
+    /// An arena whose namespace no longer exists, and whose inode number ours has now.
     Outlived(File),
     /// An arena of another namespace.
     Elsewhere,
@@ -97,7 +98,8 @@ enum Sought {
 
 fn seek(path: &Path, here: &Ipc) -> Result<Sought, ArenaError> {
     match open_file(path) {
-        // Before anything is believed of what is in it. A file that was opened keeps its owner's mark, a name does not.
+        // Checked before any content is trusted, and on the opened file: its owner is fixed, whereas the name may be
+        // given to another file.
         Ok(file) if is_usual(path) && !is_ours(&file).map_err(|e| ArenaError::io(path, e))? => {
             Err(ArenaError::Foisted(path.into()))
         }
@@ -111,7 +113,7 @@ fn seek(path: &Path, here: &Ipc) -> Result<Sought, ArenaError> {
     }
 }
 
-/// Joins the arena at `path`, or makes it; `None` if it is another namespace's.
+/// Joins the arena at `path`, or creates it; `None` if it belongs to another namespace.
 fn open_in(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<Option<Arena>, ArenaError> {
     loop {
         match seek(path, here)? {
@@ -128,8 +130,8 @@ fn open_in(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<Opt
     }
 }
 
-/// Removes a file, unless somebody else did and there is another one by now: one removes at a time, under the lock of the
-/// very file that is to go.
+/// Removes a file, unless another process has removed it and there may be a new one under the name. A process must hold
+/// the lock of the very file that it removes, so only one removes it.
 fn clear(path: &Path, file: &File) -> Result<(), Error> {
     file.lock()?;
     match file::is_named(file, path) {
@@ -143,7 +145,7 @@ fn open_file(path: &Path) -> Result<File, Error> {
     OpenOptions::new().read(true).write(true).custom_flags(O_NOFOLLOW).open(path)
 }
 
-/// Whether the calling user owns a file. Who may open it is no answer: root may open what anybody has put there.
+/// Whether the calling user owns a file. Being able to open it proves nothing: root may open files of any user.
 fn is_ours(file: &File) -> Result<bool, Error> {
     Ok(file.metadata()?.uid() == Creds::current().uid)
 }
@@ -166,7 +168,7 @@ fn check(path: &Path, header: &Header, bytes: u64, kind: Kind) -> Result<(), Are
     }
 }
 
-/// Looks whether this is the first page of an arena of `bytes` that this version made; says for which engine.
+/// Checks that this is the first page of an arena of `bytes` bytes that this version made. Returns its engine.
 pub(super) fn validate(path: &Path, header: &Header, bytes: u64) -> Result<Kind, ArenaError> {
     if !is_magic(&header.magic) {
         return Err(ArenaError::Corrupt(path.into()));
@@ -202,10 +204,10 @@ fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Er
         .mode(options.mode & 0o777)
         .custom_flags(O_NOFOLLOW)
         .open(path)?;
-    // The mode that was asked for, whatever the umask.
+    // Set the requested mode whatever the umask.
     file::set_mode(&file, options.mode & 0o777).map_err(into_io)?;
     let bytes = options.bytes.checked_next_multiple_of(PAGE).ok_or(ErrorKind::FileTooLarge)?;
-    // Asked first: beyond the limit the kernel sends SIGXFSZ, which kills.
+    // Checked first: beyond the limit the kernel sends SIGXFSZ, which kills the process.
     if bytes > unspin_sys::limits::file_size() {
         return Err(ErrorKind::FileTooLarge.into());
     }
@@ -215,7 +217,7 @@ fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Er
     arena.reserve(0, PEOPLE_AT).map_err(into_io)?;
     arena.reserve(bytes - PAGE, PAGE).map_err(into_io)?;
     let header = arena.header();
-    // Relaxed (all): nobody else knows the file; the Release below, and link(2), publish it.
+    // Relaxed (all): no other process knows the file yet; the Release below and link(2) publish it.
     header.bytes.store(bytes, Relaxed);
     header.kind.store(kind.number(), Relaxed);
     if let Some(footer) = arena.get::<Footer>(bytes - PAGE) {
@@ -254,7 +256,8 @@ mod tests {
         std::fs::metadata(path).unwrap().ino()
     }
 
-    /// A file that anybody may write, and that is set-uid on top, would be worse than either.
+    /// Of the mode only the permission bits are used: a set-uid file that every user may write would be dangerous.
+    /// Impossible sizes are refused.
     #[test]
     fn of_what_is_asked_for_permissions_and_sizes_count() {
         let dir = tempfile::tempdir().unwrap();
@@ -295,7 +298,7 @@ mod tests {
             assert!(path.exists(), "who only looks removes nothing");
             assert_ne!(made(&path), before);
         }
-        // Another namespace that exists is left alone.
+        // An arena of another namespace that still exists is left alone.
         let theirs = made(&path);
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&(inode + 1).to_ne_bytes(), at).unwrap();

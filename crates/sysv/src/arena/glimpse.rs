@@ -1,4 +1,4 @@
-//! A look at an arena from outside.
+//! Reading an arena from outside, without joining it.
 
 use super::file::validate;
 use super::outside::open_to_read;
@@ -9,16 +9,16 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use unspin_sys::mem::Mapping;
 
-/// A copy of an arena's fixed part but for the participants' records: the header, and who takes part. Nobody who takes
-/// part notices, nothing that is damaged or cut short under our eyes can fault, and whatever is written goes nowhere.
+/// A copy of an arena's header and slots, without the participants' records. Participants do not notice that it is
+/// made. It cannot fault if the arena is damaged or truncated meanwhile, and writes to it do not reach the arena.
 #[derive(Debug)]
 pub(crate) struct Glimpse {
     arena: Arena,
-    /// What `arena` lies in.
+    /// The memory behind `arena`.
     _memory: Mapping,
-    /// The engine that it was made for.
+    /// The engine that the arena was made for.
     pub kind: Kind,
-    /// The arena itself, for what lies in its heap: see [`super::load_objects`].
+    /// The arena's own file, to read its heap: see [`super::load_objects`].
     pub file: File,
 }
 
@@ -37,7 +37,7 @@ impl Glimpse {
         Ok(Glimpse { arena, _memory: memory, kind, file })
     }
 
-    /// The copy. Beyond the slots there is nothing in it.
+    /// The copy. It ends after the slots.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
@@ -46,7 +46,8 @@ impl Glimpse {
 fn copy(file: &File) -> Result<Mapping, std::io::Error> {
     let memory = Mapping::wiped_on_fork(PEOPLE_AT as usize)
         .map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
-    // SAFETY: 1. memory of that size, made just now: nobody else refers to it; 2. its zeroes are bytes.
+    // SAFETY: 1. memory of that size, mapped just now: no other reference to it exists; 2. it is zeroed, so the bytes
+    // are initialised.
     let bytes = unsafe { core::slice::from_raw_parts_mut(memory.start().as_ptr(), memory.len()) };
     file.read_exact_at(bytes, 0)?;
     Ok(memory)

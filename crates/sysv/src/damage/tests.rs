@@ -29,14 +29,14 @@ fn op(sem_num: u16, sem_op: i16) -> Sembuf {
     Sembuf { sem_num, sem_op, sem_flg: 0 }
 }
 
-/// An engine with a set, a queue, and a thread that takes part and does nothing.
+/// An engine with a set, a queue, and a participating thread that does nothing.
 struct Scene {
     dir: tempfile::TempDir,
     engine: Engine,
     set: i32,
     queue: i32,
     bystander: Owner,
-    /// Ends the bystander when dropped.
+    /// The bystander ends when this is dropped.
     _stays: mpsc::Sender<()>,
 }
 
@@ -70,7 +70,7 @@ impl Scene {
         }
     }
 
-    /// Calls that take all the locks there are.
+    /// Calls that together take every lock.
     fn calls(&self) -> [Result<(), Errno>; 3] {
         calls(self.engine, self.set, self.queue)
     }
@@ -99,7 +99,7 @@ const LOCKS: [(Kind, Which); 4] = [
     (Kind::Global, Which::Global),
 ];
 
-/// The name in a lock is that of a living thread, which does not hold it: of another one, or of the one that waits.
+/// The lock names a living thread that does not hold it: another thread, or the waiter itself.
 #[test]
 fn a_lock_that_names_somebody_who_does_not_hold_it_condemns_the_arena() {
     for (kind, which) in LOCKS {
@@ -117,8 +117,8 @@ fn a_lock_that_names_somebody_who_does_not_hold_it_condemns_the_arena() {
     }
 }
 
-/// What nobody can tell from an owner who is stopped: the lock names him, and his own count was overwritten, so that it says
-/// that he holds one. The wait ends with the next lock that he takes, whichever that is.
+/// A case that cannot be told from a stopped owner: the lock names a thread whose own count was overwritten, so that it
+/// says that it holds a lock. The wait ends when that thread next takes a lock, whichever lock that is.
 #[test]
 fn one_whose_count_was_overwritten_too_ends_the_wait_with_his_next_lock() {
     for (kind, which) in LOCKS {
@@ -135,7 +135,7 @@ fn one_whose_count_was_overwritten_too_ends_the_wait_with_his_next_lock() {
             tell.send(()).unwrap();
             calls
         });
-        // Many times as long as it takes to find out what can be found out.
+        // Many times as long as detection takes where it is possible.
         let early = told.recv_timeout(Duration::from_millis(300));
         assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "{which:?}: a stopped owner was robbed");
         crate::anatomy::speak_up(&engine);
@@ -144,7 +144,7 @@ fn one_whose_count_was_overwritten_too_ends_the_wait_with_his_next_lock() {
     }
 }
 
-/// Two locks name two threads, each of which waits for the other's: so neither has what it is said to have.
+/// Two locks name two threads, each of which waits for the other's lock: so neither holds the lock that names it.
 #[test]
 fn two_who_wait_for_locks_that_name_each_other_find_that_out() {
     for _ in 0..20 {
@@ -168,7 +168,7 @@ fn two_who_wait_for_locks_that_name_each_other_find_that_out() {
     }
 }
 
-/// Two who have the arena mapped for themselves, as two processes have.
+/// Two engines that have each mapped the arena, as two processes have.
 #[test]
 fn everybody_else_finds_a_condemned_arena_so() {
     for (kind, which) in LOCKS {
@@ -181,7 +181,8 @@ fn everybody_else_finds_a_condemned_arena_so() {
             thread::yield_now();
         }
         assert!(scene.lock(which).try_acquire(scene.bystander));
-        // Waits for the same lock, and finds that nobody will release it, or that the others have given up.
+        // The other engine waits for the same lock. It finds that no thread will release it, or that the arena was
+        // poisoned.
         let waiter = thread::spawn(move || other.semop_ops(set, &[op(0, 1), op(1, 1)]));
         let _ = scene.calls();
         assert_eq!(scene.calls(), [Err(Errno::ENOSYS); 3], "{which:?}");
@@ -192,7 +193,7 @@ fn everybody_else_finds_a_condemned_arena_so() {
     }
 }
 
-/// Owners who are slow, and others who suspect them all the time.
+/// Slow owners, and other threads that check them all the time.
 #[test]
 fn a_genuine_owner_is_never_disproved() {
     let scene = Scene::new(Kind::Rcu);
@@ -206,7 +207,7 @@ fn a_genuine_owner_is_never_disproved() {
                 if n == 0 && round % 2000 == 0 {
                     let me = Thread::of(inner).unwrap();
                     let guard = inner.guard::<Set>(me, Call::Semop, set, |_| Ok(())).unwrap();
-                    // Longer than the others spin, and than they sleep before they suspect.
+                    // Longer than the others spin, and than they sleep before they check the owner.
                     thread::sleep(Duration::from_millis(12));
                     drop(guard);
                 }
@@ -240,7 +241,8 @@ impl Engine {
     }
 }
 
-/// What a sleeper's neighbours know of him is overwritten: nobody who posts finds him, and he finds back by himself.
+/// State by which other threads find a sleeper is overwritten, so no thread that posts finds it. The sleeper's own
+/// check repairs that.
 #[test]
 fn a_sleeper_whose_queue_was_overwritten_is_served() {
     let spoil: [fn(&'static Inner, &'static Set, u32); 5] = [
@@ -248,7 +250,7 @@ fn a_sleeper_whose_queue_was_overwritten_is_served() {
         |inner, set, _| inner.sems(set)[0].alter.head.store(0, Relaxed),
         |inner, set, me| inner.sems(set)[0].alter.head.store(me + 7, Relaxed),
         |inner, set, _| inner.sems(set)[0].named.store(0, Relaxed),
-        // So that nobody who posts takes the lock.
+        // So that no thread that posts takes the lock.
         |inner, set, _| inner.sems(set)[0].word.store(0, Relaxed),
     ];
     let sleepers: Vec<_> = spoil
@@ -265,7 +267,7 @@ fn a_sleeper_whose_queue_was_overwritten_is_served() {
     }
 }
 
-/// A sleeper's own record is overwritten, or what leads to its set: its wait ends, with an error.
+/// A sleeper's own record is overwritten, or what leads to its set. Its wait ends with an error.
 #[test]
 fn a_sleeper_whose_record_was_overwritten_gives_up() {
     fn waiter(inner: &'static Inner, me: u32) -> &'static Waiter {
@@ -289,7 +291,7 @@ fn a_sleeper_whose_record_was_overwritten_gives_up() {
     }
 }
 
-/// A section that no thread can have begun keeps no signal handler waiting.
+/// A section number in the slot that no thread can have stored does not defer signal handlers for ever.
 #[test]
 fn a_thread_is_not_taken_to_be_reading_for_ever() {
     let scene = Scene::new(Kind::Rcu);
@@ -310,7 +312,7 @@ fn a_thread_is_not_taken_to_be_reading_for_ever() {
     number.store(0, Relaxed);
 }
 
-/// A free list that leads to what somebody uses gives nothing out, and an end that lies before the heap no more.
+/// A free list that leads to memory in use gives nothing out; nor does an end that lies before the heap.
 #[test]
 fn nothing_is_given_out_twice() {
     for (words, to) in [(1..34, "a set"), (0..1, "a set"), (0..1, "the head")] {
@@ -323,7 +325,7 @@ fn nothing_is_given_out_twice() {
             inner.arena.get::<AtomicU64>(heap + word * 8).unwrap().store(value, Relaxed);
         }
         let made: Vec<_> = (0..10).map(|_| scene.engine.semget(flag::IPC_PRIVATE, 3, 0o600)).collect();
-        // Without free lists there is new memory; without the end there is none.
+        // Without free lists there is fresh memory; without the end there is none.
         assert!(made.iter().all(|it| it.is_ok() == words.contains(&1)), "{words:?} to {to}: {made:?}");
         assert_eq!((set.count(), scene.engine.is_damaged()), (3, false));
         assert_eq!(scene.engine.semget(7, 3, 0), Ok(scene.set), "what there is goes on");
@@ -332,7 +334,7 @@ fn nothing_is_given_out_twice() {
 
 type Sleeper = thread::JoinHandle<Result<(), Errno>>;
 
-/// Somebody who sleeps for semaphore 0 of a set; what `spoil` does then, and what `after` does.
+/// A thread that sleeps for semaphore 0 of a set; then `spoil` runs, then `after`.
 fn asleep(
     spoil: impl FnOnce(&'static Inner, &'static Set, u32),
     after: impl FnOnce(Engine, i32),

@@ -1,4 +1,4 @@
-//! Finding the object of an id, and whether the caller may have it.
+//! Finding the object of an id, and checking the caller's permission.
 
 use super::Inner;
 use crate::creds;
@@ -10,9 +10,9 @@ use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sys::Errno;
 
 impl Inner {
-    /// The set of `id`, if the thread may do `want` with it, from what the thread remembers: the chain of dependent
-    /// loads through the table would be half the time of an uncontended operation. In a read-side section. `None` says
-    /// only that the long way must be gone.
+    /// Looks the set of `id` up in the thread's cache. The chain of dependent loads through the table would take half
+    /// the time of an uncontended operation. The caller is in a read-side section. `None` if the cache does not show
+    /// that the thread may do `want` with the set: then the caller takes the slow path.
     #[inline(always)]
     pub fn recall(
         &'static self,
@@ -26,7 +26,7 @@ impl Inner {
 
     #[cold]
     fn learn(&'static self, thread: &'static Thread, id: i32) -> Option<&'static Known<Sems>> {
-        // Acquire: as in `Thread::remembered`. Both numbers before what they are to vouch for.
+        // Acquire: as in `Thread::remembered`. Both numbers are read before the state that they are to vouch for.
         let when = (thread.changes().load(Acquire), creds::epoch());
         self.check().ok()?;
         let (at, set) = self.find::<Set>(id).ok()?;
@@ -37,7 +37,8 @@ impl Inner {
         Some(known)
     }
 
-    /// The object of `id`, in a read-side section or under the lock of all objects. `EINVAL` if there is none.
+    /// The object of `id`. The caller is in a read-side section or holds the lock of all objects. `EINVAL` if there is
+    /// none.
     pub fn find<O: Object>(&'static self, id: i32) -> Result<(u64, &'static O), Errno> {
         if id < 0 {
             return Err(Errno::EINVAL);
@@ -51,7 +52,7 @@ impl Inner {
         }
     }
 
-    /// `EACCES` unless the caller may do `want` with the object.
+    /// Fails with `EACCES` unless the caller may do `want` with the object.
     #[inline]
     pub fn permit(&self, thread: &Thread, perm: &Perm, want: Access) -> Result<(), Errno> {
         if perm.allows_quickly(&thread.creds, want) || perm.allows(&thread.creds.read(), want) {

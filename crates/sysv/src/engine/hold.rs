@@ -1,4 +1,4 @@
-//! Taking the locks of objects, and repairing what the dead left behind them.
+//! Taking the locks of objects, and repairing what dead owners left behind.
 
 use super::Inner;
 use crate::futex::{self, Wake};
@@ -19,7 +19,7 @@ use unspin_sys::Errno;
 use unspin_sys::process::Life;
 
 impl Inner {
-    /// The lock that protects an object: its own, or everybody's.
+    /// The lock that protects an object: its own, or in the `global` engine the lock of all objects.
     #[inline(always)]
     pub fn lock_of<'a, O: Object>(&'a self, object: &'a O) -> &'a Lock {
         match self.kind {
@@ -38,7 +38,8 @@ impl Inner {
         }
     }
 
-    /// Whether a lock's owner can no longer be executing. A later participant of his index is not he.
+    /// Whether a lock's owner can no longer be executing. A later participant under the same index is a different
+    /// owner.
     pub fn is_dead_owner(&self, owner: Owner) -> bool {
         let registry = self.rcu().registry();
         registry.participant(owner.index() as usize).is_none_or(|who| {
@@ -46,11 +47,11 @@ impl Inner {
         })
     }
 
-    /// Gives the arena up if a lock that the thread waits for names an owner who demonstrably does not hold it, or if
-    /// somebody else has.
+    /// Poisons the arena if the lock that the thread waits for names an owner that demonstrably does not hold it. If
+    /// the arena is already poisoned, abandons it.
     fn doubt_owner(&self, thread: &Thread, lock: &Lock, owner: Owner) {
         let disproved = |person: &Participant| person.busy.disproves(lock, owner);
-        // Nobody waits for a lock that he has.
+        // A thread never waits for a lock that it holds: if the word names this thread, it was overwritten.
         let is_noise =
             owner == thread.owner() || self.people().get(owner.index() as usize).is_some_and(disproved);
         if is_noise {
@@ -60,7 +61,7 @@ impl Inner {
         }
     }
 
-    /// Takes a lock, in a critical section that lasts as long as it is held.
+    /// Takes a lock, in a critical section that lasts as long as the lock is held.
     #[inline(always)]
     pub fn acquire<'t>(
         &'static self,
@@ -74,7 +75,7 @@ impl Inner {
         (Held::new(thread, lock, (name, call), waited, critical), taken)
     }
 
-    /// Takes a lock, in a critical section, and says how long that took if it was not free.
+    /// Takes a lock, in a critical section of the caller. If the lock was not free, also returns how long that took.
     #[inline(always)]
     pub fn take(&'static self, thread: &Thread, name: LockName, lock: &Lock) -> (Taken, Option<Waited>) {
         thread.enter_busy();
@@ -96,8 +97,8 @@ impl Inner {
         lock.acquire_slow(thread.owner(), discipline, &Suitor { inner: self, thread, lock })
     }
 
-    /// Takes the lock of the object that `id` names, after `check` has passed, repairs it if need be, and begins a
-    /// section. `EINVAL` if there is no such object, `EIDRM` if it was removed meanwhile.
+    /// Finds the object of `id`, calls `check`, takes the object's lock, repairs the object if its previous owner died,
+    /// and begins a section. `EINVAL` if there is no such object, `EIDRM` if it was removed meanwhile.
     pub fn guard<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
@@ -109,8 +110,8 @@ impl Inner {
         Ok(Guard::new(self, held, object))
     }
 
-    /// As [`Inner::guard`], but the section is still to be begun, by [`Guard::new`]: one that is handed on is copied, and is
-    /// large.
+    /// Like [`Inner::guard`], but the caller begins the section, by [`Guard::new`]. A section is large, and returning
+    /// one would copy it.
     #[inline(always)]
     pub fn hold_id<'t, O: Object>(
         &'static self,
@@ -121,7 +122,7 @@ impl Inner {
     ) -> Result<(Held<'t>, (u64, &'static O)), Errno> {
         if self.kind == Kind::Global {
             let held = self.global(thread, call);
-            // The lock of all objects keeps one from being removed, but not the table from being replaced.
+            // The global lock keeps the object from being removed, but not the table from being replaced.
             let _read = thread.read();
             let object = self.find(id)?;
             check(object.1)?;
@@ -133,7 +134,8 @@ impl Inner {
         Ok((self.hold_alive(thread, call, object)?, object))
     }
 
-    /// Takes the lock of an object that was found in the read-side section that goes on. `EIDRM` if it is removed.
+    /// Takes the lock of an object. The caller found it in a read-side section that it is still in. `EIDRM` if it is
+    /// removed.
     #[inline(always)]
     pub fn hold_alive<'t, O: Object>(
         &'static self,
@@ -142,12 +144,13 @@ impl Inner {
         object: (u64, &'static O),
     ) -> Result<Held<'t>, Errno> {
         let held = self.hold(thread, call, object);
-        // Within the read-side section, which outlives the lock if the answer is yes: nothing else would keep a removed
-        // object, and the lock in it, from being freed. Of one that is not removed its lock keeps everybody off.
+        // This runs within the caller's read-side section. If the object is deleted, the lock is released here, before
+        // that section ends. Only the section keeps a removed object, and the lock in it, from being freed. An object
+        // that is not removed is kept by its lock.
         if object.1.perm().is_deleted() { Err(Errno::EIDRM) } else { Ok(held) }
     }
 
-    /// As [`Inner::hold_alive`], and begins a section.
+    /// Like [`Inner::hold_alive`], and begins a section.
     #[inline(always)]
     pub fn guard_alive<'t, O: Object>(
         &'static self,
@@ -159,8 +162,8 @@ impl Inner {
         Ok(Guard::new(self, held, object))
     }
 
-    /// Runs `f` in a section on the object that a participant waits for, then serves the waiters. `None` if it waits no
-    /// more.
+    /// Runs `f` in a section on the object that a participant waits for, then serves the object's waiters. `None` if
+    /// the participant no longer waits.
     pub fn with_waiting<R>(
         &'static self,
         thread: &Thread,
@@ -177,14 +180,15 @@ impl Inner {
         }
     }
 
-    /// As [`Inner::guard`], for the object that a participant waits for. `None` if it waits no more.
+    /// Like [`Inner::guard`], for the object that a participant waits for. `None` if it no longer waits.
     fn guard_waiting<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
         person: &Participant,
     ) -> Option<Guard<'t, O::Section>> {
-        // An object whose waiters have not all been ended is not retired: within the read-side section it stays.
+        // An object is retired only after all waits on it have ended. So the object that `person` waits for is not
+        // freed during this read-side section.
         let _read = thread.read();
         // Acquire: partner of the Release in `Section::enqueue`.
         if !status::concerns_others(person.waiter.status.load(Acquire)) {
@@ -192,15 +196,15 @@ impl Inner {
         }
         // Relaxed: ordered by the Acquire above.
         let at = person.waiter.object.load(Relaxed);
-        // A grant outlives its object: only the table says whether what lies there is still one.
+        // A granted status outlives the object. Only the table says whether there is still an object at that offset.
         if !ipc::is_object(&self.arena, O::CLASS, at) {
             return None;
         }
         self.guard_alive::<O>(thread, call, (at, self.arena.get(at)?)).ok()
     }
 
-    /// Whether the owner of the lock of the object that a participant waits for is dead, or whether somebody is owed
-    /// something by it who may be.
+    /// Whether a dead participant or process may hold up this participant: the owner of its object's lock is dead, the
+    /// set has adjustments (their processes may be dead), or the object is a message queue.
     pub fn may_wait_for_the_dead(&self, thread: &Thread, person: &Participant) -> bool {
         let _read = thread.read();
         // Relaxed: asked by the participant itself.
@@ -211,14 +215,15 @@ impl Inner {
                 Some(set) if set.has_adjustments() => return true,
                 set => set.and_then(|set| self.lock_of(set).owner()),
             },
-            // A sleeper looks whether it has been forgotten.
+            // A sleeper always checks, in case a dead participant has left it forgotten.
             Class::Msg => return true,
             Class::Shm => None,
         };
         owner.is_some_and(|owner| self.is_dead_owner(owner))
     }
 
-    /// Takes the lock of an object that cannot go away: found in a read-side section, or under the registry lock.
+    /// Takes the lock of an object that cannot go away: it was found in a read-side section that goes on, or under the
+    /// registry lock.
     pub fn guard_found<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
@@ -228,7 +233,7 @@ impl Inner {
         Guard::new(self, self.hold(thread, call, object), object)
     }
 
-    /// The lock of an object, repaired if need be.
+    /// Takes the lock of an object, and repairs the object if the previous owner died.
     #[inline(always)]
     pub fn hold<'t, O: Object>(
         &'static self,
@@ -251,7 +256,8 @@ impl Inner {
         held
     }
 
-    /// Repairs what a lock protects that was inherited on the way to an object: that object, or all of them.
+    /// Repairs what the lock of an object protects after it was taken over from a dead owner: that object, or in the
+    /// `global` engine all objects.
     #[cold]
     pub fn mend<O: Object>(&'static self, thread: &Thread, (at, object): (u64, &'static O)) {
         match self.kind {
@@ -274,7 +280,7 @@ impl Inner {
         }
     }
 
-    /// Takes over the lock of each object that `dead` holds.
+    /// Takes over the lock of each object that the dead participant `dead` holds.
     pub fn inherit_all<O: Object>(&'static self, thread: &Thread, dead: u32) {
         for at in ipc::objects(&self.arena, O::CLASS) {
             if let Some(object) = O::at(&self.arena, at)
@@ -285,7 +291,7 @@ impl Inner {
         }
     }
 
-    /// Takes the global lock over if `dead` holds it.
+    /// Takes the global lock over if the dead participant `dead` holds it.
     pub fn inherit_global(&'static self, thread: &Thread, dead: u32) {
         if self.arena.header().global.0.owner().is_some_and(|owner| owner.index() == dead) {
             drop(self.global(thread, Call::Sweep));
@@ -296,7 +302,8 @@ impl Inner {
         let mut section = object.section(self, at, thread.index());
         section.repair();
         section.close();
-        // Under the lock: a rare path, and simple. The dead cannot be buried under it: that is left to a patrol.
+        // The wake-ups are made under the lock: that is simple, and the path is rare. Dead participants cannot be
+        // recovered under the lock; a sleeper's periodic check does that.
         for wake in section.wakes().iter() {
             wake::wake(self, wake);
         }
@@ -319,8 +326,9 @@ impl Waiting for Suitor<'_> {
         dead
     }
 
-    /// Not counted as one who tries: should another lock name it, by a stranger's hand, then whoever waits for that one sees
-    /// that it is not the owner. Two who wait for locks that name each other would wait for ever.
+    /// While the thread sleeps it does not count as a thread that tries to take a lock. If a foreign write puts this
+    /// thread into another lock's word, waiters for that lock then see that it is not the owner. Otherwise two threads
+    /// that wait for locks that name each other would wait for ever.
     fn sleep(&self, word: &AtomicU32, seen: u32, timeout: Duration) -> Wake {
         self.thread.leave_busy();
         let woken = futex::wait(word, seen, Some(timeout));

@@ -1,4 +1,4 @@
-//! What is done under the registry lock: making objects and removing them.
+//! Work under the registry lock: making objects and removing them.
 
 use super::{Inner, count};
 use crate::arena::Arena;
@@ -10,7 +10,8 @@ use crate::{msg, retire, sem, shm};
 use unspin_meter::Event;
 
 impl Inner {
-    /// Runs `f` under the registry lock, with the registry of a class.
+    /// Runs `f` under the registry lock, with the registry of a class. Repairs the registry first if the previous owner
+    /// died.
     pub fn with_registry<R>(
         &'static self,
         thread: &Thread,
@@ -40,17 +41,19 @@ impl Inner {
         result
     }
 
-    /// Whether the arena still refers to a payload of the heap, or will free it. Under the registry lock.
+    /// Whether the arena still refers to a heap payload, or has it queued to be freed. The caller holds the registry
+    /// lock.
     pub fn is_in_use(&'static self, registry: &Registry<'_>, payload: u64) -> bool {
         self.refers_to(registry, payload) || retire::is_retired(&self.arena, payload)
     }
 
-    /// Whether the arena still refers to a payload of the heap. Under the registry lock.
+    /// Whether the arena still refers to a heap payload. The caller holds the registry lock.
     pub fn refers_to(&'static self, registry: &Registry<'_>, payload: u64) -> bool {
         registry.refers_to(payload) || self.is_record(payload) || msg::owns(self, payload)
     }
 
-    /// Marks an object as removed and ends all waits on it; returns its bytes. Under the registry lock.
+    /// Marks an object as removed and ends all waits on it. Returns its size in bytes. The caller holds the registry
+    /// lock.
     pub fn evict(&'static self, thread: &Thread, registry: &Registry<'_>, object: u64) -> u64 {
         match registry.class {
             Class::Sem => sem::evict(self, thread, object),
@@ -60,7 +63,7 @@ impl Inner {
     }
 }
 
-/// What an object consists of, as its class counts it: see [`ipc::Root`].
+/// The size of an object in the units of its class (semaphores, for example): see [`ipc::Root`].
 fn units_of(arena: &Arena, class: Class, object: u64) -> u64 {
     match class {
         Class::Sem => sem::units_of(arena, object),

@@ -1,6 +1,6 @@
-//! The three kinds of System V object.
+//! The three classes of System V object.
 
-/// Which kind of object: each has its own ids and keys.
+/// A class of objects. Each class has its own ids and keys.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     /// Semaphore sets.
@@ -12,6 +12,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// All kinds.
+    /// All classes.
     pub const ALL: [Class; 3] = [Class::Sem, Class::Msg, Class::Shm];
 }

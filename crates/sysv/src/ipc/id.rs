@@ -1,14 +1,14 @@
-/// Objects of one kind at most: IPCMNI of `<linux/ipc.h>`, 15 bits of index.
+/// Most objects of one class: IPCMNI of `<linux/ipc.h>`, 15 bits of index.
 pub const MAX_OBJECTS: u32 = 1 << 15;
-/// Sequence numbers: `ipcid_seq_max()` of `ipc/util.h`, so that an id stays positive.
+/// Number of sequence numbers: `ipcid_seq_max()` of `ipc/util.h`, so that an id stays positive.
 const MAX_SEQUENCE: u32 = (i32::MAX as u32) >> 15;
 
-/// A System V identifier: an index, and a sequence number that tells an object from earlier ones of that index.
+/// A System V identifier: an index, and a sequence number that tells an object from earlier ones with that index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Id(pub i32);
 
 impl Id {
-    /// Puts an id together, which is positive whatever an arena that was overwritten takes for a sequence number.
+    /// Builds an id. It is positive even if `sequence` comes from an overwritten arena.
     pub fn new(index: u32, sequence: u32) -> Id {
         Id((((sequence % MAX_SEQUENCE) << 15) | index) as i32)
     }
@@ -19,7 +19,7 @@ impl Id {
         self.0 as usize & (MAX_OBJECTS as usize - 1)
     }
 
-    /// The sequence number, as `ipc_perm.__seq` shows it.
+    /// The sequence number, which is shown in `ipc_perm.__seq`.
     pub fn sequence(self) -> u32 {
         self.0 as u32 >> 15
     }

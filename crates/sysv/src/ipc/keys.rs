@@ -1,18 +1,19 @@
-//! The map from keys to indices: open addressing, one word an entry, read without a lock.
+//! The map from keys to indices: open addressing, one word for each entry, read without a lock.
 //!
-//! An entry changes by one store, so there is never half an entry, and a map that a dead lock holder left
-//! without its last change is put right from the table of objects (see `registry`).
+//! An entry changes by one store, so it is never incomplete. If a lock holder dies before its last change of the map,
+//! the map is rebuilt from the table of objects (see `registry`).
 
 use crate::arena::{Arena, Shared};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-/// Header of a map; `capacity` entries (a power of two) follow: key in the upper half, index plus one in the
-/// lower; 0 never used, `GONE` used once.
+/// Header of a map; `capacity` entries (a power of two) follow. An entry has the key in its upper half and the index
+/// plus one in its lower half. 0: never used; `GONE`: removed.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     capacity: AtomicU32,
-    /// Entries that are not 0: when it nears the capacity the map is made anew. Under the registry lock.
+    /// Number of entries that are not 0. When it comes near the capacity the map is rebuilt. Protected by the registry
+    /// lock.
     used: AtomicU32,
 }
 
@@ -22,7 +23,7 @@ unsafe impl Shared for Keys {}
 const GONE: u64 = u64::MAX;
 
 impl Keys {
-    /// Entries for a table of `objects`: at most half full.
+    /// Number of entries for a table of `objects` objects. At most half of them are in use.
     pub fn capacity_for(objects: u32) -> u32 {
         (objects * 4).next_power_of_two()
     }
@@ -37,19 +38,19 @@ impl Keys {
         self.used.store(0, Relaxed);
     }
 
-    /// Entries, used or not.
+    /// Number of entries, used or not.
     pub fn capacity(&self) -> u32 {
-        // Relaxed: immutable once published. Bounded, as that of a table is.
+        // Relaxed: immutable once published. Bounded, like the capacity of a table.
         self.capacity.load(Relaxed).min(Self::capacity_for(super::MAX_OBJECTS))
     }
 
-    /// Whether another key still finds a free entry quickly. Under the registry lock.
+    /// Whether another key can still be inserted without long probing. The caller holds the registry lock.
     pub fn has_room(&self) -> bool {
         // Relaxed: under the registry lock.
         self.used.load(Relaxed) < self.capacity() / 4 * 3
     }
 
-    /// Entries that may hold `key`, nearest first.
+    /// Entries that may hold `key`, in probing order.
     #[inline(always)]
     fn probe(arena: &Arena, map: u64, key: i32) -> impl Iterator<Item = &AtomicU64> {
         let capacity = arena.get::<Keys>(map).map_or(0, Keys::capacity);
@@ -61,7 +62,7 @@ impl Keys {
         })
     }
 
-    /// The index that `key` stood for at some moment of the call. The caller checks the object's own key.
+    /// The index that `key` had at some moment of the call. The caller checks the object's own key.
     #[inline(always)]
     pub fn find(arena: &Arena, map: u64, key: i32) -> Option<usize> {
         Self::probe(arena, map, key)
@@ -72,7 +73,7 @@ impl Keys {
             .map(|entry| (entry as u32).wrapping_sub(1) as usize)
     }
 
-    /// Adds a key that is not there. Under the registry lock.
+    /// Adds a key that is not in the map. The caller holds the registry lock.
     pub fn insert(arena: &Arena, map: u64, key: i32, index: usize) {
         // Relaxed: under the registry lock.
         let free = Self::probe(arena, map, key).find(|entry| matches!(entry.load(Relaxed), 0 | GONE));
@@ -84,7 +85,7 @@ impl Keys {
         entry.store((key as u32 as u64) << 32 | (index as u64 + 1), Release);
     }
 
-    /// Takes the entry of `key` and `index` out. Under the registry lock.
+    /// Removes the entry of `key` and `index`. The caller holds the registry lock.
     pub fn remove(arena: &Arena, map: u64, key: i32, index: usize) {
         let wanted = (key as u32 as u64) << 32 | (index as u64 + 1);
         // Relaxed: under the registry lock.

@@ -1,4 +1,4 @@
-//! What all System V objects have in common: ids, keys, permissions, and the registry that finds them.
+//! The common parts of all System V objects: ids, keys, permissions, and the registry that finds them.
 
 mod class;
 mod id;

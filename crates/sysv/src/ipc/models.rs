@@ -1,8 +1,8 @@
-//! Models of the registry: readers that find objects by id and key without a lock, while the table grows and objects
-//! come and go. Run by `RUSTFLAGS="--cfg loom" cargo test -p unspin-sysv --release --lib models`.
+//! Models of the registry: readers find objects by id and key without a lock, while the table grows and objects are
+//! added and removed. Run by `RUSTFLAGS="--cfg loom" cargo test -p unspin-sysv --release --lib models`.
 //!
-//! Readers fence for themselves ([`Fences::Full`]): loom knows no `membarrier`. A block that a reader may still look at
-//! when it is freed is an access that loom finds unordered ([`crate::arena`]).
+//! Readers execute their own fences ([`Fences::Full`]), because loom has no `membarrier`. If a block is freed while a
+//! reader may still access it, loom reports an unordered access ([`crate::arena`]).
 
 use super::{Class, Id, Registry, find_index, find_key};
 use crate::arena::Arena;
@@ -28,7 +28,7 @@ struct World {
 }
 
 impl World {
-    /// With so many of its two objects added.
+    /// A world in which `present` of the two objects have been added.
     fn new(present: usize) -> World {
         let arena = Arena::new().with_table(1).with_keys(4).with_table(2).with_keys(8);
         let (arena, first) = arena.with_object();
@@ -53,7 +53,7 @@ impl World {
         Registry { arena: &self.arena, class: Class::Sem, rcu, me: &self.me, units_of: |_, _, _| 1 }
     }
 
-    /// Adds object `n`, as `semget` does; its id.
+    /// Adds object `n`, as `semget` does. Returns its id.
     fn add(&self, n: usize) -> Id {
         let registry = self.registry();
         let id = registry.reserve(2).unwrap();
@@ -70,7 +70,7 @@ impl World {
         self.registry().remove(self.objects[n], 1);
     }
 
-    /// Looks for an object by key, then by the id that it has; whether it was there.
+    /// Looks an object up by key, then by the id that it has. Returns whether it was found by key.
     fn look(&self, n: usize) -> bool {
         let slot = &self.slots[self.reader.index()];
         // SAFETY: the slot was registered for the one reader, with these fences.
@@ -84,7 +84,7 @@ impl World {
             let again = find_index(&self.arena, Class::Sem, id.index());
             assert!(again == object || perm.is_deleted(), "lost: found by key and not by id");
         }
-        // SAFETY: as above; nothing found is used any more.
+        // SAFETY: as above; nothing that was found is used any more.
         unsafe { slot.leave(section) };
         found.is_some()
     }
@@ -104,8 +104,8 @@ fn against(present: usize, reader: fn(&World), writer: fn(&World)) {
     });
 }
 
-/// Who is there before the table and the map grow is found all the while, in the old or the new one, and nothing is
-/// freed that a reader looks at.
+/// An object that exists before the table and the map grow is found at any time, in the old or the new ones. Nothing is
+/// freed that a reader may access.
 #[test]
 fn growth_hides_nobody() {
     against(1, |world| assert!(world.look(0), "lost"), |world| ignore(world.add(1)));

@@ -4,8 +4,8 @@ use unspin_sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use unspin_sys::creds::{CAP_IPC_OWNER, CAP_SYS_ADMIN, Creds};
 use unspin_sys::ipc::IpcPerm;
 
-/// `kern_ipc_perm`: what every object begins with. Id and key are immutable once published; owner and mode are
-/// changed under the object's lock and read without it, as in the kernel.
+/// The beginning of every object (`kern_ipc_perm`). Id and key are immutable once published. Owner and mode are changed
+/// under the object's lock and read without it, as in the kernel.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Perm {
@@ -19,17 +19,17 @@ pub struct Perm {
     deleted: AtomicU32,
 }
 
-/// What a call wants to do with an object, as the bits of all three classes (`S_IRUGO`, `S_IWUGO`).
+/// What a call wants to do with an object; in the kernel the bits of all three classes (`S_IRUGO`, `S_IWUGO`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Look at it.
+    /// Read it.
     Read,
     /// Change it.
     Alter,
 }
 
 impl Access {
-    /// The permission bit of one class.
+    /// The permission bit within one class of users.
     #[inline(always)]
     pub fn bit(self) -> u32 {
         match self {
@@ -40,7 +40,7 @@ impl Access {
 }
 
 impl Perm {
-    /// Fills in a new object, not yet published.
+    /// Fills in a new object that is not yet published.
     pub(crate) fn init(&self, id: i32, key: i32, mode: u32, creds: &Creds) {
         // Relaxed: published by the Release store of the object's offset in the table.
         self.id.store(id, Relaxed);
@@ -62,19 +62,19 @@ impl Perm {
         self.deleted.load(Acquire) != 0
     }
 
-    /// Marks the object as removed; under its lock.
+    /// Marks the object as removed. The caller holds its lock.
     pub(crate) fn delete(&self) {
         // Release: partner of the Acquire in `is_deleted`.
         self.deleted.store(1, Release);
     }
 
-    /// Whether the cached credentials suffice; `false` says only that [`Perm::allows`] must be asked.
+    /// Whether the cached credentials suffice. `false` means only that the caller must ask [`Perm::allows`].
     #[inline(always)]
     pub(crate) fn allows_quickly(&self, creds: &Cached, want: Access) -> bool {
         self.grants_quickly(creds, want.bit())
     }
 
-    /// As [`Perm::allows_quickly`], for the nine bits of a `semget` flag.
+    /// Like [`Perm::allows_quickly`], for the nine permission bits of `semget`'s flags.
     #[inline(always)]
     pub(crate) fn allows_flags_quickly(&self, creds: &Cached, flags: i32) -> bool {
         self.grants_quickly(creds, classes(flags))
@@ -82,7 +82,7 @@ impl Perm {
 
     #[inline(always)]
     fn grants_quickly(&self, creds: &Cached, wanted: u32) -> bool {
-        // Relaxed: permissions are looked at without the lock in the kernel too; a change races with the call.
+        // Relaxed: the kernel too reads permissions without the lock; a change races with the call.
         let mode = self.mode.load(Relaxed);
         if wanted & !(mode & (mode >> 3) & (mode >> 6)) & 0o7 == 0 {
             return true;
@@ -93,13 +93,13 @@ impl Perm {
                     && (creds.uid() == self.uid.load(Relaxed) || creds.uid() == self.cuid.load(Relaxed)))
     }
 
-    /// `ipcperms` of `ipc/util.c`: owner class if the effective uid is owner or creator, else group class, else
-    /// others; the first class that matches decides; CAP_IPC_OWNER overrides.
+    /// `ipcperms` of `ipc/util.c`: the owner's class if the effective uid is owner or creator, else the group's, else
+    /// that of others. Only the first class that matches counts. CAP_IPC_OWNER overrides.
     pub(crate) fn allows(&self, creds: &Creds, want: Access) -> bool {
         self.grants(creds, want.bit())
     }
 
-    /// As [`Perm::allows`], for the nine bits of a `semget` flag.
+    /// Like [`Perm::allows`], for the nine permission bits of `semget`'s flags.
     pub(crate) fn allows_flags(&self, creds: &Creds, flags: i32) -> bool {
         self.grants(creds, classes(flags))
     }
@@ -118,7 +118,7 @@ impl Perm {
         wanted & !granted & 0o7 == 0 || creds.capable(CAP_IPC_OWNER)
     }
 
-    /// Who may change or remove the object (`ipcctl_obtain_check`): owner, creator, CAP_SYS_ADMIN.
+    /// Whether the caller may change or remove the object (`ipcctl_obtain_check`): owner, creator, CAP_SYS_ADMIN.
     pub(crate) fn is_owned_by(&self, creds: &Creds) -> bool {
         // Relaxed: as in allows_quickly.
         creds.uid == self.cuid.load(Relaxed)
@@ -126,7 +126,8 @@ impl Perm {
             || creds.capable(CAP_SYS_ADMIN)
     }
 
-    /// IPC_SET: owner, group and the low nine bits of the mode, nothing else. `None` for an id that is none (-1).
+    /// IPC_SET: sets owner, group and the low nine bits of the mode, nothing else. `None` for an invalid uid or gid
+    /// (-1).
     pub(crate) fn update(&self, from: &IpcPerm) -> Option<()> {
         if from.uid == u32::MAX || from.gid == u32::MAX {
             return None;
@@ -138,7 +139,8 @@ impl Perm {
         Some(())
     }
 
-    /// An object's owner and mode as the kernel tells them: for objects that are the kernel's and have their names here.
+    /// An object's owner and mode as the kernel reports them, for objects of the kernel whose ids and keys are managed
+    /// here.
     pub(crate) fn from_c(from: &IpcPerm) -> Perm {
         Perm {
             key: AtomicI32::new(from.key),
@@ -168,7 +170,7 @@ impl Perm {
     }
 }
 
-/// Wanted by any class: `semget`'s flags ask for what any of their three digits asks for.
+/// The bits wanted of the caller's class: `semget`'s flags ask for what any of their three digits asks for.
 #[inline(always)]
 fn classes(flags: i32) -> u32 {
     let flags = flags as u32;

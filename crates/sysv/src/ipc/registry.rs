@@ -1,9 +1,9 @@
-//! The registry: which objects of a class there are, under which ids and keys. Readers take no lock; whoever adds or
-//! removes holds the registry lock, one for all classes.
+//! The registry: the objects of a class, with their ids and keys. Readers take no lock. A thread that adds or removes
+//! objects holds the registry lock, which is one for all classes.
 //!
-//! The table of objects is the truth; the map of keys and the counts follow from it. So when the lock's holder
-//! dies, whoever inherits the lock makes them anew from the table ([`Registry::repair`]). An object is added by
-//! one store, of its offset into the table; it is removed by one store, of its *deleted* mark.
+//! The table of objects is authoritative; the map of keys and the counts are derived from it. If the lock's holder
+//! dies, the thread that takes over the lock rebuilds them from the table ([`Registry::repair`]). An object is added by
+//! one store, of its offset into the table. It is removed by one store, of its *deleted* mark.
 
 use super::{Class, Id, Keys, MAX_OBJECTS, Perm, Table};
 use crate::arena::{Arena, Header};
@@ -14,7 +14,7 @@ use unspin_rcu::Rcu;
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use unspin_sys::Errno;
 
-/// Root of a class, in the arena's header. Everything but the two offsets is protected by the registry lock.
+/// Root of a class, in the arena's header. Everything except the two offsets is protected by the registry lock.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Root {
@@ -22,33 +22,33 @@ pub(crate) struct Root {
     pub table: AtomicU64,
     /// Offset of the [`Keys`].
     pub keys: AtomicU64,
-    /// Objects.
+    /// Number of objects.
     pub in_use: AtomicU32,
-    /// What they consist of: semaphores, pages of segments; nothing of queues.
+    /// Total size of the objects: semaphores, or pages of segments; 0 for queues.
     pub units: AtomicU64,
     /// Sequence number of the next id.
     sequence: AtomicU32,
-    /// Index given out last, plus one.
+    /// The last index that was assigned, plus one.
     last: AtomicU32,
 }
 
-/// The registry of a class, whose lock is held by participant `me`.
+/// The registry of a class. Participant `me` holds the registry lock.
 pub(crate) struct Registry<'a> {
     pub arena: &'a Arena,
     pub class: Class,
     pub rcu: Rcu<'a>,
     pub me: &'a Participant,
-    /// What the object at an offset consists of, see [`Root::units`].
+    /// The size of the object at an offset, in the unit of [`Root::units`].
     pub units_of: fn(&Arena, Class, u64) -> u64,
 }
 
-/// `ipc_min_cycle` of `ipc/util.c`: indices go round at least this range before one is used again.
+/// `ipc_min_cycle` of `ipc/util.c`: indices run through at least this range before one is reused.
 const MIN_CYCLE: u32 = 64;
 
 impl<'a> Registry<'a> {
     /// Gives a class of a new arena an empty table and map.
     pub fn init(arena: &Arena, class: Class) -> Result<(), Errno> {
-        // Nobody else knows the arena: any participant's record serves for the allocations.
+        // No other process knows the arena yet, so any participant's record serves for the allocations.
         arena.reserve_participant(0)?;
         let me = &arena.people(1)[0];
         let root = arena.header().root(class);
@@ -65,13 +65,13 @@ impl<'a> Registry<'a> {
         header.root(self.class)
     }
 
-    /// The object of `key`, while the lock keeps it from being removed.
+    /// The object of `key`. The lock keeps it from being removed.
     pub fn find_key(&self, key: i32) -> Option<u64> {
         find_key(self.arena, self.class, key)
     }
 
-    /// Reserves an id: an index, and its sequence number. Indices are given out cyclically (`ipc_idr_alloc`), so
-    /// that an id is not seen again for long. `ENOSPC` beyond `limit` objects, `ENOMEM` without memory.
+    /// Reserves an id: an index, and its sequence number. Indices are assigned cyclically (`ipc_idr_alloc`), so that an
+    /// id is not reused for long. `ENOSPC` if there are `limit` objects already, `ENOMEM` without memory.
     pub fn reserve(&self, limit: u32) -> Result<Id, Errno> {
         let root = self.root();
         let in_use = root.in_use.load(Relaxed);
@@ -90,7 +90,7 @@ impl<'a> Registry<'a> {
         Ok(Id::new(index, root.sequence.load(Relaxed)))
     }
 
-    /// Reserves an id that somebody else has made up, whose index is free; `ENOSPC` if it is not, `ENOMEM` without memory.
+    /// Reserves an id that the caller has chosen. `ENOSPC` if its index is in use, `ENOMEM` without memory.
     pub fn claim(&self, id: Id) -> Result<(), Errno> {
         match self.object(id.index() as u32) {
             0 => self.make_room(id.index() as u32),
@@ -98,7 +98,8 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// Takes the key from an object, which stays. Who looks for the key meanwhile may find the object still, and must ask.
+    /// Removes the key of an object; the object stays. A thread that looks the key up meanwhile may still find the
+    /// object, and must check.
     pub fn forget_key(&self, object: u64) {
         let Some(perm) = self.arena.get::<Perm>(object) else { return };
         let key = perm.key.swap(0, Relaxed);
@@ -109,7 +110,7 @@ impl<'a> Registry<'a> {
     }
 
     fn object(&self, index: u32) -> u64 {
-        // Relaxed: changed under the lock that we hold.
+        // Relaxed: changed only under the lock, which we hold.
         Table::find(self.arena, self.root().table.load(Relaxed), index as usize)
     }
 
@@ -118,7 +119,7 @@ impl<'a> Registry<'a> {
         let Some(perm) = self.arena.get::<Perm>(object) else { return };
         let (id, key) = (Id(perm.id.load(Relaxed)), perm.key.load(Relaxed));
         let root = self.root();
-        // From this store on the object is there, whoever dies.
+        // From this store on the object exists, whichever thread dies.
         Table::publish(self.arena, root.table.load(Relaxed), id.index(), object);
         heap::publish(self.me);
         if key != 0 {
@@ -129,7 +130,7 @@ impl<'a> Registry<'a> {
         root.units.store(root.units.load(Relaxed).wrapping_add(units), Relaxed);
     }
 
-    /// Unlinks an object that is marked as deleted, and retires its memory of `bytes`.
+    /// Unlinks an object that is marked as deleted, and retires its memory of `bytes` bytes.
     pub fn remove(&self, object: u64, bytes: u64) {
         let Some(perm) = self.arena.get::<Perm>(object) else { return };
         let (id, key) = (Id(perm.id.load(Relaxed)), perm.key.load(Relaxed));
@@ -146,7 +147,7 @@ impl<'a> Registry<'a> {
         retire::retire(self.arena, &self.rcu, self.me, object, bytes);
     }
 
-    /// Makes sure that `index` has an entry, and that another key finds room.
+    /// Makes sure that `index` has an entry, and that the map has room for another key.
     fn make_room(&self, index: u32) -> Result<(), Errno> {
         let root = self.root();
         let table = root.table.load(Relaxed);
@@ -163,8 +164,8 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// `grow_ary`: a copy is filled, published, and the old one retired. Readers that still use the old one find
-    /// every object that was there when they began.
+    /// `grow_ary`: fills a copy, publishes it, and retires the old table. Readers that still use the old table find
+    /// every object that existed when they began.
     fn replace_table(&self, from: u32, to: u32) -> Result<(), Errno> {
         let (arena, root) = (self.arena, self.root());
         let new = heap::allocate(arena, self.me, Table::bytes(to))?;
@@ -173,14 +174,14 @@ impl<'a> Registry<'a> {
             Table::publish(arena, new, index as usize, self.object(index));
         }
         let old = root.table.load(Relaxed);
-        // Release: partner of the Acquire in `find_index`: the entries are there when the table is.
+        // Release: partner of the Acquire in `find_index`: the entries are visible when the table is.
         root.table.store(new, Release);
         heap::unpublish(self.me, old);
         retire::retire(arena, &self.rcu, self.me, old, Table::bytes(from));
         Ok(())
     }
 
-    /// Makes a new map of keys from the table.
+    /// Builds a new map of keys from the table, and publishes it.
     fn replace_keys(&self, objects: u32) -> Result<(), Errno> {
         let (arena, root) = (self.arena, self.root());
         let capacity = Keys::capacity_for(objects);
@@ -207,12 +208,12 @@ impl<'a> Registry<'a> {
         objects(self.arena, self.class)
     }
 
-    /// Finishes what a dead holder may have left half-done. `finish_removal` ends the waits on an object that is
-    /// marked as deleted and says how many bytes it has.
+    /// Finishes what a dead holder may have left incomplete. `finish_removal` ends the waits on an object that is
+    /// marked as deleted, and returns its size in bytes.
     #[cold]
     pub fn repair(&self, finish_removal: &mut dyn FnMut(u64) -> u64) {
-        // The dead may have taken an object out of the table, and told nobody: who remembers it would go on with it, and with
-        // whatever lies there next.
+        // The dead holder may have taken an object out of the table without counting the change. Threads that have it
+        // cached would go on using it, and then the next object at the same offset.
         self.arena.note_change();
         retire::repair(self.arena, self.me);
         let root = self.root();
@@ -230,11 +231,11 @@ impl<'a> Registry<'a> {
         root.in_use.store(in_use, Relaxed);
         root.units.store(units, Relaxed);
         let capacity = self.arena.get::<Table>(root.table.load(Relaxed)).map_or(0, Table::capacity);
-        // Without memory the map stays as it is: complete but for the key whose adder died.
+        // Without memory the map stays as it is: complete except for the key that the dead holder was adding.
         let _ = self.replace_keys(capacity);
     }
 
-    /// Whether this class or another one refers to this payload.
+    /// Whether this class or another one refers to this heap payload.
     pub fn refers_to(&self, payload: u64) -> bool {
         let used_by = |class| {
             let root = self.arena.header().root(class);
@@ -255,15 +256,15 @@ fn new_tables(arena: &Arena, me: &Participant, objects: u32) -> Result<(u64, u64
     Ok((table, keys))
 }
 
-/// The offset of the object that `id`'s index has now, 0 for none. Within a read-side section, or under the
-/// registry lock; the object may be another one's, or deleted.
+/// The offset of the object with this index, 0 if there is none. The caller is in a read-side section, or holds the
+/// registry lock. The object may have another sequence number than an id with this index, or be deleted.
 #[inline(always)]
 pub(crate) fn find_index(arena: &Arena, class: Class, index: usize) -> u64 {
     // Acquire: partner of the Release in `replace_table`.
     Table::find(arena, arena.header().root(class).table.load(Acquire), index)
 }
 
-/// The offset of the object that has `key`. Within a read-side section, or under the registry lock.
+/// The offset of the object with `key`. The caller is in a read-side section, or holds the registry lock.
 #[inline(always)]
 pub(crate) fn find_key(arena: &Arena, class: Class, key: i32) -> Option<u64> {
     // Acquire: partner of the Release in `replace_keys`.
@@ -274,21 +275,21 @@ pub(crate) fn find_key(arena: &Arena, class: Class, key: i32) -> Option<u64> {
     (perm.key.load(Relaxed) == key && !perm.is_deleted()).then_some(object)
 }
 
-/// Whether what lies at an offset is an object of the table; whatever else may lie there. Within a read-side section, or
-/// under the registry lock.
+/// Whether there is an object of the table at an offset; any other data may be there. The caller is in a read-side
+/// section, or holds the registry lock.
 pub(crate) fn is_object(arena: &Arena, class: Class, at: u64) -> bool {
     // Relaxed: an object has its id before it is in the table.
     let index = arena.get::<Perm>(at).map(|perm| Id(perm.id.load(Relaxed)).index());
     at != 0 && index.is_some_and(|index| find_index(arena, class, index) == at)
 }
 
-/// Offsets of all objects, by index. Within a read-side section, or under the registry lock.
+/// Offsets of all objects, by index. The caller is in a read-side section, or holds the registry lock.
 pub(crate) fn objects(arena: &Arena, class: Class) -> impl Iterator<Item = u64> + use<'_> {
     let capacity = capacity(arena, class);
     (0..capacity).map(move |index| find_index(arena, class, index as usize)).filter(|&object| object != 0)
 }
 
-/// Entries of the table.
+/// Number of entries of the table.
 pub(crate) fn capacity(arena: &Arena, class: Class) -> u32 {
     // Acquire: as in `find_index`.
     let table = arena.header().root(class).table.load(Acquire);

@@ -1,12 +1,12 @@
-//! The table that finds an object by its index: read without a lock, grown without one being held by readers.
+//! The table that finds an object by its index. Readers take no lock, also while it grows.
 
 use super::MAX_OBJECTS;
 use crate::arena::{Arena, Shared};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-/// Header of a table; `capacity` entries follow, each the offset of an object or 0. Growing makes a new one with
-/// the entries copied, publishes its offset, and retires this one after a grace period (`grow_ary` of the
-/// patch in report 001).
+/// Header of a table; `capacity` entries follow, each the offset of an object or 0. To grow, a new table is filled with
+/// the entries, its offset is published, and the old one is retired after a grace period (`grow_ary` of the patch in
+/// report 001).
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -16,7 +16,7 @@ pub(crate) struct Table {
 // SAFETY: atomics only, valid for every bit pattern.
 unsafe impl Shared for Table {}
 
-/// Entries of a new arena's table: small, so that growth is an everyday matter and not a rare path.
+/// Number of entries in a new arena's table. It is small, so that growth happens often and is well tested.
 pub(crate) const FIRST_CAPACITY: u32 = if cfg!(loom) { 1 } else { 64 };
 
 impl Table {
@@ -30,8 +30,8 @@ impl Table {
     }
 
     pub fn capacity(&self) -> u32 {
-        // Relaxed: immutable once published; the Acquire load of the offset ordered it. Bounded, so
-        // that whoever goes through a table that was overwritten comes to an end.
+        // Relaxed: immutable once published; the Acquire load of the offset ordered it. Bounded, so that a walk through
+        // an overwritten table ends.
         self.capacity.load(Relaxed).min(MAX_OBJECTS)
     }
 
@@ -51,14 +51,14 @@ impl Table {
         arena.get(Table::entry_offset(table, index)?)
     }
 
-    /// The offset of the object of `index`; 0 for none.
+    /// The offset of the object with this index; 0 if there is none.
     #[inline(always)]
     pub fn find(arena: &Arena, table: u64, index: usize) -> u64 {
-        // Acquire: partner of the Release in `publish`: the object's fields are there when its offset is.
+        // Acquire: partner of the Release in `publish`: a thread that sees the offset sees the object's fields.
         Table::entry(arena, table, index).map_or(0, |entry| entry.load(Acquire))
     }
 
-    /// Makes `object` (0 for none) the one of `index`. Under the registry lock.
+    /// Sets the object (0 for none) of `index`. The caller holds the registry lock.
     pub fn publish(arena: &Arena, table: u64, index: usize, object: u64) {
         if let Some(entry) = Table::entry(arena, table, index) {
             // Release: partner of the Acquire in `find`.

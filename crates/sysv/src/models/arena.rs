@@ -1,6 +1,6 @@
-//! In the place of the arena, for models: typed things at offsets of a model's choice, because loom's atomics have
-//! neither the size nor the bytes of the machine's. Looking at a thing and freeing it are accesses to a cell of loom's,
-//! which sees when nothing orders them.
+//! Replaces the arena in models: typed values at offsets that a model chooses, because loom's atomics have neither the
+//! size nor the bytes of the machine's. Reading a value and freeing it are accesses to a loom cell, so loom reports
+//! when nothing orders them.
 
 use crate::ipc::{Class, Keys, Perm, Root, Table};
 use crate::participant::Participant;
@@ -12,10 +12,10 @@ use std::sync::Mutex;
 use unspin_sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use unspin_sys::Errno;
 
-/// What may lie in an arena.
+/// Types that may be stored in an arena.
 ///
 /// # Safety
-/// None here; as in the real one, so that the protocols need not know.
+/// No obligations here. It is unsafe because the real trait is, so that the protocols need not differ.
 pub(crate) unsafe trait Shared: Any + Default + Send + Sync {}
 
 // SAFETY: see `Shared`.
@@ -27,21 +27,21 @@ unsafe impl Shared for Undo {}
 // SAFETY: see `Shared`.
 unsafe impl Shared for AtomicU16 {}
 
-/// On cache lines of its own, in the real one.
+/// The type that puts a value on cache lines of its own in the real arena.
 #[derive(Debug, Default)]
 pub(crate) struct Apart<T>(pub T);
 
-/// What the registry finds in the first page.
+/// The fields of the first page that the registry uses.
 #[derive(Debug, Default)]
 pub(crate) struct Header {
-    /// As in the real one.
+    /// As in the real header.
     pub changes: Apart<AtomicU64>,
-    /// As in the real one.
+    /// As in the real header.
     pub roots: [Apart<Root>; 3],
 }
 
 impl Header {
-    /// As in the real one.
+    /// As in the real header.
     pub fn root(&self, class: Class) -> &Root {
         &self.roots[class as usize].0
     }
@@ -52,11 +52,11 @@ struct Block {
     at: u64,
     bytes: u64,
     things: BTreeMap<u64, Box<dyn Any + Send + Sync>>,
-    /// Looked at by readers, written by whoever frees the block.
+    /// Read by readers; written by the thread that frees the block.
     life: UnsafeCell<u64>,
 }
 
-/// An arena with blocks of known contents, some of which are still to be allocated.
+/// An arena with blocks of known contents, some of which are not allocated yet.
 pub(crate) struct Arena {
     header: Header,
     blocks: Vec<Block>,
@@ -65,12 +65,12 @@ pub(crate) struct Arena {
     steps: AtomicU64,
 }
 
-// SAFETY: the only members that are not Sync are the cells, whose accesses are what loom checks.
+// SAFETY: the only members that are not Sync are the cells, and loom checks all accesses to them.
 unsafe impl Sync for Arena {}
-// SAFETY: nothing in it belongs to a thread.
+// SAFETY: nothing in it belongs to a particular thread.
 unsafe impl Send for Arena {}
 
-/// Offsets between blocks.
+/// Distance between the offsets of blocks.
 const STRIDE: u64 = 1 << 16;
 
 impl Arena {
@@ -102,7 +102,7 @@ impl Arena {
         (arena, at)
     }
 
-    /// Adds a record of adjustments for so many semaphores; it counts as allocated.
+    /// Adds a record of adjustments for `nsems` semaphores; it counts as allocated.
     pub fn with_undo(mut self, nsems: usize) -> (Arena, u64) {
         self = self.with_block(0, Box::new(Undo::default()), 0, 0);
         let block = self.blocks.last_mut().expect("added just now");
@@ -128,17 +128,17 @@ impl Arena {
         self
     }
 
-    /// What lies at `offset`.
+    /// The value at `offset`.
     pub fn get<T: Shared>(&self, offset: u64) -> Option<&T> {
         let block = self.block(offset)?;
-        // Relaxed: a point where threads may change places; see `step` of the models of a set.
+        // Relaxed: a point where loom may switch threads; see `step` in the models of a set.
         self.steps.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: loom checks that nobody frees the block meanwhile.
+        // SAFETY: loom checks that no thread frees the block meanwhile.
         block.life.with(|life| assert_eq!(unsafe { *life }, 1, "read after free"));
         block.things.get(&offset)?.downcast_ref()
     }
 
-    /// The values at `offset`, which were put there as so many.
+    /// The values at `offset`, which were stored there as one vector.
     pub fn slice<T: Shared>(&self, offset: u64, _: usize) -> Option<&[T]> {
         self.block(offset)?.things.get(&offset)?.downcast_ref::<Vec<T>>().map(Vec::as_slice)
     }
@@ -152,23 +152,23 @@ impl Arena {
         &self.header
     }
 
-    /// As in the real one; there is one.
+    /// As in the real arena; there is one participant.
     pub fn people(&self, _: usize) -> &[Participant] {
         &self.people
     }
 
-    /// As in the real one.
+    /// As in the real arena.
     pub fn reserve_participant(&self, _: usize) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// As in the real one.
+    /// As in the real arena.
     pub fn note_change(&self) {
-        // Release: as in the real one.
+        // Release: as in the real arena.
         self.header.changes.0.fetch_add(1, Ordering::Release);
     }
 
-    /// A block of so many bytes that nobody has yet.
+    /// A block of this size that is not allocated yet.
     pub fn allocate(&self, bytes: u64) -> Option<u64> {
         let mut allocated = self.allocated.lock().unwrap();
         let block = self.blocks.iter().find(|b| b.bytes == bytes && !allocated.contains(&b.at))?;
@@ -176,12 +176,12 @@ impl Arena {
         Some(block.at)
     }
 
-    /// Makes a block one that nobody may look at any more.
+    /// Frees a block: no thread may access it any more.
     pub fn free(&self, offset: u64) {
         if let Some(block) = self.block(offset) {
             // Relaxed: as in `get`.
             self.steps.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: loom checks that nobody looks at the block meanwhile.
+            // SAFETY: loom checks that no thread accesses the block meanwhile.
             block.life.with_mut(|life| unsafe { *life = 0 });
         }
     }

@@ -1,5 +1,5 @@
-//! In the place of the system's futex, for models: sleepers are parked, so that loom sees whoever is never woken as a
-//! deadlock. No wait ever times out, so that no patrol hides a lost wake-up.
+//! Replaces the system's futex in models. Sleepers are parked, so that loom reports a thread that is never woken as a
+//! deadlock. No wait times out, so that no periodic check hides a lost wake-up.
 
 use core::time::Duration;
 use loom::sync::Mutex;
@@ -8,7 +8,7 @@ use unspin_sync::atomic::{AtomicU32, Ordering};
 pub(crate) use unspin_sys::futex::Wake;
 
 loom::lazy_static! {
-    /// Who sleeps on which address. Under a lock, as in the kernel, which compares and queues under it.
+    /// Which threads sleep on which address. Under a lock, because the kernel too compares and queues under a lock.
     static ref SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
 }
 
@@ -19,7 +19,8 @@ fn address(word: &AtomicU32) -> usize {
 /// Sleeps while `*word == expected`; returns at the first wake-up.
 pub(crate) fn wait(word: &AtomicU32, expected: u32, _: Option<Duration>) -> Wake {
     let mut sleepers = SLEEPERS.lock().unwrap();
-    // Relaxed: the lock orders: who changes the word before he calls `wake` is seen here, or finds us there.
+    // Relaxed: the lock orders. A thread that changes the word before it calls `wake` is either seen here, or finds us
+    // in the list.
     let sleeps = word.load(Ordering::Relaxed) == expected;
     if sleeps {
         sleepers.push((address(word), current()));
@@ -31,7 +32,7 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, _: Option<Duration>) -> Wake
     Wake::Woken
 }
 
-/// Sleeps while each word has the value beside it; returns at the first wake-up of any.
+/// Sleeps while each word has the value beside it; returns at the first wake-up on any of them.
 pub(crate) fn wait_any(words: &[(&AtomicU32, u32)]) {
     let mut sleepers = SLEEPERS.lock().unwrap();
     // Relaxed: as in `wait`.
@@ -47,8 +48,8 @@ pub(crate) fn wait_any(words: &[(&AtomicU32, u32)]) {
     }
 }
 
-/// Wakes all sleepers of `word` and says how many there were. More than were asked for: a wake-up too many is allowed
-/// to happen at any time.
+/// Wakes all sleepers on `word` and returns how many there were. These may be more than the caller asked for: surplus
+/// wake-ups are allowed at any time.
 pub(crate) fn wake(word: &AtomicU32, _: u32) -> u32 {
     let mut sleepers = SLEEPERS.lock().unwrap();
     let (woken, rest): (Vec<_>, Vec<_>) = sleepers.drain(..).partition(|(at, _)| *at == address(word));

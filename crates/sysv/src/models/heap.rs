@@ -1,5 +1,5 @@
-//! In the place of the heap, for models, which do not kill anybody who allocates: the tests that kill after every
-//! instruction do.
+//! Replaces the heap in models. Models do not kill threads that allocate; the tests that kill after every instruction
+//! do.
 
 use crate::arena::Arena;
 use crate::participant::Participant;

@@ -1,5 +1,5 @@
-//! In the place of deferred frees, for models: freed at once if the grace period is over at once, never otherwise. loom
-//! tries both.
+//! Replaces deferred frees in models: a block is freed at once if the grace period is over at once, and never
+//! otherwise. loom explores both.
 
 use crate::arena::Arena;
 use crate::participant::Participant;

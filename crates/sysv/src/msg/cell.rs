@@ -1,79 +1,79 @@
-//! Where a message lies: a cell, of one of the sizes that powers of two give, in a slab.
+//! The storage of a message: a cell in a slab. Cells have fixed sizes, based on powers of two.
 //!
-//! A slab is a block of the heap that holds cells of one size. A queue owns the slabs of its messages and gives them back when
-//! it is removed; a participant owns one with one cell, its mailbox, for a message that was handed over to it, or that waits
-//! with it for room.
+//! A slab is a block of the heap that holds cells of one size. A queue owns the slabs of its messages, and gives them
+//! back when it is removed. A participant owns one slab with one cell, its mailbox. The mailbox holds a message that
+//! was handed over to the participant, or one that waits with it for room.
 
 use crate::arena::{Arena, Shared};
 use core::ptr::NonNull;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Header of a cell; the text follows.
+/// Header of a cell; the text follows it.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Cell {
-    /// Order of arrival in the queue, from 1; 0 while the cell holds no message. The one store that makes a message, or ends
-    /// it.
+    /// Order of arrival in the queue, from 1; 0 while the cell holds no message. The store to this field sends a
+    /// message, or receives it.
     pub serial: AtomicU64,
-    /// `mtype`.
+    /// The message's `mtype`.
     pub kind: AtomicI64,
-    /// Offset of the next cell in the list of messages, or in that of free cells. Derived.
+    /// Offset of the next cell in the list of messages, or in the list of free cells. Derived.
     pub next: AtomicU64,
-    /// Bytes of text.
+    /// Length of the text in bytes.
     size: AtomicU32,
-    /// [`Size`]. Immutable.
+    /// The cell's [`Size`]. Immutable.
     class: AtomicU32,
 }
 
 // SAFETY: atomics only, valid for every bit pattern.
 unsafe impl Shared for Cell {}
 
-/// Header of a slab; its cells follow.
+/// Header of a slab; its cells follow it.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct Slab {
     /// Offset of the owner's next slab; 0: none.
     pub next: AtomicU64,
-    /// [`Size`] of its cells. Immutable.
+    /// The [`Size`] of its cells. Immutable.
     class: AtomicU32,
-    /// Cells. Immutable.
+    /// Number of cells. Immutable.
     count: AtomicU32,
 }
 
 // SAFETY: atomics only, valid for every bit pattern.
 unsafe impl Shared for Slab {}
 
-/// Where in a cell the size of its text stands.
+/// Offset within a cell of the field with the length of its text.
 pub(super) const SIZE_AT: u64 = core::mem::offset_of!(Cell, size) as u64;
 
 const SLAB: u64 = size_of::<Slab>() as u64;
 const CELL: u64 = size_of::<Cell>() as u64;
 
-/// One of the sizes that cells have.
+/// One of the fixed sizes of cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Size(u32);
 
 impl Size {
-    /// How many there are: the largest holds more than a message can have, which is `INT_MAX` bytes (`msgmax`).
+    /// Number of sizes. The largest holds more than `INT_MAX` bytes, the most that a message can have (`msgmax`).
     pub const COUNT: usize = 26;
-    /// From this one on a cell takes a cache line more, so that what holds 8192 bytes, the usual limit, need not be twice as
-    /// large.
+    /// From this size on a cell has an additional cache line, so that a cell for 8192 bytes, the usual limit, need not
+    /// be twice as large.
     const LARGE: u32 = 7;
 
-    /// The smallest that holds a text of so many bytes; `None` beyond the largest.
+    /// The smallest size for a text of this many bytes; `None` if no size is large enough.
     #[inline]
     pub fn fitting(text: usize) -> Option<Size> {
         let bytes = (text as u64).checked_add(CELL)?;
         let power = |bytes: u64| bytes.max(64).checked_next_power_of_two().map(|b| b.trailing_zeros() - 6);
         let size = match power(bytes)? {
             small if small < Size::LARGE => small,
-            // Its additional line may spare it the next power.
+            // The additional line may make the next power unnecessary.
             _ => power(bytes - 64)?.max(Size::LARGE),
         };
         (size < Size::COUNT as u32).then_some(Size(size))
     }
 
-    /// Its place among all.
+    /// Index of this size among all sizes.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -82,22 +82,23 @@ impl Size {
         Size(number.min(Size::COUNT as u32 - 1))
     }
 
-    /// Bytes from one cell to the next.
+    /// Distance in bytes from one cell to the next.
     fn stride(self) -> u64 {
         (64 << self.0) + if self.0 >= Size::LARGE { 64 } else { 0 }
     }
 
-    /// Bytes of text.
+    /// Most bytes of text in a cell of this size.
     pub fn capacity(self) -> usize {
         (self.stride() - CELL) as usize
     }
 
-    /// Bytes of a slab of so many cells.
+    /// Size in bytes of a slab with this many cells.
     pub fn slab_bytes(self, count: u32) -> u64 {
         SLAB + self.stride() * u64::from(count)
     }
 
-    /// How many cells make a slab that has, with the heap's own 64 bytes, so many.
+    /// Number of cells (at least 1) in a slab that fills a heap block of `block` bytes, of which the heap itself takes
+    /// 64.
     pub fn cells_in(self, block: u64) -> u32 {
         (block.saturating_sub(SLAB + 64) / self.stride()).max(1) as u32
     }
@@ -122,7 +123,7 @@ impl Slab {
         Size::from_shared(self.class.load(Relaxed))
     }
 
-    /// The cells of the slab at an offset, with theirs.
+    /// The cells of the slab at an offset, with their offsets.
     pub fn cells(arena: &Arena, at: u64) -> impl Iterator<Item = (u64, &Cell)> + use<'_> {
         // Relaxed: immutable once published.
         let (count, stride) =
@@ -140,20 +141,20 @@ impl Slab {
 }
 
 impl Cell {
-    /// Its size.
+    /// The cell's size class.
     pub fn class(&self) -> Size {
         // Relaxed: immutable once published.
         Size::from_shared(self.class.load(Relaxed))
     }
 
-    /// Bytes of text.
+    /// Length of the text in bytes.
     #[inline]
     pub fn size(&self) -> usize {
         // Relaxed: under the queue's lock.
         self.size.load(Relaxed) as usize
     }
 
-    /// Notes type and size of what was written into the cell.
+    /// Stores type and length of the text that was written into the cell.
     #[inline]
     pub fn describe(&self, kind: i64, size: usize) {
         // Relaxed: under the queue's lock; published with the message.
@@ -161,7 +162,7 @@ impl Cell {
         self.size.store(size as u32, Relaxed);
     }
 
-    /// The text of the cell at an offset, of so many bytes; `None` if they are not all inside the arena.
+    /// The text, of `size` bytes, of the cell at an offset; `None` if it does not lie inside the arena.
     #[inline]
     pub fn text(arena: &Arena, at: u64, size: usize) -> Option<NonNull<u8>> {
         arena.bytes_at(at.checked_add(CELL)?, size)

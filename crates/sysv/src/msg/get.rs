@@ -1,7 +1,7 @@
 //! msgget(2).
 //!
-//! Order of checks as in Linux (`ksys_msgget`, `ipcget`): for a key that exists EEXIST, then permission (EACCES); for one that
-//! does not, ENOENT, then the limit (ENOSPC) and memory (ENOMEM).
+//! The checks are in Linux's order (`ksys_msgget`, `ipcget`). For a key that exists: EEXIST, then permission (EACCES).
+//! For a key that does not exist: ENOENT, then the limit (ENOSPC) and memory (ENOMEM).
 
 use super::{MessageQueue, queue_at};
 use crate::engine::{Engine, Inner};

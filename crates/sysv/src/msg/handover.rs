@@ -1,9 +1,10 @@
-//! A message from a sender straight to a receiver that waits for it (`pipelined_send` of `ipc/msg.c`); and on to the next one, or
-//! back, if the receiver turns out to be dead.
+//! A message is handed from a sender directly to a receiver that waits for it (`pipelined_send` of `ipc/msg.c`). If the
+//! receiver turns out to be dead, the message is passed on to the next receiver (the *heir* in this code), or back to
+//! the queue.
 //!
-//! A message that goes on is in two mailboxes for a moment. It is the heir's from the store that ends his wait; whoever inherits
-//! the lock from one who died about that time finds by the heir's ticket whether it was made, before anybody else's wait can end
-//! ([`Section::settle_estates`]).
+//! A message that is passed on is in two mailboxes for a moment. It belongs to the heir from the store that ends the
+//! heir's wait. If the lock holder dies around that store, the thread that takes over the lock checks the heir's ticket
+//! to find out whether the store was made. It does that before any other wait can end ([`Section::settle_estates`]).
 
 use super::cell::{Cell, Slab};
 use super::mailbox;
@@ -13,23 +14,24 @@ use crate::participant::{Participant, status};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
-/// A receiver that waits for a message which has come.
+/// The receiver for a message that has come.
 enum Taker {
-    /// It gets it.
+    /// This receiver gets the message.
     Gets(u32, &'static Participant),
-    /// It would, but its mailbox is too small: `msgmax` was raised while it waited.
+    /// This receiver would get it, but its mailbox is too small, because `msgmax` was raised while it waited. It must
+    /// try again.
     Retries(u32, &'static Participant),
     Nobody,
 }
 
 impl Section {
-    /// As [`Section::send`], of a queue that somebody waits for, and in which there is room.
+    /// Like [`Section::send`], for a queue that has waiting receivers, and room.
     #[cold]
     pub(super) fn send_to_waiting(&mut self, letter: &Letter, caller: Caller) -> Result<Sent, Errno> {
         let receivers = &self.contended().receivers;
         let until = match self.taker(letter) {
             Taker::Gets(index, person) => {
-                // Should the receiver turn out to be dead the message has its place in the queue.
+                // The serial number is the message's position in the queue if the receiver turns out to be dead.
                 self.hand_over(letter, self.next_serial(), person)?;
                 self.note_sent(caller);
                 self.note_received(Caller { pid: person.waiter.pid.load(Relaxed), ..caller });
@@ -55,7 +57,7 @@ impl Section {
         Ok(Sent::Done)
     }
 
-    /// The first receiver that waits for such a message and has room for it.
+    /// The first receiver that waits for such a message and whose buffer is large enough.
     fn taker(&self, letter: &Letter) -> Taker {
         for (index, person) in self.waiting(&self.contended().receivers) {
             if person.errand.wanted().admits(letter.kind) && has_room(person, letter) {
@@ -66,8 +68,8 @@ impl Section {
         Taker::Nobody
     }
 
-    /// Ends the waits of the receivers who came before that ticket, would take the message, and have no room for it, with
-    /// E2BIG.
+    /// Ends, with E2BIG, the waits of the receivers with a ticket below `until` that want the message but whose buffer
+    /// is too small.
     fn refuse(&mut self, letter: &Letter, until: u64) {
         let receivers = &self.contended().receivers;
         for (index, person) in self.waiting(receivers) {
@@ -80,7 +82,7 @@ impl Section {
         }
     }
 
-    /// Writes a message into the mailbox of a receiver. It is his once his status says so.
+    /// Writes a message into a receiver's mailbox. It belongs to the receiver once the receiver's status says so.
     fn hand_over(&self, letter: &Letter, serial: u64, person: &Participant) -> Result<(), Errno> {
         let at = Slab::first(person.errand.mailbox.load(Relaxed));
         let (cell, text) = self.cell(at, letter.size)?;
@@ -94,15 +96,15 @@ impl Section {
         Ok(())
     }
 
-    /// Ends the wait of a receiver who has a message in his mailbox: from here on it is received, whoever dies. Returns his
-    /// ticket.
+    /// Ends the wait of a receiver that has a message in its mailbox. From this store on the message is received,
+    /// whichever thread dies. Returns the receiver's ticket.
     fn grant(&mut self, index: u32, person: &Participant) -> u64 {
         let ticket = person.waiter.ticket.load(Relaxed);
         self.end(&self.contended().receivers, index, person, status::granted(ticket, self.at));
         ticket
     }
 
-    /// Lets those try again who wait for a message that is in the queue: whoever was to be handed it may have been left out.
+    /// Lets receivers try again whose message is in the queue: a dead thread may have failed to hand it to them.
     pub(super) fn serve_receivers(&mut self) {
         let receivers = &self.contended().receivers;
         for (index, person) in self.waiting(receivers) {
@@ -112,8 +114,8 @@ impl Section {
         }
     }
 
-    /// Lets the message that a receiver was granted go to whom it would have gone without him: to the next who waits for it, or
-    /// into its place in the queue. He is dead, or gives it back himself.
+    /// Passes on the message that a receiver was granted, as if that receiver had not waited: to the next one that
+    /// waits for it, or into its position in the queue. The receiver is dead, or gives the message back itself.
     pub fn give_back(&mut self, person: &Participant) {
         let Some((cell, text)) = mailbox::message(self.arena(), person) else {
             return self.put_back(person);
@@ -139,7 +141,7 @@ impl Section {
         self.refuse(&letter, until);
     }
 
-    /// Hands on what a receiver was granted. Returns the heir's ticket.
+    /// Passes a granted message on to another receiver, the heir. Returns the heir's ticket.
     fn bequeath(
         &mut self,
         letter: &Letter,
@@ -153,15 +155,15 @@ impl Section {
             self.note_received(Caller { pid: heir.waiter.pid.load(Relaxed), now });
         }
         person.errand.heir_ticket.store(heir.waiter.ticket.load(Relaxed), Relaxed);
-        // Release: behind the ticket, and before the exchange in `grant`.
+        // Release: after the store of the ticket, and before the exchange in `grant`.
         person.errand.heir.store(index + 1, Release);
         let ticket = self.grant(index, heir);
-        // Release: the heir has it before the other has it no more.
+        // Release: the heir has the message before the first receiver stops having it.
         person.waiter.status.store(status::IDLE, Release);
         Ok(ticket)
     }
 
-    /// Who held the lock has died: what he was handing on was received, or it was not.
+    /// Resolves transfers that the lock holder's death interrupted: each is completed or rolled back.
     pub(super) fn settle_estates(&mut self) {
         for person in self.people() {
             // Acquire: partner of the Release in `bequeath`.
@@ -179,7 +181,8 @@ impl Section {
         }
     }
 
-    /// Makes it as if a receiver had received nothing, unless somebody has received since. Returns when that was.
+    /// Restores the queue's last receiver and time from before a receipt, unless another thread has received since.
+    /// Returns the time of the receipt.
     fn forget_receipt(&self, person: &Participant) -> Option<i64> {
         let (contended, errand) = (self.contended(), &person.errand);
         let received = contended.received.load(Relaxed);
@@ -192,7 +195,7 @@ impl Section {
         })
     }
 
-    /// Puts the message that a receiver was granted into its place in the queue.
+    /// Puts the message that a receiver was granted into its position in the queue.
     fn put_back(&mut self, person: &Participant) {
         // Release: decides; partner of the Acquire in `repair`.
         person.waiter.status.store(status::REVERTED, Release);
@@ -206,14 +209,14 @@ impl Section {
         }
     }
 
-    /// Makes the mailbox of a receiver, with the message in it, one of the queue's slabs, and returns its cell. Again, if its
-    /// maker died half-way.
+    /// Makes the receiver's mailbox, with the message in it, one of the queue's slabs, and returns its cell. May be
+    /// repeated if the thread that did it died half-way.
     pub(super) fn adopt(&self, person: &Participant) -> Option<u64> {
         let (slabs, at) = (&self.contended().slabs, person.errand.mailbox.load(Relaxed));
         let slab = self.arena().get::<Slab>(at).filter(|_| at != 0)?;
         if self.slabs().all(|other| other != at) {
             slab.next.store(slabs.load(Relaxed), Relaxed);
-            // Release: the slab is the queue's before it is no longer the participant's.
+            // Release: the slab belongs to the queue before it stops belonging to the participant.
             slabs.store(at, Release);
         }
         person.errand.mailbox.store(0, Release);
@@ -241,8 +244,8 @@ mod tests {
     use unspin_sys::ipc::flag;
     use unspin_sys::process::Identity;
 
-    /// A queue for which dead receivers wait, with the lock of an undertaker who is dead as well. He has sent a message, and the
-    /// first of them has it.
+    /// A queue with dead waiting receivers. A dead recovering thread holds its lock; that thread has sent a message,
+    /// which the first receiver has been granted.
     struct Scene {
         _dir: tempfile::TempDir,
         engine: Engine,
@@ -251,7 +254,7 @@ mod tests {
         section: Section,
     }
 
-    /// Above every pid that the kernel gives out (PID_MAX_LIMIT is 2^22).
+    /// Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
     const NOBODYS: u32 = 1 << 23;
 
     fn scene(count: u32) -> Scene {
@@ -286,7 +289,7 @@ mod tests {
         assert!(queue.contended.lock.try_acquire(owner));
         for receiver in &receivers {
             section(receiver.index()).await_message(Wanted::Any, 100, Place::Last);
-            // Not so lately that it must be alive.
+            // Its time stamp is too old to prove that it is alive.
             person(receiver.index()).waiter.beat.store(0, Relaxed);
         }
         let mut section = section(undertaker.index());
@@ -304,7 +307,7 @@ mod tests {
             people.position(|person| core::ptr::eq(person, whose)).unwrap() as u32
         }
 
-        /// Buries everybody: the message is in the queue, once.
+        /// Recovers all participants and checks that the message is in the queue, once.
         fn ends(&self) {
             assert_eq!(self.engine.bury_dead(), Ok(self.receivers.len() + 1));
             let mut room = [0; 100];
@@ -314,8 +317,8 @@ mod tests {
         }
     }
 
-    /// Whoever gives a dead receiver's message back is killed as soon as that is decided. The receiver's place is swept before
-    /// his, and the message is in the queue all the same.
+    /// A thread gives a dead receiver's message back, and is killed as soon as that is decided. The receiver's slot is
+    /// recovered before that thread's slot, and the message is in the queue nevertheless.
     #[test]
     fn a_message_that_is_on_its_way_back_outlives_both() {
         let scene = scene(1);
@@ -323,7 +326,8 @@ mod tests {
         scene.ends();
     }
 
-    /// Whoever hands a dead receiver's message on is killed when the heir has it, before that is noted.
+    /// A thread passes a dead receiver's message on, and is killed when the heir has it, before the first receiver's
+    /// status is changed.
     #[test]
     fn a_message_that_has_gone_on_is_not_in_two_places() {
         let mut scene = scene(2);
@@ -336,7 +340,7 @@ mod tests {
         scene.ends();
     }
 
-    /// Whoever hands it on is killed before the heir has it, and the heir leaves.
+    /// A thread passes the message on, and is killed before the heir has it; then the heir leaves.
     #[test]
     fn a_message_that_does_not_go_on_stays() {
         let scene = scene(2);
@@ -346,13 +350,14 @@ mod tests {
         scene.ends();
     }
 
-    /// Only who was told to try again leaves something to the others: who sleeps, and looks up, does not have all of them asked.
+    /// Only a receiver that was told to try again leaves work to the others. When a sleeper does its periodic check,
+    /// the others are not made to try again.
     #[test]
     fn who_was_told_to_try_again_lets_others_try() {
         for (told, end) in [(status::CONFIRMED, status::QUEUED), (status::RETRY, status::RETRY)] {
             let mut scene = scene(2);
             let &[dead, other] = &scene.receivers[..] else { unreachable!() };
-            // Puts the message into the queue, past the other.
+            // Puts the message into the queue; the other receiver does not want it.
             other.errand.want(Wanted::Only(9));
             scene.section.give_back(dead);
             other.errand.want(Wanted::Any);
@@ -364,7 +369,7 @@ mod tests {
         }
     }
 
-    /// In an arena that was overwritten two receivers may have one mailbox.
+    /// In an overwritten arena two receivers may have the same mailbox.
     #[test]
     fn a_message_is_handed_on_to_where_it_lies() {
         let mut scene = scene(2);

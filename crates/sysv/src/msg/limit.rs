@@ -1,12 +1,12 @@
-//! The live limit of a message's length, `kernel.msgmax`.
+//! The current limit of a message's length, `kernel.msgmax`.
 //!
-//! Reading it takes longer than sending a message. So a thread reads it at most once in a tick of the kernel's clock, and
-//! again before it refuses a message.
+//! Reading it takes longer than sending a message. So a thread reads it at most once in a tick of the kernel's clock,
+//! and once more before it refuses a message.
 
 use core::cell::Cell;
 use unspin_sys::limits::MsgLimits;
 
-/// What a thread has read last, and when. Zeroed: nothing.
+/// The limit in bytes that a thread has read last, and the tick at which it read it. All-zero bytes: not read yet.
 #[derive(Debug)]
 pub(crate) struct Limit {
     tick: Cell<(i64, i64)>,
@@ -14,18 +14,18 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Whether a text of so many bytes is permitted at this tick.
+    /// Whether a text of `size` bytes is permitted at this tick.
     #[inline]
     pub fn permits(&self, size: usize, tick: (i64, i64)) -> bool {
         self.tick.get() == tick && size as u64 <= self.bytes.get() || self.read(tick) >= size as u64
     }
 
-    /// The limit at this tick.
+    /// The limit at this tick, in bytes.
     pub fn at(&self, tick: (i64, i64)) -> u64 {
         if self.tick.get() == tick { self.bytes.get() } else { self.read(tick) }
     }
 
-    /// The limit as it stands now.
+    /// Reads the limit now, in bytes.
     #[cold]
     pub fn read(&self, tick: (i64, i64)) -> u64 {
         self.bytes.set(MsgLimits::read().message);

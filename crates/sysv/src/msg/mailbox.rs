@@ -1,5 +1,6 @@
-//! The mailbox of a participant: memory in the arena for one message, which a sender hands over to it, or which waits with it
-//! for room. It is made when a thread first has to wait, grows as it must, and is passed on with the participant's index.
+//! The mailbox of a participant: memory in the arena for one message, which a sender hands over to it, or which waits
+//! with it for room. It is made when a thread first has to wait, is replaced by a larger one when necessary, and is
+//! passed on with the participant's slot.
 
 use super::cell::{Cell, Size, Slab};
 use super::memory::{Letter, Memory};
@@ -14,9 +15,10 @@ use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering::{Relaxed, Release};
 use unspin_sys::Errno;
 
-/// Bytes of text that a participant's mailbox holds; `None` if it has none.
+/// Bytes of text that a participant's mailbox can hold; `None` if it has no mailbox.
 pub(super) fn capacity(arena: &Arena, person: &Participant) -> Option<usize> {
-    // Relaxed: changed by the participant while it does not wait, or under the lock of the queue that it waits for.
+    // Relaxed: the participant changes it while it does not wait; others change it under the lock of the queue that it
+    // waits for.
     let at = person.errand.mailbox.load(Relaxed);
     let slab = arena.get::<Slab>(at).filter(|_| at != 0)?;
     Some(slab.size().capacity())
@@ -30,8 +32,8 @@ pub(super) fn message<'a>(arena: &'a Arena, person: &Participant) -> Option<(&'a
     Some((cell, Cell::text(arena, at, cell.size())?))
 }
 
-/// Copies a message that has to wait into the mailbox of the thread that sends it, which has room for it. `EFAULT` if its text
-/// cannot be read.
+/// Copies a message that has to wait into the mailbox of its sender, which is large enough. `EFAULT` if the text cannot
+/// be read.
 pub(super) fn keep(arena: &Arena, person: &Participant, letter: &Letter) -> Result<(), Errno> {
     let at = Slab::first(person.errand.mailbox.load(Relaxed));
     let cell = arena.get::<Cell>(at).ok_or(Errno::ENOMEM)?;
@@ -40,14 +42,15 @@ pub(super) fn keep(arena: &Arena, person: &Participant, letter: &Letter) -> Resu
     Ok(())
 }
 
-/// A message that was kept, to be sent from there.
+/// The message that was kept in the sender's mailbox, to be sent from there.
 pub(super) fn kept(arena: &Arena, person: &Participant, letter: &Letter) -> Option<Letter> {
     let (cell, text) = message(arena, person)?;
     let kept = Letter { memory: Memory::Ours, text: text.as_ptr() as usize, ..*letter };
     (cell.size() == letter.size).then_some(kept)
 }
 
-/// Makes sure that the calling thread's mailbox holds `text` bytes. `ENOMEM` if the arena is full. Without a lock.
+/// Makes sure that the calling thread's mailbox can hold `text` bytes. `ENOMEM` if the arena is full. The caller holds
+/// no lock.
 #[cold]
 pub(super) fn provide(inner: &'static Inner, thread: &Thread, text: usize) -> Result<(), Errno> {
     let size = Size::fitting(text).ok_or(Errno::ENOMEM)?;
@@ -60,13 +63,13 @@ pub(super) fn provide(inner: &'static Inner, thread: &Thread, text: usize) -> Re
         let old = mailbox.load(Relaxed);
         if old != 0 {
             heap::unpublish(me, old);
-            // Release: named as pending before it is nobody's.
+            // Release: the block is pending before it stops being the mailbox.
             mailbox.store(0, Release);
             heap::free(arena, me, old);
         }
         let new = heap::allocate(arena, me, size.slab_bytes(1))?;
         Slab::init(arena, new, size, 1);
-        // Release: complete before it is in use.
+        // Release: the slab is complete before it is in use.
         mailbox.store(new, Release);
         heap::publish(me);
         Ok(())

@@ -1,37 +1,38 @@
-//! Texts of messages on their way between a program's memory and a cell.
+//! Copying message texts between a program's memory and a cell.
 
 use core::ptr::NonNull;
 use unspin_sys::{Errno, fault};
 
-/// Whose memory an address is in.
+/// The kind of memory that an address is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Memory {
-    /// The program's, who may have given a bad address.
+    /// The program's memory; the program may have given an invalid address.
     Program,
-    /// Ours: a live slice, or the arena.
+    /// A live slice of ours, or the arena.
     Ours,
 }
 
-/// A message that is to be sent.
+/// A message to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Letter {
     /// `mtype`.
     pub kind: i64,
-    /// Where the text is,
+    /// The kind of memory that the text is in.
     pub memory: Memory,
-    /// from which address,
+    /// Address of the text.
     pub text: usize,
-    /// of how many bytes.
+    /// Length of the text in bytes.
     pub size: usize,
 }
 
 impl Letter {
-    /// Copies the text to `to`, or says `EFAULT`.
+    /// Copies the text to `to`; `EFAULT` if it cannot be read.
     #[inline]
     pub fn write(&self, to: NonNull<u8>) -> Result<(), Errno> {
-        // SAFETY: `to` has room for the text, in a cell or a mailbox that nobody else uses, as the lock holder or the
-        // mailbox's owner knows. Of ours the address is live; in an arena that was overwritten the two may overlap.
+        // SAFETY: `to` has room for the text, in a cell or a mailbox that no other thread uses; the lock holder or the
+        // mailbox's owner guarantees that. If the memory is ours the address is live; in an overwritten arena the two
+        // may overlap.
         unsafe {
             match self.memory {
                 Memory::Program => fault::load(self.text, to.as_ptr(), self.size),
@@ -43,7 +44,7 @@ impl Letter {
         }
     }
 
-    /// Whether the text can be read; the kernel copies it before it looks for the queue.
+    /// Whether the text can be read. The kernel copies it before it looks for the queue.
     pub fn probe(&self) -> Result<(), Errno> {
         match self.memory {
             Memory::Program => fault::probe(self.text, self.size),
@@ -52,36 +53,36 @@ impl Letter {
     }
 }
 
-/// Where a message that is received goes.
+/// The destination of a message that is received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Landing {
-    /// Whose memory it is.
+    /// The kind of memory that it is in.
     pub memory: Memory,
-    /// Address for the type; not used of ours.
+    /// Address for the type; not used if the memory is ours.
     pub kind: usize,
     /// Address for the text.
     pub text: usize,
-    /// Bytes that there is room for.
+    /// Room for the text in bytes.
     pub room: usize,
 }
 
-/// A message as its receiver learns of it: type, and bytes of text that it got.
+/// What a receiver learns of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Received {
     /// `mtype`.
     pub kind: i64,
-    /// Bytes that were copied.
+    /// Bytes of text that were copied.
     pub bytes: usize,
 }
 
 impl Landing {
-    /// Copies a message of `size` bytes to where it goes, as much as there is room for: the type first, as `do_msg_fill`.
-    /// `EFAULT` if the program's address is bad.
+    /// Copies a message of `size` bytes to its destination, as much as there is room for; the type first, as
+    /// `do_msg_fill` does. `EFAULT` if the program's address is invalid.
     #[inline]
     pub fn take(&self, kind: i64, text: NonNull<u8>, size: usize) -> Result<Received, Errno> {
         let bytes = size.min(self.room);
-        // SAFETY: `text` is of `size` bytes, which the caller knows that nobody writes. Of ours the address is live and has
-        // that room; the program's is checked.
+        // SAFETY: `text` has `size` bytes, which no thread writes, as the caller knows. If the memory is ours, the
+        // address is live and has that room; the program's address is checked.
         unsafe {
             match self.memory {
                 Memory::Program => {

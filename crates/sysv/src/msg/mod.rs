@@ -1,8 +1,8 @@
 //! System V message queues.
 //!
-//! The layers, top down: `send`, `receive`, `msgctl` and `get` check arguments in the kernel's order and take locks;
-//! `section` and `handover` decide, under a queue's lock, what becomes of messages and waiters; `storage`, `queue`, `cell` and
-//! `mailbox` are how they lie in the arena; `memory` copies texts between there and the program.
+//! The layers, top down: `send`, `receive`, `msgctl` and `get` check arguments in the kernel's order and take locks.
+//! `section` and `handover` run under a queue's lock: they decide what becomes of messages and waiters. `storage`,
+//! `queue`, `cell` and `mailbox` are the layout in the arena. `memory` copies texts between the arena and the program.
 
 mod cell;
 mod get;
@@ -58,15 +58,15 @@ impl Object for MessageQueue {
     }
 }
 
-/// The queue at an offset that the table gave; `None` for 0 and for what cannot be one.
+/// The queue at an offset that the table gave. `None` for 0 and for an offset that cannot be a queue.
 fn queue_at(arena: &Arena, at: u64) -> Option<&MessageQueue> {
     if at == 0 { None } else { arena.get(at) }
 }
 
-/// Runs `f` in a section on the queue of `id`, if the thread may do `want` with it: `EINVAL`, `EACCES`, `EIDRM`. The queue is
-/// found by what the thread remembers, if it can be.
+/// Runs `f` in a section on the queue of `id`, if the thread may do `want` with it; else `EINVAL`, `EACCES` or `EIDRM`.
+/// Uses the thread's cache if the queue is in it.
 ///
-/// A closure rather than a guard that is handed out: that would be copied from place to place, which takes as long as the rest.
+/// It takes a closure and does not return a guard: a returned guard would be copied, which takes as long as the rest.
 #[inline(always)]
 fn within<R>(
     inner: &'static Inner,
@@ -82,11 +82,11 @@ fn within<R>(
     inner.within(thread, call, known.what(), read, f).ok_or(Errno::EIDRM)
 }
 
-/// Remembers a queue, and what the thread may do with it: `EINVAL` if there is none, `EACCES` unless that is among it. In a
-/// read-side section.
+/// Caches a queue, and what the thread may do with it. `EINVAL` if there is no queue, `EACCES` if the thread may not do
+/// `want`. The caller is in a read-side section.
 #[cold]
 fn learn(inner: &'static Inner, thread: &'static Thread, id: i32, want: Access) -> Result<(), Errno> {
-    // Acquire: as in `Thread::remembered`. Both numbers before what they are to vouch for.
+    // Acquire: as in `Thread::remembered`. Both numbers are read before the state that they are to vouch for.
     let when = (thread.changes().load(Acquire), creds::epoch());
     let (at, queue) = inner.find::<MessageQueue>(id)?;
     let creds = thread.creds.read();
@@ -96,29 +96,32 @@ fn learn(inner: &'static Inner, thread: &'static Thread, id: i32, want: Access) 
     if known.may(want) { Ok(()) } else { Err(Errno::EACCES) }
 }
 
-/// Marks the queue at an offset as removed, ends all waits on it, and retires its slabs; returns its bytes. Under the registry
-/// lock.
+/// Marks the queue at an offset as removed, ends all waits on it, and retires its slabs. Returns the size of its header
+/// in bytes. The caller holds the registry lock.
 pub(crate) fn evict(inner: &'static Inner, thread: &Thread, registry: &Registry<'_>, at: u64) -> u64 {
     let Some(queue) = queue_at(&inner.arena, at) else { return 0 };
     inner.guard_found(thread, Call::MsgRmid, (at, queue)).section().remove();
     let (arena, first) = (&inner.arena, &queue.contended.slabs);
-    // No more than there can be. A list that was overwritten may lead to its own beginning, where nothing follows any more.
+    // Bounded by the number of slabs that can exist. An overwritten list may lead back to its start; the loop then
+    // ends, because the links of retired slabs are 0.
     for _ in 0..storage::most(arena) {
         let at = first.load(Relaxed);
         let Some(slab) = arena.get::<Slab>(at).filter(|_| at != 0) else { break };
         heap::unpublish(registry.me, at);
-        // Release: announced before it is unlinked, so that whoever buries us retires it.
+        // Release: the slab is pending before it is unlinked, so that a thread that recovers us retires it.
         first.store(slab.next.load(Relaxed), Release);
-        // Release: not before the next one is the first, or whoever goes on after us would find none behind this one.
+        // Release: not before the next slab is the first. Otherwise a thread that continues after our death would find
+        // no slab behind this one.
         slab.next.store(0, Release);
         retire::retire(arena, &registry.rcu, registry.me, at, heap::size(arena, at));
     }
     size_of::<MessageQueue>() as u64
 }
 
-/// Whether a payload is a queue's slab or a participant's mailbox. Under the registry lock.
+/// Whether a heap payload is a queue's slab or a participant's mailbox. The caller holds the registry lock.
 pub(crate) fn owns(inner: &'static Inner, payload: u64) -> bool {
-    // Acquire: a mailbox becomes a queue's slab before it stops being one; so whoever does not find it here finds it there.
+    // Acquire: a mailbox becomes a queue's slab before it stops being a mailbox. So a payload that is not found here is
+    // found among the slabs.
     let mut people = inner.people().iter();
     people.any(|person| person.errand.mailbox.load(Acquire) == payload)
         || ipc::objects(&inner.arena, Class::Msg)
@@ -126,7 +129,7 @@ pub(crate) fn owns(inner: &'static Inner, payload: u64) -> bool {
             .any(|queue| storage::slabs_of(&inner.arena, queue).any(|slab| slab == payload))
 }
 
-/// The first slab of a queue, with some of its cells.
+/// Locations of the first slabs of a queue, and of the first cells of each; at most `some` of either.
 pub(crate) fn parts(inner: &'static Inner, queue: &'static MessageQueue, some: usize) -> Vec<Part> {
     let slabs = storage::slabs_of(&inner.arena, queue);
     let parts = slabs.take(some).flat_map(|at| {
@@ -146,7 +149,7 @@ pub(crate) fn parts(inner: &'static Inner, queue: &'static MessageQueue, some: u
     parts.collect()
 }
 
-/// Copies the message that the thread was granted out of its mailbox, to where it wants it.
+/// Copies the message that the thread was granted from its mailbox to the thread's buffer.
 pub(crate) fn fetch(inner: &'static Inner, thread: &Thread, landing: &Landing) -> End {
     let Some((cell, text)) = mailbox::message(&inner.arena, thread.person()) else {
         return End::Failed(Errno::EFAULT);
@@ -157,11 +160,11 @@ pub(crate) fn fetch(inner: &'static Inner, thread: &Thread, landing: &Landing) -
     }
 }
 
-/// Gives the message that the thread was granted, and has no buffer for any more, back to its queue.
+/// Gives the message that the thread was granted back to its queue, because the thread's buffer no longer exists.
 pub(crate) fn give_back(inner: &'static Inner, thread: &Thread) {
     let person = thread.person();
     let _read = thread.read();
-    // Relaxed: the thread's own.
+    // Relaxed: the thread's own record.
     let at = person.waiter.object.load(Relaxed);
     let queue = Some(at).filter(|&at| ipc::is_object(&inner.arena, Class::Msg, at));
     if let Some(queue) = queue.and_then(|at| queue_at(&inner.arena, at))

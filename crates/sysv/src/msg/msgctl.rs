@@ -1,6 +1,7 @@
 //! msgctl(2).
 //!
-//! Checks in the order of Linux 6.18 (`ipc/msg.c`: `ksys_msgctl` and what it calls); each function names its model.
+//! The checks are in the order of Linux 6.18 (`ipc/msg.c`: `ksys_msgctl` and what it calls). The functions name their
+//! kernel counterparts.
 
 use super::section::Section;
 use super::{MessageQueue, queue_at};
@@ -16,11 +17,11 @@ use unspin_sys::limits::MsgLimits;
 use unspin_sys::{Errno, fault};
 
 impl Engine {
-    /// msgctl(2); `arg` is the address of what the command wants.
+    /// msgctl(2); `arg` is the address of the command's data.
     ///
     /// # Safety
-    /// An address in `arg` is one that the program means to be read or written by the command; others are answered
-    /// with `EFAULT`.
+    /// If `arg` is a valid address, the program must mean it to be read or written by the command. For an invalid
+    /// address the call fails with `EFAULT`.
     pub unsafe fn msgctl(&self, id: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let Some(inner) = self.inner else {
             // SAFETY: the caller's promise is the kernel's.
@@ -53,7 +54,7 @@ struct Ctl {
 }
 
 impl Ctl {
-    /// `msgctl_info`. Needs no permission; the id only must not be negative.
+    /// `msgctl_info`. Needs no permission; the id must not be negative, but is not used.
     fn info(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let (limits, default) = (MsgLimits::read(), MsgLimits::DEFAULT);
         let (highest, pool, map, total) = match cmd {
@@ -88,7 +89,7 @@ impl Ctl {
         indices.rfind(|&index| ipc::find_index(arena, Class::Msg, index) != 0).unwrap_or(0)
     }
 
-    /// The highest index in use (0 if there is none), and the numbers of queues, messages and bytes.
+    /// The highest index in use (0 if there is none), and the total numbers of queues, messages and bytes.
     fn sums(&self) -> (usize, u64, u64, u64) {
         let arena = &self.inner.arena;
         let _read = self.thread.read();
@@ -104,7 +105,7 @@ impl Ctl {
         sums
     }
 
-    /// `msgctl_stat`: the id.
+    /// `msgctl_stat`. Returns the id.
     fn stat(&self, id: i32, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
         let check = |queue: &MessageQueue| {
             want.map_or(Ok(()), |want| self.inner.permit(self.thread, &queue.perm, want))
@@ -117,7 +118,7 @@ impl Ctl {
         Ok(id)
     }
 
-    /// `msgctl_stat` with MSG_STAT and MSG_STAT_ANY: the id's index is what counts.
+    /// `msgctl_stat` with MSG_STAT and MSG_STAT_ANY: the argument is used as an index into the table.
     fn stat_index(&self, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
         let id = {
             let (_read, arena) = (self.thread.read(), &self.inner.arena);
@@ -128,7 +129,7 @@ impl Ctl {
         self.stat(id, want, arg)
     }
 
-    /// `msgctl_down` with IPC_SET: the structure before the id.
+    /// `msgctl_down` with IPC_SET: reads the structure before it checks the id.
     fn set(&self, arg: usize) -> Result<i32, Errno> {
         let mut status = MsqidDs::default();
         fault::copy_in(arg, status.as_bytes_mut())?;
@@ -167,7 +168,7 @@ impl Ctl {
     }
 }
 
-/// As the kernel shows counts in fields of 32 bits.
+/// A count as the kernel shows it in a field of 32 bits.
 fn int(count: u64) -> i32 {
     count.min(i32::MAX as u64) as i32
 }

@@ -1,7 +1,7 @@
-//! A message queue, as it lies in shared memory, and the chains of its cells.
+//! The layout of a message queue in shared memory, and its lists of cells.
 //!
-//! The messages are the cells with a serial number in the slabs that belong to the queue. Everything else, the order, the
-//! free cells, the counts, follows from them, and is made anew from them when a holder of the lock has died.
+//! The messages are the cells that have a serial number, in the slabs that belong to the queue. The order, the free
+//! cells and the counts are derived from them, and are rebuilt when a holder of the lock has died.
 
 use super::cell::{Cell, Size};
 use crate::arena::{Arena, Shared};
@@ -10,25 +10,26 @@ use crate::list::List;
 use crate::lock::Lock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// `struct msg_queue`. What is not immutable is protected by the lock.
+/// The counterpart of `struct msg_queue`. All fields that are not immutable are protected by the lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct MessageQueue {
-    /// Key, id, owner, mode; and whether the queue is removed.
+    /// Key, id, owner and mode, and whether the queue is removed.
     pub perm: Perm,
-    /// `q_qbytes`: most bytes, and most messages.
+    /// `q_qbytes`: the most bytes, and the most messages, that the queue holds.
     pub most: AtomicU64,
-    /// Creation, or last change by `msgctl`.
+    /// Time of creation or of the last change by `msgctl`, in seconds since the epoch.
     pub changed: AtomicI64,
-    /// See [`Contended`].
+    /// The fields that calls change.
     pub contended: Contended,
 }
 
 // SAFETY: atomics only.
 unsafe impl Shared for MessageQueue {}
 
-/// What changes with every call, on lines of its own, away from what finds the queue: each line that a call writes has to
-/// come from the CPU of the call before. Usually it is the first two.
+/// The fields that every call changes, on cache lines of their own, apart from the fields that find the queue. Each
+/// line that a call writes has to come from the CPU that made the previous call. Usually a call writes only the first
+/// two lines.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct Contended {
@@ -36,40 +37,41 @@ pub(crate) struct Contended {
     pub lock: Lock,
     /// Serial number of the last message.
     pub serial: AtomicU64,
-    /// Who waits for a message.
+    /// Participants that wait for a message.
     pub receivers: List,
-    /// Who waits for room.
+    /// Participants that wait for room.
     pub senders: List,
-    /// Messages in order of arrival. Derived.
+    /// List of the messages in order of arrival. Derived.
     pub messages: Chain,
-    /// `q_cbytes`: bytes of all messages. Derived.
+    /// `q_cbytes`: bytes of text in all messages. Derived.
     pub bytes: AtomicU64,
-    /// `q_qnum`: messages. Derived.
+    /// `q_qnum`: number of messages. Derived.
     pub count: AtomicU64,
-    /// Last `msgsnd`, seconds since the epoch, 0 if none.
+    /// Time of the last `msgsnd`, in seconds since the epoch; 0 if none.
     pub sent: AtomicI64,
-    /// Last `msgrcv`.
+    /// Time of the last `msgrcv`, in the same unit.
     pub received: AtomicI64,
-    /// Process of the last `msgsnd`.
+    /// Pid of the last `msgsnd`.
     pub sender: AtomicU32,
-    /// Process of the last `msgrcv`.
+    /// Pid of the last `msgrcv`.
     pub receiver: AtomicU32,
-    /// Order of arrival of the last waiter.
+    /// Ticket (order of arrival) of the last waiter.
     pub ticket: AtomicU64,
-    /// The free cells of each size. Used in turn, first freed first used, so that messages lie one behind the other as they
-    /// come: processors fetch what lies so before it is asked for, and from another CPU's cache that takes longer than a call.
-    /// Derived.
+    /// The free cells of each size. They are used in turn: the cell freed first is reused first. So consecutive
+    /// messages are adjacent in memory, and the processor prefetches them; a fetch from another CPU's cache takes
+    /// longer than a call. Derived.
     pub free: [Chain; Size::COUNT],
     /// Offset of the first slab.
     pub slabs: AtomicU64,
 }
 
-// The first line ends with the counts, and the second has the free cells of the sizes that messages usually have.
+// The counts are at the end of the first cache line. The second has the free cells of the usual message sizes.
 const _: () = assert!(core::mem::offset_of!(Contended, sent) == 64);
 const _: () = assert!(core::mem::offset_of!(Contended, free) == 128 - 2 * size_of::<Chain>());
 
 impl MessageQueue {
-    /// Fills in a new, zeroed queue, not yet published.
+    /// Fills in a new, zeroed queue that is not yet published. `most` is its limit in bytes (`msg_qbytes`), `now` is in
+    /// seconds since the epoch.
     pub fn init(&self, most: u64, now: i64) {
         // Relaxed: published by the Release store of the queue's offset in the table.
         self.most.store(most, Relaxed);
@@ -77,7 +79,7 @@ impl MessageQueue {
     }
 }
 
-/// Offsets of the first and the last cell of a list; 0: none. Under the queue's lock.
+/// Offsets of the first and the last cell of a list; 0: none. Protected by the queue's lock.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
@@ -87,7 +89,7 @@ pub(crate) struct Chain {
 
 // Relaxed throughout: read and written under the queue's lock only.
 impl Chain {
-    /// Cells in order, each with the offset of the one before it and its own.
+    /// Cells in order, each with the offset of the cell before it and its own offset.
     #[inline]
     pub fn iter<'a>(&self, arena: &'a Arena) -> impl Iterator<Item = (u64, u64, &'a Cell)> + use<'a> {
         let (mut before, mut next) = (0, self.head.load(Relaxed));
@@ -101,13 +103,13 @@ impl Chain {
         })
     }
 
-    /// Cells that fit into the arena at most: bounds walks whatever memory holds.
+    /// Most cells that fit into the arena: bounds walks whatever memory contains.
     #[inline]
     pub fn most(arena: &Arena) -> usize {
         arena.bytes() as usize / size_of::<Cell>()
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head.load(Relaxed) == 0
@@ -119,19 +121,19 @@ impl Chain {
         self.head.load(Relaxed)
     }
 
-    /// Takes out the first cell.
+    /// Unlinks the first cell, which is `first`.
     #[inline]
     pub fn unlink_first(&self, first: &Cell) {
         self.head.store(first.next.load(Relaxed), Relaxed);
     }
 
-    /// Forgets all.
+    /// Makes the list empty.
     pub fn clear(&self) {
         self.head.store(0, Relaxed);
         self.tail.store(0, Relaxed);
     }
 
-    /// Puts the cell at an offset at the end.
+    /// Appends the cell at an offset.
     #[inline]
     pub fn push_back(&self, arena: &Arena, at: u64, cell: &Cell) {
         cell.next.store(0, Relaxed);
@@ -142,7 +144,7 @@ impl Chain {
         self.tail.store(at, Relaxed);
     }
 
-    /// Puts a message where its serial number belongs.
+    /// Inserts the message at an offset at the position that its serial number gives.
     pub fn insert(&self, arena: &Arena, at: u64) {
         let serial = |cell: &Cell| cell.serial.load(Relaxed);
         let Some(cell) = arena.get::<Cell>(at) else { return };
@@ -155,7 +157,7 @@ impl Chain {
         }
     }
 
-    /// Takes out a cell whose predecessor is known.
+    /// Unlinks a cell. `before` is the offset of the cell before it, 0 if it is the first.
     #[inline]
     pub fn unlink(&self, arena: &Arena, before: u64, at: u64, cell: &Cell) {
         let next = cell.next.load(Relaxed);
@@ -173,7 +175,7 @@ impl Chain {
         }
     }
 
-    /// Puts the cells in the order of their serial numbers: a merge sort on the links, which needs no memory.
+    /// Sorts the cells by serial number: a merge sort on the links, which needs no memory.
     pub fn sort(&self, arena: &Arena) {
         let count = self.iter(arena).count();
         let (head, _) = sorted(arena, self.head.load(Relaxed), count);
@@ -187,7 +189,8 @@ impl Chain {
     }
 }
 
-/// Sorts the `count` cells that begin at `head`: the first of them then, and what followed the last before.
+/// Sorts the `count` cells that begin at `head`. Returns the first of them in the new order, and the cell that followed
+/// the last of them before.
 fn sorted(arena: &Arena, head: u64, count: usize) -> (u64, u64) {
     let Some(cell) = arena.get::<Cell>(head).filter(|_| count > 0) else { return (0, head) };
     if count == 1 {
@@ -198,7 +201,7 @@ fn sorted(arena: &Arena, head: u64, count: usize) -> (u64, u64) {
     (merged(arena, left, right, count), rest)
 }
 
-/// Of two sorted chains one, of `count` cells together; of more only where they lead in circles.
+/// Merges two sorted lists, of `count` cells together. They have more cells only if an overwritten list is circular.
 fn merged(arena: &Arena, mut left: u64, mut right: u64, count: usize) -> u64 {
     let root = AtomicU64::new(0);
     let mut last = &root;

@@ -1,9 +1,9 @@
 //! msgrcv(2).
 //!
-//! Order of checks as in Linux 6.18 (`ipc/msg.c`: `do_msgrcv`): sign of the id and of the size (EINVAL), of MSG_COPY its flags
-//! (EINVAL) and the buffer (EFAULT: the kernel reads it, see `prepare_copy`), id (EINVAL), permission (EACCES), removal
-//! (EIDRM), the message (E2BIG, ENOMSG); a buffer that cannot be written is found out when the message is taken already, and
-//! the message is lost (EFAULT).
+//! The checks are in the order of Linux 6.18 (`ipc/msg.c`: `do_msgrcv`): sign of the id and of the size (EINVAL); for
+//! MSG_COPY its flags (EINVAL) and the buffer (EFAULT: the kernel reads it, see `prepare_copy`); id (EINVAL);
+//! permission (EACCES); removal (EIDRM); the message (E2BIG, ENOMSG). That a buffer cannot be written is found only
+//! when the message has already been taken; the message is then lost (EFAULT).
 
 use super::memory::{Landing, Memory, Received};
 use super::section::{Caller, Place, Section};
@@ -21,11 +21,11 @@ use unspin_sys::ipc::flag::{IPC_NOWAIT, MSG_COPY, MSG_EXCEPT, MSG_NOERROR};
 use unspin_sys::{Errno, clock, fault, ipc};
 
 impl Engine {
-    /// msgrcv(2), with the arguments as a C program gives them; the bytes of text that were received.
+    /// msgrcv(2), with the arguments that a C program gives. Returns the number of bytes of text received.
     ///
     /// # Safety
-    /// `message` is where the program wants the type, a `long`, and up to `size` bytes of text behind it. Another address
-    /// is answered with `EFAULT`.
+    /// If `message` is valid, the program must want the type there, a `long`, and up to `size` bytes of text behind it.
+    /// For an invalid address the call fails with `EFAULT`.
     #[inline]
     pub unsafe fn msgrcv(
         &self,
@@ -44,8 +44,8 @@ impl Engine {
         receive(inner, id, landing, kind, flags).map(|received| received.bytes)
     }
 
-    /// msgrcv(2) from Rust: the type of the message, and the length of its text, which is in `text`. See [`Engine::send`]
-    /// for an example.
+    /// msgrcv(2) from Rust. Returns the type of the message and the length of its text, which is in `text`. See
+    /// [`Engine::send`] for an example.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -69,7 +69,7 @@ impl Engine {
             None => {
                 let mut message = vec![0u8; 8 + text.len()];
                 let at = message.as_mut_ptr() as usize;
-                // SAFETY: a live vector, with room for the type, and for the text behind it.
+                // SAFETY: a live vector, with room for the type and for the text behind it.
                 let bytes = unsafe { ipc::msgrcv(id, at, text.len(), kind, flags) }?;
                 let (kind, got) = message.split_at(8);
                 text[..bytes].copy_from_slice(&got[..bytes]);
@@ -108,7 +108,7 @@ fn receive(
     }
 }
 
-/// A call.
+/// A call under way.
 struct Receiving {
     inner: &'static Inner,
     thread: &'static Thread,
@@ -116,30 +116,31 @@ struct Receiving {
     landing: Landing,
     wanted: Wanted,
     flags: i32,
-    /// What an attempt received. Beside its answer: in it, it would be copied in other words than it was written in.
+    /// The result of the successful attempt. It is not in the attempt's return value, because there it would be copied
+    /// in words of another size than it was written in.
     received: Cell<Received>,
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 #[derive(Clone, Copy)]
 enum Step {
     Done,
-    /// The mailbox is too small for the messages that may come.
+    /// The mailbox is too small; messages of up to this many bytes may come.
     NoMailbox(usize),
-    /// The number of the wait.
+    /// Queued; the number of the wait.
     Queued(u64),
 }
 
-/// Where a call stands.
+/// Whether a call has waited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     First,
-    /// It has waited.
+    /// The call has waited.
     Again,
 }
 
 impl Receiving {
-    /// Most bytes that a message may have.
+    /// Most bytes that a received message may have.
     fn most(&self) -> u64 {
         if self.flags & MSG_NOERROR != 0 { u64::MAX } else { self.landing.room as u64 }
     }
@@ -158,7 +159,7 @@ impl Receiving {
             }
         })
         .unwrap_or_else(|errno| match turn {
-            // Who has waited is told that the queue was removed meanwhile.
+            // A call that has waited reports that the queue was removed meanwhile.
             Turn::Again if errno == Errno::EINVAL => Err(Errno::EIDRM),
             _ => Err(errno),
         })
@@ -169,13 +170,14 @@ impl Receiving {
         if self.flags & IPC_NOWAIT != 0 {
             return Err(Errno::ENOMSG);
         }
-        // A message is handed over whole, though less of it may be wanted, so that it can go back whole.
+        // A message is handed over complete, although the receiver may want less of it, so that it can go back
+        // complete.
         let longest = self.most().min(self.thread.message_limit.at(clock::realtime_tick())) as usize;
         let person = self.thread.person();
         if mailbox::capacity(&self.inner.arena, person) < Some(longest) {
             return Ok(Step::NoMailbox(longest));
         }
-        // The kernel notes the thread, not the process, as who received a message that was handed over.
+        // For a message that was handed over the kernel records the thread, not the process, as the receiver.
         person.waiter.pid.store(self.thread.identity().tid, Relaxed);
         let wait = self.thread.waits.begin(Aim::Message(self.landing));
         match turn {
@@ -185,7 +187,7 @@ impl Receiving {
         Ok(Step::Queued(wait))
     }
 
-    /// The rest of a call that an attempt did not settle.
+    /// The rest of a call that the first attempt did not complete.
     #[cold]
     fn go_on(&self, mut step: Step) -> Result<Received, Errno> {
         let mut turn = Turn::First;
@@ -213,7 +215,7 @@ impl Receiving {
         let limit = self.thread.message_limit.read(clock::realtime_tick());
         let room = self.landing.room.min(usize::try_from(limit).unwrap_or(usize::MAX));
         if self.landing.memory == Memory::Program {
-            // What `prepare_copy` reads, from the type on.
+            // The memory that `prepare_copy` reads, from the type on.
             fault::probe(self.landing.kind, room)?;
         }
         let landing = Landing { room, ..self.landing };

@@ -1,12 +1,14 @@
 //! A critical section on one queue: sending, receiving, ending waits.
 //!
 //! Everything here runs under the queue's lock (in the `global` engine, under the one lock of all objects). As in
-//! `ipc/msg.c` a sender hands its message to the first receiver that waits for it (`pipelined_send`), so nobody else can take
-//! it on the way; who waits for room tries again when there is some (`ss_wakeup`), in order of arrival.
+//! `ipc/msg.c`, a sender hands its message to the first receiver that waits for it (`pipelined_send`), so no other
+//! thread can take it in between. Senders that wait for room try again when there is room (`ss_wakeup`), in order of
+//! arrival.
 //!
-//! **Whoever dies**, a message is sent, received, or handed over by one store: of the serial number of its cell, or of the
-//! status of the receiver that has it in its mailbox. What was handed to somebody who was dead by then goes to the next who waits
-//! for it; or back to its place: the queue takes over the mailbox as it is, and that too is decided by his status.
+//! **Death at any point.** One store sends a message, receives it, or hands it over: the store of its cell's serial
+//! number, or of the status of the receiver that has it in its mailbox. A message that was handed to a receiver that
+//! was already dead goes to the next one that waits for it, or back to its position. In the second case the queue takes
+//! over the mailbox as it is, which the receiver's status decides too.
 
 use super::cell::{Cell, Size};
 use super::memory::{Landing, Letter, Received};
@@ -23,7 +25,7 @@ use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
-/// See the module's text.
+/// A critical section on one queue: see the module's text.
 pub(crate) struct Section {
     inner: &'static Inner,
     queue: &'static MessageQueue,
@@ -32,37 +34,37 @@ pub(crate) struct Section {
     wakes: Wakes,
 }
 
-/// What became of a message that was to be sent.
+/// The result of sending a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sent {
-    /// It is in the queue, or a receiver has it.
+    /// The message is in the queue, or a receiver has it.
     Done,
-    /// There is no room.
+    /// There is no room in the queue.
     Full,
     /// There is no free cell of this size.
     NoCell(Size),
 }
 
-/// Where in its line a waiter stands.
+/// Position of a waiter in its list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// Behind all others.
     Last,
-    /// Where it stood before it was told to try again.
+    /// The position that it had before it was told to try again.
     Kept,
 }
 
-/// Who calls, and when.
+/// The process that makes the call, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
-    /// Process.
+    /// Process id.
     pub pid: u32,
     /// Seconds since the epoch.
     pub now: i64,
 }
 
 impl Section {
-    /// Begins a section of participant `me`, who holds the lock, on the queue at `at`.
+    /// Begins a section of participant `me`, which holds the lock, on the queue at `at`.
     #[inline(always)]
     pub fn new(inner: &'static Inner, queue: &'static MessageQueue, at: u64, me: u32) -> Section {
         Section { inner, queue, at, me, wakes: Wakes::default() }
@@ -85,7 +87,7 @@ impl Section {
         self.inner.people()
     }
 
-    /// A participant that was in use a moment ago; one that is nobody if the arena is damaged.
+    /// The record of a participant that was in use a moment ago; a dummy if the arena is damaged.
     pub(super) fn someone(&self, index: u32) -> &'static Participant {
         self.people().get(index as usize).unwrap_or_else(Participant::nobody)
     }
@@ -94,7 +96,7 @@ impl Section {
         self.someone(self.me)
     }
 
-    /// `msg_fits_inqueue`, with so many bytes and messages in the queue.
+    /// `msg_fits_inqueue`: whether `size` bytes fit if the queue has `bytes` bytes in `count` messages.
     #[inline]
     fn fits(&self, size: u64, bytes: u64, count: u64) -> bool {
         let most = self.queue.most.load(Relaxed);
@@ -131,7 +133,8 @@ impl Section {
         cell.describe(letter.kind, letter.size);
         self.note_sent(caller);
         free.unlink_first(cell);
-        // Release: from this store on the message is sent, whoever dies; whoever inherits the lock finds it whole.
+        // Release: from this store on the message is sent, whichever thread dies. A thread that takes over the lock
+        // finds it complete.
         cell.serial.store(self.next_serial(), Release);
         contended.messages.push_back(arena, at, cell);
         contended.bytes.store(contended.bytes.load(Relaxed) + letter.size as u64, Relaxed);
@@ -139,7 +142,8 @@ impl Section {
         Ok(Sent::Done)
     }
 
-    /// A cell and where its text of `size` bytes is. `ENOMEM` for an offset that can be none: the arena was overwritten.
+    /// A cell, and the address of its text of `size` bytes. `ENOMEM` for an impossible offset: the arena was
+    /// overwritten.
     #[inline]
     pub(super) fn cell(&self, at: u64, size: usize) -> Result<(&'static Cell, NonNull<u8>), Errno> {
         let cell = self.arena().get::<Cell>(at).ok_or(Errno::ENOMEM)?;
@@ -162,14 +166,14 @@ impl Section {
         self.contended().received.store(caller.now, Relaxed);
     }
 
-    /// `find_msg`: the cell before it, its own, and itself.
+    /// `find_msg`. Returns the offset of the cell before it, its own offset, and the cell.
     #[inline]
     pub(super) fn find(&self, wanted: Wanted) -> Option<(u64, u64, &'static Cell)> {
         let mut messages = self.contended().messages.iter(self.arena());
         match wanted {
             Wanted::Number(number) => messages.nth(usize::try_from(number).ok()?),
             Wanted::UpTo(_) => {
-                // The first of equals: `min_by_key` answers the first of several.
+                // The first of equal types: `min_by_key` returns the first of several.
                 messages
                     .filter(|(_, _, cell)| wanted.admits(cell.kind.load(Relaxed)))
                     .min_by_key(|(_, _, cell)| cell.kind.load(Relaxed))
@@ -178,8 +182,8 @@ impl Section {
         }
     }
 
-    /// Receives a message; `None` if there is no such. It is taken even if it cannot be copied to where it goes (`EFAULT`), as
-    /// in the kernel. `E2BIG` if it is larger than `most`; then it stays.
+    /// Receives a message; `None` if there is no suitable one. As in the kernel, a message that cannot be copied to its
+    /// destination (`EFAULT`) is taken all the same. `E2BIG` if it is larger than `most`; then it stays.
     #[inline]
     pub fn receive(
         &mut self,
@@ -196,7 +200,7 @@ impl Section {
         let (_, text) = self.cell(at, size)?;
         let received = landing.take(cell.kind.load(Relaxed), text, size);
         self.note_received(caller);
-        // Release: from this store on the message is received, whoever dies.
+        // Release: from this store on the message is received, whichever thread dies.
         cell.serial.store(0, Release);
         contended.messages.unlink(self.arena(), before, at, cell);
         contended.bytes.store(contended.bytes.load(Relaxed).saturating_sub(size as u64), Relaxed);
@@ -208,8 +212,8 @@ impl Section {
         received.map(Some)
     }
 
-    /// MSG_COPY: as [`Section::receive`], and leaves the message. What is not all fits is refused, also with MSG_NOERROR
-    /// (`copy_msg`: EINVAL).
+    /// MSG_COPY: like [`Section::receive`], but the message stays. A message that does not fit completely is refused,
+    /// also with MSG_NOERROR (`copy_msg`: EINVAL).
     pub fn copy(&self, wanted: Wanted, most: u64, landing: &Landing) -> Result<Received, Errno> {
         let (_, at, cell) = self.find(wanted).ok_or(Errno::ENOMSG)?;
         let size = cell.size();
@@ -226,7 +230,7 @@ impl Section {
         self.contended().free[cell.class().index()].push_back(self.arena(), at, cell);
     }
 
-    /// Puts the caller into the queue of those who wait for a message that it wants, of at most `most` bytes.
+    /// Puts the caller into the list of receivers: it waits for a message that it wants, of at most `most` bytes.
     pub fn await_message(&self, wanted: Wanted, most: u64, place: Place) {
         let errand = &self.maker().errand;
         errand.want(wanted);
@@ -234,7 +238,7 @@ impl Section {
         self.enqueue(Queue::Receive, place);
     }
 
-    /// Puts the caller into the queue of those who wait for room, with a message of `size` bytes.
+    /// Puts the caller into the list of senders: it waits for room for a message of `size` bytes.
     pub fn await_room(&self, size: usize, place: Place) {
         self.maker().errand.most.store(size as u64, Relaxed);
         self.enqueue(Queue::Send, place);
@@ -242,7 +246,8 @@ impl Section {
 
     fn enqueue(&self, queue: Queue, place: Place) {
         let waiter = &self.maker().waiter;
-        // A signal handler's wait of this thread may have left a ticket of another queue: then it comes last.
+        // A wait of this thread in a signal handler may have left a ticket of another queue; then this waiter comes
+        // last.
         let has_kept = place == Place::Kept && waiter.object.load(Relaxed) == self.at;
         if !has_kept {
             let ticket = self.contended().ticket.load(Relaxed) + 1;
@@ -280,7 +285,7 @@ impl Section {
         status::is_waiting(person.waiter.status.load(Acquire)) && self.concerns(person)
     }
 
-    /// Those in a list who wait for this queue: in one that was overwritten others may stand.
+    /// The participants in a list that wait for this queue. An overwritten list may have others.
     pub(super) fn waiting(&self, list: &List) -> impl Iterator<Item = (u32, &'static Participant)> + use<> {
         let (at, people) = (self.at, self.people());
         list.iter(people).filter(move |(_, person)| {
@@ -293,7 +298,8 @@ impl Section {
         person.waiter.object.load(Relaxed) == self.at && person.queue().class() == Class::Msg
     }
 
-    /// `ss_wakeup`: those whose messages fit now try again, in order of arrival, one after the other in what room there is.
+    /// `ss_wakeup`: senders whose messages fit now try again, in order of arrival, each counting the room that the ones
+    /// before it take.
     fn serve_senders(&mut self) {
         let contended = self.contended();
         let (mut bytes, mut count) = (contended.bytes.load(Relaxed), contended.count.load(Relaxed));
@@ -306,7 +312,8 @@ impl Section {
         }
     }
 
-    /// IPC_SET: all receivers try again, since they may have lost the right to; senders whose messages fit now too.
+    /// IPC_SET: all receivers try again, because they may have lost the permission; senders whose messages fit now do
+    /// too.
     pub fn changed(&mut self) {
         let receivers = &self.contended().receivers;
         for (index, person) in self.waiting(receivers) {
@@ -315,19 +322,19 @@ impl Section {
         self.serve_senders();
     }
 
-    /// Marks the queue as removed and ends every wait with EIDRM. From here on nothing is sent or received.
+    /// Marks the queue as removed and ends every wait with EIDRM. After this no message is sent or received.
     pub fn remove(&mut self) {
         self.queue.perm.delete();
         self.evict_all();
     }
 
-    /// Ends the wait of somebody who stands in no list, and is the caller or dead. Who was told to try again leaves a message to
-    /// the others, or room: see `serve`. Receivers are asked only then: that takes as many looks as there are of them, times the
-    /// messages.
+    /// Ends the wait of a participant that is in no list, and is the caller or dead. One that was told to try again
+    /// leaves a message or room to the others; for room see `serve`. Receivers are tried only in that case, because it
+    /// costs the number of receivers times the number of messages.
     fn leave(&mut self, person: &Participant, end: u32) {
-        // Relaxed: only its owner would write it without the lock.
+        // Relaxed: without the lock only its own thread would write it.
         let was_to_retry = person.waiter.status.load(Relaxed) == status::RETRY;
-        // Relaxed: the waiter itself reads it, or is dead, and everybody else looks under the lock.
+        // Relaxed: the waiter itself reads it, or is dead; all other threads read it under the lock.
         person.waiter.status.store(end, Relaxed);
         if was_to_retry {
             self.serve_receivers();
@@ -341,10 +348,10 @@ impl Section {
                 self.wakes.finish(&person.waiter, index, status::failed(Errno::EIDRM.0));
                 continue;
             }
-            // Acquire: the object as it was when this status was written, or later.
+            // Acquire: the object offset is read as it was when this status was written, or later.
             let end = person.waiter.status.load(Acquire);
             if self.concerns(person) {
-                // Nothing is to be given back to a queue that is gone, least of all to the one that lies there next.
+                // No message must be given back to a removed queue, least of all to a new queue at the same offset.
                 person.waiter.confirm(end);
             }
         }

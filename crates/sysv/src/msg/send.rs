@@ -1,7 +1,8 @@
 //! msgsnd(2).
 //!
-//! Order of checks as in Linux 6.18 (`ipc/msg.c`: `ksys_msgsnd`, `do_msgsnd`): type (EFAULT), length and sign of the id
-//! (EINVAL), type below 1 (EINVAL), text (EFAULT), id (EINVAL), permission (EACCES), removal (EIDRM), room (EAGAIN).
+//! The checks are in the order of Linux 6.18 (`ipc/msg.c`: `ksys_msgsnd`, `do_msgsnd`): type (EFAULT), length and sign
+//! of the id (EINVAL), type below 1 (EINVAL), text (EFAULT), id (EINVAL), permission (EACCES), removal (EIDRM), room
+//! (EAGAIN).
 
 use super::cell::Size;
 use super::memory::{Letter, Memory};
@@ -17,12 +18,12 @@ use unspin_sys::ipc::flag::IPC_NOWAIT;
 use unspin_sys::{Errno, clock, fault, ipc};
 
 impl Engine {
-    /// msgsnd(2), with the arguments as a C program gives them: `message` is the type, a `long`, and `size` bytes of text
-    /// behind it.
+    /// msgsnd(2), with the arguments that a C program gives. `message` is the address of the type, a `long`, and of
+    /// `size` bytes of text behind it.
     ///
     /// # Safety
-    /// If `message` is readable for so many bytes, nobody may write them meanwhile. Any other address is answered with
-    /// `EFAULT`.
+    /// If `message` is readable for that many bytes, no thread may write them during the call. For any other address
+    /// the call fails with `EFAULT`.
     #[inline]
     pub unsafe fn msgsnd(&self, id: i32, message: usize, size: usize, flags: i32) -> Result<i32, Errno> {
         let Some(inner) = self.inner else {
@@ -34,7 +35,7 @@ impl Engine {
         send(inner, id, letter, flags).map(|()| 0)
     }
 
-    /// msgsnd(2) from Rust: a message of this type, which is above 0, and text.
+    /// msgsnd(2) from Rust. `kind` is the message's type and must be above 0.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,7 +86,7 @@ fn send(inner: &'static Inner, id: i32, letter: Letter, flags: i32) -> Result<()
     }
 }
 
-/// A call.
+/// A call under way.
 struct Sending {
     inner: &'static Inner,
     thread: &'static Thread,
@@ -94,28 +95,28 @@ struct Sending {
     flags: i32,
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 #[derive(Clone, Copy)]
 enum Step {
     Done,
     /// There is no free cell of this size.
     NoCell(Size),
-    /// The mailbox is too small for the message to wait in.
+    /// The mailbox is too small for the message to wait in it.
     NoMailbox,
-    /// The number of the wait.
+    /// Queued; the number of the wait.
     Queued(u64),
 }
 
-/// Where a call stands.
+/// Whether a call has waited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     First,
-    /// After the wait of this number.
+    /// After the wait with this number.
     After(u64),
 }
 
 impl Turn {
-    /// Who has waited is told that the queue was removed meanwhile.
+    /// A call that has waited reports that the queue was removed meanwhile.
     fn error(self, errno: Errno) -> Errno {
         if self != Turn::First && errno == Errno::EINVAL { Errno::EIDRM } else { errno }
     }
@@ -143,7 +144,8 @@ impl Sending {
         }
     }
 
-    /// The kernel has copied the text before it refuses anything else.
+    /// The error of a refused call: `EFAULT` if the text cannot be read, because the kernel copies the text before its
+    /// other checks.
     #[cold]
     fn refusal(&self, errno: Errno, turn: Turn) -> Errno {
         match turn {
@@ -152,7 +154,8 @@ impl Sending {
         }
     }
 
-    /// The message as the mailbox has it since that wait began; `None` if a signal handler has waited since.
+    /// The message from the mailbox, where it has been since that wait began; `None` if a signal handler has begun
+    /// another wait since.
     fn kept(&self, wait: u64) -> Option<Letter> {
         self.thread
             .waits
@@ -183,7 +186,7 @@ impl Sending {
         Ok(Step::Queued(wait))
     }
 
-    /// The rest of a call that an attempt did not settle.
+    /// The rest of a call that the first attempt did not complete.
     #[cold]
     fn go_on(&self, mut step: Step) -> Result<(), Errno> {
         let mut turn = Turn::First;
@@ -204,7 +207,7 @@ impl Sending {
         }
     }
 
-    /// Gives the queue a slab with cells of this size: the registry lock comes before the queue's.
+    /// Gives the queue a slab with cells of this size. It takes the registry lock before the queue's lock (lock order).
     fn grow(&self, size: Size, turn: Turn) -> Result<(), Errno> {
         self.inner.with_registry(self.thread, Class::Msg, Call::Msgsnd, |_| {
             let queue = self.inner.find::<MessageQueue>(self.id).map_err(|errno| turn.error(errno))?;

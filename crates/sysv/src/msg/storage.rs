@@ -1,4 +1,4 @@
-//! The slabs of a queue, and what follows from the cells in them.
+//! The slabs of a queue, and the state that is derived from their cells.
 
 use super::cell::{Size, Slab};
 use super::queue::{Chain, MessageQueue};
@@ -9,9 +9,9 @@ use crate::list::List;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
-/// Block of the heap for the first slab of a queue: one that holds a message now and then takes no more.
+/// Size in bytes of the heap block for a queue's first slab. Small, because many queues hold few messages.
 const FIRST_BLOCK: u64 = 4096;
-/// For the others.
+/// Size in bytes of the heap blocks for its other slabs.
 const BLOCK: u64 = 16_384;
 
 impl Section {
@@ -20,7 +20,8 @@ impl Section {
         slabs_of(self.arena(), self.queue())
     }
 
-    /// Adds a slab of cells of this size, unless there are free ones by now. The caller holds the registry lock too.
+    /// Adds a slab of cells of this size, unless there are free cells of the size by now. The caller also holds the
+    /// registry lock.
     pub fn grow(&self, size: Size) -> Result<(), Errno> {
         let (contended, arena) = (self.contended(), self.arena());
         if !contended.free[size.index()].is_empty() {
@@ -33,14 +34,14 @@ impl Section {
         if let Some(slab) = arena.get::<Slab>(at) {
             slab.next.store(first, Relaxed);
         }
-        // Release: the slab is complete when it is the queue's.
+        // Release: the slab is complete before it belongs to the queue.
         contended.slabs.store(at, Release);
         heap::publish(self.maker());
         Slab::cells(arena, at).for_each(|(at, cell)| self.release(at, cell));
         Ok(())
     }
 
-    /// Makes everything anew that follows from the cells and from the participants' records.
+    /// Builds everything that is derived from the cells and from the participants' records anew.
     pub(super) fn rebuild(&self) {
         let (contended, arena) = (self.contended(), self.arena());
         let (mut bytes, mut count, mut last) = (0, 0, contended.serial.load(Relaxed));
@@ -48,7 +49,7 @@ impl Section {
         contended.free.iter().for_each(Chain::clear);
         let cells = self.slabs().flat_map(|slab| Slab::cells(arena, slab));
         for (at, cell) in cells.take(Chain::most(arena)) {
-            // Acquire: partner of the Release stores that make and end messages.
+            // Acquire: partner of the Release stores that send and receive messages.
             match cell.serial.load(Acquire) {
                 0 => self.release(at, cell),
                 serial => {
@@ -72,12 +73,12 @@ impl Section {
     }
 }
 
-/// Slabs that fit into the arena at most: bounds walks whatever memory holds.
+/// Most slabs that fit into the arena: bounds walks whatever memory contains.
 pub(super) fn most(arena: &Arena) -> u64 {
     arena.bytes() / heap::SMALLEST
 }
 
-/// Offsets of all slabs of a queue. Under its lock.
+/// Offsets of all slabs of a queue. The caller holds its lock.
 pub(super) fn slabs_of(
     arena: &'static Arena,
     queue: &'static MessageQueue,

@@ -2,35 +2,35 @@
 
 use unspin_sys::ipc::flag::{MSG_COPY, MSG_EXCEPT};
 
-/// See the module's text.
+/// A selection of messages: see the module's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wanted {
-    /// The first of all.
+    /// The first message.
     Any,
-    /// The first of the lowest type that is not above this one.
+    /// The first message of the lowest type that is not above this one.
     UpTo(i64),
-    /// The first of this type.
+    /// The first message of this type.
     Only(i64),
-    /// The first of any other type.
+    /// The first message of any other type.
     Except(i64),
-    /// The one of this number, counted from 0.
+    /// The message at this position, counted from 0.
     Number(i64),
 }
 
 impl Wanted {
-    /// What `msgtyp` and `msgflg` of msgrcv(2) say.
+    /// The selection that `msgtyp` and `msgflg` of msgrcv(2) give.
     pub fn new(kind: i64, flags: i32) -> Wanted {
         match kind {
             _ if flags & MSG_COPY != 0 => Wanted::Number(kind),
             0 => Wanted::Any,
-            // The negative of the lowest number is none: taken for the highest (`convert_mode`).
+            // The lowest number has no negative; the highest is used (`convert_mode`).
             ..0 => Wanted::UpTo(kind.checked_neg().unwrap_or(i64::MAX)),
             _ if flags & MSG_EXCEPT != 0 => Wanted::Except(kind),
             _ => Wanted::Only(kind),
         }
     }
 
-    /// Whether a message of this type will do, if there is no better one.
+    /// Whether a message of this type is acceptable, if there is no better one.
     #[inline]
     pub fn admits(self, kind: i64) -> bool {
         match self {
@@ -41,7 +41,7 @@ impl Wanted {
         }
     }
 
-    /// As two words of shared memory.
+    /// The selection as two words for shared memory.
     pub fn pack(self) -> (u32, i64) {
         match self {
             Wanted::Any => (0, 0),
@@ -52,7 +52,7 @@ impl Wanted {
         }
     }
 
-    /// The reverse of [`Wanted::pack`].
+    /// The inverse of [`Wanted::pack`].
     pub fn unpack((mode, kind): (u32, i64)) -> Wanted {
         match mode {
             0 => Wanted::Any,

@@ -1,4 +1,4 @@
-//! One operation on one semaphore that nobody waits for: a compare-and-swap, no lock.
+//! One operation on one semaphore without waiters: a compare-and-swap, without a lock.
 
 use super::{Op, Sem, word::Word};
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -9,32 +9,32 @@ use unspin_sys::ipc::{SEMVMX, Sembuf};
 /// Why an operation was not performed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fast {
-    /// It fails, with this error.
+    /// The operation fails with this error.
     Fails(Errno),
-    /// Somebody else was faster.
+    /// Another thread changed the word first.
     Raced,
-    /// Anything that is not plainly one of the others: the set's lock must be taken.
+    /// Any other case: the set's lock must be taken.
     Undecided,
 }
 
-/// Attempts before the lock is taken, which always gets its turn.
+/// Attempts before the caller takes the lock, with which it always gets its turn.
 const ATTEMPTS: usize = 100;
 
-/// Performs `op` for `pid`, however often somebody else is faster.
+/// Performs `op` for `pid`; tries again when another thread changes the word first.
 pub fn perform(sem: &Sem, op: Op, pid: u32) -> Result<(), Fast> {
     let mut answers = (0..ATTEMPTS).map(|_| attempt(sem, op.unpack(), || pid));
     answers.find(|answer| *answer != Err(Fast::Raced)).unwrap_or(Err(Fast::Undecided))
 }
 
-/// Performs `op` for `pid`, unless the answer is another. The pid is asked for when it is needed, and a register free.
+/// Performs `op` for `pid` in one attempt. The pid is read only when it is needed, when a register is free.
 #[inline(always)]
 pub fn attempt(sem: &Sem, op: Sembuf, pid: impl FnOnce() -> u32) -> Result<(), Fast> {
-    // Acquire: as in `exchange`, for an answer that needs no exchange.
+    // Acquire: as in `exchange`, for a result that needs no exchange.
     let seen = Word(sem.word.load(Acquire));
     let result = seen.value_or_beyond() + i32::from(op.sem_op);
     if !(0..=SEMVMX).contains(&result) || (op.sem_op == 0 && result != 0) {
         let nowait = i32::from(op.sem_flg) & IPC_NOWAIT != 0;
-        // Beyond SEMVMX: a slow word, or ERANGE.
+        // Above SEMVMX: a slow word, or ERANGE.
         return Err(if nowait && result <= SEMVMX { Fast::Fails(Errno::EAGAIN) } else { Fast::Undecided });
     }
     if exchange(sem, seen, Word::new(result, pid())) { Ok(()) } else { Err(Fast::Raced) }
@@ -42,9 +42,9 @@ pub fn attempt(sem: &Sem, op: Sembuf, pid: impl FnOnce() -> u32) -> Result<(), F
 
 #[inline(always)]
 fn exchange(sem: &Sem, seen: Word, new: Word) -> bool {
-    // AcqRel. Release: partner of the Acquire of whoever takes what we post, so that he sees what we did before.
-    // Acquire: the other way round. Against a lock holder: either his fetch_or of SLOW comes first, then this fails,
-    // or this comes first, then he sees the new value.
-    // Relaxed on failure: what was found is not used.
+    // AcqRel. Release: partner of the Acquire of a thread that takes what we post, so that it sees what we did before.
+    // Acquire: the same in the other direction. Against a lock holder: if its fetch_or of SLOW comes first, this
+    // exchange fails; if this exchange comes first, the holder sees the new value.
+    // Relaxed on failure: the value found is not used.
     sem.word.compare_exchange(seen.0, new.0, AcqRel, Relaxed).is_ok()
 }

@@ -1,5 +1,5 @@
-//! One operation with `SEM_UNDO` on one semaphore that nobody waits for: under the set's lock, as the process's adjustment
-//! changes with the value, but with nothing done that a thread remembers from the last time.
+//! One operation with `SEM_UNDO` on one semaphore without waiters. It takes the set's lock, because the process's
+//! adjustment changes with the value, but uses what the thread has cached for everything else.
 
 use super::change::Change;
 use super::redo::{self, state};
@@ -13,12 +13,12 @@ use core::iter;
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
-/// Performs `op`, or answers its error; `None` if that is not a plain matter, and nothing has happened.
+/// Performs `op`, or returns its error. `None` if this path cannot handle it; then nothing has happened.
 pub(super) fn flagged(thread: &'static Thread, id: i32, op: Op) -> Option<Result<(), Errno>> {
-    // Acquire: partner of the exchange in `robust::Bond`: the word is held, and our end will be told.
+    // Acquire: partner of the exchange in `robust::Bond`: the robust word is held, so the kernel will announce our end.
     let told = thread.life.get().is_some_and(|life| is_held(life.load(Acquire)));
-    // A metered lock must be seen to be taken; and the read-side section keeps handlers out by itself only where they
-    // come through a trampoline.
+    // If locks are metered, the path that records them must be used. And the read-side section by itself keeps handlers
+    // out only where they come through a trampoline.
     if !told || !op.undo() || thread.is_metered() || signal::masks() {
         return None;
     }
@@ -32,7 +32,7 @@ pub(super) fn flagged(thread: &'static Thread, id: i32, op: Op) -> Option<Result
     answer
 }
 
-/// Takes the lock of the set, if the thread remembers set and record, and if the lock is free.
+/// Takes the lock of the set, if the thread has cached the set and the record, and if the lock is free.
 #[inline(always)]
 fn locked(thread: &'static Thread, id: i32, op: Op, now: i64) -> Option<Result<(), Errno>> {
     let known = thread.remembered(id).filter(|known| known.may_all() && known.undo() != 0)?;
@@ -56,7 +56,7 @@ fn locked(thread: &'static Thread, id: i32, op: Op, now: i64) -> Option<Result<(
     answer.flatten()
 }
 
-/// Whether nobody waits, and whoever is owed something lives.
+/// Whether no thread waits, the set is not removed, and every process with adjustments is alive.
 #[inline(always)]
 fn is_calm(thread: &Thread, space: &Space<'static>) -> bool {
     let contended = &space.set.contended;
@@ -74,7 +74,7 @@ fn all_live(thread: &Thread, space: &Space<'static>) -> bool {
     })
 }
 
-/// As [`super::Section::perform_one`], for a semaphore that nobody waits for.
+/// Like [`super::Section::perform_one`], for a semaphore without waiters.
 #[inline(always)]
 fn perform(
     thread: &Thread,
@@ -101,7 +101,7 @@ fn perform(
         Err(Performed::Fails(errno)) => Some(Err(errno)),
         Err(_) => None,
     };
-    // Relaxed: under the lock; nobody waits, so none of its operations is named.
+    // Relaxed: under the lock. No thread waits, so no operation of a waiter names this semaphore.
     if s.adjusted.load(Relaxed) == 0 && space.set.contended.always_slow.load(Relaxed) == 0 {
         // Release: as in `Section::thaw`.
         s.word.store(s.word.load(Relaxed) & !SLOW, Release);

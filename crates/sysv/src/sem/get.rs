@@ -1,8 +1,8 @@
 //! semget(2).
 //!
-//! Order of checks as in Linux (`ksys_semget`, `ipcget`): size out of range (EINVAL); for a key that exists EEXIST,
-//! then size (EINVAL), then permission (EACCES); for one that does not, ENOENT, or EINVAL for an empty set, then the
-//! limits (ENOSPC) and memory (ENOMEM).
+//! The checks are in Linux's order (`ksys_semget`, `ipcget`). First: size out of range (EINVAL). For a key that exists:
+//! EEXIST, then size (EINVAL), then permission (EACCES). For a key that does not exist: ENOENT, or EINVAL for an empty
+//! set, then the limits (ENOSPC) and memory (ENOMEM).
 
 use super::{Set, bytes_for, find_set};
 use crate::engine::{Engine, Inner};
@@ -34,7 +34,8 @@ impl Engine {
     }
 }
 
-/// An existing set that plainly suffices.
+/// The id of an existing set, if the cached credentials suffice for it. Otherwise `None`, and the slow path must be
+/// taken.
 #[inline]
 fn find_quickly(inner: &'static Inner, thread: &Thread, key: i32, nsems: i32, flags: i32) -> Option<i32> {
     inner.check().ok()?;
@@ -68,7 +69,7 @@ fn slow(inner: &'static Inner, key: i32, nsems: i32, flags: i32) -> Result<i32, 
     })
 }
 
-/// The limits, if they permit sets of this size.
+/// The limits, if they permit a set of this size, else `EINVAL`.
 fn check_size(nsems: i32) -> Result<SemLimits, Errno> {
     let limits = SemLimits::read();
     match u32::try_from(nsems) {
@@ -78,8 +79,8 @@ fn check_size(nsems: i32) -> Result<SemLimits, Errno> {
 }
 
 fn existing(set: &Set, thread: &Thread, nsems: i32, flags: i32) -> Result<i32, Errno> {
-    // The limit comes first, but reading it costs more than all the rest, and a size within the set's is within the
-    // limit, unless that was lowered since.
+    // The kernel checks the limit first, but reading it costs more than all the rest. A size within the set's own size
+    // is within the limit, unless the limit was lowered since.
     if usize::try_from(nsems).map_or(true, |n| n > set.count()) {
         check_size(nsems)?;
     }

@@ -1,9 +1,9 @@
 //! System V semaphores.
 //!
-//! The layers, top down: `semop`, `semctl` and `semget` check arguments in the kernel's order and take locks; `quick`
-//! and [`fast`] do what needs none; [`section`] decides, under a set's lock, what becomes of a vector and of its
-//! waiters; `queue` and [`redo`] keep the waiters' lists and make changes of several words all or nothing; [`word`] is
-//! one semaphore.
+//! The layers, top down: `semop`, `semctl` and `semget` check arguments in the kernel's order and take locks. `quick`
+//! and [`fast`] perform operations that need no lock. [`section`] runs under a set's lock: it decides what becomes of a
+//! vector of operations and of the set's waiters. `queue` keeps the lists of waiters. [`redo`] makes changes of several
+//! words atomic. [`word`] is one semaphore.
 
 mod change;
 pub mod fast;
@@ -142,20 +142,20 @@ impl ipc::Section for Section<'static> {
     }
 }
 
-/// Whether the owner of a record is dead, or nobody.
+/// Whether the process that owns a record of adjustments is dead, or the record has no owner.
 #[cfg(not(loom))]
 #[inline(always)]
 fn is_gone(inner: &Inner, owner: u64) -> bool {
     Process::from_word(owner).is_none_or(|process| inner.is_gone(process))
 }
 
-/// The set at an offset that the table gave; `None` for 0 and for what cannot be one, such as a header with more semaphores
-/// than lie behind it.
+/// The set at an offset that the table gave. `None` for 0 and for an offset that cannot be a set, for example if the
+/// header claims more semaphores than fit behind it.
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn find_set(arena: &Arena, at: u64) -> Option<&Set> {
     let set = if at == 0 { None } else { arena.get::<Set>(at) }?;
-    // What is no set, in an arena that was overwritten, has none, or more semaphores than there is room for.
+    // In an overwritten arena the offset may not be a set: then it has no semaphores, or more than there is room for.
     sems_of(arena, at, set).filter(|sems| !sems.is_empty()).map(|_| set)
 }
 
@@ -165,7 +165,7 @@ fn sems_of<'a>(arena: &'a Arena, at: u64, set: &Set) -> Option<&'a [Sem]> {
     arena.slice(at.checked_add(size_of::<Set>() as u64)?, set.count())
 }
 
-/// A set with its semaphores and everybody who may wait.
+/// A set with its semaphores and the records of all participants that may wait for it.
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn space(inner: &'static Inner, at: u64, set: &'static Set) -> Space<'static> {
@@ -173,13 +173,14 @@ pub(crate) fn space(inner: &'static Inner, at: u64, set: &'static Set) -> Space<
     Space { set, sems, people: inner.people(), offset: at, arena: Some(&inner.arena) }
 }
 
-/// Semaphores of the set at an offset.
+/// Number of semaphores of the set at an offset.
 #[cfg(not(loom))]
 pub(crate) fn units_of(arena: &Arena, at: u64) -> u64 {
     find_set(arena, at).map_or(0, |set| set.count() as u64)
 }
 
-/// Marks the set at an offset as removed and ends all waits on it; returns its bytes. Under the registry lock.
+/// Marks the set at an offset as removed and ends all waits on it. Returns the set's size in bytes. The caller holds
+/// the registry lock.
 #[cfg(not(loom))]
 pub(crate) fn evict(inner: &'static Inner, thread: &Thread, at: u64) -> u64 {
     let Some(set) = find_set(&inner.arena, at) else { return 0 };
@@ -188,7 +189,7 @@ pub(crate) fn evict(inner: &'static Inner, thread: &Thread, at: u64) -> u64 {
     bytes(set)
 }
 
-/// Bytes of a set.
+/// Size of a set in bytes.
 #[cfg(not(loom))]
 pub(crate) fn bytes(set: &Set) -> u64 {
     set::bytes(set.count() as u32)

@@ -1,9 +1,10 @@
-//! Models: every interleaving and every reordering of the protocols on one set, explored by loom. Run by
-//! `RUSTFLAGS="--cfg loom" cargo test -p unspin-sysv --release --lib models`.
+//! Models: loom explores every interleaving and every reordering of the protocols on one set. Run by `RUSTFLAGS="--cfg
+//! loom" cargo test -p unspin-sysv --release --lib models`.
 //!
-//! What takes arguments, finds sets and asks who lives is played by [`World`]; all that touches shared words is the code
-//! that ships. Sleepers sleep on loom's condition variable ([`crate::futex`]), so one that is never woken is a deadlock
-//! that loom sees. Each property has a planted bug beside it that must be found: a copy that is wrong in one point.
+//! [`World`] stands in for the code that takes arguments, finds sets and asks which threads are alive. All code that
+//! touches shared words is the code that ships. Sleepers sleep on loom's condition variable ([`crate::futex`]), so one
+//! that is never woken is a deadlock, which loom reports. Beside each property is a planted bug that must be found: a
+//! copy of the code that is wrong in one point.
 
 mod death;
 mod handoff;
@@ -24,10 +25,10 @@ use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};
 
-/// Where the set would lie in the arena.
+/// Offset that the set would have in the arena.
 const OFFSET: u64 = 4096;
 
-/// A set, its participants, who of them is dead, and something that the semaphores protect.
+/// A set, its participants, a bit mask of the dead ones, and data that the semaphores protect.
 struct World {
     set: Set,
     sems: Vec<Sem>,
@@ -38,10 +39,10 @@ struct World {
     arena: Option<Arena>,
 }
 
-// SAFETY: `thing` is the only member that is not Sync; whether two threads access it at once is what the models are
-// about, and loom checks every access.
+// SAFETY: `thing` is the only member that is not Sync. Whether two threads access it at once is what the models test,
+// and loom checks every access.
 unsafe impl Sync for World {}
-// SAFETY: nothing in it belongs to a thread.
+// SAFETY: nothing in it belongs to a particular thread.
 unsafe impl Send for World {}
 
 impl World {
@@ -74,9 +75,10 @@ impl World {
         self.space().word(sem)
     }
 
-    /// Where threads may change places. loom looks for orders to try among accesses to one object, and of an object it
-    /// knows the last access only: a thread's load hides another's load from that thread's own exchange after it. So
-    /// every thing that a thread does in a model begins with an exchange that all threads have in common.
+    /// A point where loom may switch threads. To find orders to try, loom looks at accesses to one object, and knows
+    /// only the last access to each object. So one thread's load hides another thread's load from the first thread's
+    /// own exchange after it. Therefore everything that a thread does in a model begins with an exchange on one word
+    /// that all threads share.
     fn step(&self) {
         // Relaxed: orders nothing, so that it does not hide what the protocols should order.
         self.steps.fetch_add(1, Ordering::Relaxed);
@@ -84,13 +86,13 @@ impl World {
 
     fn write(&self) {
         self.step();
-        // SAFETY: loom checks that nobody else accesses it meanwhile.
+        // SAFETY: loom checks that no other thread accesses it meanwhile.
         self.thing.with_mut(|thing| unsafe { *thing += 1 });
     }
 
     fn read(&self) -> u32 {
         self.step();
-        // SAFETY: loom checks that nobody writes meanwhile.
+        // SAFETY: loom checks that no other thread writes meanwhile.
         self.thing.with(|thing| unsafe { *thing })
     }
 
@@ -100,12 +102,12 @@ impl World {
 
     /// From now on participant `who` counts as dead.
     fn kill(&self, who: u32) {
-        // Release: the kernel's own ordering: whoever finds a thread dead finds its stores made.
+        // Release: the kernel's own ordering: a thread that finds another one dead sees its stores.
         self.dead.fetch_or(1 << who, Ordering::Release);
     }
 
     fn is_dead(&self, who: u32) -> bool {
-        // Acquire: partner is `kill`.
+        // Acquire: partner of the Release in `kill`.
         self.dead.load(Ordering::Acquire) >> who & 1 == 1
     }
 
@@ -120,7 +122,8 @@ impl World {
         }
     }
 
-    /// Takes the lock from whoever has it, as soon as he releases it or is found dead; repairs as `Inner::repair` does.
+    /// Takes the lock as soon as its owner releases it, or takes it over as soon as the owner is found dead; then
+    /// repairs as `Inner::repair` does.
     fn acquire_or_inherit(&self, me: u32) -> Taken {
         let (lock, owner) = (self.set.lock(), World::owner(me));
         loop {
@@ -138,7 +141,7 @@ impl World {
         }
     }
 
-    /// A section of `me`, who holds the lock; ends as `Guard` does.
+    /// A section of `me`, which holds the lock; ends it as `Guard` does.
     fn section<R>(&self, me: u32, f: impl FnOnce(&mut Section<'_>) -> R) -> (R, Wakes) {
         let mut section = Section::new(self.space(), me);
         self.step();
@@ -161,7 +164,7 @@ impl World {
         }
     }
 
-    /// Writes a vector where wakers find it, as `Vector::read` does.
+    /// Writes a vector to the record where wakers find it, as `Vector::read` does.
     fn announce(&self, me: u32, ops: &[Op]) {
         let person = &self.people[me as usize];
         // Relaxed: published by the Release in `Section::enqueue`.
@@ -237,7 +240,7 @@ impl World {
         })
     }
 
-    /// Takes `me` out of the queue, as a timeout does; how its wait ended.
+    /// Takes `me` out of the queue, as a timeout does. Returns how its wait ended.
     fn give_up(&self, me: u32) -> Result<(), Errno> {
         self.acquire(me);
         self.section(me, |section| {
@@ -247,7 +250,7 @@ impl World {
         self.ended(me).expect("a wait that was withdrawn is over")
     }
 
-    /// Nobody waits, and everything is as it was before anybody did.
+    /// Checks that no participant waits, and that everything is as it was before any participant did.
     fn assert_at_rest(&self) {
         // Relaxed: all threads have been joined.
         assert_eq!(self.set.contended.waiters.load(Ordering::Relaxed), 0);
@@ -261,11 +264,12 @@ impl World {
     }
 }
 
-/// What was stored last, once all threads have been joined. A load of loom's may see a store that was replaced by one
-/// which was made without knowledge of it (an exchange that was answered by another thread's plain store): it does not
-/// know that nothing comes between what an exchange reads and what it writes.
+/// The value stored last. To be called once all threads have been joined. An ordinary load in loom may return a store
+/// that was replaced by another store made without knowledge of it (as when an exchange is followed by another thread's
+/// plain store). The reason is that loom does not know that nothing comes between what an exchange reads and what it
+/// writes.
 fn last(word: &AtomicU32) -> u32 {
-    // SAFETY: nobody else accesses it any more.
+    // SAFETY: no other thread accesses it any more.
     unsafe { word.unsync_load() }
 }
 
@@ -281,7 +285,7 @@ fn nowait(sem: u16, sem_op: i16) -> Op {
     Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: flag::IPC_NOWAIT as i16 })
 }
 
-/// Runs the threads of a model on a world, each with its participant index, and then looks at what they left. At most
+/// Runs the threads of a model on a world, each with its participant index, and then runs `after`. There are at most
 /// `preemptions` switches that no thread asked for.
 fn explore(
     preemptions: usize,

@@ -1,7 +1,8 @@
-//! SETVAL and SETALL: values are overwritten, and every process's adjustments for them dropped, all or nothing, whoever
-//! dies.
+//! SETVAL and SETALL: values are overwritten, and all processes' adjustments for them are dropped, atomically even if
+//! the thread that does it dies.
 //!
-//! The new values lie in the semaphores' tentative ones. The set's mark, one store, decides, and says what they are for.
+//! The new values are in the semaphores' tentative fields. One store to the set's mark decides, and says which
+//! semaphores they are for.
 
 use super::change::Change;
 use super::section::Section;
@@ -9,11 +10,11 @@ use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Values of `Contended::overwriting`.
 mod mark {
-    /// Nothing is under way. Zero: a new set.
+    /// No overwriting is under way. Zero, so that a new set has it.
     pub const NONE: u32 = 0;
-    /// All values.
+    /// All values are overwritten.
     pub const ALL: u32 = 1;
-    /// From here on: the value of the semaphore with this index.
+    /// This value plus an index: the value of the semaphore with that index is overwritten.
     pub const ONE: u32 = 2;
 }
 
@@ -23,7 +24,7 @@ impl Section<'_> {
         self.touch(sem);
         // Relaxed: under the lock.
         if self.space.sem(sem).adjusted.load(Relaxed) == 0 {
-            // One store needs no mark.
+            // One store is atomic without a mark.
             return self.space.put(sem, value, pid);
         }
         self.prepare(sem, value);
@@ -39,7 +40,7 @@ impl Section<'_> {
 
     fn prepare(&self, sem: usize, value: i32) {
         let Some(sem) = self.space.sems.get(sem) else { return };
-        // Relaxed: scratch under the lock. No evaluation may take it for its own.
+        // Relaxed: scratch under the lock. Round 0 keeps an evaluation from taking the value for its own.
         sem.round.store(0, Relaxed);
         sem.tentative.store(Change::to(value).word(), Relaxed);
     }
@@ -51,7 +52,7 @@ impl Section<'_> {
         self.finish_overwriting();
     }
 
-    /// Finishes what was decided. Doing it twice is harmless.
+    /// Finishes an overwriting that was decided. Doing it twice is harmless.
     pub(super) fn finish_overwriting(&self) {
         // Acquire: partner of the Release in `overwrite`.
         let what = self.contended().overwriting.load(Acquire);
@@ -69,7 +70,7 @@ impl Section<'_> {
             let value = Change::from_word(sem.tentative.load(Relaxed)).value & 0x7FFF;
             self.space.put(index, value, pid);
         }
-        // Release: all values are written when the mark is gone.
+        // Release: all values are written before the mark is cleared.
         self.contended().overwriting.store(mark::NONE, Release);
     }
 }

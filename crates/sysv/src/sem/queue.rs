@@ -1,26 +1,26 @@
-//! The lists of waiters: doubly linked, in order of arrival, under the set's lock.
+//! The lists of waiters: doubly linked, in order of arrival, protected by the set's lock.
 //!
-//! They are derived state. The truth is in each participant's waiter record, so that lists which a dead lock
-//! holder left half-linked are simply built anew: [`rebuild`].
+//! The lists are derived state; each participant's waiter record is the authoritative copy. If a lock holder dies and
+//! leaves lists half-linked, [`rebuild`] builds them anew from the records.
 
 use super::space::Space;
 use crate::list::List;
 use crate::participant::{Participant, Queue, status};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-// Relaxed throughout: links, counts and tickets are read and written under the set's lock only, whose
-// acquisition and release order them.
+// Relaxed throughout: links, counts and tickets are read and written only under the set's lock, whose acquisition and
+// release order them.
 
-/// The list that holds a waiter of this kind on this semaphore.
+/// The list for a waiter of this kind on this semaphore.
 ///
-/// No more than three of them are told apart: of more, the compiler makes a table, in a page that a process finds in no cache
-/// when it has just woken up.
+/// The match has no more than three explicit arms. With more the compiler emits a jump table, whose page is in no cache
+/// of a process that has just woken up.
 pub(super) fn list<'a>(space: &Space<'a>, queue: Queue, sem: usize) -> &'a List {
     match queue {
         Queue::Alter => &space.sem(sem).alter,
         Queue::Zero => &space.sem(sem).zero,
         Queue::ComplexAlter => &space.set.contended.complex_alter,
-        // No vector is of the kinds that wait for messages.
+        // A vector of semaphore operations never has one of the kinds that wait for messages.
         _ => &space.set.contended.complex_zero,
     }
 }
@@ -30,7 +30,7 @@ pub(super) fn home<'a>(space: &Space<'a>, person: &Participant) -> &'a List {
     list(space, person.queue(), sem.min(space.sems.len().saturating_sub(1)))
 }
 
-/// Links a waiter whose record is complete.
+/// Links a waiter whose record is complete into its list.
 pub(super) fn link(space: &Space<'_>, index: u32) {
     let person = space.someone(index);
     home(space, person).push_back(space.people, index);
@@ -50,19 +50,20 @@ fn add(count: &AtomicU32, n: u32) {
     count.store(count.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// Whether this participant, who stands in a list, waits for this set.
+/// Whether this participant, which is linked in a list, waits for this set.
 pub(super) fn waits(space: &Space<'_>, person: &Participant) -> bool {
     // Acquire: partner of the Release with which `enqueue` published the record.
     status::is_waiting(person.waiter.status.load(unspin_sync::atomic::Ordering::Acquire))
         && person.waiter.object.load(Relaxed) == space.offset
 }
 
-/// Whether this participant waits for this set.
+/// Whether this participant waits for this set, with operations on semaphores that the set has.
 pub(super) fn waits_here(space: &Space<'_>, person: &Participant) -> bool {
     waits(space, person) && person.ops().all(|op| op.sem() < space.sems.len())
 }
 
-/// Whether a waiter of this set would be found by whoever serves it.
+/// Whether a lock holder that serves this set would find the participant: it does not wait here, or it is linked,
+/// counted and its semaphores are slow.
 #[cfg(not(loom))]
 pub(super) fn is_in_order(space: &Space<'_>, index: u32) -> bool {
     let person = space.someone(index);
@@ -73,7 +74,7 @@ pub(super) fn is_in_order(space: &Space<'_>, index: u32) -> bool {
             && person.ops().all(|op| finds(op.sem())))
 }
 
-/// Forgets all lists and counts of the set and builds them from the participants' records.
+/// Discards all lists and counts of the set and builds them from the participants' records.
 pub(super) fn rebuild(space: &Space<'_>) {
     let contended = &space.set.contended;
     [&contended.complex_alter, &contended.complex_zero].into_iter().for_each(List::clear);

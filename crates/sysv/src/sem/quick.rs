@@ -1,4 +1,4 @@
-//! One operation on one semaphore by the calling thread, without a lock: what most calls of a program come to.
+//! One operation on one semaphore by the calling thread, without a lock: the case of most calls of a program.
 
 use super::Op;
 use super::fast::{self, Fast};
@@ -10,9 +10,9 @@ use unspin_meter::Event;
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
 
-/// One operation on one semaphore that nobody waits for, of a set that the thread used lately: a compare-and-swap
-/// within a read-side section. Calls nothing, so that the hook into which it is inlined need not save registers; what
-/// is not plain is left to [`patient`].
+/// One operation on one semaphore without waiters, of a set in the thread's cache: a compare-and-swap within a
+/// read-side section. It calls no function, so that the hook into which it is inlined need not save registers. All
+/// other cases are left to [`patient`].
 #[inline(always)]
 pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> Option<Result<(), Errno>> {
     if i32::from(op.sem_flg) & SEM_UNDO != 0 {
@@ -23,7 +23,7 @@ pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> O
         return undecided(thread, read);
     };
     let Some(sem) = known.sems().get(usize::from(op.sem_num)) else { return undecided(thread, read) };
-    // The ends apart, so that the compiler need not keep in a register which one it is.
+    // The ends are apart, so that the compiler need not keep in a register which one it is.
     match fast::attempt(sem, op, || thread.pid()) {
         Ok(()) => {
             known.set().operated_at(now);
@@ -44,7 +44,8 @@ pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> O
     }
 }
 
-/// Leaves [`quick`] without an answer, but not with a signal handler put off: the way on may be short.
+/// Leaves [`quick`] without a result. A deferred signal handler is delivered first, because the caller's next step may
+/// contain no other such point.
 #[cold]
 #[inline(never)]
 fn undecided(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
@@ -55,8 +56,8 @@ fn undecided(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno
     None
 }
 
-/// As [`quick`], for a set that the thread has yet to learn of, for a semaphore that others use at this moment, and for
-/// threads of every kind.
+/// Like [`quick`], but it also handles a set that is not yet in the thread's cache, a semaphore that others use at this
+/// moment, and threads without a fast path.
 pub(super) fn patient(
     inner: &'static Inner,
     thread: &'static Thread,

@@ -1,8 +1,8 @@
-//! Undoing what the dead did (`exit_sem` of ipc/sem.c).
+//! Applying the adjustments of dead processes (`exit_sem` of ipc/sem.c).
 //!
-//! There is nobody to do it when a process ends. So every section on a set reckons first: it asks of each process that is
-//! owed something whether it still lives, and applies the adjustments of the dead before anything else is looked at. A
-//! semaphore with an adjustment stays slow, so nobody gets at its value without a section.
+//! No code of ours runs when a process ends. So every section on a set begins with this step. It asks for each process
+//! with adjustments whether it is alive, and applies the adjustments of the dead ones before anything else is read. A
+//! semaphore with an adjustment stays slow, so no thread gets at its value without a section.
 
 use super::change::Change;
 use super::queue;
@@ -14,8 +14,8 @@ use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sys::ipc::SEMVMX;
 
 impl<'a> Section<'a> {
-    /// Applies the adjustments of the dead, and serves whoever can proceed then. `gone` says whether a process, as
-    /// [`Record::owner`] names it, is dead; `dead` whether a participant is.
+    /// Applies the adjustments of dead processes, and serves the waiters that can then proceed. `gone` says whether a
+    /// process (encoded as in [`Record::owner`]) is dead; `dead` says whether a participant is.
     #[inline(always)]
     pub fn reckon(&mut self, gone: impl Fn(u64) -> bool, dead: impl Fn(u32) -> bool) {
         // Relaxed: under the lock.
@@ -24,15 +24,15 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Again and again, until there is nothing to be undone: a token that comes back may go to a waiter who is dead, too. In
-    /// the kernel the dead do not wait.
+    /// Repeats until there is nothing to be undone: a token that comes back may go to a waiter that is dead, too. In
+    /// the kernel dead processes do not wait.
     fn reckon_active(&mut self, gone: &dyn Fn(u64) -> bool, dead: &dyn Fn(u32) -> bool) {
-        // Each round takes somebody out of the queue for good, or is the last.
+        // Each round takes a waiter out of the queue for good, or is the last.
         for _ in 0..=self.space.people.len() {
             let (mut undone, mut astray) = (false, false);
             for record in self.space.active() {
                 if gone(record.owner()) {
-                    // Nothing to be undone is there only if the memory was spoilt.
+                    // An active record without an adjustment exists only if memory was overwritten.
                     let owed = record.adjusted().next().is_some();
                     self.undo(&record);
                     (undone, astray) = (undone || owed, astray || !owed);
@@ -48,21 +48,21 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Takes back what this section granted to the dead. Whether there was any of them.
+    /// Takes back what this section granted to dead waiters. Returns whether there was any.
     fn bury_granted(&self, dead: &dyn Fn(u32) -> bool) -> bool {
         let granted = self.wakes.iter().filter(|wake| {
             let waiter = &self.space.someone(wake.index).waiter;
-            // Relaxed: a waiter that lives may change it; it is asked whether it does.
+            // Relaxed: a waiter that is alive may change it at any time; `dead` checks below whether it is alive.
             status::is_granted(wake.end) && waiter.status.load(Relaxed) == wake.end
         });
         let corpses = granted.filter(|wake| dead(wake.index));
         corpses.map(|wake| self.bury(wake.index)).count() > 0
     }
 
-    /// Applies all adjustments of a record, clamped, without ever blocking; the waiters are still to be served.
+    /// Applies all adjustments of a record, clamped; it never blocks. The caller must then serve the waiters.
     pub fn undo(&self, record: &Record<'a>) {
         self.forget_waiters_of(record);
-        // A part at a time if there are many: who comes between two parts reckons again.
+        // In parts if there are many. If this thread dies between two parts, the next section applies the rest.
         for _ in 0..self.space.sems.len().div_ceil(MAX_OPS) {
             let changes = record.adjusted().take(MAX_OPS).map(|(sem, adjustment)| {
                 self.touch(sem);
@@ -74,7 +74,7 @@ impl<'a> Section<'a> {
         self.space.set.operated_at(time::seconds());
     }
 
-    /// Notes the ends of processes that had nothing to be undone any more: in the kernel they leave a time behind as well.
+    /// Handles the end of processes whose adjustments are all zero: in the kernel it updates `sem_otime` as well.
     pub fn note_ends(&mut self, gone: impl Fn(u64) -> bool) {
         for record in self.space.records() {
             if record.owner() != 0 && !record.is_active() && gone(record.owner()) {
@@ -85,8 +85,8 @@ impl<'a> Section<'a> {
         self.serve();
     }
 
-    /// Sees to it that nothing changes a dead process's record any more: its threads wait for nothing, and what was granted
-    /// to one after its death is taken back.
+    /// Makes sure that nothing changes a dead process's record any more: the waits of its threads end, and what was
+    /// granted to them after their death is taken back.
     pub fn forget_waiters_of(&self, record: &Record<'a>) {
         let space = self.space;
         for (person, index) in space.people.iter().zip(0u32..) {

@@ -1,4 +1,4 @@
-//! Finding the record of the calling process's adjustments for a set, or making it.
+//! Finding the calling process's record of adjustments for a set, or making one.
 
 use super::undo::{self, Record};
 use super::{Section, Set, Space, find_set, space};
@@ -18,8 +18,9 @@ pub(super) fn find<'a>(section: &Section<'a>, process: Process) -> Option<Record
 }
 
 impl Inner {
-    /// Sees to it that the process has a record for the set of `id`: that of one who is dead and has been undone, or a new
-    /// one. `EINVAL` without the set, `EIDRM` if it is removed meanwhile, `ENOMEM` without memory.
+    /// Makes sure that the process has a record for the set of `id`: the record of a dead process whose adjustments
+    /// were applied, or a new one. `EINVAL` without the set, `EIDRM` if it is removed meanwhile, `ENOMEM` without
+    /// memory.
     pub fn make_record(
         &'static self,
         thread: &'static Thread,
@@ -49,7 +50,7 @@ impl Inner {
     fn reuse_record(&'static self, thread: &Thread, set: (u64, &'static Set), process: Process) -> bool {
         let mut guard = self.guard_found(thread, Call::Semop, set);
         let section = guard.section();
-        // The section has reckoned: what is still active belongs to the living.
+        // The section has applied the adjustments of dead processes, so active records belong to living ones.
         let is_vacant = |record: &Record<'_>| {
             let owner = Process::from_word(record.owner());
             !record.is_active() && owner.is_none_or(|owner| self.is_gone(owner))
@@ -57,7 +58,7 @@ impl Inner {
         let found = find(section, process);
         let Some(record) = found.or_else(|| section.space.records().find(is_vacant)) else { return false };
         if record.owner() != process.word() {
-            // Its threads may have been granted something after their death.
+            // The dead process's threads may have been granted operations after their death.
             section.undo(&record);
             record.assign(process.word(), thread.pid());
             guard.serve();
@@ -65,7 +66,7 @@ impl Inner {
         true
     }
 
-    /// Frees the records of a set that is removed. Under the registry lock.
+    /// Retires the records of a removed set. The caller holds the registry lock.
     pub fn release_records(&'static self, thread: &Thread, space: &Space<'_>) {
         for _ in 0..MAX_PROCESSES {
             let Some(record) = space.records().next() else { break };
@@ -76,7 +77,7 @@ impl Inner {
         }
     }
 
-    /// Whether a payload of the heap is a record of some set. Under the registry lock.
+    /// Whether a heap payload is a record of some set. The caller holds the registry lock.
     pub fn is_record(&'static self, payload: u64) -> bool {
         ipc::objects(&self.arena, Class::Sem).any(|at| {
             let records = find_set(&self.arena, at).map(|set| space(self, at, set).records());

@@ -1,13 +1,13 @@
-//! All or nothing, whoever dies: the record of a change of several words.
+//! The redo record: it makes a change of several words atomic even if the thread that makes it dies.
 //!
-//! Under the set's lock and with every word concerned slow, a change is written down (which semaphores, which
-//! values, which adjustments of one process), then it is *decided* by one store, then the words are written, then the record is cleared. Whoever
-//! inherits the lock finds the record and finishes the change if it was decided. Values are absolute, so that
-//! finishing twice is harmless, and a finisher may die as well.
+//! The maker holds the set's lock, and every word concerned is slow. It writes the change down: which semaphores, which
+//! values, which adjustments of one process. Then one store *decides* the change. Then the maker writes the words, and
+//! clears the record. A thread that takes over the lock from a dead maker finds the record, and finishes the change if
+//! it was decided. Values are absolute, so it is harmless to finish twice, and the finisher may die as well.
 //!
-//! What decides depends on the kind. An operation of the caller's own is decided by the record itself. A grant
-//! to a waiter is decided by the waiter's status, because waiter and values must change together; taking a
-//! grant back from a dead waiter likewise.
+//! Which store decides depends on the kind. The record itself decides an operation of the maker's own. The waiter's
+//! status decides a grant to that waiter, because waiter and values must change together; it also decides the revert of
+//! a grant to a dead waiter.
 
 use super::change::Change;
 use super::set::Sem;
@@ -18,20 +18,20 @@ use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Values of `Redo::state`.
 pub mod state {
-    /// No change is under way. Zero: a new participant.
+    /// No change is under way. Zero, so that a new participant has it.
     pub const IDLE: u32 = 0;
     /// Decided.
     pub const COMMITTED: u32 = 1;
-    /// Decided once the waiter named is no longer waiting.
+    /// Decided once the waiter in the record no longer waits.
     pub const GRANT: u32 = 2;
-    /// Decided once the grant to the waiter named is no longer `GRANTED`.
+    /// Decided once the status of the waiter in the record is no longer `GRANTED`.
     pub const REVERT: u32 = 3;
 }
 
-/// Writes down the change that the last evaluation of `ops` computed, and the record's kind with it.
+/// Writes down the change that the last evaluation of `ops` computed, then the record's kind.
 ///
-/// `about` is the waiter that a grant or a revert concerns, the maker himself otherwise; `undo` the offset of the record
-/// whose adjustments change, if any do.
+/// `about` is the waiter that a grant or a revert concerns, otherwise the maker itself. `undo` is the offset of the
+/// record whose adjustments change, or 0.
 #[inline]
 pub(super) fn prepare(
     space: &Space<'_>,
@@ -52,8 +52,8 @@ pub(super) fn prepare(
     redo.undo.store(undo, Relaxed);
     redo.whose.store(about, Relaxed);
     redo.ticket.store(space.someone(about).waiter.ticket.load(Relaxed), Relaxed);
-    // Release: partner of the Acquire in `resolve`: the record is complete when its kind is seen. Who dies
-    // between two of these stores leaves IDLE, and nothing has happened.
+    // Release: partner of the Acquire in `resolve`: the record is complete when its kind is seen. If the maker dies
+    // before this store, the state is IDLE and nothing has happened.
     redo.state.store(kind, Release);
 }
 
@@ -79,8 +79,9 @@ pub(super) fn apply(space: &Space<'_>, maker: &Participant) {
     clear(maker);
 }
 
-/// Notes whose pids a grant to this waiter takes the place of, beside its operations: while it waits they are under the set's
-/// lock, whereas its entries are its own, as it may bury somebody who waited for another set.
+/// Stores, beside the waiter's operations, the pids (`sempid`) that a grant to this waiter displaces. While it waits
+/// its operations are protected by the set's lock. Its redo entries are not: it may use them itself, to recover a
+/// participant that waited for another set.
 pub(super) fn note_displaced(space: &Space<'_>, waiter: &Participant) {
     for place in waiter.op_places().take(waiter.ops().len()) {
         // Relaxed: ordered by the status that decides the grant.
@@ -89,7 +90,8 @@ pub(super) fn note_displaced(space: &Space<'_>, waiter: &Participant) {
     }
 }
 
-/// Whose pid a semaphore has when a grant is taken back: that of before, unless somebody was there since.
+/// The `sempid` of a semaphore after a grant is taken back: the pid before the grant, unless another process has
+/// operated on it since.
 fn displaced(space: &Space<'_>, sem: usize, waiter: &Participant) -> u32 {
     let now = space.word(sem).pid();
     if now != waiter.waiter.pid.load(Relaxed) {
@@ -98,15 +100,15 @@ fn displaced(space: &Space<'_>, sem: usize, waiter: &Participant) -> u32 {
     waiter.ops().find(|op| op.sem() == sem).map_or(now, Op::displaced)
 }
 
-/// Forgets a change that was not decided.
+/// Clears the record: the change is complete, or was not decided and is discarded.
 #[inline]
 pub(super) fn clear(maker: &Participant) {
-    // Release: partner of the Acquire in `resolve`: the words are written before the record is gone.
+    // Release: partner of the Acquire in `resolve`: the words are written before the record is cleared.
     maker.redo.state.store(state::IDLE, Release);
 }
 
-/// Finishes or forgets every change of this set that is written down. Only for a lock holder who inherited
-/// the lock: then every such record is a dead holder's.
+/// Finishes or discards every recorded change of this set. Only for a holder that took over the lock of a dead owner:
+/// then every such record belongs to a dead holder.
 pub(super) fn resolve(space: &Space<'_>) {
     for maker in space.people {
         // Acquire: partner of the Release in `prepare`.
@@ -120,7 +122,7 @@ pub(super) fn resolve(space: &Space<'_>) {
 
 fn is_decided(space: &Space<'_>, maker: &Participant, kind: u32) -> bool {
     let Some(about) = space.person(maker.redo.whose.load(Relaxed)) else { return false };
-    // Acquire: partner of the swaps that decide, in `Section::finish` and `Section::revert`.
+    // Acquire: partner of the stores that decide: the swap in `Wakes::finish` and the store in `Section::revert`.
     let now = about.waiter.status.load(Acquire);
     let same = about.waiter.ticket.load(Relaxed) == maker.redo.ticket.load(Relaxed)
         && about.waiter.object.load(Relaxed) == space.offset;
@@ -132,7 +134,7 @@ fn is_decided(space: &Space<'_>, maker: &Participant, kind: u32) -> bool {
     }
 }
 
-/// The distinct semaphores of the last evaluation with what becomes of them: each is handed out once.
+/// The distinct semaphores of the last evaluation, each with its change. Each is returned once.
 pub(super) fn changed<'a>(
     sems: &'a [Sem],
     round: u64,

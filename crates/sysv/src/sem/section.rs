@@ -1,9 +1,9 @@
-//! A critical section on one set: performing a vector, granting to waiters, removing them.
+//! A critical section on one set: performing a vector, granting to waiters, removing waiters.
 //!
-//! Everything here runs under the set's lock (in the `global` engine, under the one lock of all sets). The
-//! *waker performs the sleeper's operation*: when a value changes, the holder runs through the waiters in
-//! order of arrival and performs what has become possible, as `ipc/sem.c` does in `do_smart_update`. So a
-//! token goes to the first who can use it, no third process can take it on the way, and nobody is woken in vain.
+//! Everything here runs under the set's lock (in the `global` engine, under the one lock of all objects). The *waker
+//! performs the sleeper's operation*: when a value changes, the lock holder goes through the waiters in order of
+//! arrival and performs each operation that has become possible, as `do_smart_update` in `ipc/sem.c` does. So a token
+//! goes to the first waiter that can use it, no third process can take it in between, and no waiter is woken in vain.
 
 use super::change::Change;
 use super::set::Contended;
@@ -20,43 +20,43 @@ use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 use unspin_sys::ipc::{SEMAEM, SEMVMX};
 
-/// What became of a vector.
+/// The result of evaluating or performing a vector of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Performed {
-    /// It is possible; the tentative values are in the semaphores' scratch fields.
+    /// All operations can proceed; the tentative values are in the semaphores' scratch fields.
     Done,
-    /// The operation of this index cannot proceed, and waits.
+    /// The operation with this index cannot proceed and must wait.
     Blocks(usize),
-    /// An operation failed: ERANGE, or EAGAIN for one that cannot proceed and has IPC_NOWAIT, also after others of
-    /// the vector have waited.
+    /// An operation failed: ERANGE, or EAGAIN if it cannot proceed and has IPC_NOWAIT, even if the vector has waited
+    /// for other operations before.
     Fails(Errno),
 }
 
-/// See the module's text.
+/// A critical section on one set: see the module's text.
 pub struct Section<'a> {
     /// The set.
     pub space: Space<'a>,
-    /// The lock's holder.
+    /// Participant index of the lock's holder.
     pub me: u32,
-    /// Whom to wake afterwards.
+    /// The wake-ups to make after the lock is released.
     pub wakes: Wakes,
     register: Option<&'a dyn Register>,
 }
 
-/// Who knows of the living and the dead.
+/// Knows which participants are dead.
 pub trait Register {
-    /// Whether nobody can be executing under this participant index.
+    /// Whether no thread can be executing as the participant with this index.
     fn is_dead(&self, index: u32) -> bool;
 }
 
 impl<'a> Section<'a> {
-    /// Begins a section of participant `me`, who holds the lock.
+    /// Begins a section of participant `me`, which holds the lock.
     #[inline(always)]
     pub fn new(space: Space<'a>, me: u32) -> Self {
         Section { space, me, wakes: Wakes::default(), register: None }
     }
 
-    /// The same section, which can ask who is dead.
+    /// The same section with a register, so that it can ask which participants are dead.
     pub fn with_register(self, register: &'a dyn Register) -> Self {
         Section { register: Some(register), ..self }
     }
@@ -69,7 +69,8 @@ impl<'a> Section<'a> {
         self.space.someone(self.me)
     }
 
-    /// Makes a semaphore slow, and remembers to look at its waiters and to make it fast again in the end.
+    /// Makes a semaphore slow and adds it to the list of touched ones: its waiters are served, and it becomes fast
+    /// again at the end if possible.
     pub fn touch(&self, sem: usize) {
         let s = self.space.sem(sem);
         // Relaxed: list of touched semaphores, under the lock.
@@ -80,8 +81,9 @@ impl<'a> Section<'a> {
         s.next_touched.store(if head == 0 { u32::MAX } else { head }, Relaxed);
         self.contended().touched.store(sem as u32 + 1, Relaxed);
         if !self.space.word(sem).is_slow() {
-            // AcqRel: from here on no fast operation changes the word, and we see what the last one's process
-            // did: its exchange and this one are in the same order for everybody. The value is read after it.
+            // AcqRel: after this store no fast-path operation changes the word. We see what the process of the last
+            // fast-path operation did before it: its exchange and this one are in the word's single modification order.
+            // The value is read after this.
             s.word.fetch_or(SLOW, AcqRel);
         }
     }
@@ -95,8 +97,8 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Computes what `ops` would do, in order, each seeing the effect of the ones before, and changes nothing.
-    /// All semaphores concerned are slow. `undo` is the caller's record, if an operation has `SEM_UNDO`.
+    /// Computes the effect of `ops`, in order, each seeing the effect of the ones before; changes no value. All
+    /// semaphores concerned must be slow. `undo` is the record of the caller's process, if an operation has `SEM_UNDO`.
     pub fn evaluate(&self, ops: impl Iterator<Item = Op>, undo: Option<&Record<'_>>) -> Performed {
         // Relaxed: scratch under the lock.
         let round = self.contended().round.load(Relaxed) + 1;
@@ -113,7 +115,7 @@ impl<'a> Section<'a> {
         Performed::Done
     }
 
-    /// What the evaluation of this round has come to for a semaphore.
+    /// The tentative value of a semaphore in this round of evaluation.
     fn tentative(&self, sem: usize, round: u64) -> Change {
         let s = self.space.sem(sem);
         match s.round.load(Relaxed) == round {
@@ -122,7 +124,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Writes what the last evaluation, of `ops`, computed, for `pid` and his record.
+    /// Writes the values that the last evaluation, of `ops`, computed. `pid` becomes the `sempid`; `undo` is the record
+    /// whose adjustments change.
     pub fn commit(&self, ops: impl Iterator<Item = Op>, pid: u32, undo: Option<&Record<'_>>) {
         let round = self.contended().round.load(Relaxed);
         let mut changes = redo::changed(self.space.sems, round, ops.map(|op| op.sem()));
@@ -132,10 +135,10 @@ impl<'a> Section<'a> {
         self.redo(pid, undo.map_or(0, |record| record.at), all);
     }
 
-    /// Writes what becomes of one semaphore.
+    /// Writes the change of one semaphore.
     fn change(&self, sem: usize, change: Change, pid: u32, undo: Option<&Record<'_>>) {
         match (change.adjustment, undo) {
-            // One store needs no record.
+            // One store is atomic without a redo record.
             (None, _) | (_, None) => self.space.put(sem, change.value, pid),
             (Some(_), Some(record)) => self.redo(pid, record.at, core::iter::once((sem, change))),
         }
@@ -147,20 +150,20 @@ impl<'a> Section<'a> {
         redo::apply(&self.space, self.maker());
     }
 
-    /// Makes all semaphores slow: a consistent look at all, or a change of all.
+    /// Makes all semaphores slow, for a consistent read or a change of all.
     pub fn touch_all(&self) {
         (0..self.space.sems.len()).for_each(|sem| self.touch(sem));
     }
 
-    /// Marks the set as removed and ends every wait with EIDRM. From here on no operation succeeds.
+    /// Marks the set as removed and ends every wait with EIDRM. After this no operation succeeds.
     pub fn remove(&mut self) {
         self.touch_all();
         self.space.set.perm.delete();
         self.evict_all();
     }
 
-    /// Waiters whose first operation that cannot proceed is on `sem` and waits for what `zero` says (GETZCNT,
-    /// GETNCNT). `dead` says who no longer counts.
+    /// Number of waiters whose first operation that cannot proceed is on `sem` and waits for zero (GETZCNT) or for an
+    /// increase (GETNCNT), depending on `queue`. `dead` says which participants not to count.
     pub fn count_waiters(&self, sem: usize, queue: Queue, dead: impl Fn(u32) -> bool) -> usize {
         let wants_zero = queue == Queue::Zero;
         let simple = queue::list(&self.space, queue, sem).iter(self.space.people);
@@ -174,14 +177,14 @@ impl<'a> Section<'a> {
         simple.chain(complex).filter(|&(index, _)| !dead(index)).count()
     }
 
-    /// The record of a waiter with `SEM_UNDO`.
+    /// The record of adjustments of a waiter with `SEM_UNDO`.
     pub(super) fn record_of(&self, person: &Participant) -> Option<Record<'a>> {
         // Relaxed: written by the waiter before it entered the queue under the set's lock.
         self.space.record(person.waiter.undo.load(Relaxed))
     }
 
-    /// Puts the caller into the queue: its waiter record's operations are written. `undo` is its process's record, if an
-    /// operation has `SEM_UNDO`.
+    /// Puts the caller into the queue. The operations in its waiter record are written already. `undo` is its process's
+    /// record, if an operation has `SEM_UNDO`.
     pub fn enqueue(&self, undo: Option<&Record<'_>>) {
         let waiter = &self.maker().waiter;
         waiter.undo.store(undo.map_or(0, |record| record.at), Relaxed);
@@ -191,17 +194,17 @@ impl<'a> Section<'a> {
         waiter.ticket.store(ticket, Relaxed);
         waiter.queue.store(Queue::of(self.maker().ops()) as u32, Relaxed);
         waiter.beat.store(time::ticks(), Relaxed);
-        // Release: partner of the Acquire in `waits_here`: the record is complete when the status says so.
+        // Release: partner of the Acquire in `waits`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
         queue::link(&self.space, self.me);
         self.watch();
     }
 
-    /// Takes the caller out of the queue, unless it has been served already.
+    /// Takes the caller out of the queue with an error, unless its wait has ended already.
     pub fn withdraw(&self, errno: Errno) {
         if queue::waits_here(&self.space, self.maker()) {
             self.dequeue(self.me);
-            // Relaxed: the waiter itself reads it.
+            // Relaxed: only the waiter itself reads it.
             self.maker().waiter.status.store(status::failed(errno.0), Relaxed);
         }
     }
@@ -211,12 +214,12 @@ impl<'a> Section<'a> {
         queue::unlink(&self.space, index);
     }
 
-    /// Takes a dead waiter out of the queue, or takes an unconfirmed grant back from it.
+    /// Recovers a dead waiter: takes it out of the queue, or takes an unconfirmed grant back from it.
     pub fn bury(&self, index: u32) {
         let person = self.space.someone(index);
         if queue::waits_here(&self.space, person) {
             self.dequeue(index);
-            // Relaxed: its owner is dead, and everybody else looks under the lock.
+            // Relaxed: the participant's thread is dead, and all other threads read it under the lock.
             person.waiter.status.store(status::IDLE, Relaxed);
         } else if status::is_granted(person.waiter.status.load(Acquire))
             && person.waiter.object.load(Relaxed) == self.space.offset
@@ -226,8 +229,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The grant came after the waiter's death: its operations have not happened. What they did to a semaphore is taken
-    /// back in one, clamped like an undo.
+    /// Takes back a grant that was made after the waiter's death, as if its operations had not happened. All they did
+    /// to one semaphore is taken back in one change, clamped like an undo.
     fn revert(&self, index: u32, person: &Participant) {
         let round = self.contended().round.load(Relaxed) + 1;
         self.contended().round.store(round, Relaxed);
@@ -257,8 +260,8 @@ impl<'a> Section<'a> {
         redo::apply(&self.space, self.maker());
     }
 
-    /// Performs one operation; its semaphore is touched. As [`Section::evaluate`] and [`Section::commit`] of a vector
-    /// of one.
+    /// Performs one operation; its semaphore must be touched. Equivalent to [`Section::evaluate`] and
+    /// [`Section::commit`] of a vector with one operation.
     pub fn perform_one(&self, op: Op, pid: u32, undo: Option<&Record<'_>>) -> Performed {
         match self.after(op, undo) {
             Ok(change) => {
@@ -269,13 +272,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// What `op` leaves, if it can proceed now.
+    /// The change that `op` makes, if it can proceed now.
     fn after(&self, op: Op, undo: Option<&Record<'_>>) -> Result<Change, Performed> {
         proceed(op, 0, Change::to(self.space.word(op.sem()).value()), undo)
     }
 
-    /// Performs the operations of all waiters that the touched semaphores let proceed, oldest first; waiters
-    /// for zero before those that take (`do_smart_wakeup_zero`).
+    /// Performs the operations of all waiters that the touched semaphores let proceed, oldest first; waiters for zero
+    /// come before waiters that alter (`do_smart_wakeup_zero`).
     pub fn serve(&mut self) {
         let contended = self.contended();
         // Relaxed: under the lock.
@@ -283,13 +286,13 @@ impl<'a> Section<'a> {
             return;
         }
         if contended.complex_alter.is_empty() && contended.complex_zero.is_empty() {
-            // Waiters of different semaphores have nothing to do with each other.
+            // Waiters of different semaphores cannot affect each other.
             return self.touched().for_each(|sem| self.serve_simple(sem));
         }
         while contended.waiters.load(Relaxed) != 0 && (self.serve_zero() | self.serve_alter()) {}
     }
 
-    /// As [`Section::serve`], where all waiters have one operation.
+    /// Like [`Section::serve`], where all waiters have one operation.
     fn serve_simple(&mut self, sem: usize) {
         let (space, s) = (self.space, self.space.sem(sem));
         loop {
@@ -299,7 +302,7 @@ impl<'a> Section<'a> {
                 }
                 return;
             }
-            // One success at most before the waiters for zero are looked at again.
+            // At most one success before the waiters for zero are tried again.
             if !s.alter.iter(space.people).any(|(index, _)| self.attempt(index)) {
                 return;
             }
@@ -321,7 +324,7 @@ impl<'a> Section<'a> {
         progress
     }
 
-    /// One success at most: after it the waiters for zero come first again, and the oldest again.
+    /// At most one success: after it the waiters for zero come first again, then the oldest waiter.
     fn serve_alter(&mut self) -> bool {
         let mut after = 0;
         while let Some((ticket, index)) = self.next_alter(after) {
@@ -333,7 +336,7 @@ impl<'a> Section<'a> {
         false
     }
 
-    /// The oldest waiter after `after` that takes and that touched semaphores may concern.
+    /// The oldest waiter with a ticket above `after` that alters a value and that the touched semaphores may affect.
     fn next_alter(&self, after: u64) -> Option<(u64, u32)> {
         let first = |list: &List| {
             let mut waiters = list.iter(self.space.people).map(|(i, p)| (p.waiter.ticket.load(Relaxed), i));
@@ -348,10 +351,10 @@ impl<'a> Section<'a> {
         simple.into_iter().chain(complex).min()
     }
 
-    /// Performs a waiter's operation if it is possible now; `true` if the waiter is out of the queue.
+    /// Performs a waiter's operation if it is possible now. Returns `true` if the waiter has left the queue.
     fn attempt(&mut self, index: u32) -> bool {
         let person = self.space.someone(index);
-        // In a list that was overwritten others may stand, who would be served without end.
+        // An overwritten list may hold participants that do not wait; serving them would never end.
         if !queue::waits(&self.space, person) {
             return false;
         }
@@ -389,12 +392,13 @@ impl<'a> Section<'a> {
         !matches!(outcome, Performed::Blocks(_))
     }
 
-    /// Whether others may proceed because of this change by a waiter with one operation. A grant to the dead can be taken back;
-    /// what others did because of it cannot. So it is asked beforehand then, and only then, as it takes ten microseconds.
+    /// Whether this change, by a waiter with one operation, may let other waiters proceed. A grant to a dead waiter can
+    /// be taken back; what other waiters did because of it cannot. So in this case, and only in this case, the section
+    /// checks for life before the grant: the check takes ten microseconds.
     fn leads_on(&self, sem: usize, change: Change) -> bool {
         let vectors = [&self.contended().complex_alter, &self.contended().complex_zero];
         let mut waiting = vectors.into_iter().flat_map(|list| list.iter(self.space.people));
-        // A vector may also fail because of it, if it has IPC_NOWAIT.
+        // A vector with IPC_NOWAIT may also fail because of the change.
         change.value == 0 && !self.space.sem(sem).zero.is_empty()
             || waiting.any(|(_, person)| person.ops().any(|op| op.sem() == sem))
     }
@@ -403,7 +407,7 @@ impl<'a> Section<'a> {
         self.register.is_some_and(|register| register.is_dead(index))
     }
 
-    /// Hands an operation that is possible to its waiter, together with the values that it leaves.
+    /// Grants a possible operation to its waiter, atomically with the values that the operation leaves.
     fn grant(&mut self, index: u32, person: &Participant, changes: impl Iterator<Item = (usize, Change)>) {
         let who = (person.waiter.pid.load(Relaxed), person.waiter.undo.load(Relaxed));
         redo::note_displaced(&self.space, person);
@@ -415,18 +419,18 @@ impl<'a> Section<'a> {
         self.space.set.operated_at(time::seconds());
     }
 
-    /// Ends a wait. From this store on the waiter may return and use its record anew.
+    /// Ends a wait. From this store on the waiter may return and reuse its record.
     fn finish(&mut self, index: u32, end: u32) {
         let waiter = &self.space.someone(index).waiter;
         match index == self.me {
-            // A sleeper that undoes and serves comes upon itself: it lives, and is awake.
+            // A sleeper that applies undos and serves may reach its own record: it is alive, and awake.
             true => waiter.end_own(end),
             false => self.wakes.finish(waiter, index, end),
         }
     }
 
-    /// Ends every wait with EIDRM and leaves all semaphores slow for good: the set is removed. What was granted on it
-    /// is settled: nothing is to be taken back from a set that is gone, least of all from the one that lies there next.
+    /// Ends every wait with EIDRM and leaves all semaphores slow for good: the set is removed. Confirms all grants on
+    /// it: no grant must be taken back from a removed set, least of all from a new set at the same offset.
     pub fn evict_all(&mut self) {
         let space = self.space;
         for (person, index) in space.people.iter().zip(0u32..) {
@@ -435,7 +439,7 @@ impl<'a> Section<'a> {
                 self.finish(index, status::failed(Errno::EIDRM.0));
                 continue;
             }
-            // Acquire: the object as it was when this status was written, or later.
+            // Acquire: the object offset is read as it was when this status was written, or later.
             let end = person.waiter.status.load(Acquire);
             if person.waiter.object.load(Relaxed) == space.offset {
                 person.waiter.confirm(end);
@@ -443,7 +447,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Finishes what a dead lock holder may have left half-done.
+    /// Finishes what a dead lock holder may have left incomplete.
     #[cold]
     pub fn repair(&mut self) {
         redo::resolve(&self.space);
@@ -457,8 +461,8 @@ impl<'a> Section<'a> {
         self.serve();
     }
 
-    /// Makes untouched again what was touched, and fast what nobody waits for. The last thing before the lock
-    /// is released.
+    /// Empties the list of touched semaphores, and makes those fast that have no waiter and no adjustment. Last step
+    /// before the lock is released.
     pub fn thaw(&self) {
         let mut next = self.contended().touched.load(Relaxed);
         self.contended().touched.store(0, Relaxed);
@@ -469,16 +473,16 @@ impl<'a> Section<'a> {
             next = s.next_touched.load(Relaxed);
             s.next_touched.store(0, Relaxed);
             if s.named.load(Relaxed) == 0 && s.adjusted.load(Relaxed) == 0 && !keep {
-                // Release: partner of the fast path's Acquire: what we did under the lock is visible to whoever
-                // goes on without it. A plain store: nobody else writes a slow word.
+                // Release: partner of the fast path's Acquire: a thread on the fast path sees what we did under the
+                // lock. A plain store suffices: no other thread writes a slow word.
                 s.word.store(s.word.load(Relaxed) & !SLOW, Release);
             }
         }
     }
 }
 
-/// What operation number `i` of a vector leaves, or what keeps it from proceeding. In the kernel's order
-/// (`perform_atomic_semop`): it blocks, the value is out of range, the adjustment is.
+/// The change that operation number `i` of a vector makes, or the reason that it cannot proceed. The checks are in the
+/// kernel's order (`perform_atomic_semop`): it blocks, the value is out of range, the adjustment is out of range.
 #[inline]
 pub(super) fn proceed(
     op: Op,

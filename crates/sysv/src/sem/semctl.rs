@@ -1,6 +1,7 @@
 //! semctl(2).
 //!
-//! Checks in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semctl` and what it calls); each function names its model.
+//! The checks are in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semctl` and what it calls). The functions name their
+//! kernel counterparts.
 
 use super::{self as sem, Section, Set, find_set, word::Word};
 use crate::engine::{Engine, Inner};
@@ -17,11 +18,11 @@ use unspin_sys::limits::SemLimits;
 use unspin_sys::{Errno, fault};
 
 impl Engine {
-    /// semctl(2); `arg` is the fourth argument's eight bytes, whatever member of `union semun` they are.
+    /// semctl(2). `arg` has the eight bytes of the fourth argument, whichever member of `union semun` they are.
     ///
     /// # Safety
-    /// An address in `arg` is one that the program means to be read or written by the command; others are answered
-    /// with `EFAULT`.
+    /// If `arg` is a valid address, the program must mean it to be read or written by the command. For an invalid
+    /// address the call fails with `EFAULT`.
     pub unsafe fn semctl(&self, id: i32, semnum: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let Some(inner) = self.inner else {
             // SAFETY: the caller's promise is the kernel's.
@@ -53,13 +54,13 @@ impl Engine {
         }
     }
 
-    /// `GETALL`, for a caller that gives no address.
+    /// `GETALL`, for a caller that passes no address.
     pub(crate) fn sem_values(&self, id: i32) -> Result<Vec<u16>, Errno> {
         let Some(inner) = self.inner else { return unspin_sys::ipc::sem_values(id) };
         Ctl { inner, thread: Thread::of(inner)?, id }.values()
     }
 
-    /// `SETALL`, as above. `EINVAL` unless there is a value for each semaphore.
+    /// `SETALL`, likewise. `EINVAL` unless there is a value for each semaphore.
     pub(crate) fn set_sem_values(&self, id: i32, values: &[u16]) -> Result<(), Errno> {
         let Some(inner) = self.inner else { return unspin_sys::ipc::set_sem_values(id, values) };
         let ctl = Ctl { inner, thread: Thread::of(inner)?, id };
@@ -71,7 +72,7 @@ impl Engine {
     }
 }
 
-/// GETVAL, GETPID and SETVAL of a semaphore that nobody waits for: no lock.
+/// GETVAL, GETPID and SETVAL of a semaphore without waiters, without a lock. `None` if the slow path must be taken.
 #[inline]
 fn quick(
     inner: &'static Inner,
@@ -128,7 +129,7 @@ impl Ctl {
         self.inner.permit(self.thread, &set.perm, want)
     }
 
-    /// `semctl_info`. Needs no permission; the id only must not be negative.
+    /// `semctl_info`. Needs no permission; the id must not be negative, but is not used.
     fn info(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let limits = SemLimits::read();
         let root = self.inner.arena.header().root(Class::Sem);
@@ -162,7 +163,7 @@ impl Ctl {
         Ok(highest as i32)
     }
 
-    /// The set as it is, with the time of the last end of a process that used SEM_UNDO.
+    /// The set's state. Its `sem_otime` includes the last end of a process that used SEM_UNDO.
     fn status(&self, section: &mut Section<'static>) -> SemidDs {
         section.note_ends(|process| sem::is_gone(self.inner, process));
         let set = section.space.set;
@@ -186,7 +187,8 @@ impl Ctl {
         Ok(0)
     }
 
-    /// `semctl_stat` with SEM_STAT and SEM_STAT_ANY: the id's index is what counts, and the answer is the id.
+    /// `semctl_stat` with SEM_STAT and SEM_STAT_ANY: the argument is used as an index into the table, and the result is
+    /// the id.
     fn stat_index(&self, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
         let id = {
             let _read = self.thread.read();
@@ -206,7 +208,7 @@ impl Ctl {
         Ok(id)
     }
 
-    /// `semctl_main` with GETVAL, GETPID, GETNCNT, GETZCNT: permission before the index.
+    /// `semctl_main` with GETVAL, GETPID, GETNCNT, GETZCNT: checks the permission before the index.
     fn get(&self, semnum: i32, cmd: i32) -> Result<i32, Errno> {
         let call = if matches!(cmd, flag::GETVAL | flag::GETPID) { Call::Get } else { Call::Count };
         let mut guard = self.guard(call, |set| {
@@ -225,7 +227,7 @@ impl Ctl {
         Ok(value)
     }
 
-    /// A consistent look at all values.
+    /// A consistent snapshot of all values.
     fn values(&self) -> Result<Vec<u16>, Errno> {
         let mut guard = self.guard(Call::GetAll, |set| self.permit(set, Access::Read))?;
         let section = guard.section();
@@ -241,7 +243,7 @@ impl Ctl {
         Ok(0)
     }
 
-    /// `semctl_setval`: the value before the id, the index before permission.
+    /// `semctl_setval`: checks the value before the id, and the index before the permission.
     fn set_value(&self, semnum: i32, value: i32) -> Result<i32, Errno> {
         if !(0..=SEMVMX).contains(&value) {
             return Err(Errno::ERANGE);
@@ -257,7 +259,7 @@ impl Ctl {
         Ok(0)
     }
 
-    /// `semctl_main` with SETALL: permission, then the array (EFAULT), then its values (ERANGE).
+    /// `semctl_main` with SETALL: checks the permission, then the array (EFAULT), then its values (ERANGE).
     fn set_all(&self, arg: usize) -> Result<i32, Errno> {
         let count = {
             let _read = self.thread.read();
@@ -269,7 +271,8 @@ impl Ctl {
         fault::copy_in(arg, &mut bytes)?;
         let values: Vec<u16> = bytes.chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).collect();
         in_range(&values)?;
-        // Removed while the array was copied: EIDRM (`sem_lock_and_putref`, `ipc_valid_object`), whosever the id is now.
+        // If the set was removed while the array was copied: EIDRM (`sem_lock_and_putref`, `ipc_valid_object`), even if
+        // the id refers to another set now.
         self.set_values(&values, |set| one_for_each(set, &values)).map_err(|_| Errno::EIDRM)?;
         Ok(0)
     }
@@ -283,7 +286,7 @@ impl Ctl {
         Ok(())
     }
 
-    /// `semctl_down` with IPC_SET: the structure before the id.
+    /// `semctl_down` with IPC_SET: reads the structure before it checks the id.
     fn set_perm(&self, arg: usize) -> Result<i32, Errno> {
         let mut status = SemidDs::default();
         fault::copy_in(arg, status.as_bytes_mut())?;

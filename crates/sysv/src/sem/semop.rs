@@ -1,8 +1,8 @@
 //! semop(2) and semtimedop(2).
 //!
-//! Order of checks as in Linux 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`, `__do_semtimedop`): timeout
-//! pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL), index
-//! (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
+//! The checks are in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`, `__do_semtimedop`):
+//! timeout pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL),
+//! index (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
 
 use super::flagged::flagged;
 use super::quick::{patient, quick};
@@ -24,29 +24,29 @@ use unspin_sys::ipc::Sembuf;
 use unspin_sys::limits::SemLimits;
 use unspin_sys::{Errno, clock, fault, ipc};
 
-/// SEMOPM as it is unless changed: below it the live limit need not be read.
+/// The default SEMOPM. For shorter vectors the current limit need not be read.
 const USUAL_SEMOPM: usize = 500;
 
 impl Engine {
-    /// semop(2) of one operation, with its address as a C program gives it, if that plainly is a matter of a few
-    /// instructions; else `None`, and nothing has happened: [`Engine::semtimedop`] is to be called.
+    /// semop(2) of one operation, whose address a C program gives, if a few instructions suffice. Otherwise returns
+    /// `None`, nothing has happened, and the caller must call [`Engine::semtimedop`].
     ///
-    /// In the engine that the calling thread joined last: for a process that has one engine only. To be inlined into a
-    /// hook: it calls nothing but the clock, so that few registers have to be saved.
+    /// It uses the engine that the calling thread joined last, so it is for processes with only one engine. It is meant
+    /// to be inlined into a hook: it calls nothing but the clock, so that few registers have to be saved.
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
     #[inline(always)]
     pub unsafe fn try_semop(id: i32, op: usize) -> Option<Result<i32, Errno>> {
         let thread = Thread::plain()?;
-        // Now, when little is held in registers that the call would make the compiler save; and not behind the
-        // exchange, which what follows it must wait for.
+        // The clock is read here because few values are in registers yet that the call would make the compiler save. It
+        // is not read after the exchange, because what follows the exchange must wait for it.
         let now = time::seconds();
         let answer = quick(thread, id, fault::load_plain_sembuf(op), now)?;
         Some(answer.map(|()| 0))
     }
 
-    /// As [`Engine::try_semop`], for an operation that it left because of its `SEM_UNDO`.
+    /// Like [`Engine::try_semop`], for an operation that it has refused because of `SEM_UNDO`.
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
@@ -56,13 +56,14 @@ impl Engine {
         Some(flagged(thread, id, Op::new(op))?.map(|()| 0))
     }
 
-    /// Whether the calling thread has a fast path at all: if not, [`Engine::try_semop`] and [`Engine::try_undoable`] say `None`.
+    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] and [`Engine::try_undoable`]
+    /// return `None`.
     #[inline(always)]
     pub fn is_quick() -> bool {
         Thread::plain().is_some()
     }
 
-    /// semop(2), with the arguments as a C program gives them.
+    /// semop(2), with the arguments that a C program gives.
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
@@ -79,11 +80,12 @@ impl Engine {
         unsafe { self.semtimedop(id, ops, nsops, 0) }
     }
 
-    /// semtimedop(2), with the arguments as a C program gives them; `timeout` 0 waits for ever, as semop(2) does.
+    /// semtimedop(2), with the arguments that a C program gives. With `timeout` 0 it waits without limit, as semop(2)
+    /// does.
     ///
     /// # Safety
-    /// If `ops` is readable for `nsops` structures, and `timeout` for one, nobody may write them meanwhile. Any other
-    /// address is answered with `EFAULT`.
+    /// If `ops` is readable for `nsops` structures, and `timeout` for one, no thread may write to them during the call.
+    /// For any other address the call fails with `EFAULT`.
     pub unsafe fn semtimedop(&self, id: i32, ops: usize, nsops: usize, timeout: usize) -> Result<i32, Errno> {
         match self.inner {
             // SAFETY: the caller's promise is the kernel's.
@@ -127,12 +129,12 @@ impl Engine {
     }
 }
 
-/// A vector that is still to be read.
+/// A vector of operations that has not been read yet.
 #[derive(Clone, Copy)]
 enum Vector<'a> {
-    /// At an address of the program's, which may be bad.
+    /// Address and count that the program has given; the address may be invalid.
     Foreign(usize, usize),
-    /// Ours.
+    /// A Rust slice.
     Own(&'a [Sembuf]),
 }
 
@@ -151,8 +153,8 @@ impl Vector<'_> {
         }
     }
 
-    /// Copies the operations to where a waker finds them. Says whether the call may wait: by the operations as they were given,
-    /// as what lies in the arena may be overwritten.
+    /// Copies the operations to the participant's record, where a waker finds them. Returns whether the call may wait.
+    /// That is decided by the operations as given, because the arena may be overwritten.
     fn read(self, into: &Participant) -> Result<Delay, Errno> {
         let mut delay = Delay::Never;
         for (i, to) in into.op_places().enumerate().take(self.len()) {
@@ -171,7 +173,7 @@ impl Vector<'_> {
     }
 }
 
-/// The call as a whole, for everything that the fast path leaves.
+/// The complete call, for everything that the fast path does not handle.
 fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
     let timeout = read_timeout(timeout)?;
     if vector.len() > USUAL_SEMOPM && vector.len() > (SemLimits::read().ops as usize).min(MAX_OPS) {
@@ -203,14 +205,15 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
             deadline = Some(check_timeout(timeout)?);
         }
         let until = if delay == Delay::Never { Some(0) } else { deadline };
-        // Relaxed: read by wakers under the lock of the set that this thread enqueues itself in.
+        // Relaxed: wakers read it under the lock of the set whose queue this thread enters.
         person.waiter.pid.store(thread.pid(), Relaxed);
 
         let flagged = person.ops().any(|op| op.undo());
         let process = if flagged { Some(inner.enlist(thread)?) } else { None };
         let step = perform(inner, thread, (id, process), call, until);
         if let (Err(Errno::EFBIG | Errno::EACCES), Some(process)) = (&step, process) {
-            // The kernel makes it before it checks (`find_alloc_undo`), and whoever has one leaves a time behind.
+            // The kernel allocates the record before these checks (`find_alloc_undo`), and a process with a record
+            // updates `sem_otime` when it ends.
             let _ = inner.make_record(thread, id, process);
         }
         match step? {
@@ -237,14 +240,15 @@ enum Delay {
 
 enum Step {
     Done,
-    /// The number of the wait.
+    /// Queued; the number of the wait.
     Queued(u64),
-    /// To be done again: a signal handler has called the engine meanwhile, and its operations stand where this call's stood; or
-    /// this process has no record of adjustments for the set yet, and one is to be made.
+    /// To be done again. Without a process: a signal handler has called the engine meanwhile, and its operations have
+    /// overwritten this call's. With a process: the process has no record of adjustments for the set yet, and one must
+    /// be made.
     Again(Option<Process>),
 }
 
-/// `process` is whose adjustments change: of a call with `SEM_UNDO`.
+/// `process` is the process whose adjustments change, for a call with `SEM_UNDO`.
 fn perform(
     inner: &'static Inner,
     thread: &'static Thread,
@@ -254,7 +258,7 @@ fn perform(
 ) -> Result<Step, Errno> {
     let person = thread.person();
     let held = hold(inner, thread, id, person);
-    // From here to the end of the section no handler runs.
+    // From here to the end of the section no signal handler runs.
     if thread.calls.get() != call {
         return Ok(Step::Again(None));
     }
@@ -294,7 +298,7 @@ fn perform(
     }
 }
 
-/// Takes the lock of the set of `id`: of the one that the thread remembers, if it remembers that it may do this.
+/// Takes the lock of the set of `id`. Uses the thread's cache if the set and the permission are in it.
 #[inline(always)]
 fn hold(
     inner: &'static Inner,
@@ -314,7 +318,7 @@ fn hold(
     hold_unknown(inner, thread, id, (want, &exist))
 }
 
-/// The long way.
+/// The slow path of `hold`: finds the set in the table and checks the permission.
 #[cold]
 #[inline(never)]
 fn hold_unknown(
@@ -331,7 +335,7 @@ fn hold_unknown(
     })
 }
 
-/// The process's record for the set of a section, which is the set of `id`.
+/// The process's record for the set of a section; `id` is the set's id.
 fn recorded<'a>(
     inner: &'static Inner,
     thread: &'static Thread,
@@ -364,7 +368,8 @@ fn read_timeout(address: usize) -> Result<Option<Timespec>, Errno> {
     Ok(Some((low, high)))
 }
 
-/// The moment on the monotonic clock when a relative time is over. `EINVAL` as `timespec64_valid` says.
+/// The time on the monotonic clock, in nanoseconds, at which a relative timeout ends; 0 for a timeout of zero.
+/// `EINVAL` if the timeout is not valid (`timespec64_valid`).
 fn check_timeout((seconds, nanoseconds): Timespec) -> Result<u64, Errno> {
     if seconds < 0 || !(0..1_000_000_000).contains(&nanoseconds) {
         return Err(Errno::EINVAL);

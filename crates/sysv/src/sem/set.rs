@@ -1,4 +1,4 @@
-//! A semaphore set and its semaphores, as they lie in shared memory.
+//! Layout of a semaphore set and its semaphores in shared memory.
 
 use crate::ipc::Perm;
 use crate::list::List;
@@ -9,52 +9,54 @@ use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Set {
-    /// Key, id, owner, mode; and whether the set is removed.
+    /// Key, id, owner and mode, and whether the set is removed.
     pub perm: Perm,
-    /// Semaphores. Immutable once published.
+    /// Number of semaphores. Immutable once published.
     pub(crate) nsems: AtomicU32,
-    /// The inverse of that: GETALL writes as many numbers into a program's memory, and must not believe an arena that was
-    /// overwritten. Immutable once published.
+    /// Bitwise complement of `nsems`. GETALL writes `nsems` numbers into the program's memory, so it must not trust the
+    /// count in an arena that was overwritten. Immutable once published.
     inverse: AtomicU32,
-    /// Last successful `semop`, seconds since the epoch.
+    /// Time of the last successful `semop`, in seconds since the epoch.
     pub otime: AtomicI64,
-    /// Creation or last change by `semctl`.
+    /// Time of creation or of the last change by `semctl`, in seconds since the epoch.
     pub ctime: AtomicI64,
     pub(crate) contended: Contended,
 }
 
-/// What changes while waiters come and go, on lines of its own, away from what every operation reads.
+/// The fields that change as waiters come and go. They have cache lines of their own, apart from the fields that every
+/// operation reads.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Contended {
     /// Protects everything below, the lists of the semaphores, and every word whose `SLOW` bit is set.
     pub lock: Lock,
-    /// What is being overwritten with tentative values, and adjustments dropped: see [`super::overwrite`].
+    /// Which semaphores are being overwritten with their tentative values, with their adjustments dropped: see
+    /// [`super::overwrite`].
     pub overwriting: AtomicU32,
-    /// Pid for `sempid`.
+    /// The pid that the overwritten semaphores get as `sempid`.
     pub overwriter: AtomicU32,
-    /// 1 if the engine has no fast path: then all words stay slow. Immutable once published.
+    /// 1 if the engine has no fast path: then all words stay `SLOW`. Immutable once published.
     pub always_slow: AtomicU32,
-    /// Waiters in all lists.
+    /// Number of waiters in all lists.
     pub waiters: AtomicU32,
-    /// First semaphore marked as touched, as index plus one.
+    /// First semaphore in the list of touched ones, as index plus one; 0 if the list is empty.
     pub touched: AtomicU32,
-    /// Order of arrival of the last waiter.
+    /// Ticket (order of arrival) of the last waiter.
     pub ticket: AtomicU64,
-    /// Counts evaluations, so that scratch values need no clearing.
+    /// Counts evaluations, so that scratch values need not be cleared.
     pub round: AtomicU64,
     /// Waiters with several operations, at least one of which changes a value.
     pub complex_alter: List,
     /// Waiters with several operations that only wait for zero.
     pub complex_zero: List,
-    /// First record of adjustments ([`super::undo`]), as an offset.
+    /// Offset of the first record of adjustments ([`super::undo`]).
     pub records: AtomicU64,
-    /// First of those with an adjustment that is not zero. Derived.
+    /// Offset of the first record with an adjustment that is not zero. Derived from the records.
     pub active: AtomicU64,
 }
 
 impl Set {
-    /// Fills in a new, zeroed set, not yet published.
+    /// Fills in a new, zeroed set that is not yet published. `now` is in seconds since the epoch.
     pub(super) fn init(&self, nsems: u32, now: i64) {
         // Relaxed: published by the Release store of the set's offset in the table.
         self.nsems.store(nsems, Relaxed);
@@ -62,7 +64,7 @@ impl Set {
         self.ctime.store(now, Relaxed);
     }
 
-    /// Semaphores; none of what is no set.
+    /// Number of semaphores; 0 if the two copies of the count do not agree, so that this is not a set.
     #[inline(always)]
     pub fn count(&self) -> usize {
         // Relaxed (both): immutable once published.
@@ -75,14 +77,14 @@ impl Set {
         &self.contended.lock
     }
 
-    /// Whether a process has an adjustment that is not zero. Changes under the lock.
+    /// Whether a process has an adjustment that is not zero. Changes only under the lock.
     pub fn has_adjustments(&self) -> bool {
-        // Relaxed: a hint, for those without the lock.
+        // Relaxed: only a hint for a caller without the lock.
         self.contended.active.load(Relaxed) != 0
     }
 
-    /// Notes the time of a successful operation. Written only if it differs, once a second at most, so that the
-    /// line stays shared between the CPUs.
+    /// Records the time of a successful operation. It stores only if the time differs, at most once a second, so that
+    /// the cache line stays shared between CPUs.
     #[inline(always)]
     pub fn operated_at(&self, now: i64) {
         // Relaxed: a time of day orders nothing.
@@ -91,36 +93,36 @@ impl Set {
         }
     }
 
-    /// Notes the time of a change.
+    /// Records the time of a change by `semctl`.
     pub fn changed_at(&self, now: i64) {
         // Relaxed: as above.
         self.ctime.store(now, Relaxed);
     }
 }
 
-/// One semaphore: a cache line, so that neighbours do not disturb each other.
+/// One semaphore. It fills one cache line, so that neighbours do not share a line.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Sem {
-    /// See [`super::word`].
+    /// Value, pid of the last operation, and flag: see [`super::word`].
     pub word: AtomicU64,
-    /// Waiters with one operation that takes from this semaphore.
+    /// Waiters with one operation that decreases this semaphore.
     pub alter: List,
-    /// Waiters with one operation that waits for zero.
+    /// Waiters with one operation that waits for this semaphore to be zero.
     pub zero: List,
-    /// Operations of all waiters of the set that name this semaphore.
+    /// Number of operations, over all waiters of the set, that name this semaphore.
     pub named: AtomicU32,
-    /// Processes with an adjustment for this semaphore that is not zero. Derived from the records.
+    /// Number of processes with an adjustment for this semaphore that is not zero. Derived from the records.
     pub adjusted: AtomicU32,
-    /// Scratch of an evaluation: the `Change` so far ...
+    /// Scratch of an evaluation: the `Change` computed so far.
     pub tentative: AtomicU64,
-    /// ... valid if this is the set's round.
+    /// The round in which `tentative` was written. `tentative` is valid only if this is the set's current round.
     pub round: AtomicU64,
-    /// 0: not in the list of touched semaphores; `u32::MAX`: its last; else the next one's index plus one.
+    /// Link in the list of touched semaphores. 0: not in the list; `u32::MAX`: last; else index of the next plus one.
     pub next_touched: AtomicU32,
 }
 
-/// Bytes of a set with `nsems` semaphores.
+/// Size in bytes of a set with `nsems` semaphores.
 pub fn bytes(nsems: u32) -> u64 {
     (size_of::<Set>() + nsems as usize * size_of::<Sem>()) as u64
 }

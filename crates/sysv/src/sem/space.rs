@@ -1,5 +1,5 @@
-//! A set with its semaphores and everybody who may wait for them: what the protocols below work on, wherever
-//! it lies (in the arena, or on the heap of a loom model).
+//! A set with its semaphores and the records of all participants that may wait for them. The protocols work on it,
+//! wherever it lies (in the arena, or on the heap of a loom model).
 
 use super::set::{Sem, Set};
 use super::word::{SLOW, Word};
@@ -8,56 +8,56 @@ use crate::participant::Participant;
 use std::sync::OnceLock;
 use unspin_sync::atomic::Ordering;
 
-/// See the module's text.
+/// References to a set's parts: see the module's text.
 #[derive(Clone, Copy)]
 pub struct Space<'a> {
     /// Header of the set.
     pub set: &'a Set,
     /// Its semaphores.
     pub sems: &'a [Sem],
-    /// All participants of the arena, up to the highest in use.
+    /// The records of all participants of the arena, up to the highest index ever used.
     pub people: &'a [Participant],
-    /// Offset of the set in the arena: what a waiter names it by.
+    /// Offset of the set in the arena, by which a waiter's record refers to it.
     pub offset: u64,
-    /// Where records of adjustments lie; none in tests that need none.
+    /// The arena with the records of adjustments; `None` in tests that need no such records.
     pub(crate) arena: Option<&'a Arena>,
 }
 
 impl<'a> Space<'a> {
-    /// The word of a semaphore. `sem` is below `nsems`: checked when the operation came in.
+    /// The word of a semaphore. `sem` is below `nsems`: checked when the operation was read.
     pub fn word(&self, sem: usize) -> Word {
-        // Acquire: partner of the Release stores of `put` and of the fast path's exchange: what the last
-        // operation's process wrote before it is visible to whoever acts on the value.
+        // Acquire: partner of the Release stores of `put` and of the fast path's exchange. A thread that acts on the
+        // value sees what the last operation's process wrote before it.
         Word(self.sem(sem).word.load(Ordering::Acquire))
     }
 
-    /// Writes value and pid, keeping the semaphore slow. Only for the lock's holder, on a slow word.
+    /// Writes value and pid, and keeps the semaphore slow. Only for the lock's holder, on a slow word.
     pub(super) fn put(&self, sem: usize, value: i32, pid: u32) {
         // Release: partner of the Acquire in `word`; also keeps the redo record's stores before this one.
         self.sem(sem).word.store(Word::new(value, pid).0 | SLOW, Ordering::Release);
     }
 
-    /// Whether the set is being removed or is gone.
+    /// Whether the set is being removed or has been removed.
     pub fn is_deleted(&self) -> bool {
         self.set.perm.is_deleted()
     }
 
-    /// Makes all words of a new set slow: its engine has no fast path.
+    /// Makes all words of a new set slow for good: its engine has no fast path.
     pub(super) fn slow_for_good(&self) {
         // Relaxed: published by the Release store of the set's offset in the table.
         self.set.contended.always_slow.store(1, Ordering::Relaxed);
         self.sems.iter().for_each(|sem| sem.word.store(SLOW, Ordering::Relaxed));
     }
 
-    /// A semaphore; one that is nobody's if the set has none of this number: where the arena is damaged, what was checked
-    /// when an operation came in need not hold any more.
+    /// A semaphore; a dummy if the set has none with this index. In a damaged arena the check that was made when the
+    /// operation was read may no longer hold.
     #[inline]
     pub(super) fn sem(&self, sem: usize) -> &'a Sem {
         static NOBODYS: OnceLock<Sem> = OnceLock::new();
         self.sems.get(sem).unwrap_or_else(|| NOBODYS.get_or_init(Sem::default))
     }
 
-    /// A participant that was in use a moment ago; one that is nobody if it is not, as in [`Space::sem`].
+    /// The record of a participant that was in use a moment ago; a dummy if there is none, as in [`Space::sem`].
     #[inline]
     pub(super) fn someone(&self, index: u32) -> &'a Participant {
         match self.person(index) {

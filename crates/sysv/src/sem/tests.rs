@@ -1,5 +1,5 @@
-//! What a section does with vectors and waiters, over a set on the heap: no arena, no processes, one thread that plays
-//! all participants. The kernel is `ipc/sem.c`; section 3 of the semantics.
+//! Tests of what a section does with vectors and waiters, on a set on the heap. There is no arena and no process; one
+//! thread plays all participants. The reference is the kernel's `ipc/sem.c` (section 3 of the semantics).
 
 use super::change::Change;
 use super::redo::{self, state};
@@ -45,7 +45,7 @@ impl World {
         section.wakes
     }
 
-    /// The call as a whole: `None` if it waits now.
+    /// The complete call; `None` if the participant waits now.
     fn semop(&self, me: u32, ops: &[Op]) -> Option<Result<(), Errno>> {
         let person = &self.people[me as usize];
         person.op_places().zip(ops).for_each(|(to, op)| to.store(op.0, Relaxed));
@@ -75,7 +75,7 @@ impl World {
         assert_eq!(self.semop(POSTER, ops), Some(Ok(())));
     }
 
-    /// How the participant's wait ended; `None` if it has not. Acknowledges.
+    /// How the participant's wait ended, which is acknowledged; `None` if it has not.
     fn ended(&self, me: u32) -> Option<Result<(), Errno>> {
         let waiter = &self.people[me as usize].waiter;
         let now = waiter.look();
@@ -110,7 +110,7 @@ impl World {
         self.section(me, |section| section.repair())
     }
 
-    /// Waiters of a list, in its order, forwards and backwards.
+    /// The waiters of a list in order, checked forwards and backwards.
     fn order(&self, queue: Queue, sem: usize) -> Vec<u32> {
         let list = queue::list(&self.space(), queue, sem);
         let forwards: Vec<u32> = list.iter(&self.people).map(|(index, _)| index).collect();
@@ -152,7 +152,7 @@ fn the_oldest_that_can_use_it_gets_it_simple_or_complex() {
     for next in 1..5 {
         world.post(&[op(0, 1)]);
         let served: Vec<u32> = (1..5).filter(|&me| world.ended(me) == Some(Ok(()))).collect();
-        // Who was served before is idle by now, and counts as ended for good.
+        // A waiter that was served before is idle by now, and counts as ended for good.
         assert!(served.contains(&next), "{served:?}");
         assert!((next + 1..5).all(|later| !served.contains(&later)), "{served:?}");
         assert_eq!(world.values(), [0, 0]);
@@ -192,8 +192,8 @@ fn waiters_for_zero_come_first_and_all_of_them() {
     world.waits(2, &[op(0, 0)]);
     world.waits(3, &[op(0, 0)]);
     world.waits(4, &[op(0, 0), op(1, 0)]);
-    // Passes zero on the first semaphore and posts the second: the taker is older, and yet the waiters for zero on both
-    // are served, since at their turn the post of the second has not been seen by them.
+    // Passes zero on the first semaphore and posts the second. The taker is older, yet the waiters for zero on both
+    // semaphores are served: at their turn they have not seen the post of the second.
     world.post(&[op(0, -1)]);
     assert!((2..5).all(|me| world.served(me)));
     assert_eq!(world.ended(1), None);
@@ -214,7 +214,7 @@ fn a_taker_that_brings_zero_releases_those_who_wait_for_it() {
 
 #[test]
 fn after_a_complex_success_the_oldest_is_asked_again() {
-    // 1 waits for semaphore 1, which the younger 2 posts when it is served.
+    // Waiter 1 waits for semaphore 1. Waiter 2, which is younger, posts that semaphore when it is served.
     let world = World::new(&[0, 0], 3);
     world.waits(1, &[op(1, -1)]);
     world.waits(2, &[op(0, -1), op(1, 1)]);
@@ -280,7 +280,7 @@ fn a_removal_ends_every_wait_and_settles_what_was_granted() {
     let world = World::new(&[0], 4);
     world.waits(1, &[op(0, -1)]);
     world.waits(2, &[op(0, -5)]);
-    // Not seen running lately: granted, and not confirmed.
+    // Not seen running lately: so the grant is not confirmed.
     world.people[1].waiter.beat.store(0, Relaxed);
     let wakes = world.section(POSTER, |section| {
         section.set_value(0, 1, 0);
@@ -298,8 +298,8 @@ fn a_removal_ends_every_wait_and_settles_what_was_granted() {
     assert_eq!(world.slow(), [true], "no operation succeeds any more");
 }
 
-/// Whoever has found a waiter alive is slow to say so, until it has waited again and been granted that: of that he knows
-/// nothing.
+/// A thread that has found a waiter alive confirms the grant late: the waiter has waited again and been granted that
+/// second operation. The confirmation must not apply to the second grant.
 #[test]
 fn a_late_confirmation_is_not_of_the_next_grant() {
     let world = World::new(&[0], 2);
@@ -345,7 +345,7 @@ fn a_dead_waiter_is_taken_out_and_a_grant_to_one_is_taken_back() {
     world.post(&[op(0, 1)]);
     assert!(status::is_granted(world.people[1].waiter.look()));
     assert_eq!(world.values(), [0, 3]);
-    // 1 was dead: the next one gets what is taken back.
+    // 1 was dead: the next waiter gets what is taken back.
     world.section(POSTER, |section| {
         section.bury(1);
         section.serve();
@@ -395,7 +395,7 @@ fn lists_that_were_left_half_linked_are_built_anew_in_order_of_arrival() {
         assert_eq!(world.set.contended.waiters.load(Relaxed), 6);
         assert_eq!([0, 1].map(|sem| world.sems[sem].named.load(Relaxed)), [4, 4]);
         assert_eq!(world.slow(), [true, true]);
-        // And they can be used.
+        // The semaphores can be used.
         world.post(&[op(0, 3)]);
         assert_eq!([4, 8, 1, 3].map(|me| world.served(me)), [true, true, true, false]);
         assert_eq!(world.values(), [0, 0]);
@@ -403,7 +403,7 @@ fn lists_that_were_left_half_linked_are_built_anew_in_order_of_arrival() {
     }
 }
 
-/// A record of each kind, with the waiter it is about in the given status, and what the values are after repair.
+/// A record of each kind, with its waiter in the given status, and the values after repair.
 #[test]
 fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
     let maker = 2;
@@ -425,7 +425,7 @@ fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
     for (kind, about, now, expected) in cases {
         for written in 0..3 {
             if written > 0 && expected == untouched {
-                continue; // Nothing is written before it is decided.
+                continue; // No value is written before the change is decided.
             }
             let world = World::new(&[1, 2], 3);
             world.waits(1, &[op(0, -20)]);
@@ -452,7 +452,7 @@ fn changes(values: [(usize, i32); 2]) -> impl Iterator<Item = (usize, Change)> {
     values.into_iter().map(|(sem, value)| (sem, Change::to(value)))
 }
 
-/// The waiter has gone on to another wait under the same index: what was granted to it before is decided.
+/// The waiter has gone on to another wait with the same index: the earlier grant to it is decided.
 #[test]
 fn a_grant_is_decided_if_its_waiter_waits_anew() {
     let world = World::new(&[1, 2], 3);
@@ -465,11 +465,11 @@ fn a_grant_is_decided_if_its_waiter_waits_anew() {
     world.people[1].waiter.ticket.store(99, Relaxed);
     world.repair(POSTER);
     assert_eq!(world.values(), [8, 9]);
-    // And tickets go on above the highest.
+    // Tickets go on above the highest.
     assert!(world.set.contended.ticket.load(Relaxed) >= 99);
 }
 
-/// Who waits for one set may bury somebody who waited for another, and is served meanwhile, under another lock.
+/// A waiter of one set may recover a dead waiter of another set, and is served meanwhile, under another lock.
 #[test]
 fn a_change_that_a_waiter_makes_elsewhere_is_its_own() {
     let (here, there) = (World::new(&[0], 2), World::new(&[5, 5], 0));
@@ -483,7 +483,8 @@ fn a_change_that_a_waiter_makes_elsewhere_is_its_own() {
     assert!(here.served(1));
 }
 
-/// A grant that is taken back from the dead names whoever was there before, also if the dead one had served itself.
+/// After a grant to a dead waiter is taken back, `sempid` is the pid from before the grant, also if the dead waiter had
+/// served itself.
 #[test]
 fn who_was_displaced_is_put_back() {
     let world = World::new(&[0, 0], 3);
@@ -494,7 +495,7 @@ fn who_was_displaced_is_put_back() {
         section.set_value(1, 1, pid(2));
         section.serve();
     });
-    // As if it had died before it took note.
+    // As if it had died before it read its status.
     world.people[1].waiter.status.store(status::GRANTED, Relaxed);
     assert_eq!([0, 1].map(|sem| world.space().word(sem).pid()), [pid(1), pid(1)]);
     world.section(POSTER, |section| section.bury(1));
@@ -528,7 +529,7 @@ fn a_repair_serves_who_was_left_unserved_and_finishes_a_removal() {
     world.section(POSTER, |section| section.set_value(0, 1, 7));
     world.repair(POSTER);
     assert_eq!((world.ended(1), world.ended(2)), (Some(Ok(())), None));
-    // And between marking the set as removed and ending the waits.
+    // The holder may also die between marking the set as removed and ending the waits.
     world.set.perm.delete();
     world.repair(POSTER);
     assert_eq!(world.ended(2), Some(Err(Errno::EIDRM)));

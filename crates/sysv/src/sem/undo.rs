@@ -1,42 +1,42 @@
-//! What one process is owed by one set: the adjustments of `SEM_UNDO` (`struct sem_undo` of ipc/sem.c).
+//! The adjustments of `SEM_UNDO` that one process has on one set (`struct sem_undo` of ipc/sem.c).
 //!
-//! A record belongs to a process for as long as that lives, whatever program it executes. It stays in the set's list until
-//! the set is removed; when its process is dead and its adjustments have been applied, the next process that needs a
-//! record takes it over. So the list only grows, by one store, and needs no repair.
+//! A record belongs to a process until the process ends; `exec` does not change that. It stays in the set's list until
+//! the set is removed. When its process is dead and its adjustments have been applied, the next process that needs a
+//! record reuses it. So the list only grows, by one store, and needs no repair.
 //!
-//! Records with an adjustment that is not zero are *active*. Their list, and the counts of adjustments, follow from the
-//! adjustments themselves, and are made anew from them by whoever inherits the set's lock.
+//! Records with an adjustment that is not zero are *active*. The list of active records and the counts of adjustments
+//! are derived from the adjustments. A thread that takes over the set's lock from a dead holder builds them anew.
 
 use super::space::Space;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
-// Relaxed, where nothing else is said: everything here is read and written under the set's lock, whose acquisition and
+// Relaxed, unless stated otherwise: everything here is read and written under the set's lock, whose acquisition and
 // release order it.
 
-/// Header of a record; an adjustment for each semaphore of the set follows it in memory.
+/// Header of a record; it is followed in memory by one adjustment for each semaphore of the set.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Undo {
-    /// The process, as the table of processes names it.
+    /// The process, as the table of processes encodes it; 0: none.
     owner: AtomicU64,
-    /// Its id, for `sempid`.
+    /// Pid of that process, for `sempid`.
     pid: AtomicU32,
-    /// Adjustments that are not zero. Derived.
+    /// Number of adjustments that are not zero. Derived.
     nonzero: AtomicU32,
     /// Offset of the set's next record. Immutable once the record is in the list.
     next: AtomicU64,
-    /// Neighbours among the active records, as offsets. Derived.
+    /// Neighbours in the list of active records, as offsets. Derived.
     active_prev: AtomicU64,
     active_next: AtomicU64,
 }
 
-/// Bytes of a record for a set of `nsems` semaphores.
+/// Size in bytes of a record for a set of `nsems` semaphores.
 pub fn bytes(nsems: usize) -> u64 {
     (size_of::<Undo>() + nsems * size_of::<AtomicU16>()) as u64
 }
 
-/// A record and where it lies.
+/// A record and its offset.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     /// Offset in the arena.
@@ -46,20 +46,20 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The process that it belongs to.
+    /// The process that owns the record, as the table of processes encodes it.
     #[inline]
     pub fn owner(&self) -> u64 {
         self.undo.owner.load(Relaxed)
     }
 
-    /// The id of that process.
+    /// The pid of that process.
     pub fn pid(&self) -> u32 {
         self.undo.pid.load(Relaxed)
     }
 
-    /// Gives the record to a process.
+    /// Assigns the record to a process.
     pub fn assign(&self, owner: u64, pid: u32) {
-        // Nobody's, until both are written.
+        // The record has no owner until both fields are written.
         self.undo.owner.store(0, Release);
         self.undo.pid.store(pid, Release);
         self.undo.owner.store(owner, Release);
@@ -71,12 +71,12 @@ impl<'a> Record<'a> {
         self.adjustments.get(sem).map_or(0, |it| it.load(Relaxed) as i16 as i32)
     }
 
-    /// Whether the process is owed anything.
+    /// Whether any adjustment is not zero.
     pub fn is_active(&self) -> bool {
         self.undo.nonzero.load(Relaxed) != 0
     }
 
-    /// Semaphores with an adjustment.
+    /// The semaphores whose adjustment is not zero, with the adjustment.
     pub fn adjusted(&self) -> impl Iterator<Item = (usize, i32)> + use<'a> {
         let adjustments = self.adjustments.iter().map(|it| it.load(Relaxed) as i16 as i32);
         adjustments.enumerate().filter(|&(_, adjustment)| adjustment != 0)
@@ -88,7 +88,8 @@ impl<'a> Space<'a> {
     #[inline]
     pub fn record(&self, at: u64) -> Option<Record<'a>> {
         let arena = self.arena.filter(|_| at != 0)?;
-        // First, as what lies in the arena may have been overwritten: what can be added to is known to be inside.
+        // Checked first, because the arena may have been overwritten. Then the offset is known to lie inside, and the
+        // addition below cannot overflow.
         let undo = arena.get::<Undo>(at)?;
         let adjustments = arena.slice::<AtomicU16>(at + size_of::<Undo>() as u64, self.sems.len())?;
         Some(Record { at, undo, adjustments })
@@ -101,7 +102,8 @@ impl<'a> Space<'a> {
         self.follow(first, |record| record.undo.next.load(Relaxed))
     }
 
-    /// Records with an adjustment. Each one's successor is read before it is handed out, so that it may leave the list.
+    /// Records with an adjustment that is not zero. Each one's successor is read before it is returned, so that it may
+    /// leave the list.
     #[inline]
     pub fn active(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
         let first = self.set.contended.active.load(Relaxed);
@@ -110,7 +112,7 @@ impl<'a> Space<'a> {
 
     fn follow(&self, first: u64, next: fn(&Record<'a>) -> u64) -> impl Iterator<Item = Record<'a>> + use<'a> {
         let (space, mut at) = (*self, first);
-        // No more than there can be processes: bounds the walk whatever memory holds.
+        // There are no more records than entries for processes: that bounds the walk whatever memory contains.
         (0..MOST).map_while(move |_| {
             let record = space.record(at)?;
             at = next(&record);
@@ -122,17 +124,18 @@ impl<'a> Space<'a> {
     pub fn add_record(&self, record: &Record<'_>) {
         let first = &self.set.contended.records;
         record.undo.next.store(first.load(Relaxed), Relaxed);
-        // Release: partner of the Acquire in `records`. From this store on the record is the set's, whoever dies.
+        // Release: partner of the Acquire in `records`. From this store on the record belongs to the set, whichever
+        // thread dies.
         first.store(record.at, Release);
     }
 
-    /// Takes the first record out of the list of a removed set.
+    /// Takes the first record, `record`, out of the list of a removed set.
     pub fn shift_record(&self, record: &Record<'_>) {
         // Release: as above.
         self.set.contended.records.store(record.undo.next.load(Relaxed), Release);
     }
 
-    /// Changes an adjustment, and what follows from it.
+    /// Changes an adjustment, and the state that is derived from it.
     #[inline]
     pub fn adjust(&self, record: &Record<'_>, sem: usize, adjustment: i32) {
         let Some(word) = record.adjustments.get(sem) else { return };
@@ -146,7 +149,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// One adjustment more, or one less (`u32::MAX`), is not zero.
+    /// Counts one more adjustment that is not zero (`more` is 1), or one less (`u32::MAX`).
     #[inline]
     fn count(&self, record: &Record<'_>, sem: usize, more: u32) {
         let add = |count: &AtomicU32| {
@@ -186,7 +189,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Makes anew what follows from the adjustments.
+    /// Builds the state that is derived from the adjustments anew.
     pub(super) fn recount(&self) {
         self.set.contended.active.store(0, Relaxed);
         self.sems.iter().for_each(|sem| sem.adjusted.store(0, Relaxed));
@@ -197,5 +200,5 @@ impl<'a> Space<'a> {
     }
 }
 
-/// Records of a set at most: as many as there are places for processes.
+/// Most records of a set: the number of entries in the table of processes.
 const MOST: usize = crate::participant::MAX_PROCESSES as usize;

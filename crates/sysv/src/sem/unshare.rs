@@ -1,4 +1,4 @@
-//! unshare(CLONE_SYSVSEM): a thread gives up its part in the adjustments of its process.
+//! unshare(CLONE_SYSVSEM): a thread stops sharing the adjustments of its process.
 
 use super::{Set, record};
 use crate::engine::{Engine, Inner};
@@ -9,9 +9,10 @@ use crate::thread::Thread;
 use unspin_sys::process;
 
 impl Engine {
-    /// What `unshare(CLONE_SYSVSEM)`, and with it a new IPC namespace, does to adjustments (`exit_sem` of ipc/sem.c): those
-    /// of a process of one thread are applied now. Those of a process of several stay with the others; that the thread
-    /// which left them begins anew, by itself, is not known here.
+    /// Does to adjustments what `unshare(CLONE_SYSVSEM)`, or entering a new IPC namespace, does (`exit_sem` of
+    /// ipc/sem.c). If the process has only one thread, its adjustments are applied now. If it has several, they stay
+    /// with the other threads. In the kernel the thread that left then has adjustments of its own, which this engine
+    /// does not support.
     pub fn unshare_undo(&self) {
         let Some(inner) = self.inner.filter(|inner| inner.has_entered()) else { return };
         if process::thread_count() == 1
@@ -24,7 +25,7 @@ impl Engine {
 }
 
 impl Inner {
-    /// Applies the adjustments that a living process has, on every set.
+    /// Applies the adjustments of a living process, on every set.
     fn undo_all(&'static self, thread: &Thread, process: Process) {
         let _read = thread.read();
         for at in ipc::objects(&self.arena, Class::Sem) {

@@ -1,41 +1,42 @@
-//! One operation of a vector, packed into a word so that it can lie in shared memory as an atomic.
+//! One operation of a vector, packed into a word, so that it can be stored in shared memory as an atomic.
 
 use unspin_sys::ipc::{Sembuf, flag};
 
-/// A packed [`Sembuf`]; of one that was granted to a waiter also whose pid it took the place of.
+/// A packed [`Sembuf`]. For an operation that was granted to a waiter it also has the pid (`sempid`) that the grant
+/// displaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Op(pub u64);
 
-/// The flags that mean anything to an operation: two neighbouring bits.
+/// The flags that affect an operation: two adjacent bits.
 const FLAGS: u64 = (flag::IPC_NOWAIT | flag::SEM_UNDO) as u64;
 const FLAGS_FROM: u32 = FLAGS.trailing_zeros();
-/// Where in the word the flags are, and the pid: no pid is above 2^22 (`PID_MAX_LIMIT`).
+/// Bit positions of the flags and of the pid. No pid is above 2^22 (`PID_MAX_LIMIT`).
 const FLAGS_AT: u32 = 32;
 const PID_AT: u32 = 34;
 const _: () = assert!(FLAGS == 0b11 << FLAGS_FROM);
 
 impl Op {
-    /// Packs an operation, with those of its flags that mean anything.
+    /// Packs an operation, with those of its flags that affect it.
     #[inline(always)]
     pub fn new(op: Sembuf) -> Op {
         let flags = (op.sem_flg as u64 & FLAGS) >> FLAGS_FROM;
         Op(op.sem_num as u64 | (op.sem_op as u16 as u64) << 16 | flags << FLAGS_AT)
     }
 
-    /// The operation as it was.
+    /// The unpacked operation.
     #[inline(always)]
     pub fn unpack(self) -> Sembuf {
         let flags = self.0 >> FLAGS_AT << FLAGS_FROM & FLAGS;
         Sembuf { sem_num: self.0 as u16, sem_op: (self.0 >> 16) as i16, sem_flg: flags as i16 }
     }
 
-    /// The same operation, which takes the place of that pid.
+    /// The same operation, with the pid that it displaces.
     #[inline(always)]
     pub fn displacing(self, pid: u32) -> Op {
         Op(self.0 & ((1 << PID_AT) - 1) | u64::from(pid) << PID_AT)
     }
 
-    /// Whose place it took.
+    /// The pid that it displaced.
     pub fn displaced(self) -> u32 {
         (self.0 >> PID_AT) as u32
     }
@@ -46,7 +47,7 @@ impl Op {
         (self.0 & 0xFFFF) as usize
     }
 
-    /// What is added to the value; 0 waits for zero.
+    /// The number that is added to the value; 0 waits for zero.
     #[inline(always)]
     pub fn delta(self) -> i32 {
         (self.0 >> 16) as u16 as i16 as i32

@@ -1,11 +1,12 @@
-//! Who of the sleepers has to notice whose death.
+//! Chooses which waiters monitor which processes for exit.
 //!
-//! The kernel wakes one sleeper of a dead thread's word (see `unspin_sys::robust`); he undoes what the dead did to the set
-//! and serves the others. So of those who wait for a semaphore it is enough that the first of each list watches every
-//! process with an adjustment for it. Each of the others will be the first when those before it hold what it waits for, so it
-//! watches the nearest of them, and, in case that the first is stopped or dead itself, those who hold something now; a few of
-//! each. Where that is not enough the section that makes it the first says so. To watch everybody would cost each sleep as
-//! much as the queue is long.
+//! The kernel wakes one sleeper of a dead thread's robust word (see `unspin_sys::robust`). That waiter applies the dead
+//! process's undos to the set and serves the others. So it is enough that the first waiter of each list monitors every
+//! process with an adjustment for its semaphore. Each other waiter becomes the first when those before it hold what it
+//! waits for. So it monitors the nearest waiters before it. It also monitors present holders, in case the first waiter
+//! is stopped or dead itself; a few of each. Where that is not enough, the section that makes it the first waiter
+//! updates its list. If every waiter monitored all processes, the cost of each sleep would grow with the length of the
+//! queue.
 
 use super::queue;
 use super::section::Section;
@@ -14,11 +15,11 @@ use crate::list::List;
 use crate::participant::Participant;
 use unspin_sync::atomic::Ordering::Relaxed;
 
-/// Most waiters before it that a waiter watches, and most holders unless it is the first.
+/// Most waiters before it that a waiter monitors, and most holders unless it is the first.
 const AHEAD: usize = 8;
 
 impl<'a> Section<'a> {
-    /// Writes down what the caller has to watch, if he is in the queue.
+    /// Fills the caller's watch list, if the caller is in the queue.
     pub fn watch(&self) {
         let me = self.maker();
         if !queue::waits_here(&self.space, me) {
@@ -39,11 +40,11 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Takes those out of the queue who stand right before the caller and are dead, so that he is the first if nobody else
-    /// is. `gone` as in [`Section::reckon`].
+    /// Takes waiters right before the caller out of the queue if their process is dead, so that the caller is the first
+    /// if none before it is alive. `gone` as in [`Section::reckon`].
     pub fn bury_before(&self, gone: impl Fn(u64) -> bool) {
         let me = self.maker();
-        // Whoever is buried stands there no more, unless the list was overwritten.
+        // A recovered waiter is no longer in the list, unless the list was overwritten.
         for _ in self.space.people {
             if !queue::waits_here(&self.space, me) {
                 return;
@@ -57,13 +58,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The process of a waiter with `SEM_UNDO`; 0 of another.
+    /// The process of a waiter with `SEM_UNDO`; 0 for a waiter without.
     fn owner_of(&self, person: &Participant) -> u64 {
         self.record_of(person).map_or(0, |record| record.owner())
     }
 
-    /// Sees to it that the first of those who wait for the touched semaphores watch all processes with an adjustment for
-    /// them. The last thing before [`Section::thaw`].
+    /// Makes sure that the first waiters for the touched semaphores monitor all processes with an adjustment for them.
+    /// To be called just before [`Section::thaw`].
     pub fn brief(&self) {
         let contended = self.contended();
         // Relaxed: under the lock.
@@ -90,7 +91,7 @@ impl<'a> Section<'a> {
             return;
         }
         if !first.watch().add(process) {
-            // Full, of those who no longer matter.
+            // The list is full of processes that no longer matter.
             first.watch().clear();
             let active = self.space.active().map(|record| record.owner());
             active.take_while(|&process| first.watch().add(process)).for_each(drop);

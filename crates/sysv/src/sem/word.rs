@@ -2,22 +2,22 @@
 //!
 //! | bits | meaning | set by | cleared by |
 //! |---|---|---|---|
-//! | 0–15 | value, 0..=32767 | whoever succeeds with an operation | – |
+//! | 0–15 | value, 0..=32767 | the thread that performs an operation | – |
 //! | 16 | `SLOW`: operations must take the set's lock | the lock's holder | the lock's holder |
-//! | 32–63 | pid of the last operation (`sempid`) | together with the value | – |
+//! | 32–63 | pid of the last operation (`sempid`) | the same store as the value | – |
 //!
-//! With `SLOW` clear an operation on this one semaphore is one compare-and-swap: value and pid change
-//! together and there is no lock to die in. `SLOW` is set while somebody waits for this semaphore, while the
-//! lock's holder changes several words at once, and for good once the set is removed. A `SLOW` that should be
-//! clear costs time only; a clear one that should be set would let an operation pass a waiter by, so whoever
-//! enqueues sets it *before* reading the value it decides on.
+//! With `SLOW` clear an operation on this one semaphore is one compare-and-swap: value and pid change together, and
+//! there is no lock that a dying thread could hold. `SLOW` is set while a thread waits for this semaphore, while a
+//! process has an adjustment for it, while the lock's holder changes several words at once, and for good once the set
+//! is removed. A bit that is set and should be clear costs only time. A bit that is clear and should be set would let
+//! an operation overtake a waiter. So the enqueuing thread sets it *before* it reads the value that it decides on.
 
-/// A semaphore's value, last pid and `SLOW` bit, as one load gave them.
+/// A semaphore's value, last pid and `SLOW` bit, as read by one load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Word(pub u64);
 
 const VALUE: u64 = 0xFFFF;
-/// See the module's table.
+/// The bit that sends operations to the set's lock: see the module's table.
 pub const SLOW: u64 = 1 << 16;
 
 impl Word {
@@ -33,20 +33,20 @@ impl Word {
         (self.0 & VALUE) as i32
     }
 
-    /// The semaphore's value; of a slow word a number that lies beyond [`SEMVMX`](unspin_sys::ipc::SEMVMX), even when
-    /// any `sem_op` has been added to it.
+    /// The semaphore's value. For a slow word it is a number above [`SEMVMX`](unspin_sys::ipc::SEMVMX), which stays
+    /// above it when any `sem_op` is added.
     #[inline(always)]
     pub fn value_or_beyond(self) -> i32 {
         (self.0 & (VALUE | SLOW)) as i32
     }
 
-    /// Process of the last operation, 0 if none.
+    /// Pid of the last operation's process, 0 if there was none.
     #[inline(always)]
     pub fn pid(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// Whether operations must take the lock.
+    /// Whether operations must take the set's lock.
     #[inline(always)]
     pub fn is_slow(self) -> bool {
         self.0 & SLOW != 0

@@ -1,27 +1,27 @@
-//! shmat(2) and shmdt(2): the kernel's.
+//! shmat(2) and shmdt(2): the kernel's calls.
 //!
-//! An id is the kernel's, and whether it may be attached, and where, is for the kernel to say. Ids that are not of this
-//! arena are not refused: without an engine a program may attach whatever it was told the id of, too.
+//! Ids are the kernel's, and the kernel decides whether and where a segment may be attached. Ids of segments that have
+//! no name in this arena are not refused: without an engine too a program may attach any segment whose id it has.
 
 use crate::engine::Engine;
 use unspin_sys::{Errno, ipc};
 
 impl Engine {
-    /// shmat(2); the address.
+    /// shmat(2). Returns the address.
     ///
     /// # Safety
-    /// With `SHM_REMAP`, what was mapped at `address` is nobody's any more. What the memory holds changes under its
-    /// users.
+    /// With `SHM_REMAP` nothing may use what was mapped at `address` any more. The contents of the memory may change at
+    /// any time.
     #[inline]
     pub unsafe fn shmat(&self, id: i32, address: usize, flags: i32) -> Result<usize, Errno> {
         // SAFETY: the caller's promise is the kernel's.
         unsafe { ipc::shmat(id, address, flags) }
     }
 
-    /// shmdt(2). A segment that ends by it is found gone by whoever looks for it next.
+    /// shmdt(2). If the segment ends by this call, the next thread that looks for it finds it gone.
     ///
     /// # Safety
-    /// Nothing refers to the attachment at `address` any more.
+    /// Nothing may use the attachment at `address` any more.
     #[inline]
     pub unsafe fn shmdt(&self, address: usize) -> Result<i32, Errno> {
         // SAFETY: the caller's promise is the kernel's.

@@ -1,8 +1,8 @@
 //! shmget(2).
 //!
-//! Order of checks as in Linux (`ksys_shmget`, `ipcget`): for a key that exists EEXIST, then size (EINVAL), then permission
-//! (EACCES); for one that does not, ENOENT, or whatever the kernel answers to whoever makes a segment: EINVAL for a size
-//! out of range, ENOSPC beyond `shmall` or `shmmni`, ENOMEM, EPERM for huge pages.
+//! The checks are in Linux's order (`ksys_shmget`, `ipcget`). For a key that exists: EEXIST, then size (EINVAL), then
+//! permission (EACCES). For a key that does not exist: ENOENT, or the kernel's errors for making a segment: EINVAL for
+//! a size out of range, ENOSPC beyond `shmall` or `shmmni`, ENOMEM, EPERM for huge pages.
 
 use super::segment::{Birth, Name, Now};
 use super::{Segment, find_segment, settle};
@@ -18,7 +18,7 @@ use unspin_sys::ipc::{ShmidDs, shm_remove, shm_stat_any};
 use unspin_sys::{Errno, namespace, process};
 
 impl Engine {
-    /// shmget(2). The id is the kernel's, see the module's text.
+    /// shmget(2). The id is the kernel's: see the module's text.
     pub fn shmget(&self, key: i32, size: usize, flags: i32) -> Result<i32, Errno> {
         let Some(inner) = self.inner else { return unspin_sys::ipc::shmget(key, size, flags) };
         let thread = Thread::of(inner)?;
@@ -45,7 +45,7 @@ struct Ask {
 }
 
 impl Ask {
-    /// The segment of the key, without a lock.
+    /// Finds the segment of the key, without a lock.
     fn find(&self) -> Result<Option<(i32, ShmidDs)>, Errno> {
         let name = {
             let _read = self.thread.read();
@@ -91,7 +91,7 @@ impl Ask {
     fn create(&self, registry: &Registry<'static>) -> Result<i32, Errno> {
         let making = &registry.arena.header().making.0;
         let creds = self.thread.creds.read();
-        // The pid is asked for: a child made by vfork has its parent's record.
+        // The pid is read from the kernel: a child made by vfork uses its parent's record.
         let maker = process::pid() as i32;
         let birth = Birth {
             size: self.size as u64,
@@ -107,7 +107,7 @@ impl Ask {
         making.made(id);
         let named = self.name(registry, id);
         if named.is_err() {
-            // It was made a moment ago, by this process: it may be removed, and nobody has it attached.
+            // This process made it a moment ago: it may remove it, and no process has attached it.
             let _ = shm_remove(id);
         }
         making.end();
@@ -117,7 +117,8 @@ impl Ask {
     /// Enters a segment that the kernel has made into the arena.
     fn name(&self, registry: &Registry<'static>, id: i32) -> Result<(), Errno> {
         let (_, status) = shm_stat_any(id)?;
-        // Kernels with `ipcmni_extend` have more indices than the table: two that are alive may meet there.
+        // Kernels with `ipcmni_extend` have more indices than the table, so two living segments may have the same table
+        // index.
         let before = ipc::find_index(registry.arena, Class::Shm, Id(id).index());
         settle(registry, before)?;
         registry.claim(Id(id))?;

@@ -1,4 +1,4 @@
-//! The kernel's own list of segments, `/proc/sysvipc/shm` (proc(5)): the one place that tells how much of a segment is in
+//! The kernel's own list of segments, `/proc/sysvipc/shm` (proc(5)). Only this list tells how much of a segment is in
 //! memory.
 
 use core::ops::AddAssign;
@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use unspin_sys::file;
 use unspin_sys::ipc::ShmidDs;
 
-/// Columns of the list (`sysvipc_shm_proc_show` of `ipc/shm.c`): id, and bytes in memory, behind which are those swapped
-/// out.
+/// Columns of the list (`sysvipc_shm_proc_show` of `ipc/shm.c`): the id, and the bytes in memory. The next column has
+/// the bytes swapped out.
 const ID: usize = 1;
 const RESIDENT: usize = 14;
 
-/// Bytes that segments have.
+/// How many bytes of segments are where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Usage {
-    /// In memory.
+    /// Bytes in memory.
     pub resident: u64,
-    /// Swapped out.
+    /// Bytes swapped out.
     pub swapped: u64,
 }
 
@@ -28,7 +28,7 @@ impl AddAssign for Usage {
     }
 }
 
-/// What the segments of these ids have together; nothing where `/proc` cannot be read.
+/// The total for the segments with these ids; zero if `/proc` cannot be read.
 pub(super) fn usage(ids: &[i32]) -> Usage {
     let mut sum = Usage::default();
     let all = all();
@@ -36,7 +36,7 @@ pub(super) fn usage(ids: &[i32]) -> Usage {
     sum
 }
 
-/// What each of these segments has, in their order.
+/// The bytes of each of these segments, in their order.
 pub(crate) fn usage_of(segments: &[(i32, ShmidDs)]) -> impl Iterator<Item = Usage> {
     let all = all();
     segments.iter().map(move |(id, _)| all.get(id).copied().unwrap_or_default())
@@ -47,7 +47,7 @@ fn all() -> BTreeMap<i32, Usage> {
     from_utf8(&text).unwrap_or_default().lines().filter_map(parse).collect()
 }
 
-/// None of a heading.
+/// Parses a line; `None` for the heading.
 fn parse(line: &str) -> Option<(i32, Usage)> {
     let mut columns = line.split_ascii_whitespace();
     let id = columns.nth(ID)?.parse().ok()?;

@@ -1,9 +1,10 @@
-//! A segment between its creation by the kernel and its name here.
+//! A segment between its creation by the kernel and its naming in the arena.
 //!
-//! Whoever makes a segment writes down beforehand what it will be like, and afterwards its id. If he dies in between,
-//! whoever inherits the registry lock finds the segment and removes it: it would be nobody's, and stay until the next
-//! boot. The id is missing only if the creator died within a few instructions; then all of the kernel's segments are
-//! looked through for one that is like it and was never used. Should there be several, none is touched.
+//! Before a creator makes a segment it writes down what the segment will be like, and afterwards the segment's id. If
+//! it dies in between, the thread that takes over the registry lock finds the segment and removes it. Otherwise the
+//! segment would have no name, and would exist until the next boot. The id is missing only if the creator died within a
+//! few instructions. Then all of the kernel's segments are searched for one that is like it and was never used. If
+//! there are several, none is removed.
 
 use super::find_id;
 use super::segment::Birth;
@@ -14,15 +15,15 @@ use unspin_sys::ipc::{ShmidDs, shm_limits, shm_remove, shm_stat_any};
 
 /// Values of `Making::state`.
 mod state {
-    /// Nobody makes a segment. Zero: a new arena.
+    /// No segment is being made. Zero, so that a new arena has it.
     pub const IDLE: u32 = 0;
-    /// The kernel is asked, or has answered just now.
+    /// The kernel is being asked, or has just answered.
     pub const ASKED: u32 = 1;
-    /// The id is known.
+    /// The segment is made, and its id is known.
     pub const MADE: u32 = 2;
 }
 
-/// The note. Protected by the registry lock.
+/// The creator's note. Protected by the registry lock.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct Making {
@@ -38,11 +39,12 @@ pub(crate) struct Making {
     since: AtomicI64,
 }
 
-// Relaxed: all is read and written under the registry lock, by its holder's heir too. Release: a dead holder's stores are
-// in memory in program order up to some point, and a Release store, whose partner is the Acquire in `orphan`, keeps the
-// compiler from moving earlier ones behind it.
+// Relaxed: everything is read and written under the registry lock, also by a thread that takes it over. Release: a dead
+// holder's stores are in memory in program order up to some point. A Release store keeps the compiler from moving
+// earlier stores behind it; its partner is the Acquire in `orphan`.
 impl Making {
-    /// Before the kernel is asked: what the segment will be like, `birth.made` not later than it is.
+    /// To be called before the kernel is asked. `birth` says what the segment will be like; `birth.made` must not be
+    /// later than its creation.
     pub(super) fn begin(&self, birth: &Birth, mode: u32) {
         self.maker.store(birth.maker, Relaxed);
         self.uid.store(birth.uid, Relaxed);
@@ -55,19 +57,19 @@ impl Making {
         self.state.store(state::ASKED, Release);
     }
 
-    /// The kernel's answer.
+    /// Stores the id that the kernel has returned.
     pub(super) fn made(&self, id: i32) {
         self.id.store(id, Relaxed);
         self.state.store(state::MADE, Release);
     }
 
-    /// The segment has a name, or is no more, or never was.
+    /// The segment has a name, or is removed, or was not made.
     pub(super) fn end(&self) {
         self.state.store(state::IDLE, Release);
     }
 
-    /// The segment that was made and has no name, if `is_named` says of others whether they have one. Under the registry
-    /// lock, of a dead maker.
+    /// The segment that a dead creator made and that has no name. `is_named` says whether an id has a name. The caller
+    /// holds the registry lock.
     pub(super) fn orphan(&self, is_named: &dyn Fn(i32) -> bool) -> Option<i32> {
         // Acquire: partner of the Release stores above.
         match self.state.load(Acquire) {
@@ -112,12 +114,13 @@ impl Making {
     }
 }
 
-/// Removes the segment that a dead maker left without a name. Under the registry lock, by whoever inherited it.
+/// Removes the segment that a dead creator left without a name. The caller has taken over the registry lock.
 #[cold]
 pub(crate) fn recover(registry: &Registry<'_>) {
     let making = &registry.arena.header().making.0;
     if let Some(orphan) = making.orphan(&|id| find_id(registry.arena, id).is_some()) {
-        // Refused only if the heir is another user, without rights of the maker's: then it stays.
+        // The kernel refuses only if the caller is another user than the creator and not privileged; then the segment
+        // stays.
         let _ = shm_remove(orphan);
     }
     making.end();

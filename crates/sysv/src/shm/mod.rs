@@ -1,21 +1,22 @@
-//! System V shared memory: the memory is the kernel's, the names are ours.
+//! System V shared memory: the memory is the kernel's, the ids and keys are managed here.
 //!
-//! A segment is made by the kernel, without a key (`IPC_PRIVATE`), and keeps the kernel's id. So attachments, their count
-//! and times, owner and mode, `SHM_DEST`, `SHM_LOCK`, huge pages, and the end at the last detachment are the kernel's own,
-//! and right whatever processes do and however they end; and an id means the same to a program outside, such as an X
-//! server that is handed one. The arena has the *names*: which segment has which key, and which segments there are.
+//! The kernel makes each segment, without a key (`IPC_PRIVATE`), and the segment keeps the kernel's id. So attachments,
+//! their count and times, owner and mode, `SHM_DEST`, `SHM_LOCK`, huge pages, and the end at the last detachment are
+//! the kernel's own. They are right whatever processes do and however they end. An id also means the same to a program
+//! outside, such as an X server that is given one. The arena has the *names*: which segments there are, and which key
+//! each has.
 //!
-//! Here nothing is remembered that the kernel may change. Whoever finds a name asks the kernel what has become of the
-//! segment ([`Name::ask`]): it may be gone, by its last detachment or by a removal from outside; it may have lost its
-//! key, by `IPC_RMID`. What is found gone is taken out of the table then.
+//! No state is cached here that the kernel may change. A thread that finds a name asks the kernel about the segment
+//! ([`Name::ask`]). The segment may be gone, by its last detachment or by a removal from outside; it may have lost its
+//! key, by `IPC_RMID`. The thread that finds a segment gone takes its name out of the table.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | `segment` | a segment's name in the arena; how it is told from later ones |
-//! | `making` | the note that a creator leaves, by which a segment without a name is found if he dies |
+//! | `segment` | a segment's name in the arena; how the segment is told from later ones with its id |
+//! | `making` | the note by which a segment without a name is found if its creator dies |
 //! | `get`, `attach`, `shmctl` | the calls |
 //! | `listing` | the kernel's own list of segments, `/proc/sysvipc/shm` |
-//! | `removal` | the end of an arena |
+//! | `removal` | the removal of an arena |
 
 mod attach;
 mod get;
@@ -39,23 +40,23 @@ use segment::{Name, Now};
 use unspin_sys::Errno;
 use unspin_sys::ipc::ShmidDs;
 
-/// The segment at an offset that the table gave; `None` for 0 and for what cannot be one.
+/// The segment at an offset that the table gave. `None` for 0 and for an offset that cannot be a segment.
 fn find_segment(arena: &Arena, at: u64) -> Option<&Segment> {
     if at == 0 { None } else { arena.get::<Segment>(at) }
 }
 
-/// The segment under an index. In a read-side section, or under the registry lock.
+/// The name of the segment with this index. The caller is in a read-side section, or holds the registry lock.
 fn find_index(arena: &Arena, index: usize) -> Option<Name> {
     find_segment(arena, ipc::find_index(arena, Class::Shm, index)).map(Segment::name)
 }
 
-/// The segment of `id`. In a read-side section, or under the registry lock.
+/// The name of the segment of `id`. The caller is in a read-side section, or holds the registry lock.
 fn find_id(arena: &Arena, id: i32) -> Option<Name> {
     find_index(arena, Id(id).index()).filter(|name| name.id == id)
 }
 
-/// Brings what the arena says of a segment up to what the kernel says; the segment, if it can be found by its key. Under
-/// the registry lock.
+/// Updates the arena's entry for a segment to the kernel's state. Returns the segment's status if it can still be found
+/// by its key. The caller holds the registry lock.
 fn settle(registry: &Registry<'_>, at: u64) -> Result<Option<ShmidDs>, Errno> {
     let Some(segment) = find_segment(registry.arena, at) else { return Ok(None) };
     match segment.name().ask()? {
@@ -66,7 +67,7 @@ fn settle(registry: &Registry<'_>, at: u64) -> Result<Option<ShmidDs>, Errno> {
     Ok(None)
 }
 
-/// Marks the segment at an offset as removed; returns its bytes in the arena.
+/// Marks the segment at an offset as removed. Returns the size of its entry in the arena, in bytes.
 pub(crate) fn evict(arena: &Arena, at: u64) -> u64 {
     if let Some(segment) = find_segment(arena, at) {
         segment.perm.delete();
@@ -74,13 +75,13 @@ pub(crate) fn evict(arena: &Arena, at: u64) -> u64 {
     size_of::<Segment>() as u64
 }
 
-/// The name of a segment at an offset, and where in it the id stands.
+/// Locations of the entry of a segment at an offset, and of its id.
 pub(crate) fn parts(at: u64) -> [Part; 2] {
     let id = at + (offset_of!(Segment, perm) + offset_of!(Perm, id)) as u64;
     [Part::new("id of a segment", id, 4), Part::new("segment", at, size_of::<Segment>())]
 }
 
-/// Pages of the segment at an offset.
+/// Size in pages of the segment at an offset.
 pub(crate) fn units_of(arena: &Arena, at: u64) -> u64 {
     find_segment(arena, at).map_or(0, |segment| segment.name().pages())
 }

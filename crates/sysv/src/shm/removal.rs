@@ -1,7 +1,7 @@
-//! The end of an arena: its file, and the kernel's segments that have names in it.
+//! The removal of an arena: its file, and the kernel's segments that have names in it.
 //!
-//! The file is read, not mapped and not joined: it may be damaged, of another engine, or without any process that uses
-//! it. Who has it mapped, or a segment attached, keeps that, as after `IPC_RMID`.
+//! The file is read; it is not mapped, and the arena is not joined. The arena may be damaged, of another engine, or in
+//! use by no process. A process that has it mapped, or has a segment attached, keeps that, as after `IPC_RMID`.
 
 use super::Making;
 use super::segment::{Name, Segment};
@@ -20,23 +20,24 @@ use unspin_sys::file;
 use unspin_sys::ipc::{shm_remove, shm_stat_any};
 use unspin_sys::namespace::{Ipc, Relation};
 
-/// What the removal of an arena came to.
+/// The result of removing an arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Removed {
-    /// Shared memory segments that were removed from the kernel with it.
+    /// Number of shared memory segments that were removed from the kernel.
     pub segments: usize,
-    /// Those that stay: made by another user than the arena's owner, or not ours to remove.
+    /// Number of segments that were not removed: another user than the arena's owner has made them, or we may not
+    /// remove them.
     pub refused: usize,
 }
 
-/// Removes the arena at `path`, those that other IPC namespaces have beside it, and what they have in the kernel. They need
-/// not be whole; what cannot be read of one is not looked for. Segments of another IPC namespace than ours are left alone:
-/// they go with it.
+/// Removes the arena at `path`, the arenas of other IPC namespaces beside it, and their segments in the kernel. The
+/// arenas may be damaged; segments whose entries cannot be read are not removed. Segments of another IPC namespace than
+/// ours are not removed either: they end with their namespace.
 ///
-/// [`ArenaError::Corrupt`] if the file is no arena: then it stays.
+/// [`ArenaError::Corrupt`] if the file is not an arena: then it is not removed.
 pub fn remove_arena(path: &Path) -> Result<Removed, ArenaError> {
     let mut removed = remove_one(path)?;
-    // One that cannot be removed is in nobody's way.
+    // An arena of another namespace that cannot be removed disturbs no process, so errors are ignored.
     for other in beside(path).filter_map(|path| remove_one(&path).ok()) {
         removed.segments += other.segments;
         removed.refused += other.refused;
@@ -49,12 +50,12 @@ fn remove_one(path: &Path) -> Result<Removed, ArenaError> {
     if !arena::is_arena(&file) {
         return Err(ArenaError::Corrupt(path.into()));
     }
-    // First the file: whoever comes now makes another one.
+    // The file goes first, so that a process that starts now makes a new arena.
     fs::remove_file(path).map_err(|e| ArenaError::io(path, e))?;
     Ok(remove_segments(&file))
 }
 
-/// The arenas that other IPC namespaces have beside the one at `path`.
+/// The paths of the arenas of other IPC namespaces beside the one at `path`.
 fn beside(path: &Path) -> impl Iterator<Item = PathBuf> {
     let mut beginning = path.file_name().unwrap_or_default().to_owned();
     beginning.push(arena::BESIDE);
@@ -65,7 +66,7 @@ fn beside(path: &Path) -> impl Iterator<Item = PathBuf> {
         .map(|entry| entry.path())
 }
 
-/// Removes the kernel's segments that have names in an arena's file, as far as it can be read.
+/// Removes the kernel's segments that have names in an arena's file, as far as the file can be read.
 pub(crate) fn remove_segments(file: &File) -> Removed {
     try_remove_segments(file).unwrap_or_default()
 }
@@ -90,22 +91,22 @@ fn try_remove_segments(file: &File) -> io::Result<Removed> {
     Ok(removed)
 }
 
-/// Whether the kernel has the segment: not another one under the same id.
+/// Whether the kernel still has this segment, and not another one with the same id.
 fn is_there(name: &Name) -> bool {
     shm_stat_any(name.id).is_ok_and(|(id, status)| name.is(id, &status))
 }
 
-/// Whether the arena's owner has made it. The kernel is asked: what an arena says can have been written by anybody who may, and
-/// root may remove what is not theirs.
+/// Whether the arena's owner has made the segment, according to the kernel. The arena's own data is not trusted: any
+/// user with write permission may have written it, and root may remove segments of other users.
 fn is_of_owner(arena: &Metadata, id: i32) -> bool {
     shm_stat_any(id).is_ok_and(|(_, status)| status.shm_perm.cuid == arena.uid())
 }
 
-/// The segments that have names: those in the table, and those that lie about in the heap, if the table can have been
-/// overwritten.
+/// The segments that have names: those in the table. If the table may have been overwritten, also those found anywhere
+/// in the heap.
 fn names(file: &File) -> io::Result<Vec<Name>> {
     let magic: AtomicU64 = arena::load(file, offset_of!(Header, magic) as u64)?;
-    // Relaxed: a copy, which nobody else has.
+    // Relaxed: a private copy.
     let in_table =
         arena::load_objects::<Segment>(file, Class::Shm).map(|all| all.map(|it| it.name()).collect());
     match (magic.load(Relaxed), in_table) {
@@ -114,11 +115,11 @@ fn names(file: &File) -> io::Result<Vec<Name>> {
     }
 }
 
-/// Bytes that are looked through at a time.
+/// Bytes that are searched at a time.
 const PAGE: usize = 4096;
 
-/// All names in the heap, whether anything leads to them or not: blocks of that size with what a name consists of. Whether it
-/// is one the kernel says, who has such a segment or has not.
+/// All names in the heap, whether the table leads to them or not: blocks of the right size that contain a name. The
+/// kernel then tells whether such a segment exists.
 fn scattered(file: &File) -> io::Result<Vec<Name>> {
     const BLOCK: usize = heap::HEAD as usize + size_of::<Segment>();
     let mut names = Vec::new();
@@ -126,7 +127,7 @@ fn scattered(file: &File) -> io::Result<Vec<Name>> {
     while let Some(data) = file::next_data(file, at).map_err(|e| io::Error::from_raw_os_error(e.0))? {
         at = data - data % PAGE as u64;
         let mut page = [0; PAGE + BLOCK];
-        // What is missing at the end is no name.
+        // An incomplete name at the end of the file is ignored.
         let _ = read_up_to(file, &mut page, at)?;
         for place in (0..PAGE).step_by(align_of::<Segment>()) {
             let head = arena::read::<Block>(&page[place..])

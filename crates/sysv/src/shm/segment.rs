@@ -1,4 +1,4 @@
-//! A segment's name.
+//! The name of a segment: its entry in the arena.
 
 use crate::arena::PAGE;
 use crate::ipc::Perm;
@@ -6,9 +6,9 @@ use unspin_sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::
 use unspin_sys::ipc::{ShmidDs, flag, shm_stat_any};
 use unspin_sys::{Errno, namespace, process};
 
-/// As it lies in the arena. Of `perm` only id, key and the mark of removal count: owner and mode are the kernel's.
+/// The entry in the arena. Of `perm` only id, key and the mark of removal are used: the kernel has owner and mode.
 ///
-/// Id and birth are immutable once published; the key changes once, to 0, under the registry lock.
+/// Id and birth are immutable once published. The key changes once, to 0, under the registry lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct Segment {
@@ -24,7 +24,7 @@ pub(crate) struct Segment {
 
 // Relaxed throughout: published by the Release store of the segment's offset in the table.
 impl Segment {
-    /// Fills in a new segment, which the kernel has just made, not yet published.
+    /// Fills in the entry, not yet published, of a segment that the kernel has just made.
     pub(super) fn init(&self, name: &Name) {
         self.perm.id.store(name.id, Relaxed);
         self.perm.key.store(name.key, Relaxed);
@@ -37,7 +37,7 @@ impl Segment {
         self.users.store(name.birth.users, Relaxed);
     }
 
-    /// A copy, which stays what it is when the section ends in which the segment was found.
+    /// A copy, which stays valid after the end of the section in which the segment was found.
     pub(super) fn name(&self) -> Name {
         Name {
             id: self.perm.id.load(Relaxed),
@@ -55,28 +55,29 @@ impl Segment {
     }
 }
 
-/// What never changes of a segment. The kernel gives ids out again, to others when the arena has outlived its IPC
-/// namespace or the boot, and memory that was overwritten names any: what is not the same segment is left alone.
+/// The properties of a segment that never change. The kernel reuses ids, possibly for other segments if the arena is
+/// older than its IPC namespace or the boot; and overwritten memory may contain any id. A kernel segment with other
+/// properties is a different segment, and is left alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Birth {
-    /// Bytes, as asked for.
+    /// Size in bytes, as requested.
     pub size: u64,
-    /// Seconds since the epoch: the first `shm_ctime`, which can only grow.
+    /// Time of creation in seconds since the epoch: the first `shm_ctime`, which can only grow.
     pub made: i64,
-    /// Process that made it.
+    /// Pid of the process that made it.
     pub maker: i32,
-    /// Creator.
+    /// The creator's uid.
     pub uid: u32,
-    /// Creator's group.
+    /// The creator's gid.
     pub gid: u32,
-    /// The pid namespace in which `maker` is meant, by its inode number; 0 if unknown.
+    /// The pid namespace of `maker`, by its inode number; 0 if unknown.
     pub pids: u64,
-    /// The user namespace in which `uid` and `gid` are meant.
+    /// The user namespace of `uid` and `gid`, by its inode number.
     pub users: u64,
 }
 
 impl Birth {
-    /// What the kernel says of a segment.
+    /// The properties of a segment that the kernel reports.
     pub fn of(status: &ShmidDs) -> Birth {
         Birth {
             size: status.shm_segsz,
@@ -89,9 +90,9 @@ impl Birth {
         }
     }
 
-    /// Whether a segment that the kernel has now may be the one that was born like this. Ids of processes and users are
-    /// other numbers in other namespaces; there they say nothing. The kernel is never told a key: what has one there is
-    /// somebody else's, whatever was written into the arena.
+    /// Whether a segment that the kernel has now may be the one with these properties. Pids and uids have other values
+    /// in other namespaces, so there they are not compared. This engine never gives the kernel a key, so a segment with
+    /// a key in the kernel belongs to other software, whatever was written into the arena.
     pub fn is_of(&self, status: &ShmidDs) -> bool {
         let maker = self.maker == status.shm_cpid || self.pids != process::pid_namespace();
         let owner = (self.uid, self.gid) == (status.shm_perm.cuid, status.shm_perm.cgid)
@@ -101,30 +102,30 @@ impl Birth {
     }
 }
 
-/// A segment as the arena names it.
+/// A segment as the arena describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Name {
     /// The kernel's id.
     pub id: i32,
-    /// The program's key, 0 for a private one, or one that was removed.
+    /// The program's key; 0 if the segment is private, or its key was removed.
     pub key: i32,
-    /// See [`Birth`].
+    /// The properties that never change.
     pub birth: Birth,
 }
 
-/// What has become of a segment.
+/// The present state of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Now {
-    /// It is there.
+    /// It exists.
     Live(ShmidDs),
-    /// Removed, and still attached (`SHM_DEST`): it has its id, and no key.
+    /// It was removed, and is still attached (`SHM_DEST`): it has its id, and no key.
     Doomed(ShmidDs),
-    /// The kernel has it no more.
+    /// The kernel no longer has it.
     Gone,
 }
 
 impl Name {
-    /// Asks the kernel. An error only if it will not say.
+    /// Asks the kernel. An error only if the kernel does not tell.
     pub fn ask(&self) -> Result<Now, Errno> {
         match shm_stat_any(self.id) {
             Ok((id, status)) if self.is(id, &status) => Ok(match status.shm_perm.mode & flag::SHM_DEST {
@@ -136,25 +137,24 @@ impl Name {
         }
     }
 
-    /// Whether what the kernel has under this id is this segment.
+    /// Whether the kernel's segment with this id and status is this segment.
     pub fn is(&self, id: i32, status: &ShmidDs) -> bool {
         self.id == id && self.birth.is_of(status)
     }
 
-    /// The segment as the kernel describes it, with the key by which it is known here.
+    /// The kernel's status of the segment, with the key that it has here.
     pub fn translate(&self, status: ShmidDs) -> ShmidDs {
         let mut status = status;
         status.shm_perm.key = if status.shm_perm.mode & flag::SHM_DEST == 0 { self.key } else { 0 };
         status
     }
 
-    /// Whether it was born in the namespaces of processes and users that the caller is in: then all that is known of it can be
-    /// compared.
+    /// Whether it was made in the caller's pid and user namespaces. Then all of its properties can be compared.
     pub fn is_of_here(&self) -> bool {
         (self.birth.pids, self.birth.users) == (process::pid_namespace(), namespace::user())
     }
 
-    /// Pages, as `shmall` counts them.
+    /// Size in pages, as `shmall` counts them.
     pub fn pages(&self) -> u64 {
         self.birth.size.div_ceil(PAGE)
     }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use unspin_sys::ipc::IpcPerm;
 
-    /// The kernel numbers processes and users as the asker's namespaces do.
+    /// The kernel translates pids and uids to the namespaces of the caller.
     #[test]
     fn a_segment_is_the_same_seen_from_another_namespace() {
         let mut seen = ShmidDs { shm_segsz: 100, shm_ctime: 7, shm_cpid: 1234, ..ShmidDs::default() };

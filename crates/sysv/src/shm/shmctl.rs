@@ -1,7 +1,7 @@
 //! shmctl(2).
 //!
-//! What a command does to a segment is left to the kernel, with its checks and their order; what it says of one is given
-//! the key that the segment has here. Listings know the segments of the arena only.
+//! The kernel performs the commands on a segment, with its checks and their order. In the status that it returns, the
+//! key is replaced by the one that the segment has here. Listings show only the segments of the arena.
 
 use super::segment::{Name, Segment};
 use super::{find_id, find_index, find_segment, listing, settle};
@@ -15,11 +15,11 @@ use unspin_sys::ipc::{ShmInfo, ShmidDs, flag, shm_limits};
 use unspin_sys::{Errno, fault};
 
 impl Engine {
-    /// shmctl(2); `arg` is the address of what the command wants.
+    /// shmctl(2); `arg` is the address of the command's data.
     ///
     /// # Safety
-    /// An address in `arg` is one that the program means to be read or written by the command; others are answered
-    /// with `EFAULT`.
+    /// If `arg` is a valid address, the program must mean it to be read or written by the command. For an invalid
+    /// address the call fails with `EFAULT`.
     pub unsafe fn shmctl(&self, id: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
         // SAFETY: the caller's promise is the kernel's.
         let kernel = || unsafe { unspin_sys::ipc::shmctl(id, cmd, arg) };
@@ -38,7 +38,7 @@ impl Engine {
                 ctl(inner)?.settle();
                 Ok(done)
             }
-            // IPC_SET, SHM_LOCK, SHM_UNLOCK, and what there is not.
+            // IPC_SET, SHM_LOCK, SHM_UNLOCK, and unknown commands.
             _ => kernel(),
         }
     }
@@ -50,11 +50,11 @@ struct Ctl {
     id: i32,
 }
 
-/// What all segments of the arena come to.
+/// Totals over all segments of the arena.
 struct Census {
     segments: u32,
     pages: u64,
-    /// 0 if there is none.
+    /// The highest index in use; 0 if there is none.
     highest: i32,
     ids: Vec<i32>,
 }
@@ -84,11 +84,11 @@ impl Ctl {
         Ok(census.highest)
     }
 
-    /// Counts the segments that the kernel has still.
+    /// Counts the segments that the kernel still has.
     fn census(&self) -> Census {
         self.inner.with_registry(self.thread, Class::Shm, Call::Shmctl, |registry| {
             for at in registry.objects() {
-                // What the kernel will not speak of is counted.
+                // A segment that the kernel refuses to describe is counted.
                 let _ = settle(registry, at);
             }
             let root = registry.arena.header().root(Class::Shm);
@@ -101,7 +101,7 @@ impl Ctl {
         })
     }
 
-    /// `shmctl_stat` with IPC_STAT. A segment that is not of the arena is shown as it is.
+    /// `shmctl_stat` with IPC_STAT. The status of a segment that is not in the arena is returned as it is.
     fn stat(&self, arg: usize) -> Result<i32, Errno> {
         let name = self.find(|inner| find_id(&inner.arena, self.id));
         let (_, status) = ask(self.id, flag::IPC_STAT)?;
@@ -114,7 +114,8 @@ impl Ctl {
         Ok(0)
     }
 
-    /// `shmctl_stat` with SHM_STAT and SHM_STAT_ANY: the id's index is what counts, and the answer is the id.
+    /// `shmctl_stat` with SHM_STAT and SHM_STAT_ANY: the argument is used as an index into the table, and the result is
+    /// the id.
     fn stat_index(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let name = self.find(|inner| find_index(&inner.arena, Id(self.id).index())).ok_or(Errno::EINVAL)?;
         let (id, status) = ask(name.id, cmd)?;
@@ -131,8 +132,8 @@ impl Ctl {
         find(self.inner)
     }
 
-    /// After the kernel has removed the segment: takes away its key, or its name. Who looks for either before this is
-    /// done asks the kernel.
+    /// To be called when the kernel has removed the segment: removes its key, or its entry. A thread that finds either
+    /// before this is done asks the kernel.
     fn settle(&self) {
         if self.find(|inner| find_id(&inner.arena, self.id)).is_none() {
             return;
@@ -143,7 +144,7 @@ impl Ctl {
     }
 }
 
-/// What the kernel answers to a command that describes a segment.
+/// The kernel's answer to a command that describes a segment.
 fn ask(id: i32, cmd: i32) -> Result<(i32, ShmidDs), Errno> {
     let mut status = ShmidDs::default();
     // SAFETY: the address is that of a live structure of the command's type.

@@ -4,8 +4,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// ftok(3): a key made of a file that programs know, and a number for their purpose. As in the C library: the same file
-/// and number give the same key while the file exists, and two files may give the same one by chance.
+/// ftok(3): a key made of a file that programs know, and a number for their purpose. As in the C library, the same file
+/// and number give the same key while the file exists, and two files may give the same key by chance.
 ///
 /// ```
 /// use unspin_sysv::typed::ftok;
@@ -33,7 +33,7 @@ mod tests {
     fn the_key_is_the_c_librarys() {
         for path in ["/", "/proc/self/exe", "/dev/null"] {
             let name = CString::new(Path::new(path).as_os_str().as_bytes()).unwrap();
-            // SAFETY: a string.
+            // SAFETY: a NUL-terminated string.
             let right = unsafe { libc::ftok(name.as_ptr(), 0x7A) };
             assert_eq!(ftok(path, 0x7A).unwrap(), right, "{path}");
         }

@@ -2,27 +2,27 @@
 
 use core::fmt;
 
-/// A message, and the memory that its text lies in. One that was received can be sent on, and its memory used again.
+/// A message with the memory for its text. A received message can be sent on, and its memory can be reused.
 #[derive(Clone)]
 pub struct Message {
     kind: i64,
-    /// As long as there is room.
+    /// Its length is the capacity for text.
     memory: Vec<u8>,
     len: usize,
 }
 
 impl Message {
-    /// A message of this type, which must be above zero to be sent.
+    /// A message with this type and text. To be sent, its type must be above zero.
     pub fn new(kind: i64, text: &[u8]) -> Message {
         Message { kind, memory: text.to_vec(), len: text.len() }
     }
 
-    /// Room for a text of so many bytes. What is received must fit.
+    /// An empty message with room for a text of this many bytes. A received text must fit.
     pub fn with_capacity(bytes: usize) -> Message {
         Message { kind: 0, memory: vec![0; bytes], len: 0 }
     }
 
-    /// Another type and text in the same memory, which grows if it must.
+    /// Replaces type and text. The memory is reused, and grows if necessary.
     pub fn set(&mut self, kind: i64, text: &[u8]) {
         if text.len() > self.memory.len() {
             self.memory.resize(text.len(), 0);
@@ -41,13 +41,13 @@ impl Message {
         &self.memory[..self.len]
     }
 
-    /// Longest text that there is room for.
+    /// Longest text in bytes that it has room for.
     pub fn capacity(&self) -> usize {
         self.memory.len()
     }
 
-    /// Has `fill` write a text into the room that there is, and answer its type and length. What does not succeed leaves an
-    /// empty message.
+    /// Calls `fill`, which writes a text into the memory and returns its type and length. If it fails, the message is
+    /// empty.
     pub(super) fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut [u8]) -> Result<(i64, usize), E>,
@@ -58,7 +58,7 @@ impl Message {
     }
 }
 
-/// Types and texts; not the memory behind them.
+/// Compares types and texts, not the memory behind them.
 impl PartialEq for Message {
     fn eq(&self, other: &Message) -> bool {
         self.kind() == other.kind() && self.text() == other.text()

@@ -10,7 +10,7 @@ use unspin_sys::ipc::flag::{
     MSG_NOERROR,
 };
 
-/// A message queue. A handle: copied freely, and dropping it removes nothing.
+/// A handle of a message queue. It may be copied, and dropping it does not remove the queue.
 ///
 /// ```
 /// use unspin_sysv::typed::{Message, MessageQueue, Which};
@@ -21,7 +21,7 @@ use unspin_sys::ipc::flag::{
 /// let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None)?;
 /// let queue = MessageQueue::private(&engine, 0o600)?;
 ///
-/// // A server answers each client under the number that the client gave.
+/// // A server answers each client with a message of the type that the client has asked for.
 /// const REQUEST: i64 = 1;
 /// let server = std::thread::spawn(move || {
 ///     let mut request = Message::with_capacity(100);
@@ -46,21 +46,22 @@ pub struct MessageQueue {
     id: i32,
 }
 
-/// Which message of a queue.
+/// Selects a message of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// The oldest.
+    /// The oldest message.
     First,
-    /// The oldest of this type, which is above zero.
+    /// The oldest message of this type, which must be above zero.
     Kind(i64),
-    /// The oldest of another type than this: `MSG_EXCEPT`.
+    /// The oldest message of any other type than this: `MSG_EXCEPT`.
     Except(i64),
-    /// Of those whose type is this or less, one of the lowest type, the oldest of them.
+    /// The oldest message of the lowest type, among types up to this one.
     UpTo(i64),
 }
 
 impl Which {
-    /// `msgtyp` and flags of msgrcv(2). `None` for a type that no message has, and that would mean something else there.
+    /// `msgtyp` and flags of msgrcv(2). `None` for a type that no message can have, which msgrcv would interpret
+    /// differently.
     fn arguments(self) -> Option<(i64, i32)> {
         match self {
             Which::First => Some((0, 0)),
@@ -73,27 +74,27 @@ impl Which {
 }
 
 impl MessageQueue {
-    /// The queue of a key, which must exist: `ENOENT` otherwise. msgget(2).
+    /// The queue with this key, which must exist: `ENOENT` otherwise. msgget(2).
     pub fn open(engine: &Engine, key: i32) -> Result<MessageQueue, Errno> {
         MessageQueue::get(engine, key, 0)
     }
 
-    /// The queue of a key, made with these permission bits if there is none.
+    /// The queue with this key. If there is none, makes it with these permission bits. msgget(2).
     pub fn create(engine: &Engine, key: i32, mode: u32) -> Result<MessageQueue, Errno> {
         MessageQueue::get(engine, key, IPC_CREAT | permissions(mode))
     }
 
-    /// As [`MessageQueue::create`], and `EEXIST` if there is one.
+    /// Like [`MessageQueue::create`], but fails with `EEXIST` if the queue exists.
     pub fn create_new(engine: &Engine, key: i32, mode: u32) -> Result<MessageQueue, Errno> {
         MessageQueue::get(engine, key, IPC_CREAT | IPC_EXCL | permissions(mode))
     }
 
-    /// A queue that no key finds, only its id.
+    /// Makes a queue without a key. Other processes find it only by its id.
     pub fn private(engine: &Engine, mode: u32) -> Result<MessageQueue, Errno> {
         MessageQueue::get(engine, IPC_PRIVATE, permissions(mode))
     }
 
-    /// The queue of an id that somebody told us. Nothing is looked up yet.
+    /// The queue with this id. Whether it exists is not checked yet.
     pub fn from_id(engine: &Engine, id: i32) -> MessageQueue {
         MessageQueue { engine: *engine, id }
     }
@@ -107,12 +108,12 @@ impl MessageQueue {
         self.id
     }
 
-    /// Puts a message into the queue, or sleeps until there is room. msgsnd(2).
+    /// Puts a message into the queue. If there is no room, sleeps until there is. msgsnd(2).
     pub fn send(&self, message: &Message) -> Result<(), Errno> {
         self.send_with(message, 0)
     }
 
-    /// As [`MessageQueue::send`], and `EAGAIN` if there is no room.
+    /// Like [`MessageQueue::send`], but fails with `EAGAIN` if there is no room.
     pub fn try_send(&self, message: &Message) -> Result<(), Errno> {
         self.send_with(message, IPC_NOWAIT)
     }
@@ -121,18 +122,18 @@ impl MessageQueue {
         self.engine.send(self.id, message.kind(), message.text(), flags)
     }
 
-    /// Takes a message out of the queue, or sleeps until there is one. msgrcv(2). `E2BIG` if its text is longer than
-    /// `into` has room for: then it stays in the queue. `EINVAL` for a type below one.
+    /// Takes a message out of the queue. If there is none, sleeps until there is. msgrcv(2). `E2BIG` if its text does
+    /// not fit into `into`: then it stays in the queue. `EINVAL` if the type in `which` is below one.
     pub fn receive(&self, which: Which, into: &mut Message) -> Result<(), Errno> {
         self.receive_with(which, into, 0)
     }
 
-    /// As [`MessageQueue::receive`], and `ENOMSG` if there is none.
+    /// Like [`MessageQueue::receive`], but fails with `ENOMSG` if there is no message.
     pub fn try_receive(&self, which: Which, into: &mut Message) -> Result<(), Errno> {
         self.receive_with(which, into, IPC_NOWAIT)
     }
 
-    /// As [`MessageQueue::receive`]; a text that is too long is cut off instead: `MSG_NOERROR`.
+    /// Like [`MessageQueue::receive`], but truncates a text that is too long: `MSG_NOERROR`.
     pub fn receive_beginning(&self, which: Which, into: &mut Message) -> Result<(), Errno> {
         self.receive_with(which, into, MSG_NOERROR)
     }
@@ -142,8 +143,8 @@ impl MessageQueue {
         self.fill(into, kind, flags | more)
     }
 
-    /// A copy of the message at a place in the queue, the oldest at 0, which stays in it: `MSG_COPY`. `ENOMSG` if there is
-    /// none; `ENOSYS` from a kernel that was built without checkpointing.
+    /// Copies the message at a position in the queue (0 is the oldest), and leaves it there: `MSG_COPY`. `ENOMSG` if
+    /// there is none; `ENOSYS` from a kernel that was built without checkpointing.
     pub fn peek(&self, place: usize, into: &mut Message) -> Result<(), Errno> {
         let place = i64::try_from(place).map_err(|_| Errno::ENOMSG)?;
         self.fill(into, place, MSG_COPY | IPC_NOWAIT)
@@ -153,21 +154,21 @@ impl MessageQueue {
         into.fill(|room| self.engine.receive(self.id, room, kind, flags))
     }
 
-    /// Owner, permissions, times, how much is in it: `IPC_STAT`.
+    /// Owner, permissions, times, and number and bytes of messages: `IPC_STAT`. msgctl(2).
     pub fn status(&self) -> Result<MsqidDs, Errno> {
         let mut status = MsqidDs::default();
-        // SAFETY: the structure that the command writes.
+        // SAFETY: a live structure of the type that the command writes.
         unsafe { self.engine.msgctl(self.id, IPC_STAT, &raw mut status as usize) }?;
         Ok(status)
     }
 
-    /// Sets owner, permission bits and `msg_qbytes` as they are in `status`, and nothing else of it: `IPC_SET`.
+    /// Sets owner, permission bits and `msg_qbytes` from `status`, and nothing else: `IPC_SET`.
     pub fn set_status(&self, status: &MsqidDs) -> Result<(), Errno> {
-        // SAFETY: the structure that the command reads.
+        // SAFETY: a live structure of the type that the command reads.
         unsafe { self.engine.msgctl(self.id, IPC_SET, &raw const *status as usize) }.map(drop)
     }
 
-    /// Removes the queue and what is in it, for everybody: `IPC_RMID`. Who sleeps gets `EIDRM`.
+    /// Removes the queue and its messages, for all processes: `IPC_RMID`. Waiting calls fail with `EIDRM`.
     pub fn remove(self) -> Result<(), Errno> {
         // SAFETY: the command takes no address.
         unsafe { self.engine.msgctl(self.id, IPC_RMID, 0) }.map(drop)

@@ -1,20 +1,22 @@
-//! The three mechanisms as Rust values: what goes through addresses in C goes through slices and types here.
+//! The three mechanisms as Rust values: slices and types take the place of C's addresses.
 //!
 //! | in C | here |
 //! |---|---|
-//! | `semget`, `semop`, `semctl` | [`SemSet`], and [`SemOp`] for what is done at once |
-//! | `msgget`, `msgsnd`, `msgrcv`, `msgctl` | [`MessageQueue`], [`Message`], and [`Which`] is wanted |
-//! | `shmget`, `shmat`, `shmdt`, `shmctl` | [`Segment`], and [`Attachment`] or [`ReadOnlyAttachment`] while it is mapped |
+//! | in C | here |
+//! |---|---|
+//! | `semget`, `semop`, `semctl` | [`SemSet`], and [`SemOp`] for the operations of one call |
+//! | `msgget`, `msgsnd`, `msgrcv`, `msgctl` | [`MessageQueue`], [`Message`], and [`Which`] to select a message |
+//! | `shmget`, `shmat`, `shmdt`, `shmctl` | [`Segment`]; while it is mapped [`Attachment`] or [`ReadOnlyAttachment`] |
 //! | `ftok` | [`ftok`] |
 //!
-//! Objects are named by a key that programs agree on, or by their id; they outlive their users. So these values are
-//! handles that may be copied, and nothing is removed when one is dropped: `remove` does that, by name. The names of
-//! constructors are those of [`std::fs::File`]: `open` what exists, `create` if it does not, `create_new` or fail, and
-//! `private` for what no key finds.
+//! An object is found by a key that programs agree on, or by its id. Objects outlive their users. So these values are
+//! handles that may be copied, and dropping one removes nothing; `remove` removes the object. The constructors are
+//! named like those of [`std::fs::File`]: `open` for an object that exists, `create` to make it if it does not,
+//! `create_new` to fail if it does. `private` makes an object without a key.
 //!
-//! Errors are the kernel's, [`Errno`](crate::Errno): the manual pages that each function names say which.
+//! Errors are the kernel's, [`Errno`](crate::Errno); the manual page that each function names lists them.
 //!
-//! They work on every [engine](crate::Engine), [`Kind::Kernel`](crate::Kind::Kernel) too.
+//! They work on every [engine](crate::Engine), also on [`Kind::Kernel`](crate::Kind::Kernel).
 
 mod attachment;
 mod key;

@@ -11,7 +11,7 @@ use unspin_sys::ipc::{Sembuf, flag};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = tempfile::tempdir()?;
 /// # let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None)?;
-/// // A lock that survives its holder: 1 is free, and whoever dies with it gives it back.
+/// // A lock that survives its holder: 1 means free, and a holder that dies gives the lock back.
 /// const ACQUIRE: SemOp = SemOp::take(0, 1).undo();
 /// const RELEASE: SemOp = SemOp::post(0, 1).undo();
 ///
@@ -38,7 +38,7 @@ impl SemOp {
         SemOp::new(sem, n)
     }
 
-    /// Waits until semaphore `sem` is at least `n`, and takes that off.
+    /// Waits until semaphore `sem` is at least `n`, and subtracts `n`.
     ///
     /// # Panics
     /// If `n` is not above zero: that would be another operation.
@@ -56,7 +56,7 @@ impl SemOp {
         SemOp(Sembuf { sem_num: sem, sem_op: change, sem_flg: 0 })
     }
 
-    /// `IPC_NOWAIT`: instead of waiting for this operation the call fails with `EAGAIN`.
+    /// `IPC_NOWAIT`: the call fails with `EAGAIN` if this operation would have to wait.
     pub const fn nowait(self) -> SemOp {
         self.with(flag::IPC_NOWAIT)
     }
@@ -71,10 +71,10 @@ impl SemOp {
         self
     }
 
-    /// As the engine takes them.
+    /// The operations in the form that the engine takes.
     pub(super) fn as_sembufs(ops: &[SemOp]) -> &[Sembuf] {
-        // SAFETY: `SemOp` is a `Sembuf` and nothing else (`repr(transparent)`), so a slice of one is a slice of the other,
-        // in the same place and for as long.
+        // SAFETY: `SemOp` is a `Sembuf` and nothing else (`repr(transparent)`), so a slice of one is a valid slice of
+        // the other, at the same address and with the same lifetime.
         unsafe { core::slice::from_raw_parts(ops.as_ptr().cast(), ops.len()) }
     }
 }

@@ -1,5 +1,5 @@
-//! Death of a lock's holder between the stores of a change of two words. It is played by a thread that stops there,
-//! keeping the lock, and is found dead.
+//! Death of a lock's holder between the stores of a change of two words. A thread that stops there, keeps the lock, and
+//! is found dead, plays the holder.
 
 use super::*;
 use crate::sem::change::Change;
@@ -12,18 +12,18 @@ fn changes() -> impl Iterator<Item = (usize, Change)> {
     CHANGE.into_iter().map(|(sem, value)| (sem, Change::to(value)))
 }
 
-/// How far the dead one got.
+/// How far the dead holder got.
 #[derive(Clone, Copy)]
 enum Until {
-    /// Both words slow, nothing written down.
+    /// Both words are slow; nothing is recorded.
     Touched,
-    /// The change is written down, and with it, if it is his own, decided.
+    /// The change is recorded. If it is the holder's own, it is decided by that.
     Prepared,
     /// A grant is decided: the waiter's status says so.
     Granted,
     /// One of the two words is written.
     Half,
-    /// Both words are written, the record stands.
+    /// Both words are written; the record is not cleared.
     Applied,
 }
 
@@ -51,16 +51,16 @@ fn write_until(world: &World, me: u32, until: Until) {
     }
 }
 
-/// Whoever inherits finds all or nothing, and so does everybody who needs no lock.
+/// The thread that takes over the lock finds all of the change or nothing, and so does every thread that needs no lock.
 fn heir(world: &World, me: u32) {
     if world.acquire_or_inherit(me) == Taken::Clean {
-        // Came before the change.
+        // This thread took the lock before the change.
         world.set.lock().release();
         return;
     }
     let (first, second) = (world.word(0), world.word(1));
     assert_eq!((first.value(), first.pid()), (second.value(), second.pid()), "half");
-    // Relaxed: records are looked at under the lock.
+    // Relaxed: records are read under the lock.
     assert!(world.people.iter().all(|person| person.redo.state.load(Ordering::Relaxed) == state::IDLE));
     world.section(me, |_| {});
 }
@@ -82,7 +82,7 @@ macro_rules! dies {
             }
             explore(2, || World::new(2, 3), &[look, die, heir], |world| {
                 if world.acquire_or_inherit(0) == Taken::Inherited {
-                    // The heir was too early.
+                    // The other thread took the lock before the change.
                 }
                 world.section(0, |_| {});
                 assert_eq!((world.word(0).value(), world.word(1).value()), ($value, $value));
@@ -111,7 +111,8 @@ fn planted_a_change_that_is_not_written_down() {
     explore(2, || World::new(2, 3), &[look, die, heir], |_| {});
 }
 
-/// The dead one was granting the waiter both of its operations (+1, +1 for one that waited for something else).
+/// The dead holder was granting the waiter both of its operations (+1, +1, for a waiter that waited for something
+/// else).
 fn grant(world: &World, me: u32, until: Until) {
     world.acquire(me);
     let section = Section::new(world.space(), me);
@@ -125,7 +126,7 @@ fn grant(world: &World, me: u32, until: Until) {
     world.kill(me);
 }
 
-/// Waits for both to be one, so nothing but the dead one's grant lets it proceed. Spins: nobody wakes it.
+/// Participant 0 waits for values that only the dead holder's grant provides. It spins, because no thread wakes it.
 fn two_queued() -> World {
     let world = World::new(2, 3);
     assert_eq!(world.perform(0, &[op(0, -2), op(1, -2)]), None);
@@ -135,7 +136,7 @@ fn two_queued() -> World {
 fn poll(world: &World, me: u32) {
     if let Some(result) = world.ended(me) {
         result.unwrap();
-        // Seen by the waiter: so it has happened, for everybody.
+        // The waiter has seen the grant, so it has happened, for all threads.
         world.acquire_or_inherit(me);
         assert_eq!((world.word(0).value(), world.word(1).value()), (1, 1), "granted and not performed");
         world.section(me, |_| {});

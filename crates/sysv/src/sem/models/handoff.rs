@@ -1,4 +1,4 @@
-//! Waiting, being served, and giving up.
+//! Waiting, being served, and withdrawing.
 
 use super::*;
 
@@ -12,8 +12,8 @@ fn take(world: &World, me: u32) {
     assert_eq!(world.read(), 1, "the poster's data");
 }
 
-/// The poster may come before, while, and after the waiter looks, queues and falls asleep: it is never missed, and what
-/// he wrote is seen.
+/// The post may come before, while, or after the waiter reads the value, queues and falls asleep. It is never missed,
+/// and the waiter sees what the poster wrote.
 #[test]
 fn a_post_is_never_lost_on_a_waiter() {
     explore(
@@ -93,7 +93,7 @@ fn planted_a_grant_that_does_not_release() {
     explore(3, queued, &[take, grant], |_| {});
 }
 
-/// Two waiters, two posts: both are served, whoever sleeps and whoever does not.
+/// Two waiters, two posts: both are served, whether they sleep or not.
 #[test]
 fn two_posts_serve_two_waiters() {
     fn post_two(world: &World, me: u32) {
@@ -137,12 +137,13 @@ fn queued() -> World {
     world
 }
 
-/// Who was not seen running lately is looked at after the lock is released: his acknowledgement is not undone by that.
+/// A waiter that was not seen running lately is checked after the lock is released. The confirmation must not undo the
+/// waiter's acknowledgement.
 #[test]
 fn a_confirmation_does_not_undo_an_acknowledgement() {
     let stale = || {
         let world = queued();
-        // Relaxed: before any thread is.
+        // Relaxed: no thread exists yet.
         world.people[0].waiter.beat.store(1, Ordering::Relaxed);
         world
     };
@@ -179,7 +180,7 @@ fn planted_a_confirmation_by_a_plain_store() {
     });
 }
 
-/// A timeout against a post: either the operation was performed, or the token is still there, for the next.
+/// A timeout against a post: either the operation was performed, or the token is still there for the next thread.
 #[test]
 fn who_gives_up_has_got_it_or_has_left_it() {
     fn give_up(world: &World, me: u32) {
@@ -191,7 +192,7 @@ fn who_gives_up_has_got_it_or_has_left_it() {
             }
         };
         world.thing.with_mut(|thing| {
-            // SAFETY: loom checks that nobody else accesses it meanwhile.
+            // SAFETY: loom checks that no other thread accesses it meanwhile.
             unsafe { *thing = left }
         });
     }
@@ -209,7 +210,7 @@ fn who_gives_up_has_got_it_or_has_left_it() {
 fn planted_giving_up_without_asking() {
     fn give_up(world: &World, me: u32) {
         world.acquire(me);
-        // Relaxed: wrong on purpose: the wait may have ended otherwise before the lock was got.
+        // Relaxed: wrong on purpose: the wait may have ended in another way before the lock was taken.
         world.people[me as usize].waiter.status.store(status::failed(Errno::EAGAIN.0), Ordering::Relaxed);
         world.section(me, |_| {});
         if world.ended(me) == Some(Err(Errno::EAGAIN)) {

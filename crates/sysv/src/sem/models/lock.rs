@@ -1,4 +1,4 @@
-//! The lock: one at a time, nobody forgotten, nobody robbed.
+//! The lock: mutual exclusion, no lost wake-up, no takeover from a living owner.
 
 use super::*;
 use loom::thread::yield_now;
@@ -19,7 +19,7 @@ fn three_take_turns() {
     explore(2, || World::new(1, 3), &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
 }
 
-/// An owner who dies is inherited from by one, and what he wrote is seen.
+/// Exactly one thread takes over the lock of a dead owner, and it sees what the owner wrote.
 #[test]
 fn one_inherits_from_the_dead() {
     fn die(world: &World, _: u32) {
@@ -27,7 +27,7 @@ fn one_inherits_from_the_dead() {
         world.step();
         world.kill(3);
     }
-    // Looks twice: two that look for ever would make a model that never ends.
+    // Tries twice: two threads that try without limit would make a model that never ends.
     fn heir(world: &World, me: u32) {
         for _ in 0..2 {
             if world.set.lock().inherit(World::owner(me), &|owner| world.is_dead(owner.index())) {
@@ -60,14 +60,14 @@ fn one_inherits_from_the_dead() {
     });
 }
 
-/// Two that find the owner dead do not both take the lock, and neither takes it from the other.
+/// Two threads that find the owner dead must not both take the lock, and neither may take it from the other.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn planted_an_heir_that_stores_where_it_should_exchange() {
     fn heir(world: &World, me: u32) {
         if world.is_dead(3) && world.set.lock().owner() == Some(World::owner(3)) {
             world.step();
-            // Wrong on purpose: whoever owns it now is robbed.
+            // Wrong on purpose: the lock is taken away from its present owner.
             world.set.lock().release();
             if world.set.lock().try_acquire(World::owner(me)) {
                 world.write();
@@ -85,11 +85,12 @@ fn planted_an_heir_that_stores_where_it_should_exchange() {
     explore(3, held, &[heir, heir], |_| {});
 }
 
-/// Who is not seen as registered counts as dead: so whoever reads an owner's name must see his registration.
+/// An owner that is not seen as registered counts as dead. So a thread that reads an owner in the lock must see its
+/// registration.
 #[test]
 fn a_living_owner_is_not_robbed() {
     fn newcomer(world: &World, me: u32) {
-        // Relaxed: "registered"; the lock's own release must publish it.
+        // Relaxed: stands for the registration; the lock's own Release must publish it.
         world.set.contended.overwriter.store(1, Ordering::Relaxed);
         hold(world, me);
     }
@@ -102,7 +103,7 @@ fn a_living_owner_is_not_robbed() {
     explore(3, || World::new(1, 2), &[contender, newcomer], |_| {});
 }
 
-/// A lock with its mistakes to choose.
+/// A lock whose mistakes can be chosen.
 struct Wrong {
     word: AtomicU32,
     take: Ordering,
@@ -160,8 +161,8 @@ fn planted_a_name_that_is_not_released() {
     Wrong::model(Ordering::Acquire, Ordering::Release, [Wrong::inherit, Wrong::join_and_hold]);
 }
 
-/// An owner who takes the lock twice, beside somebody who takes it too and somebody who suspects him, and is never to find that
-/// he does not hold what names him.
+/// An owner takes the lock twice. Another thread takes it too, and a third checks whether the owner that the lock names
+/// holds it. The check must never find that it does not.
 mod suspicion {
     use super::*;
     use crate::busy::{Busy, Locks};
@@ -172,7 +173,7 @@ mod suspicion {
     }
 
     impl Suspects {
-        /// As `Inner::acquire` and `Held::release`, twice, each time after a sleep.
+        /// Like `Inner::acquire` and `Held::release`, twice, each time after a sleep.
         fn own(&self, leave_first: bool) {
             let (lock, me) = (self.world.set.lock(), World::owner(1));
             let mut locks = Locks::default();
@@ -180,7 +181,7 @@ mod suspicion {
                 locks = locks.more();
                 self.busy.enter(locks);
                 self.world.step();
-                // Finds it taken, and sleeps.
+                // Finds the lock taken, and sleeps.
                 locks = locks.less();
                 self.busy.leave(locks);
                 self.world.step();
@@ -207,7 +208,7 @@ mod suspicion {
             assert!(!self.busy.disproves(self.world.set.lock(), World::owner(1)), "robbed");
         }
 
-        /// As `disproves`, with one look instead of two.
+        /// Like `disproves`, but reads the word once instead of twice.
         fn suspect_rashly(&self) {
             self.world.step();
             let idle = self.busy.of_the_dead().is_none();

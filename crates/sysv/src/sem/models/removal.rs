@@ -11,7 +11,7 @@ fn remove(world: &World, me: u32) {
 
 fn post(world: &World, me: u32) {
     if world.semop(me, op(0, 1)).is_ok() {
-        // Relaxed: a note for whoever looks when all is over.
+        // Relaxed: read when all threads have been joined.
         world.dead.fetch_or(1 << 8, Ordering::Relaxed);
     }
 }
@@ -24,7 +24,7 @@ fn take(world: &World, me: u32) {
     }
 }
 
-/// Every wait ends; nothing is performed afterwards; a take that succeeded has its post.
+/// Every wait ends; no operation is performed after the removal; a take that succeeded has its post.
 #[test]
 fn a_removal_ends_every_wait() {
     explore(

@@ -1,12 +1,13 @@
-//! A sleeper that waits for somebody's death: who becomes a holder behind its back, and dies, does not leave it asleep.
+//! A sleeper that monitors a process for exit. A process that becomes a holder after the sleeper has queued, and then
+//! dies, does not leave it asleep.
 //!
-//! The kernel's part, marking a word and waking one of its sleepers, is played by the thread that dies; the sleeper does what
+//! The dying thread plays the kernel's part: it marks a word and wakes one of its sleepers. The sleeper does what
 //! `crate::vigil` does.
 
 use super::*;
 use unspin_sys::robust::{OWNER_DIED, WAITERS};
 
-/// A set with one semaphore, a record of participant 1's process, and the word that tells of its end.
+/// A set with one semaphore, a record of adjustments of participant 1's process, and the process's robust word.
 struct Scene {
     world: World,
     record: u64,
@@ -18,7 +19,7 @@ const HOLDER: u32 = 1;
 const PROCESS: u64 = 7;
 
 impl Scene {
-    /// Participant 0 waits for more than there is.
+    /// Participant 0 waits for more tokens than there are.
     fn new() -> Scene {
         let (arena, record) = crate::arena::Arena::new().with_undo(1);
         let mut world = World::new(1, 2);
@@ -28,13 +29,13 @@ impl Scene {
         let record = space.record(record).unwrap();
         record.assign(PROCESS, pid(HOLDER));
         space.add_record(&record);
-        // One token: the waiter wants it, and somebody will have it first.
+        // One token: participant 0 needs two, and participant 1 will take it first.
         scene.world.perform(HOLDER, &[op(0, 1)]).unwrap().unwrap();
         assert_eq!(scene.world.perform(0, &[op(0, -2)]), None);
         scene
     }
 
-    /// A section of `me`, as `Guard` begins and ends it.
+    /// A section of `me`, begun and ended as `Guard` does.
     fn section(&self, me: u32, f: impl FnOnce(&mut Section<'_>)) {
         self.world.acquire(me);
         self.world.section(me, |section| {
@@ -47,7 +48,7 @@ impl Scene {
         });
     }
 
-    /// An operation of the holder's that can proceed, and serves nobody.
+    /// An operation of the holder that can proceed, and serves no waiter.
     fn perform(&self, op: Op, brief: fn(&Section<'_>)) {
         self.world.step();
         self.world.acquire(HOLDER);
@@ -59,10 +60,10 @@ impl Scene {
         });
     }
 
-    /// Ends, as the kernel sees to it.
+    /// Ends as a process that the kernel ends.
     fn die(&self) {
         self.world.step();
-        // AcqRel: the kernel orders all.
+        // AcqRel: the kernel orders everything.
         let before = self.life.swap(OWNER_DIED, Ordering::AcqRel);
         self.world.step();
         if before & WAITERS != 0 {
@@ -70,7 +71,7 @@ impl Scene {
         }
     }
 
-    /// As `wait::wait` and `vigil::keep`.
+    /// Like `wait::wait` and `vigil::keep`.
     fn wait(&self, me: u32) -> Result<(), Errno> {
         let person = &self.world.people[me as usize];
         loop {
@@ -101,8 +102,8 @@ fn undoable(sem: u16, sem_op: i16) -> Op {
     Op::new(Sembuf { sem_num: sem, sem_op, sem_flg: flag::SEM_UNDO as i16 })
 }
 
-/// Participant 0 sleeps for two tokens, of which there is one. Participant 1 takes that with SEM_UNDO, gives another one
-/// without, and dies: now there are two.
+/// Participant 0 sleeps for two tokens, of which there is one. Participant 1 takes that one with SEM_UNDO, posts
+/// another one without, and dies: now there are two.
 fn explore_vigil(brief: fn(&Section<'_>)) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);

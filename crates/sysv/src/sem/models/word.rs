@@ -26,7 +26,7 @@ fn posts_and_takes_add_up() {
     );
 }
 
-/// Value and pid are of the same operation.
+/// Value and pid belong to the same operation.
 #[test]
 fn the_pid_is_the_last_operations() {
     fn post(world: &World, me: u32) {
@@ -64,7 +64,7 @@ fn planted_a_post_that_does_not_release() {
     explore(3, || World::new(1, 2), &[read_if_taken, post], |_| {});
 }
 
-/// The same if the post goes under the lock, and the take does not.
+/// The same if the post is made under the lock, and the take is not.
 #[test]
 fn a_post_under_the_lock_releases_too() {
     fn post(world: &World, me: u32) {
@@ -90,7 +90,7 @@ fn planted_a_thaw_that_does_not_release() {
     explore(3, || World::new(1, 2), &[read_if_taken, post], |_| {});
 }
 
-/// Two semaphores that change together under the lock are never seen half-changed by those without it.
+/// A thread without the lock never sees half of a change of two semaphores that is made under the lock.
 #[test]
 fn nobody_without_the_lock_sees_half_of_a_vector() {
     fn change(world: &World, me: u32) {
