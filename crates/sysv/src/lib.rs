@@ -128,7 +128,6 @@ mod msg;
 mod names;
 pub mod participant;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 mod proc;
 #[cfg(not(loom))]
 mod process;
