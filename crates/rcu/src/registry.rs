@@ -137,7 +137,7 @@ impl<'a, H: Host> Registry<'a, H> {
             }
         }
         if left == 0 {
-            // Relaxed: a hint. It moves only after a whole pass, so a sweeper killed before leaves it behind.
+            // Relaxed: only a hint. It moves only after a whole pass, so a sweeper killed before leaves it behind.
             self.roster.swept.fetch_max(condemned, Ordering::Relaxed);
         }
         freed

@@ -107,7 +107,7 @@ impl Slot {
     /// As for [`leave`](Slot::leave), after [`try_enter_outermost`](Slot::try_enter_outermost) said `true`.
     #[inline(always)]
     pub unsafe fn leave_outermost(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.leave(Section(0)) };
     }
 

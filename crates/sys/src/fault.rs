@@ -40,7 +40,7 @@ pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
 pub unsafe fn load(from: usize, to: *mut u8, len: usize) -> Result<(), Errno> {
     // Relaxed: see set_handled.
     if !HANDLED.load(Ordering::Relaxed) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return mem::copy_in(from, unsafe { core::slice::from_raw_parts_mut(to, len) });
     }
     // SAFETY: the caller's promise for `to`; a fault at `from` becomes an error.
@@ -55,7 +55,7 @@ pub unsafe fn load(from: usize, to: *mut u8, len: usize) -> Result<(), Errno> {
 pub unsafe fn store(from: *const u8, to: usize, len: usize) -> Result<(), Errno> {
     // Relaxed: see set_handled.
     if !HANDLED.load(Ordering::Relaxed) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return mem::copy_out(unsafe { core::slice::from_raw_parts(from, len) }, to);
     }
     // SAFETY: the caller's promise for `from`; a fault at `to` becomes an error.

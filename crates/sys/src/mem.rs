@@ -113,7 +113,7 @@ pub unsafe fn discard(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
     if from >= to {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_madvise, [from, to - from, libc::MADV_REMOVE as usize]) }.map(drop)
 }
 
@@ -124,7 +124,7 @@ pub unsafe fn discard(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
 pub unsafe fn replace(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
     let arguments = [start.as_ptr() as usize, len, READ_WRITE as usize, flags as usize, usize::MAX, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_mmap, arguments) }.map(drop)
 }
 

@@ -77,7 +77,7 @@ pub fn shmget(key: i32, size: usize, flags: i32) -> Result<i32, Errno> {
 /// With `SHM_REMAP`, what was mapped at `address` is nobody's any more. What the memory holds changes under its
 /// users.
 pub unsafe fn shmat(id: i32, address: usize, flags: i32) -> Result<usize, Errno> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_shmat, [id as usize, address, flags as usize]) }
 }
 
@@ -86,7 +86,7 @@ pub unsafe fn shmat(id: i32, address: usize, flags: i32) -> Result<usize, Errno>
 /// # Safety
 /// Nothing refers to the attachment at `address` any more.
 pub unsafe fn shmdt(address: usize) -> Result<i32, Errno> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_shmdt, [address]) }.map(|n| n as i32)
 }
 
