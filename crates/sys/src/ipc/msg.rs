@@ -74,7 +74,7 @@ pub unsafe fn msgsnd(id: i32, message: usize, size: usize, flags: i32) -> Result
 /// # Safety
 /// `message` is where the program wants the type and up to `size` bytes after it.
 pub unsafe fn msgrcv(id: i32, message: usize, size: usize, kind: i64, flags: i32) -> Result<usize, Errno> {
-    // SAFETY: the kernel checks the address; what it writes is where the program said.
+    // SAFETY: the kernel checks the address; it writes only where the program asked for it.
     unsafe { raw::call(libc::SYS_msgrcv, [id as usize, message, size, kind as usize, flags as usize]) }
 }
 
@@ -83,7 +83,7 @@ pub unsafe fn msgrcv(id: i32, message: usize, size: usize, kind: i64, flags: i32
 /// # Safety
 /// `arg` is what the command requires: an address must be one that the program wants written.
 pub unsafe fn msgctl(id: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
-    // SAFETY: the kernel checks the address; what it writes is where the program said.
+    // SAFETY: the kernel checks the address; it writes only where the program asked for it.
     unsafe { raw::call(libc::SYS_msgctl, [id as usize, cmd as usize, arg]) }.map(|n| n as i32)
 }
 
