@@ -34,7 +34,7 @@ pub struct Static {
     /// The exported symbol, if any. Of several loaded files that export the same symbol, the first one's variable is
     /// used by all.
     pub exported: Option<String>,
-    /// Where it, or each of the parts, lies. Never empty.
+    /// The address range of the variable, or of each part. Never empty.
     pub ranges: Vec<Range<u64>>,
 }
 
