@@ -11,7 +11,7 @@
 //! thread.join().unwrap();
 //! assert_eq!(*COUNT.lock(), 2);
 //!
-//! With a timeout, as in `lock_api`.
+//! // With a timeout, as in `lock_api`.
 //! let names: Mutex<Fair, Vec<&str>> = Mutex::new(vec!["a"]);
 //! let guard = names.lock();
 //! assert!(names.try_lock_for(std::time::Duration::from_millis(1)).is_none());

@@ -22,7 +22,7 @@ pub struct Ticket {
 /// |---|---|---|
 /// | 0–21 | the ticket now served; if it equals the next ticket, the lock is free | `unlock` |
 /// | 22–43 | the next ticket to draw | a thread that acquires or queues |
-/// | 44–63 | low bits of the generation in which the last waiter drew its ticket | a thread that queues; `unlock` after a fork |
+/// | 44–63 | low bits of the generation of the last drawn ticket | a thread that queues; `unlock` after a fork |
 ///
 /// Tickets of another generation belong to threads that do not exist after a fork.
 ///

@@ -42,7 +42,7 @@
 //!         for _ in 0..1000 {
 //!             let _section = reader.read();
 //!             let pair = &shared.values[shared.current.load(Ordering::Acquire)];
-//! Both halves are from the same update, because the writer never changes what we can reach.
+//!             // Both halves are from the same update, because the writer never changes what we can reach.
 //!             assert_eq!(pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed));
 //!         }
 //!     });
@@ -50,7 +50,7 @@
 //!         let spare = 1 - shared.current.load(Ordering::Relaxed);
 //!         shared.values[spare].iter().for_each(|half| half.store(n, Ordering::Relaxed));
 //!         shared.current.store(spare, Ordering::Release);
-//! No reader can hold the other pair any more: it is the next spare one.
+//!         rcu.synchronize().unwrap(); // No reader can hold the other pair any more: it is the next spare one.
 //!     }
 //! });
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -59,7 +59,6 @@ impl Slot {
     /// Enters a read-side critical section: objects found from now on stay valid until [`leave`](Slot::leave).
     /// Wait-free, without a read-modify-write. Sections nest, also in a signal handler that interrupts a section, this
     /// function, or `leave`.
-    /// function, or `leave`.
     ///
     /// # Safety
     /// 1. The calling thread has registered this slot in the registry of `domain` under its own identity, has not
@@ -216,7 +215,7 @@ impl Slot {
 /// | 0 Free | 0 | owner (unregister), sweeper, finder of a dead claimer | claimer | no effect: the slot has no owner |
 /// | 1 Claiming | [`Claim`] | claimer | claimer, to Live | a sweep finds the claimer dead: Free |
 /// | 2, 3 Live | generation | claimer | owner, to Free; a thread that proved it dead, to Condemned | that proof |
-/// | 4 Condemned | generation | a thread that proved it dead; a sweeper that must return | sweeper | the next sweep takes it |
+/// | 4 Condemned | generation | finder of a dead owner; sweeper that must return | sweeper | the next sweep takes it |
 /// | 5 Sweeping | [`Claim`] | sweeper | sweeper, to Free or Condemned | another sweeper takes over |
 ///
 /// A thread reads under its slot only while the slot is Live. So a scan for readers need not wait for a slot in any

@@ -113,7 +113,7 @@ impl Analysis {
 
     /// The overall result of the session.
     pub fn conclusion(&self) -> Conclusion {
-        // If only the A/A twin takes part, its verdict tells whether the control works.
+        // If only the A/A configuration takes part, its verdict tells whether the control works.
         let anyone = self.comparisons.iter().any(|c| c.role == Role::Candidate);
         let asked = self.comparisons.iter().filter(|c| !anyone || c.role == Role::Candidate);
         let recommended = asked.clone().any(|c| c.recommended().is_some());
@@ -202,8 +202,8 @@ fn spread(
     })
 }
 
-/// Fills in Holm's corrections: one family for the differences, one for the spreads. The A/A twin belongs to neither,
-/// because it is not judged.
+/// Fills in Holm's corrections: one family for the differences, one for the spreads. The A/A configuration belongs to
+/// neither, because it is not judged.
 fn correct(comparisons: &mut [Comparison]) {
     let judged = || |c: &&mut Comparison| c.role == Role::Candidate;
     let p: Vec<f64> = comparisons.iter_mut().filter(judged()).filter_map(|c| Some(c.difference?.p)).collect();
@@ -223,8 +223,8 @@ fn noise_floor(twin: &Comparison) -> Option<NoiseFloor> {
     Some(NoiseFloor::new(twin.rounds, twin.ratio?, twin.minimum_detectable_effect?))
 }
 
-/// Failed runs of the control's program, including its A/A twin: the name, how many of how many runs failed, and the
-/// reason of the first failure.
+/// Failed runs of the control's program, including its A/A configuration: the name, how many of how many runs failed,
+/// and the reason of the first failure.
 pub(crate) fn control_failure(experiment: &Experiment) -> Option<Verdict> {
     let same = experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
     same.filter_map(|samples| {

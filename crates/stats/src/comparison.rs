@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// The candidate's name.
     pub name: String,
-    /// Its role. The A/A twin is compared like any candidate, but no verdict counts it.
+    /// Its role. The A/A configuration is compared like any candidate, but no verdict counts it.
     pub role: Role,
     /// The warm-up run.
     pub warm_up: Option<Run>,
@@ -31,7 +31,7 @@ pub struct Comparison {
     pub ratio: Option<Ratio>,
     /// Paired permutation test of "no difference". A failed run counts as worse than any value.
     pub difference: Option<PValue>,
-    /// `difference.p` after Holm's correction over all candidates; absent for the A/A twin.
+    /// `difference.p` after Holm's correction over all candidates; absent for the A/A configuration.
     pub difference_p_corrected: Option<f64>,
     /// The smallest true effect, as a factor of at least 1, that this comparison would find with 80 % power.
     pub minimum_detectable_effect: Option<f64>,
@@ -76,7 +76,7 @@ pub struct Spread {
     pub brown_forsythe: Option<f64>,
     /// The permutation test of F.
     pub difference: PValue,
-    /// `difference.p` after Holm's correction over the spreads of all candidates; absent for the A/A twin.
+    /// `difference.p` after Holm's correction over the spreads of all candidates; absent for the A/A configuration.
     pub difference_p_corrected: Option<f64>,
     /// What was proven.
     pub verdict: SpreadVerdict,

@@ -5,7 +5,8 @@
 //! There is no input or output, no clock and no entropy: a seed determines every random decision, so a stored
 //! experiment reproduces its result.
 //!
-//! In this crate's names a *sitting* is a measuring session, and the A/A *twin* is a second set of runs of the control.
+//! A *session* is one measurement with all its runs. Its *A/A configuration* is the control once more, under another
+//! name.
 //!
 //! 1. [`Plan`] lists the configurations ([`Candidate`]), what is measured ([`Metric`]) and the maximum duration.
 //! 2. [`Schedule`] interleaves the runs: a warm-up, then rounds in which each candidate runs once, in random order,
@@ -28,8 +29,8 @@
 //!
 //! # Failed runs
 //! A failed run is a result and is never dropped. A candidate with a failed run is never ranked; in the permutation
-//! test a failed run is worse than any value. If a run of the control or of its A/A twin fails, nothing can be compared
-//! with it, and the session ends.
+//! test a failed run is worse than any value. If a run of the control or of its A/A configuration fails, nothing can be
+//! compared with it, and the session ends.
 //!
 //! # Sources
 //! - B. Efron, R. J. Tibshirani: *An Introduction to the Bootstrap*, Chapman & Hall, 1993.

@@ -90,7 +90,7 @@ impl Plan {
 pub enum PlanError {
     /// There is no control, there are several, or it is not the first.
     Control,
-    /// The control has more than one A/A twin.
+    /// The control has more than one A/A configuration.
     ControlAgain,
     /// There is only the control.
     NothingToCompare,

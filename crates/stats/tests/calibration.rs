@@ -180,7 +180,7 @@ fn spread_test_finds_what_report_002_found() {
 
 struct Sitting {
     noise: Noise,
-    /// True mean run times: control, its A/A twin, candidates.
+    /// True mean run times: control, its A/A configuration, candidates.
     means: &'static [f64],
     rounds_max: u32,
     half_width_target: f64,

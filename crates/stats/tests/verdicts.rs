@@ -91,8 +91,8 @@ fn nothing_proven_says_what_could_hide() {
 
 #[test]
 fn nothing_is_ranked_below_the_noise_floor() {
-    // The A/A twin differs from the control by 20 % throughout: the session was disturbed. A candidate that is 10 %
-    // faster has the smallest possible p, and is still not ranked.
+    // The A/A configuration differs from the control by 20 % throughout: the session was disturbed. A candidate that is
+    // 10 % faster has the smallest possible p, and is still not ranked.
     let control = around(3.0, 0.001, 0);
     let samples = vec![
         samples(Candidate::control("kernel"), &control),

@@ -120,7 +120,8 @@ pub mod private {
         }
         let time = until.map(Until::timespec);
         let time = time.as_ref().map_or(0, |t| t as *const libc::timespec as usize);
-        // SAFETY: `word` is a live aligned word and `time` is null or a live timespec; FUTEX_WAIT_BITSET writes neither.
+        // SAFETY: `word` is a live aligned word and `time` is null or a live timespec; FUTEX_WAIT_BITSET writes
+        // neither.
         let result = unsafe {
             let arguments =
                 [word.as_ptr() as usize, operation as usize, expected as usize, time, 0, bits as usize];

@@ -270,7 +270,7 @@ mod tests {
     /// A file in memory.
     fn tempfile() -> File {
         use std::os::fd::FromRawFd;
-        // SAFETY: a C string; the descriptor is new, so nobody else owns it.
+        // SAFETY: a C string; the descriptor is new, so it has no other owner.
         unsafe { File::from_raw_fd(libc::memfd_create(c"unspin-sys-test".as_ptr(), 0)) }
     }
 

@@ -16,7 +16,7 @@ pub fn replace(fd: i32, contents: &[u8]) -> Result<(), Errno> {
     let close = unsafe { raw::call(libc::SYS_fcntl, [fd as usize, libc::F_GETFD as usize]) }?;
     // SAFETY: no addresses.
     let status = unsafe { raw::call(libc::SYS_fcntl, [fd as usize, libc::F_GETFL as usize]) }?;
-    // Fails for flags that tmpfs does not support (O_DIRECT); files in /proc do not show them either.
+    // Fails for flags that tmpfs does not support (O_DIRECT); they have no meaning for files in /proc either.
     // SAFETY: no addresses; the descriptor is ours.
     let _ = unsafe { raw::call(libc::SYS_fcntl, [reader.0, libc::F_SETFL as usize, status]) };
     let flags = if close & libc::FD_CLOEXEC as usize != 0 { libc::O_CLOEXEC } else { 0 };

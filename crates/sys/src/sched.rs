@@ -52,7 +52,7 @@ pub fn yield_now() {
     let _ = unsafe { raw::call(libc::SYS_sched_yield, []) };
 }
 
-/// Lets the thread run that the caller waits for. A real-time thread sleeps for some 50 µs, because sched_yield(2)
+/// Yields to the thread that the caller waits for. A real-time thread sleeps for some 50 µs, because sched_yield(2)
 /// would not give the CPU to a thread of lower priority: if that thread may run only on this CPU, the caller would wait
 /// for ever.
 pub fn give_way() {

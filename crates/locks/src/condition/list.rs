@@ -173,8 +173,8 @@ pub(super) struct Chain {
 impl Chain {
     /// Appends a node.
     ///
+    /// # Safety
     /// The node is in no ring or chain any more. Like all nodes of the chain, it lives until it is woken.
-    /// It is in no ring or chain any more, and like the others stays until it is woken.
     pub(super) unsafe fn add(&mut self, node: &Node) {
         let new = core::ptr::from_ref(node).cast_mut();
         node.links.end_chain();

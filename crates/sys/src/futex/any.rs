@@ -42,8 +42,8 @@ pub fn wait<'a>(
     let until = timeout.map(|timeout| Until::after(timeout).timespec());
     let until = until.as_ref().map_or(0, |until| until as *const libc::timespec as usize);
     let arguments = [waiters.as_ptr() as usize, count, 0, until, libc::CLOCK_MONOTONIC as usize];
-    // SAFETY: the first `count` structures are initialised, each with the address of a live aligned word; `until` is null
-    // or a live timespec. The call writes none of them.
+    // SAFETY: the first `count` structures are initialised, each with the address of a live aligned word; `until` is
+    // null or a live timespec. The call writes none of them.
     match unsafe { raw::call(libc::SYS_futex_waitv, arguments) } {
         Err(Errno::ENOSYS | Errno::EPERM) => None,
         Err(Errno::ETIMEDOUT) => Some(Wake::TimedOut),

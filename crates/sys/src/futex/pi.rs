@@ -50,8 +50,8 @@ fn lock_monotonic(word: &AtomicU32, until: Until) -> Result<(), Errno> {
 fn lock_by(operation: i32, word: &AtomicU32, time: usize) -> Result<(), Errno> {
     let operation = (operation | libc::FUTEX_PRIVATE_FLAG) as usize;
     loop {
-        // SAFETY: `word` is a live aligned word, which may be written through a shared reference; `time` is 0 or the address
-        // of a live timespec.
+        // SAFETY: `word` is a live aligned word, which may be written through a shared reference; `time` is 0 or the
+        // address of a live timespec.
         match unsafe { raw::call(libc::SYS_futex, [word.as_ptr() as usize, operation, 0, time]) } {
             Ok(_) => {
                 // Acquire: partner of the Release in `unlock`. The kernel orders the two already, but checkers do not
