@@ -6,7 +6,7 @@
 //! | [`Steal`] | any thread that finds the lock free; handed to a waiter that has waited long | sleeps | comparison |
 //! | [`Adaptive`] | as `Steal` | spins adaptively, then sleeps | production |
 //! | [`RtFair`] | by real-time priority, then FIFO; priority inheritance | sleeps | real-time programs |
-//! | [`RtSteal`], [`RtAdaptive`] | real-time threads as `RtFair`, others as `Steal` | as `Steal`, `Adaptive` | as above |
+//! | [`RtSteal`], [`RtAdaptive`] | real-time as `RtFair`, others as `Steal` | as `Steal`, `Adaptive` | as above |
 //! | [`Ttas`] | none | spins | experimental |
 //! | [`Ticket`], [`Mcs`] | FIFO | spins | experimental |
 //!

@@ -103,7 +103,7 @@ unsafe impl<W: Waiting> RawLock for Stealing<W> {
     unsafe fn unlock(&self) {
         // Relaxed: the compare-exchange provides the ordering.
         let word = self.word.load(Ordering::Relaxed);
-        // Release: partner of the Acquire in `exchange`. Relaxed: `release` looks again.
+        // Release: partner of the Acquire in `exchange`. Relaxed on failure: `release` reads the word again.
         let alone = word & !CPU == LOCKED
             && self.word.compare_exchange(word, 0, Ordering::Release, Ordering::Relaxed).is_ok();
         if !alone {
