@@ -80,7 +80,8 @@ unsafe impl RawLock for Fair {
     unsafe fn unlock(&self) {
         // Relaxed: the compare-exchange provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
-        // Release: partner of the Acquire in `try_lock` and `enter`. Relaxed on failure: `hand_over` reads the state again.
+        // Release: partner of the Acquire in `try_lock` and `enter`. Relaxed on failure: `hand_over` reads the state
+        // again.
         let alone = state & (LOCKED | BUSY | QUEUED) == LOCKED
             && self
                 .state
