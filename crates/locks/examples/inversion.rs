@@ -1,11 +1,13 @@
-//! How long a real-time thread waits for a lock at most, if a CPU hog of a priority between its own and the owner's comes
-//! in: three threads on one CPU. Needs the right to real-time priorities (CAP_SYS_NICE or `ulimit -r 99`).
+//! The longest time that a real-time thread waits for a lock if a CPU hog interferes whose priority is between its own
+//! and the owner's: three threads on one CPU. Needs permission for real-time priorities (CAP_SYS_NICE or `ulimit -r
+//! 99`).
 //!
 //! ```text
 //! cargo run --release -p unspin-locks --example inversion [rounds]
 //! ```
 //!
-//! The owner needs the CPU for 1 ms, the hog for 100 ms: with inheritance the waiter waits for the owner, without for both.
+//! The owner needs the CPU for 1 ms, the hog for 100 ms. With inheritance the waiter waits only for the owner, without
+//! it for both.
 
 use core::cell::UnsafeCell;
 use core::time::Duration;
@@ -37,7 +39,7 @@ fn main() {
 fn print(name: &str, rounds: usize, new: impl Fn() -> Box<dyn Mutex>) {
     let mut waits: Vec<Duration> = (0..rounds)
         .map(|_| {
-            // Real-time threads may have 0.95 s of each second: more would make ordinary threads run.
+            // Real-time threads may use 0.95 s of each second; beyond that the kernel lets ordinary threads run.
             thread::sleep(3 * HOG);
             longest_wait(&*new())
         })
@@ -58,14 +60,14 @@ trait Mutex: Sync {
 
 struct Glibc(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: a mutex is made to be used by several threads.
+// SAFETY: a pthread mutex may be shared between threads.
 unsafe impl Sync for Glibc {}
 
 impl Glibc {
     fn new(protocol: i32) -> Glibc {
         let mutex = UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER);
-        // SAFETY: live attributes, initialised before they are used, and a live mutex that nobody has used yet: glibc's may
-        // be moved then.
+        // SAFETY: live attributes, initialised before use, and a live mutex that no thread has used yet; a glibc mutex
+        // may be moved until then.
         unsafe {
             let mut attributes = core::mem::zeroed();
             libc::pthread_mutexattr_init(&mut attributes);
@@ -111,9 +113,9 @@ impl<L: RawLock> Mutex for Raw<L> {
     }
 }
 
-/// One round: the owner holds the lock, the waiter waits, the hog comes and lets the owner go on.
+/// One round: the owner holds the lock, the waiter waits, the hog comes and lets the owner continue.
 ///
-/// Release and Acquire: each flag is raised by one thread and waited for by another; nothing else is passed on by it.
+/// Release and Acquire: one thread raises a flag and another waits for it; no other data is passed through a flag.
 fn longest_wait(mutex: &dyn Mutex) -> Duration {
     let [is_held, waits, may_go_on] = core::array::from_fn(|_| AtomicBool::new(false));
     thread::scope(|s| {
@@ -172,7 +174,7 @@ fn become_real_time(priority: i32) -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) == 0 }
 }
 
-/// Keeps the calling thread on the first CPU that it may use.
+/// Binds the calling thread to the first CPU that it may use.
 fn stay_on_one_cpu() {
     // SAFETY: a zeroed cpu_set_t is a valid one, and 0 is the calling thread.
     unsafe {

@@ -11,7 +11,7 @@
 //! thread.join().unwrap();
 //! assert_eq!(*COUNT.lock(), 2);
 //!
-//! // With a time, as `lock_api` has it.
+//! // With a timeout, as in `lock_api`.
 //! let names: Mutex<Fair, Vec<&str>> = Mutex::new(vec!["a"]);
 //! let guard = names.lock();
 //! assert!(names.try_lock_for(std::time::Duration::from_millis(1)).is_none());
@@ -27,21 +27,21 @@ use std::time::Instant;
 /// A mutex with one of this crate's locks.
 pub type Mutex<L, T> = lock_api::Mutex<Api<L>, T>;
 
-/// What [`Mutex`] returns.
+/// The guard that locking a [`Mutex`] returns.
 pub type MutexGuard<'a, L, T> = lock_api::MutexGuard<'a, Api<L>, T>;
 
-/// A lock as [`lock_api`] wants it.
+/// Adaptor that implements the traits of [`lock_api`] for a lock of this crate.
 ///
-/// There is no `RawMutexFair`: to hand a lock over is each lock's own decision here. [`crate::Fair`] always does,
-/// [`crate::Adaptive`] when somebody has waited long.
+/// `RawMutexFair` is not implemented, because each lock decides itself when to hand over. [`crate::Fair`] always hands
+/// over; [`crate::Adaptive`] does when a waiter has waited long.
 #[derive(Debug)]
 pub struct Api<L>(L);
 
-// SAFETY: a `RawLock` excludes.
+// SAFETY: `RawLock` guarantees mutual exclusion.
 unsafe impl<L: RawLock> RawMutex for Api<L> {
     const INIT: Api<L> = Api(L::NEW);
 
-    /// A lock may be released by another thread, but most programs that send a guard do not mean it.
+    /// Another thread may release a lock, but most programs that send a guard to another thread do so by mistake.
     type GuardMarker = GuardNoSend;
 
     #[inline(always)]
@@ -56,7 +56,7 @@ unsafe impl<L: RawLock> RawMutex for Api<L> {
 
     #[inline(always)]
     unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.unlock() };
     }
 
@@ -65,7 +65,7 @@ unsafe impl<L: RawLock> RawMutex for Api<L> {
     }
 }
 
-// SAFETY: as above; it does not acquire without saying so.
+// SAFETY: as above; both functions return true only if they acquired the lock.
 unsafe impl<L: RawLock> RawMutexTimed for Api<L> {
     type Duration = Duration;
     type Instant = Instant;

@@ -1,27 +1,28 @@
-//! libc's barrier, with a wait of the caller's choice.
+//! libc's barrier, with a wait that the caller supplies.
 //!
-//! It works on the words of glibc's `pthread_barrier_t` (since 2.25) and by its protocol (`nptl/pthread_barrier_wait.c`), so
-//! a thread here and a thread in libc's own function, or in another process, may wait for each other at one barrier.
+//! It works on the words of glibc's `pthread_barrier_t` (since 2.25) and follows glibc's protocol
+//! (`nptl/pthread_barrier_wait.c`). So a thread here can meet threads in libc's own function, or in another process, at
+//! the same barrier.
 //!
-//! Threads are numbered as they arrive. A *round* is complete when `count` threads have arrived since the last one ended; the
-//! thread that completes it moves `current_round` on, which lets the round's threads go. The numbers are reset before they
-//! overflow: the last thread to leave of the last round before [`RESET_AT`] puts all words back to zero, and threads that
-//! arrive meanwhile wait for that.
+//! Threads are numbered as they arrive. A *round* is complete when `count` threads have arrived since the last round
+//! ended. The thread that completes a round advances `current_round`, which releases the threads of the round. The
+//! numbers are reset before they overflow: the last thread to leave the last round before [`RESET_AT`] sets all words
+//! back to zero, and threads that arrive meanwhile wait for that.
 
 use crate::park;
 use unspin_sync::atomic::{AtomicU32, Ordering, fence};
 
-/// See the module. Its fields are those of glibc's `struct pthread_barrier`.
+/// See the module documentation. The fields are those of glibc's `struct pthread_barrier`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Barrier {
     /// Threads that have arrived since the last reset.
     arrived: AtomicU32,
-    /// The number of the last thread that may go: a multiple of `count`.
+    /// The number of the last thread that is released: a multiple of `count`.
     current_round: AtomicU32,
-    /// Threads of a round. Immutable.
+    /// Threads in a round. Immutable.
     count: u32,
-    /// 0 if only threads of this process wait. Immutable.
+    /// 0 if all waiters are threads of this process. Immutable.
     shared: u32,
     /// Threads that have left since the last reset.
     left: AtomicU32,
@@ -54,7 +55,7 @@ impl Barrier {
         Barrier { arrived: zero(), current_round: zero(), count, shared: 0, left: zero() }
     }
 
-    /// Waits until the round is complete. `sleep` returns when the word may have changed; it may poll before that.
+    /// Waits until the round is complete. `sleep` returns when the word may have changed; it may poll before it sleeps.
     pub fn wait(&self, sleep: impl FnMut(Word<'_>)) -> Turn {
         self.wait_resetting(RESET_AT, sleep)
     }
@@ -72,14 +73,14 @@ impl Barrier {
                 }
                 sleep(self.word(&self.current_round, round));
             }
-            // Acquire: partner of the Release in `complete`: what the round's threads did before they arrived is seen.
+            // Acquire: partner of the Release in `complete`: we see what the round's threads did before they arrived.
             fence(Ordering::Acquire);
         }
         self.leave(last_before_reset);
         if number.is_multiple_of(count) { Turn::Serial } else { Turn::Other }
     }
 
-    /// The number of the calling thread, from 1.
+    /// Returns the number of the calling thread, from 1.
     fn arrive(&self, last_before_reset: u32, sleep: &mut impl FnMut(Word<'_>)) -> u32 {
         loop {
             // Acquire: partner of the Release of threads that arrived before, and of the reset. Release: partner of the
@@ -96,13 +97,14 @@ impl Barrier {
         }
     }
 
-    /// Completes all rounds that are full as the calling thread knows it; whether its own is among them.
+    /// Completes all rounds that are full as far as the calling thread knows. Returns whether its own round is
+    /// complete.
     fn complete(&self, number: u32, count: u32) -> bool {
-        // Relaxed (both): a failed exchange or an early look only means another turn.
+        // Relaxed, both: a failed exchange or a stale value only leads to another iteration.
         let mut round = self.current_round.load(Ordering::Relaxed);
         while round + count <= number {
             let full = number - number % count;
-            // Release: partner of the Acquire fence in `wait`: hands on what `arrive` has seen of the others.
+            // Release: partner of the Acquire fence in `wait`: passes on what `arrive` has seen of the other threads.
             match self.current_round.compare_exchange(round, full, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => {
                     self.word(&self.current_round, full).wake_all();
@@ -120,20 +122,22 @@ impl Barrier {
     }
 
     fn leave(&self, last_before_reset: u32) {
-        // The barrier may be destroyed, and its memory be gone, once the last thread has left.
+        // The barrier may be destroyed, and its memory be gone, once the last thread has left: read the field before
+        // that.
         let is_shared = self.is_shared();
-        // Release: partner of the Acquire fence below and of the destroyer's: this thread is done with the round.
+        // Release: partner of the Acquire fence below and of the one in pthread_barrier_destroy: this thread is done
+        // with the round.
         let left = self.left.fetch_add(1, Ordering::Release) + 1;
         if left != last_before_reset {
             return;
         }
         // Acquire: partner of the Release above: all other threads are done with the rounds before the reset.
         fence(Ordering::Acquire);
-        // Relaxed (both): published by the next store.
+        // Relaxed, both: published by the exchange below.
         self.current_round.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
-        // Release: partner of the Acquire in `arrive`: the next rounds begin with these words. An exchange where libc has a
-        // store: the two differ for the checker only, which puts a store before an addition that it cannot precede.
+        // Release: partner of the Acquire in `arrive`: the next rounds begin with these words. libc uses a store here.
+        // The exchange differs only for loom, which would order a store before an addition that it cannot precede.
         self.arrived.swap(0, Ordering::Release);
         Word { word: &self.arrived, expected: 0, is_shared }.wake_all();
     }
@@ -148,13 +152,14 @@ impl Barrier {
 }
 
 impl Word<'_> {
-    /// Whether it has changed. Relaxed: the barrier looks again.
+    /// Whether the word has changed. Relaxed: the barrier reads it again.
     #[inline]
     pub fn has_changed(&self) -> bool {
         self.word.load(Ordering::Relaxed) != self.expected
     }
 
-    /// Sleeps until it changes, or for no reason. Not ended by signal handlers: the barrier looks again.
+    /// Sleeps until the word changes; spurious wake-ups happen. Signal handlers do not end the wait: the barrier checks
+    /// again.
     pub fn sleep(&self) {
         match self.is_shared {
             false => drop(park::wait(self.word, self.expected, None)),
@@ -176,8 +181,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32 as Count, Ordering::SeqCst};
 
-    /// Threads pass so many rounds; none may enter a round before all have left the one before, and each round has one serial
-    /// thread.
+    /// Runs the barrier for this many rounds. No thread may enter a round before all have arrived in the one before,
+    /// and each round has one serial thread.
     fn rounds(threads: u32, rounds: u32, reset_at: u32) {
         let barrier = Arc::new(Barrier::new(threads));
         let (inside, serial) = (Arc::new(Count::new(0)), Arc::new(Count::new(0)));
@@ -222,24 +227,25 @@ mod models {
     use unspin_sync::sync::Arc;
     use unspin_sync::thread;
 
-    /// What the other thread wrote before each round is seen after it, whoever completes the round and with resets between.
+    /// Each thread sees after a round what the other wrote before it, whichever thread completes the round, and across
+    /// resets.
     fn two_threads(rounds: u32, reset_at: u32) {
         struct World {
             barrier: Barrier,
             cells: [UnsafeCell<u32>; 2],
         }
-        // SAFETY: each cell is written by one thread before a round and read by the other after it; that the barrier keeps the
-        // two apart is what the model finds out.
+        // SAFETY: one thread writes a cell before a round and the other reads it after; the model checks that the
+        // barrier separates the two.
         unsafe impl Sync for World {}
         // SAFETY: as above.
         unsafe impl Send for World {}
         fn pass(world: &World, me: usize, rounds: u32, reset_at: u32) -> u32 {
             (0..rounds)
                 .map(|round| {
-                    // SAFETY: the model checks it.
+                    // SAFETY: the model checks that the access is exclusive.
                     world.cells[me].with_mut(|cell| unsafe { *cell = round + 1 });
                     let turn = world.barrier.wait_resetting(reset_at, |word| word.sleep());
-                    // SAFETY: the model checks it.
+                    // SAFETY: the model checks that the access is exclusive.
                     assert_eq!(world.cells[1 - me].with(|cell| unsafe { *cell }), round + 1);
                     world.barrier.wait_resetting(reset_at, |word| word.sleep());
                     u32::from(turn == Turn::Serial)
@@ -270,7 +276,7 @@ mod models {
         two_threads(1, 2);
     }
 
-    /// The planted bug: a kernel that forgets to wake leaves a thread asleep for ever.
+    /// Planted bug: a kernel that loses the wake-up leaves a thread asleep for ever.
     #[test]
     #[should_panic(expected = "deadlock")]
     fn a_forgotten_wake_up_is_found() {

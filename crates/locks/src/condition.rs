@@ -1,14 +1,16 @@
-//! A condition variable that goes with any lock.
+//! A condition variable that works with any lock.
 //!
-//! Those who wait stand in a list, real-time threads by priority before all others, who stand by arrival. A signal takes
-//! out exactly one that waited before it: nobody who comes later can consume it, none is lost, and nobody is woken in vain.
-//! A broadcast takes out all; it wakes the real-time threads and the first of the others, each of which wakes the next
-//! when it has acquired the mutex again ([`Node::pass_on`]). So a broadcast sends no herd to a mutex that one can have. (A
-//! program that waits with several mutexes makes a mistake; those that want another than the first are woken at once. Who cannot
-//! have the mutex soon had better pass on before: each would wait anew while others steal it, and the last for all of them.)
+//! Waiters are in a list: real-time threads first, by priority, then all others by arrival. A signal removes exactly
+//! one waiter that waited before the signal. A later waiter cannot consume the signal, no signal is lost, and no thread
+//! is woken in vain. A broadcast removes all waiters. It wakes the real-time threads and the first of the others; each
+//! of the others wakes the next one after it has acquired the mutex again ([`Node::pass_on`]). So a broadcast does not
+//! send many threads to a mutex that only one can have. (Waiting with several mutexes is a program error; waiters whose
+//! mutex is not that of the first one are woken at once.) A thread that cannot expect the mutex soon should call
+//! `pass_on` before it acquires: otherwise each waiter of the chain waits anew while other threads steal the mutex, and
+//! the last one waits for all of them.
 //!
-//! A wait is made of steps, so that a caller can do things between them, as sleeping where a thread may be cancelled.
-//! [`Condition::wait`] is their sum:
+//! A wait consists of steps, so that a caller can act between them, for instance sleep in a cancellation point.
+//! [`Condition::wait`] does all of them:
 //!
 //! | step | mutex |
 //! |---|---|
@@ -19,15 +21,16 @@
 //! | acquisition of the mutex | |
 //! | [`Node::pass_on`] | held |
 //!
-//! **Who may touch the condition when.** A waiter whom a broadcast took out does not touch the condition any more. One whom
-//! a signal took out does so once more, in `leave`, as one does who takes itself out. [`Condition::retire`] waits for those;
-//! after it the memory may be used for something else.
+//! **Who may touch the condition when.** A waiter that a broadcast removed no longer touches the condition. A waiter
+//! that a signal removed touches it once more, in `leave`; so does a waiter that removes itself. [`Condition::retire`]
+//! waits for these waiters; after it the memory may be reused.
 //!
-//! **After fork()** the list of a child names threads that do not exist there. Their nodes lie on stacks that the child uses
-//! anew, so it must not even look at them: whoever comes first in the child empties the list. glibc's condition variable
-//! hands the child's signals to its parent's waiters, and hangs when it is destroyed; this one does neither.
+//! **After fork()** the list of a child names threads that do not exist there. Their nodes lie on stacks whose memory
+//! the child reuses, so the child must not even read them: the first thread of the child that uses the condition
+//! empties the list. glibc's condition variable gives the child's signals to the waiters of its parent, and hangs when
+//! it is destroyed; this one does neither.
 //!
-//! Lock order: the latch is the innermost lock, held for a few writes and never over a system call.
+//! Lock order: the latch is the innermost lock. It is held for a few writes and never over a system call.
 
 mod latch;
 mod list;
@@ -48,16 +51,17 @@ use unspin_sync::hint;
 
 pub use node::Node;
 
-/// See the module. All zeroes: nobody waits.
+/// See the module documentation. All zeroes: no waiters.
 #[repr(C)]
 #[derive(Default, Debug)]
 pub struct Condition {
     latch: Latch,
-    /// Generation of the process whose threads are in the list and in `signalled`. Protected by the latch.
+    /// Generation of the process that the threads in `list` and `signalled` belong to. Protected by the latch.
     generation: AtomicU32,
     /// Protected by the latch.
     list: List,
-    /// How many were taken out by a signal and have not left yet. Raised under the latch, lowered by themselves.
+    /// Number of waiters that a signal removed and that have not left yet. Incremented under the latch; decremented by
+    /// the waiter.
     signalled: AtomicU32,
 }
 
@@ -66,37 +70,38 @@ pub struct Condition {
 pub enum Wait {
     /// By a signal or a broadcast.
     Signalled,
-    /// The time came first.
+    /// The timeout passed first.
     TimedOut,
 }
 
 /// What a waiter finds when it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
-    /// It was taken out by a signal or a broadcast.
+    /// A signal or a broadcast had removed it.
     Signalled,
-    /// It was not, and has taken itself out.
+    /// It had not been removed, and has removed itself.
     Unsignalled,
 }
 
 /// Why a thread leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaving {
-    /// It was woken, or its time is over. A signal that it was given is its own.
+    /// It was woken, or its timeout has passed. It keeps a signal that it was given.
     Returns,
-    /// It was cancelled. A signal that it was given goes to another.
+    /// It was cancelled. A signal that it was given goes to another waiter.
     Cancelled,
 }
 
 impl Condition {
-    /// Nobody waits.
+    /// A condition without waiters.
     #[cfg(not(any(loom, shuttle)))]
     #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with, as in lock_api")]
     // SAFETY: the fields are atomic integers and pointers, for all of which zero is a value.
     pub const NEW: Condition = unsafe { core::mem::zeroed() };
 
-    /// Waits. Releases the mutex by `unlock` once every later signal will be noticed, sleeps until it is woken or that time
-    /// comes, and returns when `lock` has acquired the mutex again. The thread has that real-time priority, or 0.
+    /// Waits for a signal or broadcast, or until `until`. Calls `unlock` once every later signal will be noticed, and
+    /// returns after `lock` has acquired the mutex again. `priority` is the calling thread's real-time priority; 0 if
+    /// it has none.
     pub fn wait(
         &self,
         priority: u32,
@@ -105,7 +110,7 @@ impl Condition {
         lock: impl FnOnce(),
     ) -> Wait {
         let node = Node::new(priority);
-        // SAFETY: `stay` leaves, and passes on, even if a closure panics.
+        // SAFETY: `stay` calls `leave`, and `pass_on` if a closure panics; otherwise `pass_on` is called below.
         unsafe { self.enqueue(&node) };
         let stay = Stay { condition: self, node: &node };
         unlock();
@@ -116,7 +121,7 @@ impl Condition {
         }
         let left = stay.leave();
         lock();
-        // SAFETY: `stay` has left, and this is the first time.
+        // SAFETY: `stay` has left, and this is the only call for the node.
         unsafe { node.pass_on() };
         match left {
             Left::Signalled => Wait::Signalled,
@@ -125,19 +130,20 @@ impl Condition {
         }
     }
 
-    /// Adds the calling thread to those who wait. Every signal from now on is one that it may get.
+    /// Adds the calling thread to the waiters. It may get every signal from now on.
     ///
     /// # Safety
-    /// The node is new, and neither moves nor goes before [`leave`](Self::leave) and then [`Node::pass_on`] have returned.
+    /// The node is new. It neither moves nor is freed before [`leave`](Self::leave) and then [`Node::pass_on`] have
+    /// returned.
     pub unsafe fn enqueue(&self, node: &Node) {
         self.enter();
-        // SAFETY: the latch is held; all nodes in the list are alive, as whoever enqueues promises.
+        // SAFETY: the latch is held; all nodes in the list are alive, as the callers of `enqueue` guarantee.
         unsafe { self.list.add(node) };
         self.latch.release();
     }
 
-    /// Takes the thread out if nobody has, and settles what it was given if somebody has. One who belongs to a broadcast
-    /// sleeps here until its turn has come, which is when the one before it has the mutex that both want.
+    /// Removes the node if it is still in the list; otherwise completes the wake-up that it was given. A waiter that a
+    /// broadcast queued sleeps here until its turn has come, which is when the waiter before it has acquired the mutex.
     ///
     /// # Safety
     /// The node is enqueued in this condition, and has not left.
@@ -163,16 +169,17 @@ impl Condition {
         }
     }
 
-    /// Wakes one of those who wait.
+    /// Wakes one waiter.
     #[inline]
     pub fn signal(&self) {
-        // Whoever began to wait before the caller acquired the mutex last is seen: he was in the list when he released it.
+        // A thread that began to wait before the caller last acquired the mutex is seen: it was in the list when it
+        // released the mutex.
         if !self.list.is_empty() {
             self.signal_one();
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     #[inline]
     pub fn broadcast(&self) {
         // As in `signal`.
@@ -181,13 +188,13 @@ impl Condition {
         }
     }
 
-    /// Returns when nobody waits, and everybody who was woken has left: then nobody touches the condition any more.
-    /// Whoever destroys a condition on which threads wait has made a mistake, and waits for them, as with glibc.
+    /// Returns when there are no waiters and every woken thread has left; after that no thread touches the condition.
+    /// Destroying a condition with waiters is a program error; this function then waits for them, as glibc does.
     pub fn retire(&self) {
         loop {
             self.enter();
             let waits = !self.list.is_empty();
-            // Acquire: partner of the Release in `confirm`: its thread has left.
+            // Acquire: partner of the Release in `confirm`: the counted threads have left.
             let signalled = self.signalled.load(Ordering::Acquire);
             self.latch.release();
             if !waits && signalled == 0 {
@@ -197,7 +204,7 @@ impl Condition {
         }
     }
 
-    /// Acquires the latch. What a fork has left behind is forgotten.
+    /// Acquires the latch. In a child, first removes the waiters of the parent process.
     fn enter(&self) {
         let here = host::generation();
         self.latch.acquire(here);
@@ -209,19 +216,19 @@ impl Condition {
         }
     }
 
-    /// Takes out a node that leaves.
+    /// Removes a node whose thread leaves.
     #[cold]
     fn take_out(&self, node: &Node) {
         self.enter();
         if !node.is_stranded() {
-            // SAFETY: the latch is held; nobody but its thread takes out a node that leaves, so it is in the list, unless
-            // that was forgotten after a fork.
+            // SAFETY: the latch is held. Only its own thread removes a node that is `LEAVING`, so the node is in the
+            // list, unless the list was emptied after a fork, which `is_stranded` excludes.
             unsafe { self.list.remove(self.list.place(node)) };
         }
         self.latch.release();
     }
 
-    /// Says that a thread which a signal took out does not touch the condition any more.
+    /// Reports that a thread that a signal removed does not touch the condition any more.
     fn confirm(&self, node: &Node) {
         if !node.is_stranded() {
             // Release: partner of the Acquire in `retire`.
@@ -233,8 +240,8 @@ impl Condition {
     fn signal_one(&self) {
         let mut signalled = None;
         self.enter();
-        // SAFETY: the latch is held; all nodes in the list are alive. One that was moved on may be gone at once, hence it is
-        // taken out without being touched, and woken by its address.
+        // SAFETY: the latch is held; all nodes in the list are alive. A node may be freed as soon as its state has
+        // changed, hence it is removed without being touched, and woken by its address.
         unsafe {
             self.list.each(|node, place| {
                 let word = core::ptr::from_ref(node.word());
@@ -245,7 +252,8 @@ impl Condition {
             });
         }
         if signalled.is_some() {
-            // Relaxed: whoever reads it has the latch after us. Its thread may have lowered it already, below 0 and back.
+            // Relaxed: a reader has the latch after us. The waiter may have decremented it already, below 0 for a
+            // moment.
             self.signalled.fetch_add(1, Ordering::Relaxed);
         }
         self.latch.release();
@@ -259,7 +267,7 @@ impl Condition {
         let (mut at_once, mut in_line) = (Chain::default(), Chain::default());
         let mut mutex = None;
         self.enter();
-        // SAFETY: the latch is held; all nodes in the list are alive, and one that is queued stays until it is woken.
+        // SAFETY: the latch is held; all nodes in the list are alive, and a `QUEUED` node lives until it is woken.
         unsafe {
             self.list.each(|node, place| {
                 if node.resolve(state::QUEUED).is_ok() {
@@ -272,7 +280,7 @@ impl Condition {
             });
         }
         self.latch.release();
-        // SAFETY: queued by us, so that nobody else wakes them.
+        // SAFETY: we queued these nodes, so no other thread wakes them.
         unsafe {
             at_once.wake_all();
             in_line.wake_first();
@@ -280,7 +288,8 @@ impl Condition {
     }
 }
 
-/// Waits a moment for others to leave: rare, and short unless the caller made a mistake, so nobody is asked to wake it.
+/// Waits a moment for waiters to leave. This is rare, and short unless the caller made a mistake, so there is no
+/// wake-up for it.
 fn pause(word: &AtomicU32, value: u32) {
     if cfg!(any(loom, shuttle)) {
         hint::spin_loop();
@@ -289,7 +298,7 @@ fn pause(word: &AtomicU32, value: u32) {
     }
 }
 
-/// Sees to it that a thread leaves, even if it panics.
+/// Makes sure that a thread leaves the condition even if it panics.
 struct Stay<'a> {
     condition: &'a Condition,
     node: &'a Node,
@@ -297,7 +306,7 @@ struct Stay<'a> {
 
 impl Stay<'_> {
     fn leave(self) -> Left {
-        // SAFETY: whoever makes a `Stay` has enqueued the node; it does not leave twice, as `self` is forgotten.
+        // SAFETY: the creator of a `Stay` has enqueued the node; it does not leave twice, because `self` is forgotten.
         let left = unsafe { self.condition.leave(self.node, Leaving::Returns) };
         core::mem::forget(self);
         left
@@ -306,7 +315,7 @@ impl Stay<'_> {
 
 impl Drop for Stay<'_> {
     fn drop(&mut self) {
-        // SAFETY: as above: it has not left, and passes on once.
+        // SAFETY: as above: the node has not left, and `pass_on` is called only here.
         unsafe {
             self.condition.leave(self.node, Leaving::Cancelled);
             self.node.pass_on();

@@ -1,5 +1,5 @@
-//! Strict FIFO: an owner who finds waiters hands the lock to the first of them, and all of them sleep at once. What report
-//! 004 had before: each hand-off costs a wake-up, during which the lock is idle.
+//! Strict FIFO: an owner that finds waiters hands the lock to the first of them, and waiters sleep at once. This is the
+//! "before" behaviour of report 004: each hand-off costs a wake-up, during which the lock is idle.
 
 use crate::host;
 use crate::park::{self, Wake};
@@ -9,22 +9,23 @@ use crate::{RawLock, Until, Waited};
 use core::ptr::{NonNull, null_mut};
 use unspin_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Fair {
     state: AtomicU64,
-    /// The last waiter, in a ring: its `next` is the first. Means something if `QUEUED`. Changed in a [`Section`] only.
+    /// The last waiter of a ring: its `next` is the first. Valid only if `QUEUED` is set. Changed only in a
+    /// [`Section`].
     tail: AtomicPtr<Node>,
 }
 
-/// Somebody holds the lock. Set by whoever acquires, cleared by whoever releases if nobody is queued.
+/// A thread holds the lock. Set by the thread that acquires; cleared by `unlock` if the queue is empty.
 const LOCKED: u64 = 1;
-/// Somebody is in a [`Section`], and nobody else changes the state.
+/// A thread is in a [`Section`], and no other thread changes the state.
 const BUSY: u64 = 1 << 1;
 /// The queue is not empty. Then the lock is held.
 const QUEUED: u64 = 1 << 2;
-/// From here on: the generation of the process that was last in a section. Of another one are a `BUSY` that will never be
-/// cleared, and a queue of threads that do not exist here.
+/// Shift of the highest field: the generation of the process that was last in a section. If it is another generation,
+/// `BUSY` will never be cleared by the thread that set it, and the queued threads do not exist in this process.
 const GENERATION_AT: u32 = 32;
 
 /// A waiter of [`Fair`].
@@ -45,7 +46,8 @@ impl Default for Node {
     }
 }
 
-// SAFETY: 1. whoever sets LOCKED holds it, and then whoever is granted it by the owner; 2. a free one is all zeroes.
+// SAFETY: 1. the thread that sets LOCKED holds the lock, and after a hand-off the thread that the owner grants it to;
+// 2. a free lock is all zeroes.
 unsafe impl RawLock for Fair {
     type Node = Node;
 
@@ -53,12 +55,12 @@ unsafe impl RawLock for Fair {
 
     #[inline(always)]
     fn try_lock(&self) -> bool {
-        // Relaxed: the exchange orders.
+        // Relaxed: the compare-exchange provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
         if state & (LOCKED | BUSY) != 0 {
             return state & LOCKED == 0 && self.try_in_section();
         }
-        // Acquire: partner of the Release in `unlock`. Relaxed: a failure tells nothing.
+        // Acquire: partner of the Release in `unlock`. Relaxed on failure: a failed attempt reads nothing.
         self.state.compare_exchange(state, state | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -76,9 +78,10 @@ unsafe impl RawLock for Fair {
 
     #[inline(always)]
     unsafe fn unlock(&self) {
-        // Relaxed: the exchange orders.
+        // Relaxed: the compare-exchange provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
-        // Release: partner of the Acquire in `try_lock` and `enter`. Relaxed: `hand_over` looks again.
+        // Release: partner of the Acquire in `try_lock` and `enter`. Relaxed on failure: `hand_over` reads the state
+        // again.
         let alone = state & (LOCKED | BUSY | QUEUED) == LOCKED
             && self
                 .state
@@ -90,13 +93,14 @@ unsafe impl RawLock for Fair {
     }
 
     fn is_locked(&self) -> bool {
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         self.state.load(Ordering::Relaxed) & LOCKED != 0
     }
 }
 
 impl Fair {
-    /// Somebody changes the state of a lock that is free, or did so when a fork left him behind.
+    /// Acquires while `BUSY` is set: another thread changes the state of a free lock, or did so when the process
+    /// forked.
     #[cold]
     fn try_in_section(&self) -> bool {
         let mut section = self.enter();
@@ -118,7 +122,7 @@ impl Fair {
         }
         section.append(node);
         section.leave();
-        // SAFETY: the node is the caller's.
+        // SAFETY: the caller owns the node.
         let granted = unsafe { &node.as_ref().granted };
         // Acquire: partner of the Release in `hand_over`.
         while granted.load(Ordering::Acquire) == 0 {
@@ -129,10 +133,11 @@ impl Fair {
         Some(Waited::Slept)
     }
 
-    /// Takes a waiter out of the queue; false if it owns the lock by now.
+    /// Removes a waiter from the queue. Returns false if the waiter owns the lock by now.
     fn withdraw(&self, node: NonNull<Node>) -> bool {
         let mut section = self.enter();
-        // SAFETY: the node is the caller's. Relaxed: granted in a section, if at all; `queue` looks again.
+        // SAFETY: the caller owns the node. Relaxed: a grant happens only in a section, which we are in; `queue` reads
+        // it again.
         let waits = unsafe { node.as_ref() }.granted.load(Ordering::Relaxed) == 0;
         if waits {
             section.remove(node);
@@ -143,7 +148,7 @@ impl Fair {
 
     #[cold]
     fn hand_over(&self) {
-        // Relaxed: whoever releases what it does not hold may come or go unseen.
+        // Relaxed: a release by a thread that does not hold the lock may miss a concurrent acquisition or release.
         if self.state.load(Ordering::Relaxed) & LOCKED == 0 {
             return;
         }
@@ -153,7 +158,7 @@ impl Fair {
             return section.leave();
         };
         section.remove(first);
-        // SAFETY: a queued node lives until it is granted the lock or takes itself out, which takes a section.
+        // SAFETY: a queued node lives until it is granted the lock or removes itself, and removal needs a section.
         let granted = unsafe { &first.as_ref().granted };
         let address = core::ptr::from_ref(granted);
         // Release: partner of the Acquire in `queue`.
@@ -166,12 +171,13 @@ impl Fair {
         let here = u64::from(host::generation()) << GENERATION_AT;
         let mut patience = Patience::default();
         loop {
-            // Relaxed: the exchange orders.
+            // Relaxed: the compare-exchange provides the ordering.
             let seen = self.state.load(Ordering::Relaxed);
             let ours = seen >> GENERATION_AT << GENERATION_AT == here;
             let state = if ours { seen } else { seen & LOCKED | here };
             let entered = state & BUSY == 0
-                // Acquire: partner of the Release in `leave` and in `unlock`. Relaxed: a failure is looked at again.
+                // Acquire: partner of the Release in `leave` and in `unlock`. Relaxed on failure: the loop reads the
+                // state again.
                 && self
                     .state
                     .compare_exchange(seen, state | BUSY, Ordering::Acquire, Ordering::Relaxed)
@@ -184,10 +190,10 @@ impl Fair {
     }
 }
 
-/// The right to change queue and state, for some instructions. Ends with [`Section::leave`].
+/// Exclusive right to change queue and state, for a few instructions. Ends with [`Section::leave`].
 struct Section<'a> {
     fair: &'a Fair,
-    /// What the state will be.
+    /// The state that `leave` stores.
     state: u64,
 }
 
@@ -201,8 +207,8 @@ impl Section<'_> {
         if self.state & QUEUED == 0 {
             return None;
         }
-        // SAFETY: the queue is not empty, so there is a last node, which waits.
-        // Relaxed: here and below the section orders.
+        // SAFETY: the queue is not empty, so there is a last node, and it still waits. Relaxed, here and below: the
+        // section provides the ordering.
         let last = unsafe { &*self.fair.tail.load(Ordering::Relaxed) };
         NonNull::new(last.next.load(Ordering::Relaxed))
     }
@@ -210,7 +216,7 @@ impl Section<'_> {
     fn append(&mut self, node: NonNull<Node>) {
         let first = self.first().unwrap_or(node);
         let last = if first == node { node.as_ptr() } else { self.fair.tail.load(Ordering::Relaxed) };
-        // SAFETY: `node` is the caller's, and the others are queued.
+        // SAFETY: the caller owns `node`, and the other nodes are queued.
         unsafe {
             node.as_ref().next.store(first.as_ptr(), Ordering::Relaxed);
             node.as_ref().previous.store(last, Ordering::Relaxed);

@@ -1,38 +1,38 @@
-//! The kinds of mutex by name.
+//! The kinds of mutex, by name.
 
 use crate::{Adaptive, Fair, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas};
 use core::fmt;
 use core::str::FromStr;
 
-/// What a program's mutexes can be replaced by.
+/// A replacement for a program's mutexes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
-    /// libc's own, through the same interposition as all others: the control.
+    /// libc's mutex, reached through the same interposition as all other kinds: the control.
     System,
-    /// libc's own, with PTHREAD_PRIO_INHERIT: what a program pays that asks for it.
+    /// libc's mutex with PTHREAD_PRIO_INHERIT: the cost for a program that requests it.
     Pi,
-    /// Test-and-test-and-set. For study.
+    /// Test-and-test-and-set. Experimental.
     Ttas,
-    /// Tickets: FIFO, spinning. For study.
+    /// Ticket lock: FIFO, spinning. Experimental.
     Ticket,
-    /// The queue of Mellor-Crummey and Scott: FIFO, each spinning on a word of its own. For study.
+    /// The MCS queue lock (Mellor-Crummey and Scott): FIFO, each waiter spins on its own word. Experimental.
     Mcs,
-    /// Strict FIFO hand-off, asleep: report 004's "before".
+    /// Strict FIFO hand-off; waiters sleep. It has the "before" behaviour of report 004.
     Fair,
-    /// Whoever comes while it is free takes it, whoever waits for it.
+    /// A thread that finds the lock free takes it, even if others wait; waiters sleep.
     Steal,
-    /// [`Kind::Steal`] and spinning as long as that pays.
+    /// [`Kind::Steal`] with adaptive spinning.
     Adaptive,
-    /// Priority inheritance and strict order for all.
+    /// Priority inheritance and strict order for all threads.
     RtFair,
-    /// Priority inheritance and strict order for real-time threads; the others steal.
+    /// Priority inheritance and strict order for real-time threads; the others may steal.
     RtSteal,
-    /// [`Kind::RtSteal`] and spinning as long as that pays.
+    /// [`Kind::RtSteal`] with adaptive spinning.
     RtAdaptive,
 }
 
 impl Kind {
-    /// All of them, the control first.
+    /// All kinds; the control first.
     pub const ALL: [Kind; 11] = [
         Kind::System,
         Kind::Pi,
@@ -47,7 +47,7 @@ impl Kind {
         Kind::RtAdaptive,
     ];
 
-    /// Its name on command lines and in plans.
+    /// The name on command lines and in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::System => "system",
@@ -64,18 +64,18 @@ impl Kind {
         }
     }
 
-    /// Whether it inherits priorities, so that it may stand in for a PTHREAD_PRIO_INHERIT mutex too.
+    /// Whether the kind inherits priorities, so that it can replace a PTHREAD_PRIO_INHERIT mutex too.
     pub const fn inherits(self) -> bool {
         matches!(self, Kind::Pi | Kind::RtFair | Kind::RtSteal | Kind::RtAdaptive)
     }
 
-    /// Whether its waiters spin without an end: it collapses when threads outnumber CPUs, because who is next, or who
-    /// holds it, is not on a CPU while the others burn theirs.
+    /// Whether the kind is experimental: its waiters spin without a limit. Such a lock collapses when threads outnumber
+    /// CPUs, because the owner or the next waiter may not be on a CPU while the other waiters keep all CPUs busy.
     pub const fn is_for_study(self) -> bool {
         matches!(self, Kind::Ttas | Kind::Ticket | Kind::Mcs)
     }
 
-    /// Shows the visitor the lock of this kind; None for those that are libc's.
+    /// Calls the visitor with the lock type of this kind. Returns `None` for libc's kinds.
     pub fn visit<V: Visitor>(self, visitor: V) -> Option<V::Answer> {
         Some(match self {
             Kind::System | Kind::Pi => return None,
@@ -92,12 +92,12 @@ impl Kind {
     }
 }
 
-/// Something to be done with a lock whose kind is known only when the program runs.
+/// A generic operation on a lock type that is chosen at run time.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of the operation.
     type Answer;
 
-    /// Does it.
+    /// Runs the operation for lock type `L`.
     fn visit<L: RawLock>(self) -> Self::Answer;
 }
 
@@ -107,7 +107,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A name that is no kind's.
+/// Error: the name belongs to no kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownKind;
 

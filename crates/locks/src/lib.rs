@@ -1,24 +1,27 @@
-//! Locks behind one contract, [`RawLock`]: one file for each algorithm.
+//! Locks behind one contract, [`RawLock`]. Each algorithm has its own file.
 //!
-//! | lock | order | waits | for |
+//! | lock | acquisition order | how a waiter waits | purpose |
 //! |---|---|---|---|
-//! | [`Fair`] | FIFO | sleeps | comparison: what strict order costs |
-//! | [`Steal`] | whoever comes while it is free; who waits long is handed it | sleeps | comparison |
-//! | [`Adaptive`] | as `Steal` | spins as long as that pays, then sleeps | use |
-//! | [`Ttas`] | none | spins | study |
-//! | [`Ticket`], [`Mcs`] | FIFO | spin | study |
+//! | [`Fair`] | FIFO | sleeps | comparison: the cost of strict order |
+//! | [`Steal`] | any thread that finds the lock free; handed to a waiter that has waited long | sleeps | comparison |
+//! | [`Adaptive`] | as `Steal` | spins adaptively, then sleeps | production |
+//! | [`RtFair`] | by real-time priority, then FIFO; priority inheritance | sleeps | real-time programs |
+//! | [`RtSteal`], [`RtAdaptive`] | real-time as `RtFair`, others as `Steal` | as `Steal`, `Adaptive` | as above |
+//! | [`Ttas`] | none | spins | experimental |
+//! | [`Ticket`], [`Mcs`] | FIFO | spins | experimental |
 //!
-//! Those for study collapse when threads outnumber CPUs: who is next, or who holds the lock, is not on a CPU while the others
-//! burn theirs.
+//! The experimental locks collapse when threads outnumber CPUs: the lock holder or the next waiter may not be on a CPU
+//! while the other waiters keep all CPUs busy.
 //!
-//! Every lock is 16 bytes at most, and zeroes are a free lock: it lies inside a `pthread_mutex_t` as well as inside a Rust
-//! value. None of them allocates, keeps a table, or points to anything but what waits for it now.
+//! Every lock has at most 16 bytes, and a free lock is all zeroes. So a lock fits inside a `pthread_mutex_t` as well as
+//! inside a Rust value. No lock allocates memory or keeps a table. A lock points only to its current waiters.
 //!
-//! In Rust they are used through [`api`], the adaptor to `lock_api`.
+//! Rust programs use the locks through [`api`], the adaptor to `lock_api`.
 //!
-//! [`Condition`] goes with any of them; [`Barrier`] is libc's, waited for as the caller likes.
+//! [`Condition`] is a condition variable that works with any of the locks. [`Barrier`] is libc's barrier with a wait
+//! that the caller supplies.
 //!
-//! An algorithm says who is next; how a waiter spends its time is a [`waiting`] policy's business.
+//! An algorithm decides which thread acquires next. A [`waiting`] policy decides how a waiter spends its time.
 #![warn(missing_docs)]
 
 #[cfg(not(any(loom, shuttle)))]
@@ -55,8 +58,9 @@ pub use ticket::Ticket;
 pub use ttas::Ttas;
 pub use unspin_sys::futex::{Clock, Until};
 
-/// Finds out what the locks ask of the C library, which is otherwise done when a thread waits for the first time. To be
-/// called at the start where that may be within the dynamic linker or an allocator: in a library that is loaded first.
+/// Resolves what the locks need from the C library. Without this call that happens when a thread first waits. A
+/// preloaded library must call it at its start, because its first wait may be inside the dynamic linker or an
+/// allocator.
 pub fn prepare() {
     host::prepare();
     host::generation();

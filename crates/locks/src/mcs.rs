@@ -1,9 +1,9 @@
-//! The queue of Mellor-Crummey and Scott, in the variant K42 whose owner keeps no node: FIFO, each waiter spinning on a word
-//! of its own. For study: whoever is next must be on a CPU, and all the others burn theirs.
+//! MCS queue lock (Mellor-Crummey and Scott) in the K42 variant, whose owner keeps no node: FIFO, each waiter spins on
+//! its own word. Experimental: the next waiter must be on a CPU while all others keep their CPUs busy.
 //!
-//! (M. Scott, "Shared-Memory Synchronization", 4.3.1; the lock itself takes the part of the owner's node.)
+//! Source: M. Scott, "Shared-Memory Synchronization", 4.3.1. The lock itself plays the part of the owner's node.
 //!
-//! A thread that waits until some time does not queue: it takes the lock when it sees it free, out of turn.
+//! A wait with a timeout does not queue: the thread takes the lock out of turn when it sees it free.
 
 use crate::host;
 use crate::raw::{free, poll};
@@ -12,12 +12,13 @@ use core::ptr;
 use unspin_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use unspin_sync::hint;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Mcs {
     /// [`FREE`], [`HELD`] without a waiter, or a [`Link`] to the last waiter.
     tail: AtomicUsize,
-    /// A [`Link`] to the first waiter, once that one has said who it is. 0, or of another generation: not yet.
+    /// A [`Link`] to the first waiter, once that waiter has linked itself. 0 or a link of another generation: no waiter
+    /// yet.
     next: AtomicUsize,
 }
 
@@ -37,26 +38,27 @@ impl Default for Node {
     }
 }
 
-/// Address of a node, and in the 16 bits above it the generation of the process in which it waits: a fork leaves nodes
-/// behind that nobody waits on.
+/// Address of a node; the 16 bits above it hold the generation of the process in which the node waits. After a fork the
+/// child inherits links to nodes whose threads do not exist there; the generation reveals them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Link(usize);
 
 const ADDRESS_BITS: u32 = 48;
 
 impl Link {
-    /// None for an address that is too long, which a program has only if it asks for one (5-level page tables).
+    /// None if the address has more than 48 bits. A program has such addresses only if it asks for them (5-level page
+    /// tables).
     fn to(node: &Node) -> Option<Link> {
         let address = ptr::from_ref(node).expose_provenance();
         (address >> ADDRESS_BITS == 0).then_some(Link(address | Link::here()))
     }
 
-    /// The tag of the calling process.
+    /// The generation tag of the calling process.
     fn here() -> usize {
         (host::generation() as usize) << ADDRESS_BITS
     }
 
-    /// None for what is no link, or leads to what does not exist in this process.
+    /// None if the word is no link, or if its node does not exist in this process.
     fn of(word: usize) -> Option<Link> {
         (word > HELD && word >> ADDRESS_BITS == Link::here() >> ADDRESS_BITS).then_some(Link(word))
     }
@@ -65,12 +67,13 @@ impl Link {
     /// The node still waits.
     unsafe fn node<'a>(self) -> &'a Node {
         let address = self.0 & ((1 << ADDRESS_BITS) - 1);
-        // SAFETY: links are made of live nodes, and the caller says that this one lives still.
+        // SAFETY: links are made from live nodes, and the caller guarantees that this one is still alive.
         unsafe { &*ptr::with_exposed_provenance::<Node>(address) }
     }
 }
 
-// SAFETY: 1. whoever moves the tail from FREE holds it, and then whoever is granted it by the owner; 2. a free one is 0.
+// SAFETY: 1. the thread that moves the tail from FREE holds the lock, and after a hand-off the thread that the owner
+// grants it to; 2. a free lock is 0.
 unsafe impl RawLock for Mcs {
     type Node = Node;
 
@@ -79,7 +82,7 @@ unsafe impl RawLock for Mcs {
     #[inline(always)]
     fn try_lock(&self) -> bool {
         // Acquire: partner of the Release in `unlock`.
-        // Relaxed: a failure tells nothing.
+        // Relaxed on failure: a failed attempt reads nothing.
         self.tail.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -97,7 +100,7 @@ unsafe impl RawLock for Mcs {
 
     #[inline(always)]
     unsafe fn unlock(&self) {
-        // Relaxed: if nobody has come the exchange succeeds, and if it fails `release` looks again.
+        // Relaxed: without a waiter the exchange succeeds. If the exchange fails, `release` reads again.
         let nobody = Link::of(self.next.load(Ordering::Relaxed)).is_none();
         // Release: partner of the Acquire in `try_lock`.
         if !(nobody && self.tail.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_ok()) {
@@ -106,7 +109,7 @@ unsafe impl RawLock for Mcs {
     }
 
     fn is_locked(&self) -> bool {
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         self.tail.load(Ordering::Relaxed) != FREE
     }
 }
@@ -120,7 +123,7 @@ impl Mcs {
             return poll(self, None).expect("without a time there is no timeout");
         };
         loop {
-            // Relaxed: the exchange orders.
+            // Relaxed: the compare-exchange provides the ordering.
             let last = self.tail.load(Ordering::Relaxed);
             if last == FREE {
                 if self.try_lock() {
@@ -128,16 +131,19 @@ impl Mcs {
                 }
                 continue;
             }
-            // Release: partner of the Acquire here by whoever comes next, who writes into our node.
+            // Release: partner of the Acquire here by the next waiter, which writes into our node. Acquire: partner of
+            // that Release, as we write into the previous waiter's node. Relaxed on failure: the loop reads the tail
+            // again.
             if self.tail.compare_exchange(last, me.0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
             let before = match Link::of(last) {
-                // SAFETY: it was the last in the queue, so it stays there until it has seen us behind it.
+                // SAFETY: that node was the last in the queue, so it stays there until its thread has seen us behind
+                // it.
                 Some(last) => unsafe { &last.node().next },
                 None => &self.next,
             };
-            // Release: partner of the Acquire with which the owner takes us from there.
+            // Release: partner of the Acquire with which the owner reads the link.
             before.store(me.0, Ordering::Release);
             break;
         }
@@ -149,14 +155,15 @@ impl Mcs {
         Waited::Spun
     }
 
-    /// The owner moves what its node says of its successor into the lock.
+    /// The new owner copies the link to its successor from its node into the lock.
     fn leave_node(&self, node: &Node, me: Link) {
         // Acquire: partner of the Release in `queue` by the successor.
         let mut next = node.next.load(Ordering::Acquire);
         if next == 0 {
-            // Relaxed: published by the exchange.
+            // Relaxed: published by the exchange below.
             self.next.store(0, Ordering::Relaxed);
-            // Release: partner of the Acquire in `queue` of whoever finds the lock held and writes `next`.
+            // Release: partner of the Acquire in `queue`, by the next thread that finds the lock held and writes
+            // `next`.
             if self.tail.compare_exchange(me.0, HELD, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;
             }
@@ -166,33 +173,33 @@ impl Mcs {
                 next = node.next.load(Ordering::Acquire);
             }
         }
-        // Release: partner of the Acquire in `release`, for a stranger who releases.
+        // Release: partner of the Acquire in `release`, if another thread than this one releases the lock.
         self.next.store(next, Ordering::Release);
     }
 
     #[cold]
     fn release(&self) {
         loop {
-            // Acquire: partner of the Release in `queue`: the node is there.
+            // Acquire: partner of the Release in `queue`: the node's contents are visible.
             let next = self.next.load(Ordering::Acquire);
             if let Some(first) = Link::of(next) {
-                // By exchange, so that of two threads that release only one hands over.
-                // Relaxed: nothing is published by taking it out.
+                // An exchange, so that only one of two threads that release at once hands the lock over. Relaxed:
+                // removing the link publishes nothing.
                 if self.next.compare_exchange(next, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                    // SAFETY: it is in the queue until it is granted the lock.
+                    // SAFETY: the node is in the queue until it is granted the lock.
                     let granted = unsafe { &first.node().granted };
                     // Release: partner of the Acquire in `queue`.
                     return granted.store(1, Ordering::Release);
                 }
                 continue;
             }
-            // Release: as in `unlock`. Relaxed: a failure is looked at below.
+            // Release: as in `unlock`. Relaxed on failure: the arms below examine the value read.
             match self.tail.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) | Err(FREE) => return,
-                // Somebody is about to say who it is.
+                // A waiter has moved the tail and is about to link itself.
                 Err(last) if Link::of(last).is_some() => hint::spin_loop(),
                 Err(ghosts) => {
-                    // Release: as in `unlock`. Relaxed: a failure is looked at in the next round.
+                    // Release: as in `unlock`. Relaxed on failure: the next round reads again.
                     if self.tail.compare_exchange(ghosts, FREE, Ordering::Release, Ordering::Relaxed).is_ok()
                     {
                         return;

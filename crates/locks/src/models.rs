@@ -1,5 +1,6 @@
-//! Every lock in every interleaving of few threads: one owner at a time, what he wrote is seen, nobody sleeps for ever,
-//! whoever gives up is not in the way. Beside each property stands a planted bug.
+//! Every lock in every interleaving of a few threads. Checked: one owner at a time, its writes are seen by the next
+//! owner, no thread sleeps for ever, and a waiter that times out does not block others. Beside each property stands a
+//! planted bug.
 //!
 //! A new lock takes part by a line in [`every_lock`].
 
@@ -14,13 +15,13 @@ use loom::cell::UnsafeCell;
 use unspin_sync::hint;
 use unspin_sync::machine::Ordering::Relaxed;
 
-/// A lock and what it protects.
+/// A lock and the data that it protects.
 struct World<L> {
     lock: L,
     count: UnsafeCell<u32>,
 }
 
-// SAFETY: the count is used under the lock; that locks exclude is what the models find out.
+// SAFETY: the count is used under the lock; the models check that the locks exclude.
 unsafe impl<L: Sync> Sync for World<L> {}
 
 impl<L: RawLock> World<L> {
@@ -33,18 +34,18 @@ impl<L: RawLock> World<L> {
     }
 
     fn unlock(&self) {
-        // SAFETY: whoever calls this holds the lock, or is a planted bug.
+        // SAFETY: the caller holds the lock, or is a planted bug.
         unsafe { self.lock.unlock() };
     }
 
-    /// Adds one: two at a time are a causality violation.
+    /// Adds one. Loom reports two threads at a time as a causality violation.
     fn write(&self) {
-        // SAFETY: the model checks it.
+        // SAFETY: the model checks that the access is exclusive.
         self.count.with_mut(|count| unsafe { *count += 1 });
     }
 
     fn read(&self) -> u32 {
-        // SAFETY: the model checks it.
+        // SAFETY: the model checks that the access is exclusive.
         self.count.with(|count| unsafe { *count })
     }
 }
@@ -52,13 +53,13 @@ impl<L: RawLock> World<L> {
 /// What one thread of a model does.
 type Act<L> = fn(&World<L>);
 
-/// Runs the acts at the same time, the first one in the model's own thread, with at most that many preemptions; then the end
-/// is looked at. `step` is by how much each look at the clock moves it.
+/// Runs the acts concurrently, the first one in the model's own thread, with at most this many preemptions; then calls
+/// `end`. `step` is how far each read of the clock advances it.
 fn explore<L: RawLock>(preemptions: usize, step: u64, acts: &'static [Act<L>], end: fn(&World<L>)) {
     explore_from(|_| (), preemptions, step, acts, end);
 }
 
-/// [`explore`] from another state than that of a free lock.
+/// [`explore`], starting from the state that `prepare` leaves instead of a free lock.
 fn explore_from<L: RawLock>(
     prepare: Act<L>,
     preemptions: usize,
@@ -71,8 +72,8 @@ fn explore_from<L: RawLock>(
     builder.check(move || {
         STEP.store(step, Relaxed);
         let world = NonNull::from(Box::leak(Box::new(World::<L>::new())));
-        // SAFETY: freed below, after all threads have been joined. Not counted: a thread that unwinds from a deadlock would
-        // panic again when it counts down.
+        // SAFETY: freed below, after all threads have been joined. No reference count: a thread that unwinds from a
+        // deadlock would panic again when it decrements the count.
         let shared: &'static World<L> = unsafe { world.as_ref() };
         prepare(shared);
         let others: Vec<_> = acts[1..].iter().map(|act| loom::thread::spawn(move || act(shared))).collect();
@@ -80,7 +81,7 @@ fn explore_from<L: RawLock>(
         others.into_iter().for_each(|other| other.join().unwrap());
         end(shared);
         assert!(!shared.lock.is_locked(), "somebody holds it for ever");
-        // SAFETY: leaked above, and nobody uses it any more.
+        // SAFETY: leaked above, and no thread uses it any more.
         drop(unsafe { Box::from_raw(world.as_ptr()) });
     });
 }
@@ -103,7 +104,7 @@ fn try_to_hold<L: RawLock>(world: &World<L>) {
     }
 }
 
-/// The time may be over whenever it sleeps.
+/// Acquires with a timeout that may pass during any sleep.
 fn hold_in_time<L: RawLock>(world: &World<L>) {
     let past = Until::after(Duration::ZERO);
     if world.lock.lock_until(&mut L::Node::default(), past).is_some() {
@@ -112,7 +113,7 @@ fn hold_in_time<L: RawLock>(world: &World<L>) {
     }
 }
 
-/// Looks once more, and then sleeps.
+/// Policy: reads the lock once more, and then sleeps.
 #[derive(Debug)]
 struct Glance {
     looks: u32,
@@ -139,9 +140,9 @@ impl Waiting for Glance {
     }
 }
 
-/// The clock stands still: nobody has ever waited long.
+/// The clock stands still: no thread has ever waited long.
 const STILL: u64 = 0;
-/// Everybody who has slept has waited long.
+/// Every thread that has slept has waited long.
 const RUSH: u64 = 1 << 24;
 
 macro_rules! every_lock {
@@ -179,7 +180,7 @@ every_lock! {
     glancing_and_starving: Stealing<Glance>, RUSH;
 }
 
-/// Those whose waiters do not all spin on one word, which loom takes for a model without an end when there are two of them.
+/// Locks whose waiters do not all spin on one word. With two such waiters loom would take the model for an endless one.
 macro_rules! with_three {
     ($($name:ident: $lock:ty, $step:expr;)*) => {
         mod with_three {
@@ -205,7 +206,7 @@ with_three! {
     glancing_and_starving: Stealing<Glance>, RUSH;
 }
 
-/// The owner finds one asleep and one that spins, who takes over the duty to wake the other.
+/// The owner finds one sleeper and one spinner; the spinner takes over the duty to wake the sleeper.
 #[test]
 fn a_spinner_takes_over_the_duty() {
     let all = |world: &World<_>| assert_eq!(world.read(), 3);

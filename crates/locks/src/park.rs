@@ -1,8 +1,8 @@
-//! Sleeping on a word of the process's own: the futex, or in models something in its place that shows whoever is never
-//! woken as a deadlock.
+//! Sleeping on a word private to the process: a futex. Models use a replacement in which a thread that is never woken
+//! shows as a deadlock.
 //!
-//! Spurious returns happen. Sleepers of one word are woken in order of arrival (real-time threads before others), and those
-//! of other *sorts* (bits) are passed over by [`wake_as`].
+//! Spurious wake-ups happen. Sleepers of one word are woken in order of arrival (real-time threads before others). A
+//! sleeper has a bit mask of *sorts*; [`wake_as`] skips sleepers of other sorts (FUTEX_WAKE_BITSET).
 
 #[cfg(any(loom, shuttle))]
 pub(crate) mod model;
@@ -19,7 +19,7 @@ pub(crate) fn wait_shared(word: &unspin_sync::atomic::AtomicU32, expected: u32) 
     unspin_sys::futex::wait(word, expected, None);
 }
 
-/// Wakes all sleepers of such a word.
+/// Wakes all sleepers of a word that other processes may share.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) fn wake_shared(word: &unspin_sync::atomic::AtomicU32) {
     unspin_sys::futex::wake(word, i32::MAX as u32);

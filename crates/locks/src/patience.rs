@@ -1,4 +1,4 @@
-//! Waiting for something that another thread will have done in a moment, unless it is not on a CPU.
+//! Backoff for a wait that lasts only moments, unless the thread waited for is not on a CPU.
 
 use crate::host;
 use crate::park;
@@ -6,8 +6,8 @@ use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
 use unspin_sync::hint;
 
-/// See the module. It spins, and then sleeps for a moment each time: yielding would not do, because a real-time thread
-/// yields to its equals only, and the other may be a lesser one on the same CPU.
+/// Spins first, then sleeps for a short time at each call. sched_yield(2) would not do: a real-time thread yields only
+/// to threads of its own priority, and the thread waited for may have a lower priority on the same CPU.
 #[derive(Default)]
 pub(crate) struct Patience {
     rounds: u32,

@@ -3,7 +3,7 @@
 use crate::Until;
 use unspin_sync::hint;
 
-/// How an acquisition went.
+/// What the calling thread did before it acquired the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waited {
     /// The lock was free.
@@ -14,59 +14,62 @@ pub enum Waited {
     Slept,
 }
 
-/// A mutual-exclusion lock without what it protects.
+/// A mutual-exclusion lock without the data that it protects.
 ///
-/// Between a successful acquisition and the `unlock` after it nobody else acquires, and what was written before that
-/// `unlock` is seen by the next who acquires.
+/// Between a successful acquisition and the `unlock` after it no other thread acquires the lock. The next thread that
+/// acquires the lock sees everything that was written before that `unlock`.
 ///
-/// Misuse is not undefined behaviour *of the lock*, because the locks stand in for those of C programs: `unlock` of a lock
-/// that nobody holds leaves it free and usable, and a thread may release what another has acquired. (Whose data that breaks
-/// is the caller's business, hence `unsafe`.)
+/// Misuse is not undefined behaviour *of the lock*, because the locks replace those of C programs. `unlock` of a free
+/// lock leaves it free and usable. A thread may release a lock that another thread has acquired. (The data that the
+/// lock protects may suffer; the caller is responsible for that, so `unlock` is `unsafe`.)
 ///
-/// The memory may be gone as soon as somebody else can have acquired: `unlock` does not touch it after that.
+/// The memory of the lock may be gone as soon as another thread can have acquired it: `unlock` does not touch the lock
+/// after that point.
 ///
-/// A child made by fork(2) inherits the bytes and not the threads. What they say of waiters is harmless there: nothing is
-/// handed to a thread that does not exist, and nobody relies on one to be awake.
+/// A child made by fork(2) inherits the bytes of the lock but not the threads. What the bytes say about waiters does no
+/// harm in the child: no release hands the lock to a thread that does not exist, and no wake-up depends on such a
+/// thread.
 ///
 /// # Safety
-/// The implementation excludes as described, and a value of all zeroes is what [`RawLock::new`] makes.
+/// The implementation provides the mutual exclusion described above, and [`RawLock::new`] returns a value of all
+/// zeroes.
 pub unsafe trait RawLock: Send + Sync + Sized + 'static {
-    /// What a waiter adds to the queue. It lives on the waiter's stack, and only while it waits: a lock that is held
-    /// points to no node of its owner, so that whoever releases needs none.
+    /// A waiter's queue node. It lives on the waiter's stack, and only while the thread waits. A held lock points to no
+    /// node of its owner, so `unlock` needs no node.
     type Node: Default;
 
-    /// A free lock: all bytes zero. Models have [`RawLock::new`] only.
+    /// A free lock: all bytes zero. Loom models have only [`RawLock::new`].
     #[cfg(not(loom))]
     const NEW: Self;
 
     /// A free lock.
     fn new() -> Self;
 
-    /// Acquires if nobody holds it (and nobody has a better right to it).
+    /// Acquires the lock if it is free and not reserved for a waiter.
     fn try_lock(&self) -> bool;
 
-    /// Acquires, however long that takes.
+    /// Acquires the lock. Waits without a time limit.
     fn lock(&self, node: &mut Self::Node) -> Waited;
 
-    /// Acquires unless that time comes first; then `None`, and the thread has left the queue. A lock that is free is
-    /// acquired however late it is.
+    /// Acquires the lock, or returns `None` once `until` has passed; then the thread has left the queue. A free lock is
+    /// acquired even if `until` has already passed.
     fn lock_until(&self, node: &mut Self::Node, until: Until) -> Option<Waited>;
 
-    /// Releases.
+    /// Releases the lock.
     ///
     /// # Safety
-    /// The caller holds it, or accepts what happens to the data when whoever does is not alone with it any more.
+    /// The caller holds the lock, or accepts that the thread that holds it no longer has exclusive access to the data.
     unsafe fn unlock(&self);
 
-    /// Whether somebody holds it: true of some moment during the call.
+    /// Whether a thread holds the lock: true at some moment during the call.
     fn is_locked(&self) -> bool;
 }
 
-/// Looks at a lock until it is free, and takes it, out of any order that there is.
+/// Polls a lock until it is free, then takes it. Ignores any queue order.
 #[cold]
 pub(crate) fn poll(lock: &impl RawLock, until: Option<Until>) -> Option<Waited> {
     loop {
-        // Read only, so that the line stays shared until it changes.
+        // A plain load keeps the cache line shared until the word changes.
         if !lock.is_locked() && lock.try_lock() {
             return Some(Waited::Spun);
         }
@@ -77,8 +80,8 @@ pub(crate) fn poll(lock: &impl RawLock, until: Option<Until>) -> Option<Waited> 
     }
 }
 
-/// In the implementation of [`RawLock`]: what a free lock is made of. Both of the constant and the function, because the
-/// atomics of a model cannot be made in a constant.
+/// Inside an implementation of [`RawLock`]: defines the constant `NEW` and the function `new` from one expression.
+/// Under loom only the function exists, because loom's atomics cannot be built in a constant.
 macro_rules! free {
     ($lock:expr) => {
         #[cfg(not(loom))]

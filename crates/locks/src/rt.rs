@@ -1,36 +1,41 @@
-//! Locks that inherit priority: a real-time thread that waits lends its priority to the owner, whatever runs in between.
+//! Locks with priority inheritance: a real-time thread that waits lends its priority to the owner, so that no thread of
+//! a priority in between delays the owner.
 //!
-//! The word is one of the kernel's for priority inheritance (futex(2)): the owner's thread id, so that a waiter can sleep in
-//! the kernel's queue, by priority, and the kernel knows whom to boost. In that queue wait
+//! The lock word follows the kernel's protocol for priority-inheriting futexes (futex(2)): it holds the owner's thread
+//! id. So a waiter can sleep in the kernel's queue, which is ordered by priority, and the kernel knows which thread to
+//! boost. These threads wait in that queue:
 //!
-//! - real-time threads, at once and always: strict order and inheritance are for them;
-//! - threads that hold such a lock already: somebody may wait for *that* one, and the boost must reach who is in their way;
-//! - one at a time of those that have waited long, so that nobody starves.
+//! - real-time threads, always and at once: strict order and inheritance are meant for them;
+//! - threads that already hold such a lock: a real-time thread may wait for *that* lock, and the boost must reach the
+//!   thread that delays it;
+//! - one at a time of the threads that have waited long, so that no thread starves.
 //!
-//! All others ([`RtSteal`], [`RtAdaptive`]) stay out of it: they take the lock when it is free, spin as long as that pays, and
-//! sleep on a word of their own. While somebody is in the kernel's queue the lock is never free, but handed on. With
-//! [`RtFair`] everybody waits in the kernel's queue.
+//! All other threads ([`RtSteal`], [`RtAdaptive`]) stay out of the kernel's queue. They take the lock when it is free,
+//! spin adaptively, and sleep on a second word, the *gate*. While a thread is in the kernel's queue the lock is never
+//! free, but handed on. With [`RtFair`] every thread waits in the kernel's queue.
 //!
-//! **The duty to wake**, as in [`Stealing`](crate::Stealing): while somebody sleeps on the second word, either the first one says so
-//! (`WAKE`), or a thread that is awake has the duty to say so again. The bit lies where the kernel keeps "the owner died":
-//! it keeps the bit of a word that it changes, except when it hands the lock on. Therefore whoever got the lock from the kernel
-//! says so again, if anybody has ever slept.
+//! **The duty to wake**, as in [`Stealing`](crate::Stealing): while a thread sleeps on the gate, either the lock word
+//! says so (`WAKE`), or a thread that is awake has the duty to set `WAKE` again. `WAKE` occupies the bit in which the
+//! kernel reports "the owner died". The kernel keeps that bit when it changes the word, except when it hands the lock
+//! on. Therefore a thread that got the lock from the kernel sets `WAKE` again if any thread has ever slept on the gate.
 //!
-//! An owner with `WAKE` clears the bit, then moves the gate on, then releases, and then wakes one. Whoever goes to sleep
-//! reads the gate first and then sees to it that the bit is set: so the owner either finds the bit set again, or has moved
-//! the gate on after it was read, which keeps the kernel from putting anybody to sleep. After the release the lock is not
-//! touched: its memory may be gone.
+//! An owner that finds `WAKE` clears the bit, then advances the gate, then releases, and then wakes one sleeper. A
+//! thread that goes to sleep first reads the gate and then makes sure that `WAKE` is set. So there are two cases.
+//! Either the owner finds the bit set again; or the owner has advanced the gate after the thread read it, and then the
+//! kernel does not put the thread to sleep. The owner does not touch the lock after the release, because its memory may
+//! be gone.
 //!
-//! **What is bounded instead of proven**: a queue of the kernel's that empties itself, because times are over, while its owner
-//! hands the lock on, takes a `WAKE` along. Sleepers look again after a nap anyway (`deadline`).
+//! **What is bounded instead of proven**: while the owner hands the lock on, the kernel's queue may become empty,
+//! because timeouts expire. Then a `WAKE` is lost. Sleepers wake up periodically anyway (`deadline`).
 //!
-//! **Misuse.** A stranger's release is one, unless threads are in the kernel's queue, which only the owner can pass the lock
-//! on to. Then the lock is marked as `REVOKED`; the queue's sleepers come back now and then, see that, and leave the queue; the
-//! last of them releases. Who acquires its own lock again, or that of a thread that has ended, sleeps until a stranger
-//! releases it, as with an ordinary mutex. A thread that is in the queue when the owner ends gets the lock.
+//! **Misuse.** A foreign unlock (by a thread that is not the owner) releases the lock, unless threads are in the
+//! kernel's queue: only the owner can hand the lock to them. In that case the lock is marked `REVOKED`. The sleepers of
+//! the kernel's queue wake up periodically, see the mark and leave the queue; the last of them releases the lock. A
+//! thread that acquires a lock again that it already holds, or a lock whose owner thread has ended, sleeps until a
+//! foreign unlock, as with an ordinary mutex. A thread that is already in the queue when the owner ends gets the lock.
 //!
-//! **After fork()** no bit of the word keeps anybody from anything: whoever releases finds out whether threads of its own
-//! process are in the kernel's queue, and to wake sleepers that do not exist is to wake nobody.
+//! **After fork()** stale bits of the word do no harm. `unlock` finds out whether threads of its own process are in the
+//! kernel's queue, and a wake-up for sleepers that do not exist has no effect.
 
 mod caller;
 mod deadline;
@@ -53,53 +58,57 @@ use pi::{OWNER, WAITERS};
 use unspin_sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 use unspin_sys::Errno;
 
-/// Strict order by priority, for all: see the module.
+/// Strict order by priority for all threads: see the module documentation.
 pub type RtFair = Inheriting<Strict>;
 
-/// Strict order for real-time threads; the others steal: see the module.
+/// Strict order for real-time threads; the others steal: see the module documentation.
 pub type RtSteal = Inheriting<Lateral<Park>>;
 
-/// [`RtSteal`] and spinning as long as that pays: see the module.
+/// [`RtSteal`] with adaptive spinning: see the module documentation.
 pub type RtAdaptive = Inheriting<Lateral<SpinThenPark>>;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inheriting<O> {
-    /// The owner's thread id or 0, `WAITERS` (set by the kernel for its queue; cleared by who releases and finds nobody
-    /// there) and `WAKE`.
+    /// The owner's thread id or 0; `WAITERS` (set by the kernel for its queue, cleared by `unlock` when the queue is
+    /// empty); and `WAKE`.
     word: AtomicU32,
-    /// On what those sleep who are not in the kernel's queue: `REVOKED`, and a number that is moved on before they are woken.
+    /// The futex of sleepers that are not in the kernel's queue: `REVOKED`, and a counter that is advanced before they
+    /// are woken.
     gate: AtomicU32,
-    /// What waiters have learnt: see [`Waiting`].
+    /// What waits have learnt: see [`Waiting`].
     memo: AtomicU16,
-    /// When one that had waited long last went into the kernel's queue: see [`stamp`](crate::stamp).
+    /// When a thread that had waited long last entered the kernel's queue: see [`stamp`](crate::stamp).
     seated: AtomicU16,
-    /// The CPU plus one on which the owner acquired, 0 if that is unknown. The owner's; a hint to others.
+    /// 1 plus the CPU on which the owner acquired, 0 if unknown. Written by the owner; only a hint for others.
     cpu: AtomicU8,
-    /// 1: somebody spins. Set by spinners whenever it is 0; cleared by who releases and leaves sleepers to a spinner, and by
-    /// each spinner when it stops. Set by a thread that a fork left behind: one wake-up is left out. Written by exchanges:
-    /// loom takes plain stores that race for less ordered than the language does.
+    /// 1: a thread spins. A spinner sets it if it is 0. `unlock` clears it when it leaves the sleepers to a spinner,
+    /// and each spinner clears it when it stops. If a thread that does not exist after a fork set it, one wake-up is
+    /// left out. It is written by exchanges, because loom orders racing plain stores less strictly than the language
+    /// does.
     spinner: AtomicU8,
-    /// 1: somebody has slept on the gate. Never cleared.
+    /// 1: a thread has slept on the gate. Never cleared.
     slept: AtomicU8,
-    /// The generation, from 1 to 255, of the process in which a thread that has waited long is in the kernel's queue; 0: none is.
+    /// The generation (1 to 255) of the process in which a thread that has waited long is in the kernel's queue; 0: no
+    /// such thread.
     seat: AtomicU8,
     order: PhantomData<O>,
 }
 
-/// In the word: somebody sleeps on the gate, or is about to. Set while the lock is held, or kept while it is free; cleared
-/// by who wakes one, and by the kernel when it hands the lock on. Set in vain: a system call in vain.
+/// In the word: a thread sleeps on the gate, or is about to. Set while the lock is held; may stay set while it is free.
+/// Cleared by an owner that then wakes one sleeper, and by the kernel when it hands the lock on. Set needlessly, it
+/// costs one system call.
 const WAKE: u32 = 1 << 30;
-/// In the gate: a stranger has released the lock while threads were in the kernel's queue.
+/// In the gate: a foreign unlock happened while threads were in the kernel's queue.
 const REVOKED: u32 = 1;
 /// In the gate: one wake-up.
 const STEP: u32 = 2;
-/// How often an owner tries again to have the kernel pass the lock on, which it refuses if the word changes meanwhile.
+/// How often an owner retries the kernel's hand-off, which the kernel refuses if the word changes meanwhile.
 const TRIES: u32 = 100;
 
-// SAFETY: 1. whoever writes its id over 0 holds the lock, as does whose id the kernel writes there; 2. a free one is all
-// zeroes.
+// SAFETY: 1. the thread that replaces 0 by its id holds the lock, as does the thread whose id the kernel writes there;
+// 2. a free lock is all zeroes.
 unsafe impl<O: Order> RawLock for Inheriting<O> {
     type Node = ();
 
@@ -136,14 +145,14 @@ unsafe impl<O: Order> RawLock for Inheriting<O> {
     #[inline(always)]
     unsafe fn unlock(&self) {
         caller::released();
-        // Release: partner of the Acquire in `exchange`. Relaxed: `release` looks again.
+        // Release: partner of the Acquire in `exchange`. Relaxed on failure: `release` reads the word again.
         if self.word.compare_exchange(caller::tid(), 0, Ordering::Release, Ordering::Relaxed).is_err() {
             self.release();
         }
     }
 
     fn is_locked(&self) -> bool {
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         self.word.load(Ordering::Relaxed) & OWNER != 0
     }
 }
@@ -152,7 +161,7 @@ unsafe impl<O: Order> RawLock for Inheriting<O> {
 struct Visit {
     /// `WAKE` if this thread may be the only one that knows of sleepers, otherwise 0.
     duty: u32,
-    /// Whether it has set `spinner`.
+    /// Whether this thread has set `spinner`.
     spins: bool,
     waited: Waited,
     arrived: u64,
@@ -170,20 +179,20 @@ impl<O: Order> Inheriting<O> {
         has_it
     }
 
-    /// Moves the word on if it is what was seen.
+    /// Changes the word from `seen` to `new`; fails if it is no longer `seen`.
     #[inline(always)]
     fn exchange(&self, seen: u32, new: u32) -> bool {
-        // Acquire: partner of the Release with which the last owner let go, and of those who announce that they sleep.
-        // Release: partner of that Acquire, for announcements. Relaxed: a failure is looked at again.
+        // Acquire: partner of the Release with which the last owner released, and with which sleepers set `WAKE`.
+        // Release: partner of that Acquire, when we set `WAKE`. Relaxed on failure: the caller reads the word again.
         self.word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// What a new owner notes.
+    /// What a new owner records.
     #[inline(always)]
     fn own(&self) {
         caller::acquired();
         if O::STEALS {
-            // Relaxed: a hint.
+            // Relaxed: only a hint.
             self.cpu.store(u8::try_from(host::cpu()).unwrap_or(0), Ordering::Relaxed);
         }
     }
@@ -198,11 +207,11 @@ impl<O: Order> Inheriting<O> {
             arrived: host::ticks(),
             deadline: Deadline::new(until),
         };
-        // Relaxed, as all of the memo: advice.
+        // Relaxed, as for every access to the memo: it is only a hint.
         let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed).into());
         let spins = O::STEALS && !caller::was_urgent();
         loop {
-            // Relaxed: the exchange orders.
+            // Relaxed: the compare-exchange provides the ordering.
             let word = self.word.load(Ordering::Relaxed);
             if word & OWNER == 0 {
                 if self.take(word, visit.duty) {
@@ -213,8 +222,8 @@ impl<O: Order> Inheriting<O> {
                 waiting.lose();
                 continue;
             }
-            // With threads in the kernel's queue the lock will not become free, but be handed on.
-            // Relaxed: a hint.
+            // While threads are in the kernel's queue the lock does not become free; it is handed on.
+            // Relaxed: only a hint.
             if spins
                 && word & WAITERS == 0
                 && waiting.pause(u32::from(self.cpu.load(Ordering::Relaxed))) == Next::Look
@@ -237,16 +246,17 @@ impl<O: Order> Inheriting<O> {
         }
     }
 
-    /// A spinner says that it is there.
+    /// A spinner announces itself.
     fn announce(&self, visit: &mut Visit) {
-        // Relaxed: whoever reads it in vain leaves the duty to the word, where the spinner finds it.
+        // Relaxed: an owner that reads a stale 1 leaves `WAKE` in the word, and a spinner or an acquiring thread finds
+        // it there.
         if self.spinner.load(Ordering::Relaxed) == 0 {
             self.spinner.swap(1, Ordering::Relaxed);
             visit.spins = true;
         }
     }
 
-    /// Whatever the thread does next to the word tells others that it spins no more.
+    /// Withdraws the announcement. Other threads see that with this thread's next exchange of the word.
     fn stop_spinning(&self, visit: &mut Visit) {
         if visit.spins {
             // Relaxed: published by the next exchange of the word by this thread.
@@ -255,20 +265,20 @@ impl<O: Order> Inheriting<O> {
         }
     }
 
-    /// Asked afresh each time, since a thread's class may change while it waits.
+    /// Evaluated before each sleep, because a thread's scheduling class may change while it waits.
     fn belongs_into_the_queue(&self, visit: &Visit) -> bool {
         !O::STEALS || caller::is_urgent() || self.takes_the_seat(visit)
     }
 
-    /// Whether this thread is the one of those that have waited long who may queue.
+    /// Whether this thread has waited long and becomes the only such thread in the kernel's queue.
     fn takes_the_seat(&self, visit: &Visit) -> bool {
         let here = (host::generation() % 255 + 1) as u8;
-        // Relaxed, here and below: nothing is read through it.
+        // Relaxed, here and below: no other data is read through it.
         let seat = self.seat.load(Ordering::Relaxed);
         visit.waited == Waited::Slept
             && seat != here
             && host::ticks().wrapping_sub(visit.arrived) > LONG
-            // Of many that have waited long one now and then: each time the lock is handed on, it is idle for a while.
+            // Only now and then: each hand-off leaves the lock idle for a while.
             && is_due(&self.seated)
             && self.seat.compare_exchange(seat, here, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -276,7 +286,7 @@ impl<O: Order> Inheriting<O> {
     /// Sleeps in the kernel's queue.
     fn queue(&self, visit: &mut Visit) -> Outcome {
         let outcome = loop {
-            // Relaxed: seen late, it is seen after the next nap.
+            // Relaxed: if this load misses the mark, the load after the next nap sees it.
             if self.gate.load(Ordering::Relaxed) & REVOKED != 0 {
                 break self.sleep(visit);
             }
@@ -287,41 +297,45 @@ impl<O: Order> Inheriting<O> {
                 }
                 Err(Errno::ETIMEDOUT) if visit.deadline.is_over() => break Outcome::TimedOut,
                 Err(Errno::ETIMEDOUT) => {}
-                // Its own, or its owner has ended, or the kernel cannot: it sleeps where a stranger's release wakes it.
+                // The caller owns the lock itself, or the owner has ended, or the kernel cannot: sleep until a foreign
+                // unlock.
                 Err(_) => break self.sleep(visit),
             }
         };
         visit.waited = Waited::Slept;
-        // Relaxed: as in `takes_the_seat`. One who was urgent clears the seat of another: two may queue then.
+        // Relaxed: as in `takes_the_seat`. A real-time thread may clear the seat of another thread here; then two may
+        // queue.
         self.seat.store(0, Ordering::Relaxed);
         outcome
     }
 
     fn own_from_kernel(&self) {
         self.own();
-        // Relaxed: whoever slept before the kernel dropped `WAKE` is seen, as the kernel has read his announcement.
+        // Relaxed: a thread that slept before the kernel dropped `WAKE` is seen, because the kernel has read the word
+        // that it set.
         if self.slept.load(Ordering::Relaxed) != 0 {
-            // Relaxed: ours until the release.
+            // Relaxed: the word is ours until the release.
             self.word.fetch_or(WAKE, Ordering::Relaxed);
         }
-        // Relaxed: a stranger's release that came at the same time may be lost.
+        // Relaxed: a concurrent foreign unlock may be lost.
         if self.gate.load(Ordering::Relaxed) & REVOKED != 0 {
             self.gate.fetch_and(!REVOKED, Ordering::Relaxed);
         }
     }
 
-    /// Sleeps on the gate, until it is woken or has to look whether it starves.
+    /// Sleeps on the gate until a wake-up, a timeout or the end of a nap.
     fn sleep(&self, visit: &mut Visit) -> Outcome {
         // Relaxed: published by the exchange below.
         self.slept.store(1, Ordering::Relaxed);
-        // Relaxed: ordered before the exchange below by its Release: see the module.
+        // Relaxed: the exchange below orders this load before it by its Release; see the module documentation.
         let gate = self.gate.load(Ordering::Relaxed);
         if gate & REVOKED != 0 {
             self.recover();
         }
-        // Relaxed: the exchange orders.
+        // Relaxed: the compare-exchange provides the ordering.
         let word = self.word.load(Ordering::Relaxed);
-        // An exchange even if the bit is set: so that who clears it sees `slept` and `spinner` as we left them.
+        // An exchange even if `WAKE` is set already, so that the thread that clears `WAKE` sees our writes of `slept`
+        // and `spinner`.
         if word & OWNER == 0 || !self.exchange(word, word | WAKE) {
             return Outcome::Look;
         }
@@ -335,10 +349,10 @@ impl<O: Order> Inheriting<O> {
         Outcome::Look
     }
 
-    /// The time is over.
+    /// The timeout has passed: leaves, or takes the lock if that is possible now.
     fn leave(&self, visit: &Visit) -> Option<Waited> {
         loop {
-            // Relaxed: the exchange orders.
+            // Relaxed: the compare-exchange provides the ordering.
             let word = self.word.load(Ordering::Relaxed);
             if word & OWNER == 0 {
                 if self.take(word, visit.duty) {
@@ -353,15 +367,15 @@ impl<O: Order> Inheriting<O> {
     #[cold]
     fn release(&self) {
         let me = caller::tid();
-        // Whether we have cleared WAKE and woken nobody yet.
+        // Whether we have cleared `WAKE` and not yet woken a thread.
         let mut owes = false;
         let mut tries = 0;
         loop {
-            // Relaxed: the exchanges order.
+            // Relaxed: the compare-exchanges provide the ordering.
             let word = self.word.load(Ordering::Relaxed);
             let owner = word & OWNER;
             if owner == 0 {
-                // Whoever releases does not hold it, or not alone.
+                // The calling thread releases a lock that is free, or another thread released it at the same time.
                 return;
             }
             if word & WAITERS != 0 && self.is_queued_for(owner == me) {
@@ -372,7 +386,7 @@ impl<O: Order> Inheriting<O> {
                     }
                     continue;
                 }
-                // Relaxed: seen by those in the queue when they look.
+                // Relaxed: the threads in the kernel's queue see it when they wake up.
                 self.gate.fetch_or(REVOKED, Ordering::Relaxed);
                 return;
             }
@@ -389,7 +403,7 @@ impl<O: Order> Inheriting<O> {
                     return;
                 }
             } else {
-                // Release: after the exchange that cleared WAKE, and seen by who announces itself after it.
+                // Release: ordered after the exchange that cleared `WAKE`; read by threads that set `WAKE` after that.
                 self.gate.fetch_add(STEP, Ordering::AcqRel);
                 let gate = &raw const self.gate;
                 if self.let_go(owner, 0) {
@@ -401,17 +415,17 @@ impl<O: Order> Inheriting<O> {
     }
 
     fn let_go(&self, owner: u32, free: u32) -> bool {
-        // Release: partner of the Acquire in `exchange`. Relaxed: a failure is looked at again.
+        // Release: partner of the Acquire in `exchange`. Relaxed on failure: the caller reads the word again.
         self.word.compare_exchange(owner, free, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether threads of this process are in the kernel's queue. An owner with [`RtFair`] need not know: to pass the lock on to
-    /// nobody is to release it, and nobody sleeps on the gate for long.
+    /// Whether threads of this process are in the kernel's queue. An owner with [`RtFair`] need not ask: a hand-off to
+    /// an empty queue is a release, and threads sleep on the gate only for short times.
     fn is_queued_for(&self, by_owner: bool) -> bool {
         (!O::STEALS && by_owner) || pi::has_waiters(&self.word)
     }
 
-    /// Passes the lock on to the first in the kernel's queue.
+    /// Hands the lock to the first thread in the kernel's queue.
     fn hand_on(&self) -> bool {
         // Relaxed: as in `own_from_kernel`.
         if self.gate.load(Ordering::Relaxed) & REVOKED != 0 {
@@ -420,44 +434,45 @@ impl<O: Order> Inheriting<O> {
         pi::unlock(&self.word).is_ok()
     }
 
-    /// Nobody was in the kernel's queue. Whoever enters it sets the bit while the kernel's lock is held that `has_waiters`
-    /// waits for: so either we see him, or he comes after us and sets the bit again.
+    /// Clears `WAITERS` when the kernel's queue was empty. A thread that enters the queue sets the bit under the kernel
+    /// lock that `has_waiters` also takes. So either the second `has_waiters` sees the thread, or the thread comes
+    /// later and sets the bit again.
     fn clear_waiters(&self, word: u32) {
         if self.exchange(word, word & !WAITERS) && pi::has_waiters(&self.word) {
-            // Relaxed: the lock is held; who releases it looks at all of the word.
+            // Relaxed: the lock is held, and its owner reads the whole word when it releases.
             self.word.fetch_or(WAITERS, Ordering::Relaxed);
         }
     }
 
-    /// Whether a spinner is there: it finds the lock, or sees to it that somebody else is woken.
+    /// Whether there is a spinner. The spinner will acquire the lock, or make sure that another thread is woken.
     fn leave_to_spinner(&self) -> bool {
-        // Relaxed: whoever stopped spinning has written that before the exchange that we have seen.
+        // Relaxed: a spinner that stopped wrote this before the exchange of the word that we have seen.
         let spins = self.spinner.load(Ordering::Relaxed) != 0;
         if spins {
-            // Relaxed: a spinner that is still there sets it again.
+            // Relaxed: a spinner that still spins sets it again.
             self.spinner.swap(0, Ordering::Relaxed);
         }
         spins
     }
 
-    /// Releases a lock that was revoked, if nobody is in the kernel's queue any more.
+    /// Releases a revoked lock once the kernel's queue is empty.
     #[cold]
     fn recover(&self) {
-        // Relaxed, here and below: of those who come at the same time one clears the bit.
+        // Relaxed, here and below: of several threads at once, only one clears the bit.
         if !pi::has_waiters(&self.word) && self.gate.fetch_and(!REVOKED, Ordering::Relaxed) & REVOKED != 0 {
             self.release();
         }
     }
 }
 
-/// What came of sleeping.
+/// The result of a sleep.
 enum Outcome {
     Acquired,
     TimedOut,
     Look,
 }
 
-/// Cut to the room that there is. Advice is no more than that.
+/// Cuts the advice to 16 bits. It is only a hint.
 fn memo(advice: u32) -> u16 {
     u16::try_from(advice).unwrap_or(u16::MAX)
 }

@@ -1,5 +1,5 @@
-//! More threads than the models have, in random schedules of shuttle: nobody sleeps for ever. (It knows no reordering; that
-//! is what the models are for.)
+//! More threads than the models have, in random schedules of shuttle: no thread sleeps for ever. (Shuttle does not
+//! simulate weak memory; the models do.)
 
 use crate::host::model::STEP;
 use crate::park::model::FORGETS;
@@ -14,7 +14,7 @@ const SCHEDULES: usize = 20_000;
 const THREADS: u64 = 5;
 const ROUNDS: u64 = 3;
 
-/// The ways to acquire in turn; whether it succeeded.
+/// Acquires in one of the available ways; returns whether it succeeded.
 fn acquire<L: RawLock>(lock: &L, way: u64) -> bool {
     let node = &mut L::Node::default();
     match way % 4 {
@@ -27,7 +27,7 @@ fn acquire<L: RawLock>(lock: &L, way: u64) -> bool {
     }
 }
 
-/// All threads at once, in all ways. `step` is by how much each look at the clock moves it.
+/// All threads at once, in all ways. `step` is how far each read of the clock advances it.
 fn crowd<L: RawLock>(step: u64) {
     STEP.store(step, Relaxed);
     let lock = Arc::new((L::new(), AtomicU64::new(0)));
@@ -52,7 +52,7 @@ fn crowd<L: RawLock>(step: u64) {
     assert!(!lock.0.is_locked(), "somebody holds it for ever");
 }
 
-/// Looks some times, and then sleeps.
+/// Policy: reads the lock some times, and then sleeps.
 #[derive(Debug)]
 struct Glances(u32);
 
@@ -88,7 +88,7 @@ impl Visitor for Crowd {
     }
 }
 
-/// Those whose policy is a clock's are looked at below.
+/// Locks whose policy does not depend on a clock; the others are tested below.
 const SLEEPING: [Kind; 2] = [Kind::Fair, Kind::Steal];
 
 #[test]
@@ -109,7 +109,7 @@ fn nobody_sleeps_for_ever_where_all_are_starving() {
     shuttle::check_random(|| crowd::<Stealing<Glances>>(RUSH), SCHEDULES);
 }
 
-/// A planted bug: a kernel that wakes nobody.
+/// Planted bug: the kernel wakes no thread.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_wake_up_is_lost() {

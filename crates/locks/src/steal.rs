@@ -1,14 +1,16 @@
-//! Lateral stealing: whoever comes while the lock is free takes it, whoever waits for it. An owner who releases lets the lock
-//! go and then wakes one sleeper, so the lock is not idle while that one wakes up; who has waited long is handed it.
+//! Lock stealing: a thread that finds the lock free takes it, even if others wait. An owner that releases first frees
+//! the lock and then wakes one sleeper, so the lock is not idle during the wake-up. A waiter that has waited long is
+//! handed the lock.
 //!
-//! **The duty to wake.** While somebody sleeps, either the word says so (`PARKED`), or a thread that is awake has the *duty*
-//! to say so again as soon as it owns the lock or goes to sleep. Whoever is woken has the duty; and a spinner that announces
-//! itself (`SPINNER`) takes it over from the owner that releases, who then need not wake anybody. So an owner that comes
-//! back again and again finds a word without `PARKED`, and neither wakes nor is slowed down, while a waiter looks on.
+//! **The duty to wake.** While any thread sleeps, one of two things holds. Either the word says so (`PARKED`), or a
+//! thread that is awake has the *duty*: it must set `PARKED` again as soon as it owns the lock or goes to sleep. A
+//! woken thread has the duty. A spinner that announces itself (`SPINNER`) takes the duty from the releasing owner,
+//! which then need not wake a sleeper. So an owner that acquires again and again while a spinner is there finds a word
+//! without `PARKED`: it wakes no thread and takes the fast path.
 //!
-//! **Hand-off.** A waiter that has waited for [`LONG`] sets `STARVING`. The next owner to release leaves the lock held and
-//! sets `GRANTED` in place of it, which starving waiters only may clear, one of them. Any number of waiters may share the
-//! claim: whoever sees neither bit claims again.
+//! **Hand-off.** A waiter that has waited for [`LONG`] sets `STARVING`. The next `unlock` leaves the lock held and
+//! replaces `STARVING` by `GRANTED`. Only starving waiters may clear `GRANTED`, and exactly one of them does. Several
+//! waiters may share one claim: a starving waiter that sees neither bit claims again.
 
 use crate::host;
 use crate::park::{self, Wake};
@@ -19,52 +21,54 @@ use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-/// Stealing, asleep: see the module.
+/// Stealing; waiters sleep: see the module documentation.
 pub type Steal = Stealing<Park>;
 
-/// Stealing, spinning as long as that pays: see the module.
+/// Stealing; waiters spin adaptively, then sleep: see the module documentation.
 pub type Adaptive = Stealing<SpinThenPark>;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Stealing<W> {
-    /// Also what waiters sleep on.
+    /// The lock state, and the futex on which waiters sleep.
     word: AtomicU32,
-    /// The process in which `STARVING` was set: see [`host::generation`].
+    /// Generation of the process in which `STARVING` was set: see [`host::generation`].
     generation: AtomicU32,
-    /// What waiters have learnt: see [`Waiting`].
+    /// What waits have learnt: see [`Waiting`].
     memo: AtomicU32,
-    /// When the lock was last claimed: see [`stamp`](crate::stamp).
+    /// When `STARVING` was last claimed: see [`stamp`](crate::stamp).
     granted: AtomicU16,
-    /// When a sleeper was last woken though a spinner had the duty.
+    /// When a sleeper was last woken although a spinner had the duty.
     woken: AtomicU16,
     waiting: PhantomData<W>,
 }
 
-/// Somebody holds the lock, or is granted it.
+/// A thread holds the lock, or the lock is granted to a starving waiter.
 const LOCKED: u32 = 1;
-/// Somebody sleeps, or is about to. Set by whoever goes to sleep, and by an owner or leaver who has the duty; cleared by who
-/// releases and then wakes one, or leaves it to a spinner. Set in vain: a system call in vain.
+/// A thread sleeps, or is about to. Set by a thread that goes to sleep, and by an acquiring thread that has the duty.
+/// Cleared by `unlock`, which then wakes one sleeper or leaves that to a spinner. Set needlessly, it costs one system
+/// call.
 const PARKED: u32 = 1 << 1;
-/// Somebody spins, and takes over the duty. Set by a spinner if `PARKED` is set, cleared by who releases, and by who
-/// acquires or goes to sleep (so that no sleeper relies on a spinner that a fork left behind). Cleared in vain: a spinner sets
-/// it again.
+/// A thread spins and takes over the duty. Set by a spinner if `PARKED` is set. Cleared by `unlock`, and by a thread
+/// that acquires or goes to sleep (so that no sleeper depends on a spinner that does not exist after a fork). Cleared
+/// needlessly, it is set again by a spinner.
 const SPINNER: u32 = 1 << 2;
-/// Somebody who has waited long wants to be handed the lock. Set while the lock is held, by starving waiters; cleared by who
-/// releases, and by starving waiters that acquire or leave.
+/// A waiter that has waited long requests a hand-off. Set by starving waiters while the lock is held. Cleared by
+/// `unlock`, and by starving waiters that acquire or leave.
 const STARVING: u32 = 1 << 3;
-/// The owner has released, and the lock is for one of those who are starving.
+/// The owner has released, and the lock is reserved for one of the starving waiters.
 const GRANTED: u32 = 1 << 4;
-/// From here on: the owner's CPU plus one, 0 if that is unknown.
+/// Shift of the highest field: 1 plus the number of the owner's CPU, 0 if unknown.
 const CPU_AT: u32 = 8;
 const CPU: u32 = u32::MAX << CPU_AT;
 
-/// Sorts of sleepers: all of them are woken by [`park::wake`].
+/// Sorts of sleepers. [`park::wake`] wakes any sort.
 const ORDINARY: u32 = 1;
 const STARVED: u32 = 1 << 1;
 
-// SAFETY: 1. whoever sets LOCKED holds it, and then whoever clears GRANTED; 2. a free one is all zeroes.
+// SAFETY: 1. the thread that sets LOCKED holds the lock, and after a hand-off the thread that clears GRANTED; 2. a free
+// lock is all zeroes.
 unsafe impl<W: Waiting> RawLock for Stealing<W> {
     type Node = ();
 
@@ -97,9 +101,9 @@ unsafe impl<W: Waiting> RawLock for Stealing<W> {
 
     #[inline(always)]
     unsafe fn unlock(&self) {
-        // Relaxed: the exchange orders.
+        // Relaxed: the compare-exchange provides the ordering.
         let word = self.word.load(Ordering::Relaxed);
-        // Release: partner of the Acquire in `exchange`. Relaxed: `release` looks again.
+        // Release: partner of the Acquire in `exchange`. Relaxed on failure: `release` reads the word again.
         let alone = word & !CPU == LOCKED
             && self.word.compare_exchange(word, 0, Ordering::Release, Ordering::Relaxed).is_ok();
         if !alone {
@@ -108,19 +112,19 @@ unsafe impl<W: Waiting> RawLock for Stealing<W> {
     }
 
     fn is_locked(&self) -> bool {
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         self.word.load(Ordering::Relaxed) & LOCKED != 0
     }
 }
 
-/// What one waiter is bound to.
+/// What one waiter knows and owes.
 #[derive(Default)]
 struct Visit {
-    /// It may be the only one that knows of sleepers.
+    /// The thread may be the only one that knows of sleepers, so it must set `PARKED`.
     has_duty: bool,
-    /// It has waited long.
+    /// The thread has waited long.
     starves: bool,
-    /// It has been asleep.
+    /// The thread has slept.
     has_slept: bool,
 }
 
@@ -150,7 +154,7 @@ impl Visit {
     }
 }
 
-/// The word of a lock that the calling thread owns and nobody waits for.
+/// The word of a lock that the calling thread owns and no other thread waits for.
 #[inline(always)]
 fn mine() -> u32 {
     LOCKED | host::cpu() << CPU_AT
@@ -164,14 +168,15 @@ impl<W: Waiting> Stealing<W> {
 
     #[inline(always)]
     fn exchange(&self, seen: u32, new: u32) -> bool {
-        // Acquire: partner of the Release with which the last owner let go. Relaxed: a failure is looked at again.
+        // Acquire: partner of the Release in `let_go` and `unlock`, by the last owner. Relaxed on failure: the caller
+        // reads the word again.
         self.word.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// The lock may be free and say that somebody sleeps.
+    /// Tries to take a lock that is free although its word is not 0: other bits may say that threads sleep or spin.
     #[cold]
     fn try_again(&self) -> bool {
-        // Relaxed: the exchange orders.
+        // Relaxed: the compare-exchange provides the ordering.
         let mut word = self.word.load(Ordering::Relaxed);
         let visit = Visit::default();
         while self.may_take(&visit, word) {
@@ -188,10 +193,10 @@ impl<W: Waiting> Stealing<W> {
         word & LOCKED == 0 || word & GRANTED != 0 && (visit.starves || self.is_claim_of_ghosts())
     }
 
-    /// Whether those who are starving were left behind by a fork.
+    /// Whether the starving waiters are threads of the parent process, which do not exist after a fork.
     #[cold]
     fn is_claim_of_ghosts(&self) -> bool {
-        // Relaxed: a claim is made long before it is granted; what is older than that is at worst one round too late.
+        // Relaxed: a claim is made long before it is granted. An older value makes the caller at worst one round late.
         self.generation.load(Ordering::Relaxed) != host::generation()
     }
 
@@ -203,14 +208,14 @@ impl<W: Waiting> Stealing<W> {
         host::prepare();
         let arrived = host::ticks();
         let mut visit = Visit::default();
-        // Relaxed: advice.
+        // Relaxed: the memo is only a hint.
         let mut waiting = W::begin(self.memo.load(Ordering::Relaxed));
         loop {
-            // Relaxed: the exchanges order.
+            // Relaxed: the compare-exchanges provide the ordering.
             let word = self.word.load(Ordering::Relaxed);
             if self.may_take(&visit, word) {
                 if self.exchange(word, visit.owned(word)) {
-                    // Relaxed: advice.
+                    // Relaxed: the memo is only a hint.
                     self.memo.store(waiting.end(Ended::Acquired), Ordering::Relaxed);
                     return Some(visit.waited());
                 }
@@ -228,7 +233,7 @@ impl<W: Waiting> Stealing<W> {
             if asleep != word && !self.exchange(word, asleep) {
                 continue;
             }
-            // Relaxed: advice.
+            // Relaxed: the memo is only a hint.
             self.memo.store(waiting.end(Ended::Asleep), Ordering::Relaxed);
             visit.has_duty = false;
             visit.has_slept = true;
@@ -238,12 +243,12 @@ impl<W: Waiting> Stealing<W> {
                 Wake::Interrupted => {}
                 Wake::Woken => visit.has_duty = true,
             }
-            // Relaxed: advice.
+            // Relaxed: the memo is only a hint.
             waiting = W::begin(self.memo.load(Ordering::Relaxed));
         }
     }
 
-    /// Puts in the claim of a waiter that has waited long; false: look again.
+    /// Sets `STARVING` for a waiter that has waited long. False: the caller must read the word again.
     fn claims(&self, visit: &mut Visit, word: u32, arrived: u64) -> bool {
         if !visit.starves {
             visit.starves =
@@ -257,22 +262,22 @@ impl<W: Waiting> Stealing<W> {
         }
         // Relaxed: published by the exchange.
         self.generation.store(host::generation(), Ordering::Relaxed);
-        // Release: partner of the Acquire in `release`: whoever sees the claim sees whose it is.
+        // Release: partner of the Acquire in `release`: a thread that sees the claim sees its generation.
         let _ = self.word.compare_exchange(word, word | STARVING, Ordering::Release, Ordering::Relaxed);
         false
     }
 
-    /// A spinner says that it is there, if that saves somebody a wake-up.
+    /// Announces a spinner if that saves the owner a wake-up.
     fn announce(&self, visit: &mut Visit, word: u32) {
         if word & (PARKED | SPINNER | LOCKED) == PARKED | LOCKED && self.exchange(word, word | SPINNER) {
             visit.has_duty = true;
         }
     }
 
-    /// The time is over.
+    /// The timeout has passed: leaves, or takes the lock if that is possible now.
     fn leave(&self, visit: Visit) -> Option<Waited> {
         loop {
-            // Relaxed: the exchanges order.
+            // Relaxed: the compare-exchanges provide the ordering.
             let word = self.word.load(Ordering::Relaxed);
             if self.may_take(&visit, word) {
                 if self.exchange(word, visit.owned(word)) {
@@ -293,7 +298,7 @@ impl<W: Waiting> Stealing<W> {
             // Acquire: partner of the Release in `claims`.
             let word = self.word.load(Ordering::Acquire);
             if word & LOCKED == 0 || word & GRANTED != 0 {
-                // Whoever releases does not hold it.
+                // The calling thread releases a lock that it does not hold.
                 return;
             }
             if word & STARVING != 0 && !self.is_claim_of_ghosts() {
@@ -314,7 +319,7 @@ impl<W: Waiting> Stealing<W> {
     }
 
     fn let_go(&self, word: u32, new: u32) -> bool {
-        // Release: partner of the Acquire in `exchange`. Relaxed: a failure is looked at again.
+        // Release: partner of the Acquire in `exchange`. Relaxed on failure: the caller reads the word again.
         self.word.compare_exchange(word, new, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 }

@@ -1,7 +1,8 @@
-//! Tickets: FIFO, all spinning on one word. For study: whoever is next must be on a CPU, and all the others burn theirs.
+//! Ticket lock: FIFO, all waiters spin on one word. Experimental: the next waiter must be on a CPU while all others
+//! keep their CPUs busy.
 //!
-//! A thread that waits until some time draws no ticket, because it could not hand it back: it takes the lock when it sees it
-//! free, out of turn.
+//! A wait with a timeout draws no ticket, because the thread could not return it. Such a thread takes the lock out of
+//! turn when it sees it free.
 
 use crate::host;
 use crate::raw::{free, poll};
@@ -9,21 +10,23 @@ use crate::{RawLock, Until, Waited};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sync::hint;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Ticket {
     word: AtomicU64,
 }
 
-/// The word.
+/// The lock word.
 ///
 /// | bits | meaning | changed by |
 /// |---|---|---|
-/// | 0–21 | the ticket that is served; equal to the next: the lock is free | whoever releases |
-/// | 22–43 | the next ticket to draw | whoever acquires or queues |
-/// | 44–63 | low bits of the generation in which the last waiter drew its ticket: tickets drawn in another one belong to threads that a fork left behind | whoever queues |
+/// | 0–21 | the ticket now served; if it equals the next ticket, the lock is free | `unlock` |
+/// | 22–43 | the next ticket to draw | a thread that acquires or queues |
+/// | 44–63 | low bits of the generation of the last drawn ticket | a thread that queues; `unlock` after a fork |
 ///
-/// As many tickets as Linux can have threads (PID_MAX_LIMIT, 2²²).
+/// Tickets of another generation belong to threads that do not exist after a fork.
+///
+/// A field can count as many tickets as Linux can have threads (PID_MAX_LIMIT, 2²²).
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
@@ -52,7 +55,7 @@ impl Word {
         self.served() == self.next()
     }
 
-    /// As it is in the calling process: without waiters that do not exist here.
+    /// The word as it applies in the calling process: without waiters that do not exist here.
     fn here(self) -> Word {
         let here = u64::from(host::generation()) & GENERATION;
         if self.generation() == here {
@@ -71,7 +74,7 @@ impl Word {
     }
 }
 
-// SAFETY: 1. a ticket is served to whoever drew it, one at a time; 2. a free one is 0.
+// SAFETY: 1. one ticket is served at a time, and only the thread that drew it enters; 2. a free lock is 0.
 unsafe impl RawLock for Ticket {
     type Node = ();
 
@@ -79,7 +82,7 @@ unsafe impl RawLock for Ticket {
 
     #[inline(always)]
     fn try_lock(&self) -> bool {
-        // Relaxed: the exchange orders.
+        // Relaxed: the compare-exchange provides the ordering.
         let word = Word(self.word.load(Ordering::Relaxed));
         word.is_free() && self.exchange(word, word.with_another_ticket())
     }
@@ -99,7 +102,7 @@ unsafe impl RawLock for Ticket {
     #[inline(always)]
     unsafe fn unlock(&self) {
         loop {
-            // Relaxed: the exchange orders.
+            // Relaxed: the compare-exchange provides the ordering.
             let seen = Word(self.word.load(Ordering::Relaxed));
             let alone = seen.next() == seen.with_the_next_served().served();
             let word = if alone { seen } else { seen.here() };
@@ -110,7 +113,7 @@ unsafe impl RawLock for Ticket {
     }
 
     fn is_locked(&self) -> bool {
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         !Word(self.word.load(Ordering::Relaxed)).is_free()
     }
 }
@@ -118,22 +121,22 @@ unsafe impl RawLock for Ticket {
 impl Ticket {
     #[inline(always)]
     fn exchange(&self, seen: Word, new: Word) -> bool {
-        // Acquire: partner of the Release with which the last owner had the next ticket served.
-        // Release: partner of the Acquire here, and in `queue`.
+        // Acquire: partner of the Release with which the last owner advanced the served ticket. Release: partner of the
+        // Acquire here and in `queue`. Relaxed on failure: the caller reads the word again.
         self.word.compare_exchange(seen.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
     fn queue(&self) -> Waited {
         let mine = loop {
-            // Relaxed: the exchange orders.
+            // Relaxed: the compare-exchange provides the ordering.
             let seen = Word(self.word.load(Ordering::Relaxed));
             let word = seen.here();
             if self.exchange(seen, word.with_another_ticket()) {
                 break word.next();
             }
         };
-        // Acquire: partner of the Release in `exchange`, by whoever held the ticket before.
+        // Acquire: partner of the Release in `exchange`, by the owner that advanced the served ticket.
         while Word(self.word.load(Ordering::Acquire)).served() != mine {
             hint::spin_loop();
         }

@@ -1,18 +1,18 @@
-//! Test-and-test-and-set: whoever sees it free first. For study: with more threads than CPUs the others spin while the
-//! owner waits for a CPU.
+//! Test-and-test-and-set: the first thread that sees the lock free takes it. Experimental: with more threads than CPUs
+//! the waiters spin while the owner waits for a CPU.
 
 use crate::raw::{free, poll};
 use crate::{RawLock, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering};
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Ttas {
     /// 0 free, 1 held.
     word: AtomicU32,
 }
 
-// SAFETY: 1. whoever moves the word from 0 to 1 holds it, and only one does; 2. a free one is 0.
+// SAFETY: 1. the thread that moves the word from 0 to 1 holds the lock, and only one thread does; 2. a free lock is 0.
 unsafe impl RawLock for Ttas {
     type Node = ();
 
@@ -21,7 +21,7 @@ unsafe impl RawLock for Ttas {
     #[inline(always)]
     fn try_lock(&self) -> bool {
         // Acquire: partner of the Release in `unlock`.
-        // Relaxed: a failure tells nothing.
+        // Relaxed on failure: a failed attempt reads nothing.
         self.word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -45,7 +45,7 @@ unsafe impl RawLock for Ttas {
     }
 
     fn is_locked(&self) -> bool {
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         self.word.load(Ordering::Relaxed) != 0
     }
 }

@@ -1,4 +1,4 @@
-//! How a waiter spends its time, apart from the algorithm that it waits in.
+//! How a waiter spends its time, separate from the lock algorithm.
 
 use crate::host;
 use unspin_sync::hint;
@@ -6,23 +6,24 @@ use unspin_waiting::spin::{OwnerCpu, Spin};
 
 /// One thread's wait for a lock.
 ///
-/// What is learnt lies in the lock, in a *memo* of 32 bits, all zeroes at first. It is advice: it may be lost or torn between
-/// threads, and whatever it says must be harmless.
+/// What waits have learnt is kept in the lock, in a *memo* of 32 bits that is 0 at first. The memo is a hint: threads
+/// may lose or tear it, so every value must be harmless.
 pub trait Waiting: Send + Sync + 'static {
-    /// A wait begins, or goes on after a sleep.
+    /// Starts a wait, or continues it after a sleep.
     fn begin(memo: u32) -> Self;
 
-    /// Lets some time pass and says what to do next. `owner` is the CPU plus one on which the owner acquired, 0 if unknown.
+    /// Lets some time pass and returns the next step. `owner` is 1 plus the number of the CPU on which the owner
+    /// acquired the lock; 0 if unknown.
     fn pause(&mut self, owner: u32) -> Next;
 
-    /// The lock was free, and somebody else was faster.
+    /// The lock was free, but another thread acquired it first.
     fn lose(&mut self);
 
-    /// The wait is over, or goes to sleep: what the memo should say now.
+    /// The wait is over, or the thread goes to sleep: returns the new memo.
     fn end(&self, how: Ended) -> u32;
 }
 
-/// How the time before a sleep, or after one, has ended.
+/// How a spinning phase ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// The lock was acquired.
@@ -31,16 +32,16 @@ pub enum Ended {
     Asleep,
 }
 
-/// What a waiter does next.
+/// The next step of a waiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Looks at the lock again.
+    /// Read the lock again.
     Look,
-    /// Sleeps until it is woken.
+    /// Sleep until a wake-up.
     Sleep,
 }
 
-/// Sleeps at once.
+/// Policy: sleep at once.
 #[derive(Debug)]
 pub struct Park;
 
@@ -60,7 +61,7 @@ impl Waiting for Park {
     }
 }
 
-/// Spins as long as that has paid lately, unless the owner cannot be running, and then sleeps: [`unspin_waiting::spin`].
+/// Policy: spin adaptively, then sleep; sleep at once if the owner cannot be running. See [`unspin_waiting::spin`].
 #[derive(Debug)]
 pub struct SpinThenPark(Spin);
 
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn it_parks_at_once_where_the_owner_cannot_run() {
         unspin_sys::cpu::prepare();
-        // The thread may move between the two.
+        // The thread may migrate between the two reads of its CPU.
         let parks = |owner: &dyn Fn() -> u32| SpinThenPark::begin(0).pause(owner()) == Next::Sleep;
         if host::cpu() == 0 {
             return println!("SKIPPED: no restartable sequences here (glibc 2.35, Linux 4.18)");

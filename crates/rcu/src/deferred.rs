@@ -1,21 +1,21 @@
-//! Memory waiting for its grace period: `call_rcu` for data instead of functions, because a function pointer
-//! means nothing to another process.
+//! Memory waiting for its grace period: `call_rcu` for data instead of functions, because a function pointer has no
+//! meaning in another process.
 //!
-//! What is freed is named by two numbers of the owner's choice, kept in a ring in shared memory, and handed
-//! to the owner's own function, in whichever process finds the grace period over. Small things are freed at
-//! once. What is larger than [`LARGE`] goes on to the [`WorkQueue`] and is freed outside the owner's lock, as
-//! Linux 2.5.44's System V IPC did with what came from `vmalloc`, whose freeing takes long.
+//! The owner identifies what is to be freed by two numbers of its choice. They are kept in a ring in shared memory. The
+//! process that finds the grace period over passes them to the owner's free function. Small things are freed at once.
+//! Things larger than [`LARGE`] go to the [`WorkQueue`] and are freed outside the owner's lock, as the System V IPC of
+//! Linux 2.5.44 did with memory from `vmalloc`, which takes long to free.
 
 use crate::work::{Garbage, WorkQueue};
 use crate::{Cookie, work::Attempt};
 use core::fmt;
 use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-/// What has more bytes than this is freed by [`WorkQueue::work`]: a page, as in `ipc_alloc` of Linux 2.5.44,
-/// which took more than that from `vmalloc`.
+/// Things with more bytes than this are freed by [`WorkQueue::work`]: a page, as in `ipc_alloc` of Linux 2.5.44, which
+/// used `vmalloc` above that size.
 pub const LARGE: u64 = 4096;
 
-/// Nothing more can be deferred until something is reaped.
+/// Error: the ring is full until something is reaped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueFull;
 
@@ -35,10 +35,11 @@ struct Entry {
     bytes: AtomicU64,
 }
 
-/// Up to `N` things waiting for their grace periods, and up to `W` large ones after it. All zeroes: empty.
+/// Up to `N` things that wait for their grace periods, and up to `W` large ones whose grace period is over. All zeroes:
+/// empty.
 ///
-/// The ring is under a lock of its owner, which [`exclusive`](Deferred::exclusive) stands for. The lock may
-/// have been taken over from a holder that was killed at any instruction in here.
+/// The ring is protected by a lock of its owner, which [`exclusive`](Deferred::exclusive) represents. The lock may have
+/// been taken over from a holder that was killed at any instruction in here.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Deferred<const N: usize = 1024, const W: usize = 256> {
@@ -46,7 +47,7 @@ pub struct Deferred<const N: usize = 1024, const W: usize = 256> {
     head: AtomicU64,
     /// Position of the next entry; advancing it commits an insertion.
     tail: AtomicU64,
-    /// One more than the last position whose freeing was begun in here.
+    /// 1 plus the last position whose free was begun by this ring (not by the work queue).
     begun: AtomicU64,
     entries: [Entry; N],
     queue: WorkQueue<W>,
@@ -65,10 +66,10 @@ impl<const N: usize, const W: usize> Default for Deferred<N, W> {
 }
 
 impl<const N: usize, const W: usize> Deferred<N, W> {
-    /// The ring, for whoever holds the lock that guards it.
+    /// The ring, for the holder of the lock that guards it.
     ///
     /// # Safety
-    /// The caller holds that lock, and will for as long as the result lives; there is no other result.
+    /// The caller holds that lock for as long as the result lives, and there is no other result.
     pub unsafe fn exclusive(&self) -> Exclusive<'_, N, W> {
         Exclusive { ring: self }
     }
@@ -79,18 +80,18 @@ impl<const N: usize, const W: usize> Deferred<N, W> {
     }
 }
 
-/// The right to add to a [`Deferred`] and to reap it.
+/// Exclusive access to a [`Deferred`]: to add to it and to reap it.
 #[derive(Debug)]
 pub struct Exclusive<'a, const N: usize, const W: usize> {
     ring: &'a Deferred<N, W>,
 }
 
-// All positions and entries are read and written under the owner's lock only, whose hand-over orders them; so
-// their loads are Relaxed. Stores are Release where whoever takes the lock over from a killed holder must find
-// the earlier ones made.
+// All positions and entries are accessed only under the owner's lock, whose hand-over orders them; so the loads are
+// Relaxed. A store is Release where a thread that takes over the lock from a killed holder must find the earlier stores
+// made.
 impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
-    /// Has `item`, of `bytes` bytes, freed when `cookie` is over. The numbers are the owner's; items should be
-    /// added in the order of their cookies, for the oldest is looked at first.
+    /// Defers the free of `item`, of `bytes` bytes, until `cookie` is over. Both numbers are of the owner's choice.
+    /// Items should be added in the order of their cookies, because `reap` stops at the oldest one that is not over.
     ///
     /// # Errors
     /// [`QueueFull`] if `N` things are waiting already.
@@ -98,45 +99,45 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         if self.len() == N {
             return Err(QueueFull);
         }
-        // Relaxed: under the lock, as said above.
+        // Relaxed: under the lock, see above.
         let tail = self.ring.tail.load(Ordering::Relaxed);
         let entry = &self.ring.entries[tail as usize % N];
         entry.cookie.store(cookie.word(), Ordering::Relaxed);
         entry.item.store(item, Ordering::Relaxed);
         entry.bytes.store(bytes, Ordering::Relaxed);
-        // Release: the entry is whole before it counts.
+        // Release: the entry is complete before it counts.
         self.ring.tail.store(tail.wrapping_add(1), Ordering::Release);
         Ok(())
     }
 
-    /// Calls `free` for everything whose grace period is over, oldest first, until `over` says no. Large
-    /// things go to the work queue instead, unless that is full. Returns how many left the ring.
+    /// Calls `free` for each thing whose grace period is over, oldest first, until `over` returns false. Large things
+    /// go to the work queue instead, unless that is full. Returns how many left the ring.
     ///
-    /// `over` is [`Rcu::poll`](crate::Rcu::poll), or [`is_over`](crate::Rcu::is_over) after a poll that was
-    /// made outside the lock. `free` is told by [`Attempt::Again`] that a holder of the lock was killed while
-    /// it freed this very thing; it may have been freed then, in part or wholly.
+    /// `over` is [`Rcu::poll`](crate::Rcu::poll), or [`is_over`](crate::Rcu::is_over) after a poll outside the lock.
+    /// `free` gets [`Attempt::Again`] if a holder of the lock was killed while it freed this thing; the thing may then
+    /// be freed partly or wholly already.
     pub fn reap(
         &mut self,
         mut over: impl FnMut(Cookie) -> bool,
         mut free: impl FnMut(Garbage, Attempt),
     ) -> usize {
         let mut reaped = 0;
-        // Bounded, whatever memory holds: the ring never has more.
+        // Bounded even if the memory is corrupt: the ring never has more entries.
         while reaped < N {
             let Some((position, cookie, garbage)) = self.oldest() else { break };
             if !over(cookie) {
                 break;
             }
             self.retire(position, garbage, &mut free);
-            // Release: freed or handed over, before it is forgotten.
+            // Release: the thing is freed or handed over before its entry is removed.
             self.ring.head.store(position.wrapping_add(1), Ordering::Release);
             reaped += 1;
         }
         reaped
     }
 
-    /// The thing whose freeing was begun by a holder of the lock that was killed in it, if there is one. The
-    /// next [`reap`](Exclusive::reap) frees it first, with [`Attempt::Again`].
+    /// The thing whose free was interrupted by the death of a holder of the lock, if any. The next
+    /// [`reap`](Exclusive::reap) frees it first, with [`Attempt::Again`].
     pub fn in_doubt(&self) -> Option<Garbage> {
         let (position, _, garbage) = self.oldest()?;
         (self.attempt(position) == Attempt::Again).then_some(garbage)
@@ -162,21 +163,21 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         self.len() == 0
     }
 
-    /// Positions of the oldest and behind the newest, at most as many apart as there are entries: memory that was overwritten
-    /// may say anything.
+    /// The position of the oldest entry, and the one behind the newest. They are at most `N` apart, even if the memory
+    /// was overwritten.
     fn range(&self) -> (u64, u64) {
-        // Relaxed: under the lock, as said above.
+        // Relaxed: under the lock, see above.
         let (head, tail) = (self.ring.head.load(Ordering::Relaxed), self.ring.tail.load(Ordering::Relaxed));
         (head.clamp(tail.saturating_sub(N as u64), tail), tail)
     }
 
     fn retire(&mut self, position: u64, garbage: Garbage, free: &mut impl FnMut(Garbage, Attempt)) {
         let attempt = self.attempt(position);
-        // What was begun here is ended here. If the queue is full, nobody had time to work, and we do.
+        // A free that began here ends here. If the queue is full, no thread had time to work, so we free it ourselves.
         let queued = garbage.bytes > LARGE && attempt == Attempt::First && self.hand_over(position, garbage);
         if !queued {
-            // Relaxed: under the lock. A killed process has made its stores in program order, so it is only
-            // the compiler that must not move this one past what `free` does.
+            // Relaxed: under the lock. A killed process has made its stores in program order, so only the compiler must
+            // be kept from moving this store past those of `free`.
             self.ring.begun.store(position.wrapping_add(1), Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
             free(garbage, attempt);
@@ -184,13 +185,12 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
     }
 
     fn hand_over(&mut self, position: u64, garbage: Garbage) -> bool {
-        // SAFETY: the only pusher is whoever holds the lock, which `self` stands for, and positions are never
-        // used twice.
+        // SAFETY: only the holder of the lock pushes, which `self` represents, and positions are never reused.
         unsafe { self.ring.queue.push(position.wrapping_add(1), garbage) }
     }
 
     fn attempt(&self, position: u64) -> Attempt {
-        // Relaxed: under the lock, as said above.
+        // Relaxed: under the lock, see above.
         let begun = self.ring.begun.load(Ordering::Relaxed) == position.wrapping_add(1);
         if begun { Attempt::Again } else { Attempt::First }
     }
@@ -200,7 +200,7 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         if position == tail {
             return None;
         }
-        // Relaxed: under the lock, as said above.
+        // Relaxed: under the lock, see above.
         let entry = &self.ring.entries[position as usize % N];
         let garbage =
             Garbage { item: entry.item.load(Ordering::Relaxed), bytes: entry.bytes.load(Ordering::Relaxed) };

@@ -1,19 +1,19 @@
-//! What the protocol asks of the operating system, so that tests and models can answer in its place.
+//! What the protocol needs from the operating system, as a trait, so that tests and models can replace it.
 
 use crate::Claim;
 use core::time::Duration;
 use unspin_sys::process::{Identity, Life, pid_namespace};
 
-/// How far a writer's memory barrier reached.
+/// The reach of a writer's memory barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fenced {
     /// Every thread of every process that registered for such barriers, and the caller.
     Everywhere,
-    /// The caller alone: nothing can be said about readers that rely on the writer's barrier.
+    /// Only the caller: no conclusion about readers that rely on the writer's barrier is possible.
     HereOnly,
 }
 
-/// How a thread that waits for a grace period lets others run.
+/// How a thread that waits for a grace period lets other threads run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rest {
     /// Give up the CPU once.
@@ -24,21 +24,21 @@ pub enum Rest {
 
 /// The operating system as this crate sees it. [`Linux`] is the real one.
 pub trait Host: Copy {
-    /// Whether a registered thread still runs the program it ran when it registered. Must never call a
-    /// thread dead that can still execute.
+    /// Whether a registered thread still runs the program that it ran when it registered. Must never report a thread
+    /// dead that can still execute.
     fn life(&self, who: &Identity) -> Life;
 
-    /// [`life`](Host::life) for a thread that got no further than its [`Claim`].
+    /// [`life`](Host::life) for a thread of which only the [`Claim`] is known.
     fn claim_life(&self, claim: Claim) -> Life;
 
     /// A full memory barrier in every reader that uses [`Fences::Expedited`](crate::Fences).
     fn fence_readers(&self) -> Fenced;
 
-    /// A clock, in units that matter only to how often the life of one thread is asked for (see
-    /// [`EXAMINE_EVERY`](crate::registry::EXAMINE_EVERY)) and to [`Counts`](crate::Counts).
+    /// A clock in any unit. It only determines how often the life of one thread is checked (see
+    /// [`EXAMINE_EVERY`](crate::registry::EXAMINE_EVERY)), and feeds [`Counts`](crate::Counts).
     fn ticks(&self) -> u64;
 
-    /// Lets others run.
+    /// Lets other threads run.
     fn rest(&self, how: Rest);
 }
 
@@ -67,14 +67,14 @@ impl Host for Linux {
     }
 
     fn ticks(&self) -> u64 {
-        // A model that depended on the time of day could not be repeated.
+        // A model that depends on the time of day could not be repeated.
         if cfg!(loom) { 0 } else { unspin_sys::clock::ticks() }
     }
 
     fn rest(&self, how: Rest) {
         match how {
             Rest::Yield => unspin_sys::sched::yield_now(),
-            // Leaves `errno` alone, as whoever calls inside a preload must.
+            // Does not change `errno`, as required of code inside a preload library.
             Rest::Sleep(time) => unspin_sys::sched::nap(time),
         }
     }

@@ -1,19 +1,19 @@
 //! Read-copy-update over shared memory, across processes, surviving the death of a reader.
 //!
-//! Readers of several processes look at one data structure in a shared mapping without taking a lock; a
-//! writer makes a piece unreachable, and frees it once no reader can still hold it: after a *grace period*.
-//! Any process may be killed at any instruction. What it held up, and whatever it was known to hold by its
-//! name, is found and released by whoever is held up by it.
+//! Readers in several processes read one data structure in a shared mapping without a lock. A writer makes a piece
+//! unreachable and frees it once no reader can still hold it: after a *grace period*. Any process may be killed at any
+//! instruction. A process that the dead one holds up finds that out, and releases what the dead one is recorded to
+//! hold.
 //!
-//! - [`Rcu`]: [`start_poll`](Rcu::start_poll), [`poll`](Rcu::poll), [`synchronize`](Rcu::synchronize), as in
-//!   the Linux kernel (`start_poll_synchronize_rcu` and its kin).
-//! - [`Reader`] and [`ReadGuard`], the safe way to read; [`Slot::enter`] and [`Slot::leave`] are the raw one:
-//!   two loads, a test and a store to enter, a store to leave.
-//! - [`registry`]: which threads take part, and what to do about the dead.
-//! - [`Deferred`]: frees that wait for a grace period instead of a thread that does (`call_rcu`), and the
-//!   [work queue](work) for those that take long.
+//! - [`Rcu`]: [`start_poll`](Rcu::start_poll), [`poll`](Rcu::poll), [`synchronize`](Rcu::synchronize), as in the Linux
+//!   kernel (`start_poll_synchronize_rcu` and related functions).
+//! - [`Reader`] and [`ReadGuard`]: the safe way to read. [`Slot::enter`] and [`Slot::leave`] are the raw way: two
+//!   loads, a test and a store to enter, a store to leave.
+//! - [`registry`]: the participating threads, and the recovery of dead ones.
+//! - [`Deferred`]: frees that wait for a grace period without a waiting thread (`call_rcu`), and the [work queue](work)
+//!   for frees that take long.
 //!
-//! All shared types are `repr(C)`, valid when zeroed, and hold offsets and numbers, no pointers. The caller
+//! All shared types are `repr(C)`, valid when zeroed, and hold offsets and numbers instead of pointers. The caller
 //! provides the memory:
 //!
 //! ```
@@ -42,7 +42,7 @@
 //!         for _ in 0..1000 {
 //!             let _section = reader.read();
 //!             let pair = &shared.values[shared.current.load(Ordering::Acquire)];
-//!             // Both halves are of one writing, because the writer never touches what we can see.
+//!             // Both halves are from the same update, because the writer never changes what we can reach.
 //!             assert_eq!(pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed));
 //!         }
 //!     });
@@ -50,26 +50,26 @@
 //!         let spare = 1 - shared.current.load(Ordering::Relaxed);
 //!         shared.values[spare].iter().for_each(|half| half.store(n, Ordering::Relaxed));
 //!         shared.current.store(spare, Ordering::Release);
-//!         rcu.synchronize().unwrap(); // Nobody reads the other pair any more: it is the next spare one.
+//!         rcu.synchronize().unwrap(); // No reader can hold the other pair any more: it is the next spare one.
 //!     }
 //! });
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Processes
-//! A slot belongs to one thread of one image of one process. After `fork` the child must register threads of
-//! its own: what says which slot is ours belongs into memory that the child finds wiped
-//! ([`unspin_sys::mem::Mapping::wiped_on_fork`]); a [`Reader`] checks that by itself. `exec` ends all threads
-//! of the image before; their slots are found dead by the new image's registration, or by whom they hold up.
-//! After `vfork` the child runs on its parent's memory while the parent is suspended, and so may use its slot.
+//! A slot belongs to one thread of one image (the program that a process executes) of one process. After `fork` the
+//! child must register its own threads. So the record of which slot is ours must lie in memory that the kernel wipes in
+//! the child ([`unspin_sys::mem::Mapping::wiped_on_fork`]); a [`Reader`] checks that by itself. `exec` ends all threads
+//! of the old image. Their slots are found dead when the new image registers, or by a process that they hold up. After
+//! `vfork` the child runs on its parent's memory while the parent is suspended, so it may use the parent's slot.
 //!
-//! Deaths are seen through `/proc` and `tgkill(2)`, so not across pid namespaces: a reader that is killed in
-//! another namespace than every writer's holds up grace periods for ever. An image is known by the place of
-//! its stack: where address-space randomisation is off, an `exec` of the same program goes unnoticed until
-//! the new image registers from another thread, or ends.
+//! Deaths are detected through `/proc` and `tgkill(2)`, so not across pid namespaces: a reader that is killed in
+//! another namespace than that of every writer holds up grace periods for ever. An image is identified by the position
+//! of its stack. Where address-space randomisation is off, an `exec` of the same program is not noticed until the new
+//! image registers from another thread, or ends.
 //!
 //! # Trust
-//! Processes that share the memory trust each other: whoever can write to it can break it.
+//! Processes that share the memory trust each other: a process that can write to it can break it.
 #![warn(missing_docs)]
 
 pub mod deferred;

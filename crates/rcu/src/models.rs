@@ -1,8 +1,9 @@
-//! Models: every interleaving and every reordering of the protocols, explored by loom. Run by
-//! `RUSTFLAGS="--cfg loom" cargo test -p unspin-rcu --release --lib models`.
+//! Models: loom explores every interleaving and every reordering of the protocols. Run by `RUSTFLAGS="--cfg loom" cargo
+//! test -p unspin-rcu --release --lib models`.
 //!
-//! Readers fence for themselves here ([`Fences::Full`]): loom knows no `membarrier`. A dead thread is one
-//! that stops after telling the [`Script`]. Each property has a planted bug beside it that must be found.
+//! Readers issue their own fences here ([`Fences::Full`]), because loom does not know `membarrier`. A dead thread is
+//! one that stops after reporting its death to the [`Script`]. Each property has a planted bug beside it that must be
+//! found.
 
 use crate::registry::{Extent, Swept};
 use crate::script::{Script, arena, thread};
@@ -24,10 +25,10 @@ struct World {
     thing: UnsafeCell<u64>,
 }
 
-// SAFETY: `thing` is the only member that is not Sync; that it is not accessed by two threads at once is what
-// the models are about, and loom checks every access.
+// SAFETY: only `thing` is not Sync. The models check that no two threads access it at once, and loom checks every
+// access.
 unsafe impl Sync for World {}
-// SAFETY: nothing in it belongs to a thread.
+// SAFETY: nothing in it is bound to a thread.
 unsafe impl Send for World {}
 
 impl World {
@@ -45,11 +46,11 @@ impl World {
         self.rcu().registry().register(&thread(tid), Fences::Full, &mut |_, _| Swept::Done).unwrap()
     }
 
-    /// A reader's one access.
+    /// The one access of a reader.
     fn look(&self) {
         // Relaxed: the thing was made before any thread was.
         if self.unreachable.load(Ordering::Relaxed) == 0 {
-            // SAFETY: loom checks that nobody writes meanwhile.
+            // SAFETY: loom checks that no thread writes meanwhile.
             self.thing.with(|it| assert_eq!(unsafe { *it }, 1, "read after free"));
         }
     }
@@ -65,16 +66,16 @@ impl World {
     }
 
     fn unlink(&self) {
-        // Relaxed: what orders it is the grace period.
+        // Relaxed: the grace period provides the ordering.
         self.unreachable.store(1, Ordering::Relaxed);
     }
 
     fn free(&self) {
-        // SAFETY: loom checks that nobody reads meanwhile.
+        // SAFETY: loom checks that no thread reads meanwhile.
         self.thing.with_mut(|it| unsafe { *it = 0 });
     }
 
-    /// The writer as it should be.
+    /// The correct writer.
     fn update(&self) {
         self.unlink();
         let cookie = self.rcu().start_poll();
@@ -84,7 +85,7 @@ impl World {
     }
 }
 
-/// Runs `reader` in a thread of its own, with a slot, against `writer`.
+/// Runs `reader` in its own thread, with a slot, against `writer`.
 fn against(reader: fn(&World, Participant), writer: fn(&World)) {
     loom::model(move || {
         let world = World::new(1);
@@ -127,7 +128,7 @@ fn planted_a_reader_without_its_fence() {
     against(
         |world, me| {
             let slot = &world.slots[me.index()];
-            // SAFETY: wrong on purpose: these fences are not the ones that the slot was registered with.
+            // SAFETY: deliberately wrong: the slot was not registered with these fences.
             unsafe {
                 let section = slot.enter(&world.domain, Fences::Expedited);
                 world.look();
@@ -144,7 +145,7 @@ fn planted_a_section_left_before_its_reads() {
     against(
         |world, me| {
             let slot = &world.slots[me.index()];
-            // SAFETY: wrong on purpose: the section ends before the access.
+            // SAFETY: deliberately wrong: the section ends before the access.
             unsafe {
                 let section = slot.enter(&world.domain, Fences::Full);
                 slot.leave(section);
@@ -179,7 +180,7 @@ fn planted_a_cookie_drawn_before_the_thing_was_unreachable() {
     });
 }
 
-/// Two writers share what one scan found out.
+/// Two writers share the result of one scan.
 #[test]
 fn anothers_scan_is_as_good_as_ones_own() {
     bounded(3, || {
@@ -215,13 +216,13 @@ fn a_reader_that_registers_meanwhile_is_not_missed() {
     });
 }
 
-/// A reader dies in its section; its successor in the slot is a reader too and must be waited for.
+/// A reader dies in its section. Its successor in the slot is a reader too, and the writer must wait for it.
 #[test]
 fn a_dead_reader_is_passed_over_and_its_heir_is_not() {
     bounded(3, || {
         let world = World::new(1);
         let victim = world.join(1);
-        // SAFETY: registered above; this thread plays its owner, who dies in the section.
+        // SAFETY: registered above; this thread acts as its owner, which dies in the section.
         let _ = unsafe { world.slots[victim.index()].enter(&world.domain, Fences::Full) };
         world.script.kill(1);
         let shared = world.clone();
@@ -234,14 +235,14 @@ fn a_dead_reader_is_passed_over_and_its_heir_is_not() {
     });
 }
 
-/// [`loom::model`] with at most `preemptions` switches that no thread asked for.
+/// [`loom::model`] with at most `preemptions` involuntary switches.
 fn bounded(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
 }
 
-/// Sweeps as thread `tid` and counts what `on_dead` was called for.
+/// Sweeps as thread `tid` and returns the participants that `on_dead` was called for.
 fn sweep(world: &World, tid: u32) -> Vec<(Participant, Identity)> {
     let mut swept = Vec::new();
     world.rcu().registry().sweep(&thread(tid), Extent::All, &mut |who, id| {
@@ -280,7 +281,7 @@ fn two_that_register_get_two_slots() {
     });
 }
 
-/// Someone asks for a dead thread's life for long, while the slot goes to a living one.
+/// A thread takes long to find a dead owner dead; meanwhile the slot goes to a living thread.
 #[test]
 fn a_late_verdict_does_not_hit_the_heir() {
     bounded(3, || {
@@ -299,7 +300,7 @@ fn planted_a_verdict_executed_without_looking_again() {
             let state = slot.state();
             let asked = slot.identity(state).map(|who| (&world.script).life(&who));
             if asked == Some(Life::Dead) {
-                // A store where a compare-and-swap belongs.
+                // Planted bug: a store instead of a compare-and-swap.
                 let word = victim.generation() << 3 | 4;
                 slot.state.store(word, Ordering::Release);
             }
@@ -324,7 +325,7 @@ fn heir_of_a_slow_verdict(verdict: fn(&World, Participant)) {
     }
 }
 
-/// A claimer dies before its slot is live, at any point, while another thread registers.
+/// A claimer dies at any point before its slot is live, while another thread registers.
 #[test]
 fn a_claimer_killed_half_way_leaves_nothing_behind() {
     bounded(3, || {
@@ -351,9 +352,9 @@ struct Works {
     freed: [UnsafeCell<u64>; 3],
 }
 
-// SAFETY: `freed` is the only member that is not Sync, and loom checks every access.
+// SAFETY: only `freed` is not Sync, and loom checks every access.
 unsafe impl Sync for Works {}
-// SAFETY: nothing in it belongs to a thread.
+// SAFETY: nothing in it is bound to a thread.
 unsafe impl Send for Works {}
 
 impl Works {
@@ -374,7 +375,7 @@ impl Works {
     fn work(&self, me: Participant) -> Option<(u64, Attempt)> {
         let mut done = None;
         self.queue.work(&self.world.rcu().registry(), me, |garbage, attempt| {
-            // SAFETY: loom checks that nobody else frees the same thing at the same time.
+            // SAFETY: loom checks that no other thread frees the same thing at the same time.
             self.freed[garbage.item as usize].with_mut(|count| unsafe { *count += 1 });
             done = Some((garbage.item, attempt));
         });
@@ -415,7 +416,8 @@ fn a_dead_workers_piece_is_freed_by_one_other() {
         let works = Works::new();
         let (one, two) = (works.world.join(1), works.world.join(2));
         assert!(works.push(0));
-        // Dead on taking it: the closure unwinds out of `work`, which leaves the claim as a kill would.
+        // Dies when it has claimed the thing: the closure unwinds out of `work`, which leaves the claim as a kill
+        // would.
         let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             works
                 .queue
@@ -446,7 +448,7 @@ fn planted_a_worker_that_looks_and_does_not_claim() {
         let shared = works.clone();
         let other = spawn(move || {
             if !shared.queue.is_empty() {
-                // SAFETY: wrong on purpose, and loom sees it.
+                // SAFETY: deliberately wrong, and loom detects it.
                 shared.freed[0].with_mut(|count| unsafe { *count += 1 });
             }
         });
@@ -456,14 +458,14 @@ fn planted_a_worker_that_looks_and_does_not_claim() {
     });
 }
 
-/// The store-buffer shape by itself, as a check of the checker: loom must know what a fence is.
+/// The store-buffer litmus test alone, as a check of the checker: loom must implement fences.
 #[test]
 fn a_fence_pair_forbids_that_both_miss() {
     loom::model(|| {
         let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
         let shared = words.clone();
         let other = spawn(move || {
-            // Relaxed: the fences do it all.
+            // Relaxed: the fences provide the ordering.
             shared.0.store(1, Ordering::Relaxed);
             fence(Ordering::SeqCst);
             shared.1.load(Ordering::Relaxed)

@@ -1,22 +1,22 @@
-//! The two words by which threads name themselves to each other in shared memory.
+//! The two words that identify threads in shared memory.
 
 use core::fmt;
 use unspin_sys::process::Identity;
 
-/// A registered thread: a slot, and which of its successive owners. One word, never zero, below 2^61, so it
-/// fits into a lock word or a claim beside three bits of state.
+/// A registered thread: a slot index and a generation, which tells the successive owners of the slot apart. One word,
+/// never zero, below 2^61, so it fits into a lock word or a claim beside three state bits.
 ///
-/// Bits 0..16 are the index, bits 16..61 the generation. A generation is used once, so that a word left behind
-/// by a dead thread is never taken for its successor's; 2^45 registrations outlast any machine.
+/// Bits 0..16 are the index, bits 16..61 the generation. A generation is used once, so a word that a dead thread left
+/// behind is never mistaken for its successor's. 2^45 registrations exceed the lifetime of any machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Participant(u64);
 
 impl Participant {
-    /// Slots that can be told apart.
+    /// The number of slots that an index can address.
     pub const SLOTS: usize = 1 << 16;
     const GENERATIONS: u64 = 1 << 45;
 
-    /// `generation` is cut to its range.
+    /// `generation` wraps to its range.
     pub(crate) fn new(index: usize, generation: u64) -> Participant {
         debug_assert!(index < Self::SLOTS);
         Participant((generation % Self::GENERATIONS) << 16 | index as u64)
@@ -32,12 +32,12 @@ impl Participant {
         self.0 >> 16
     }
 
-    /// The packed form, to be kept in shared memory.
+    /// The packed form, for storage in shared memory.
     pub fn word(self) -> u64 {
         self.0
     }
 
-    /// Unpacks [`word`](Participant::word); `None` for words that are none.
+    /// Unpacks [`word`](Participant::word); `None` if the word is no participant.
     pub fn from_word(word: u64) -> Option<Participant> {
         (word >> 61 == 0 && word >> 16 != 0).then_some(Participant(word))
     }
@@ -49,19 +49,19 @@ impl fmt::Debug for Participant {
     }
 }
 
-/// An [`Identity`] folded into 61 bits, so that one compare-and-swap both takes something and says who took it:
-/// whoever dies an instruction later is found.
+/// An [`Identity`] hashed into 61 bits. One compare-and-swap both takes something and records which thread took it, so
+/// the thread is identifiable even if it dies one instruction later.
 ///
-/// | bits | what | if it is folded onto somebody else's |
+/// | bits | content | effect of a collision with another thread |
 /// |---|---|---|
-/// | 0..22 | thread id (`PID_MAX_LIMIT` is 2^22) | never |
-/// | 22..34 | start time | a dead claimer counts as alive until its namesake ends: one slot stays taken |
+/// | 0..22 | thread id (`PID_MAX_LIMIT` is 2^22) | cannot collide |
+/// | 22..34 | start time | a dead claimer counts as alive until the other thread ends: one slot stays taken |
 /// | 34..45 | image | the same |
-/// | 45..61 | pid namespace | a claimer may be asked for in the wrong namespace, and be called dead |
+/// | 45..61 | pid namespace | a claimer may be looked up in the wrong namespace and be considered dead |
 ///
-/// The first two collide only after the thread id was reused, with a chance of 2^-23, and do no harm but to
-/// keep a slot. The last needs two namespaces whose inode numbers differ by a multiple of 65535; the kernel
-/// gives out the lowest free number. Zero in a field: unknown, agrees with anything.
+/// Start time and image collide only after the thread id was reused, with a probability of 2^-23, and cost only a slot.
+/// The namespace collides only if the inode numbers of two namespaces differ by a multiple of 65535; the kernel assigns
+/// the lowest free number. Zero in a field means unknown and matches any value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Claim(u64);
 
@@ -71,10 +71,10 @@ const IMAGE: u32 = 11;
 const NAMESPACE: u32 = 16;
 
 impl Claim {
-    /// Folds `who`.
+    /// The claim of `who`.
     pub fn of(who: &Identity) -> Claim {
-        // The stack is placed at random in steps of 16 bytes and of pages: both take part. 0 and 1 are what
-        // /proc shows to those who may not know.
+        // The stack position is random in steps of 16 bytes and of pages: both take part. /proc shows 0 or 1 to readers
+        // without permission.
         let image = if who.image > 1 { (who.image >> 4) ^ (who.image >> 12) } else { 0 };
         let tid = u64::from(who.tid) & ((1 << TID) - 1);
         let start = fold(who.start_time, START);
@@ -113,7 +113,7 @@ impl Claim {
     }
 }
 
-/// Folds a known (nonzero) value onto 1.., and leaves 0 for the unknown.
+/// Maps a known (nonzero) value to 1..2^bits - 1, and unknown (0) to 0.
 fn fold(value: u64, bits: u32) -> u64 {
     if value == 0 { 0 } else { 1 + value % ((1 << bits) - 1) }
 }

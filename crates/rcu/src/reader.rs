@@ -1,4 +1,4 @@
-//! The safe way in: a registered thread and its read-side sections.
+//! The safe interface: a registered thread and its read-side sections.
 
 use crate::fork::Birth;
 use crate::registry::{Full, Swept};
@@ -15,7 +15,7 @@ use unspin_sys::{Errno, membarrier};
 pub enum JoinError {
     /// No slot is free.
     Full(Full),
-    /// The kernel refused memory that does not survive a fork (`MADV_WIPEONFORK`, Linux 4.14).
+    /// The kernel refused memory that is wiped on fork (`MADV_WIPEONFORK`, Linux 4.14).
     NoMemory(Errno),
 }
 
@@ -32,26 +32,26 @@ impl core::error::Error for JoinError {}
 
 /// The calling thread as a reader of a domain; unregistered when dropped.
 ///
-/// It stays in its thread, and in its process: a child made by `fork` has a copy that belongs to the parent.
-/// [`read`](Reader::read) panics there; the child joins by itself.
+/// It stays in its thread and in its process. A child made by `fork` has a copy that belongs to the parent: there
+/// [`read`](Reader::read) panics, and the child must join by itself.
 pub struct Reader<'a, H: Host = Linux> {
     rcu: Rcu<'a, H>,
     slot: &'a Slot,
     participant: Participant,
     fences: Fences,
     birth: Birth,
-    /// Guards that are alive. They may be dropped in any order, so the last one leaves, not the first.
+    /// Number of live guards. They may be dropped in any order; the last one leaves the section.
     depth: Cell<usize>,
-    /// A thread's slot is written by that thread.
+    /// Makes the type neither `Send` nor `Sync`: only the owning thread writes its slot.
     here: PhantomData<*mut ()>,
 }
 
 impl<'a> Rcu<'a> {
     /// Registers the calling thread as a reader. Reads `/proc` once.
     ///
-    /// If every slot is taken, those of dead threads are freed: this is for domains whose participants hold
-    /// nothing but read-side sections. Others use [`Registry::register`](crate::registry::Registry::register)
-    /// and [`Slot::enter`](crate::Slot::enter).
+    /// If every slot is taken, the slots of dead threads are freed. So this is for domains whose participants hold
+    /// nothing but read-side sections. Others use [`Registry::register`](crate::registry::Registry::register) and
+    /// [`Slot::enter`](crate::Slot::enter).
     ///
     /// # Errors
     /// See [`JoinError`].
@@ -76,8 +76,8 @@ impl<'a, H: Host> Reader<'a, H> {
     pub fn read(&self) -> ReadGuard<'_, 'a, H> {
         if self.depth.get() == 0 {
             assert!(self.birth.is_here(), "this reader is the parent process's: call join() in the child");
-            // SAFETY: `join` registered the slot for this thread under its own identity and with these
-            // fences; a `Reader` does not leave its thread; the line above says that this is no child.
+            // SAFETY: `join` registered the slot for this thread under its own identity and with these fences; a
+            // `Reader` does not leave its thread; the assertion above excludes a forked child.
             let section = unsafe { self.slot.enter(self.rcu.domain(), self.fences) };
             debug_assert_eq!(section, Section::OUTERMOST);
         }
@@ -85,7 +85,7 @@ impl<'a, H: Host> Reader<'a, H> {
         ReadGuard { reader: self }
     }
 
-    /// The reader's name in shared memory.
+    /// The reader's id in shared memory.
     pub fn participant(&self) -> Participant {
         self.participant
     }
@@ -99,8 +99,8 @@ impl<'a, H: Host> Reader<'a, H> {
     fn leave(&self) {
         self.depth.set(self.depth.get() - 1);
         if self.depth.get() == 0 && self.birth.is_here() {
-            // SAFETY: `read` entered this section on this slot, in this process; the last guard is being
-            // dropped, and what was found under the guards was borrowed from them.
+            // SAFETY: `read` entered this section on this slot in this process. The last guard is being dropped, and
+            // what was found under the guards was borrowed from them.
             unsafe { self.slot.leave(Section::OUTERMOST) };
         }
     }
@@ -111,11 +111,11 @@ impl<H: Host> Drop for Reader<'_, H> {
         if !self.birth.is_here() {
             return;
         }
-        // A guard that was forgotten, not dropped, left its section open.
+        // A guard that was forgotten instead of dropped has left its section open.
         self.depth.set(1);
         self.leave();
-        // SAFETY: `join` registered it for this thread, and the only owner is being dropped; no guard is
-        // left, as guards borrow from the reader.
+        // SAFETY: `join` registered the participant for this thread, and its only owner is being dropped. No guard is
+        // left, because guards borrow from the reader.
         unsafe { self.rcu.registry().unregister(self.participant) };
     }
 }
@@ -129,7 +129,7 @@ impl<H: Host> fmt::Debug for Reader<'_, H> {
     }
 }
 
-/// A read-side section. What is found under it stays for as long as the guard is borrowed.
+/// A read-side section. Objects found under it stay valid for as long as the guard is borrowed.
 #[must_use = "the section ends when the guard is dropped"]
 pub struct ReadGuard<'r, 'a, H: Host = Linux> {
     reader: &'r Reader<'a, H>,

@@ -1,10 +1,10 @@
-//! Who takes part: slots claimed by threads, given back by them, or taken from the dead.
+//! The participants: threads claim slots and return them; the slots of dead threads are taken back.
 //!
-//! The registry is of use beyond read-copy-update: a [`Participant`] names the owner of a lock or a place in
-//! a queue, and [`Registry::sweep`] hands every dead participant to whoever can release what it held.
+//! The registry is also of use without read-copy-update: a [`Participant`] identifies the owner of a lock or a place in
+//! a queue, and [`Registry::sweep`] passes every dead participant to a function that can release what it held.
 //!
-//! No step needs another thread to finish one: each is a single compare-and-swap of the slot's state word,
-//! and the word says whom to ask for in case he died there (the table stands at `State` in `slot.rs`).
+//! No step needs another thread to finish one. Each step is a single compare-and-swap of the slot's state word, and the
+//! word identifies the thread whose death has to be checked (see the table at `State` in `slot.rs`).
 
 use crate::slot::{Fences, Slot, State};
 use crate::{Claim, Host, Linux, Participant};
@@ -12,11 +12,11 @@ use core::fmt;
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
 use unspin_sys::process::{Identity, Life};
 
-/// How many [`Host::ticks`] pass before the life of a thread that holds somebody up is asked for again: about
-/// a third of a millisecond on today's time-stamp counters, against 5 us that asking costs.
+/// [`Host::ticks`] between two checks of the life of a thread that holds up another: about a third of a millisecond on
+/// today's time-stamp counters. One check costs 5 µs.
 pub const EXAMINE_EVERY: u64 = 1 << 20;
 
-/// No slot is free, and no owner of one is dead.
+/// Error: no slot is free, and no owner of one is dead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
@@ -28,22 +28,22 @@ impl fmt::Display for Full {
 
 impl core::error::Error for Full {}
 
-/// What became of a dead participant's belongings.
+/// Result of releasing what a dead participant held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Swept {
     /// All released: the slot may go to another thread.
     Done,
-    /// Not yet: the slot stays with the dead, and a later sweep asks again.
+    /// Not yet: the slot stays with the dead participant, and a later sweep tries again.
     Keep,
 }
 
-/// Which slots a sweep looks at.
+/// Which slots a sweep examines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// Those already known or suspected to be left behind: cheap, and free of cost while
-    /// [`Registry::pending`] says no.
+    /// Those already known or suspected to belong to dead threads: cheap, and not needed while [`Registry::pending`] is
+    /// false.
     Condemned,
-    /// All: asks for the life of every registered thread, some 5 us each.
+    /// All: checks the life of every registered thread, some 5 µs each.
     All,
 }
 
@@ -53,9 +53,9 @@ pub enum Extent {
 pub struct Roster {
     /// Highest index ever used, plus one.
     high: AtomicU64,
-    /// Condemnations so far.
+    /// How many slots were marked dead so far.
     condemned: AtomicU64,
-    /// What `condemned` was when the last sweep began that left nothing behind.
+    /// The value of `condemned` when the last sweep began that finished all its slots.
     swept: AtomicU64,
 }
 
@@ -75,17 +75,18 @@ impl<'a> Registry<'a> {
 }
 
 impl<'a, H: Host> Registry<'a, H> {
-    /// [`new`](Registry::new) over another operating system.
+    /// [`new`](Registry::new) with another [`Host`].
     pub fn with_host(roster: &'a Roster, slots: &'a [Slot], host: H) -> Self {
         Registry { roster, slots: &slots[..slots.len().min(Participant::SLOTS)], host }
     }
 
-    /// Gives the calling thread, which `who` must name, a slot. Costs one pass over the slots in use.
+    /// Claims a slot for the calling thread, whose identity is `who`. Costs one pass over the slots.
     ///
-    /// When none is free the dead are swept as by [`sweep`](Registry::sweep), which calls `on_dead`. If `who`
-    /// is a new image of a thread that registered before it called `exec`, that slot is condemned.
+    /// If none is free, dead participants are swept as by [`sweep`](Registry::sweep), which calls `on_dead`. If `who`
+    /// is the new image of a thread that registered before it called `exec`, the slot of the old image is marked dead.
     ///
-    /// Killed anywhere in here, the thread leaves at most a slot that the next sweep of all slots frees.
+    /// A thread that is killed in this function leaves at most one slot behind, which the next sweep of all slots
+    /// frees.
     pub fn register(
         &self,
         who: &Identity,
@@ -100,11 +101,11 @@ impl<'a, H: Host> Registry<'a, H> {
         self.claim(who, fences).ok_or(Full)
     }
 
-    /// Gives a slot back.
+    /// Returns a slot.
     ///
     /// # Safety
-    /// `participant` was registered by the calling thread and not unregistered; it is in no read-side section
-    /// and holds nothing that is known by its name.
+    /// `participant` was registered by the calling thread and not unregistered. It is in no read-side section, and
+    /// nothing is recorded as held by it.
     pub unsafe fn unregister(&self, participant: Participant) {
         let slot = &self.slots[participant.index()];
         let state = slot.state();
@@ -113,19 +114,19 @@ impl<'a, H: Host> Registry<'a, H> {
         }
     }
 
-    /// Finds the slots of the dead, has what they held released by `on_dead`, and frees them. Returns how many
-    /// were freed. `who` must name the calling thread.
+    /// Finds the slots of dead participants, calls `on_dead` to release what each held, and frees the slots. Returns
+    /// how many were freed. `who` must be the identity of the calling thread.
     ///
-    /// `on_dead` gets the dead participant and who it was; the slot is exclusively the caller's meanwhile.
-    /// A sweeper may be killed within `on_dead`: then another one's is called for the same participant, so
-    /// releasing must bear being repeated from any point on. It must not panic.
+    /// `on_dead` gets the dead participant and its identity; meanwhile the slot belongs exclusively to the caller. A
+    /// sweeper may be killed within `on_dead`. Then another sweeper calls its own `on_dead` for the same participant,
+    /// so a release must be repeatable from any point. `on_dead` must not panic.
     pub fn sweep(
         &self,
         who: &Identity,
         extent: Extent,
         on_dead: &mut dyn FnMut(Participant, &Identity) -> Swept,
     ) -> usize {
-        // Acquire: partner is the increment in `condemn`: the condemned state is seen by the pass below.
+        // Acquire: partner is the increment in `condemn`: the pass below sees the condemned state.
         let condemned = self.roster.condemned.load(Ordering::Acquire);
         let me = Claim::of(who);
         let (mut freed, mut left) = (0, 0);
@@ -137,7 +138,8 @@ impl<'a, H: Host> Registry<'a, H> {
             }
         }
         if left == 0 {
-            // Relaxed: a hint. It moves only after a whole pass, so a sweeper killed before leaves it behind.
+            // Relaxed: only a hint. It moves only after a complete pass, so a sweeper that is killed before leaves it
+            // as it was.
             self.roster.swept.fetch_max(condemned, Ordering::Relaxed);
         }
         freed
@@ -146,23 +148,24 @@ impl<'a, H: Host> Registry<'a, H> {
     /// Whether a sweep of [`Extent::Condemned`] is likely to find something. Two loads.
     #[inline]
     pub fn pending(&self) -> bool {
-        // Relaxed: a hint; the sweep synchronises by itself.
+        // Relaxed: only a hint; the sweep synchronises by itself.
         self.roster.condemned.load(Ordering::Relaxed) > self.roster.swept.load(Ordering::Relaxed)
     }
 
-    /// Whether `participant` can still execute. If it is found dead its slot is condemned on the way.
-    /// A participant that unregistered is dead by this measure, whatever became of its thread.
+    /// Whether `participant` can still execute. Marks its slot dead if it cannot. A participant that has unregistered
+    /// counts as dead, even if its thread lives.
     ///
-    /// Its word must have been read by an `Acquire` load, from where it was left by a `Release` store: only
-    /// then is its registration seen too, and not a slot before its time, which would look like one after it.
+    /// The caller must have read the participant's word by an `Acquire` load, after it was written by a `Release`
+    /// store. Only then is its registration visible; otherwise the slot may appear in a state from before the
+    /// registration and look dead.
     ///
-    /// Costs some 5 us; see [`life_lately`](Registry::life_lately) for loops.
+    /// Costs some 5 µs; see [`life_lately`](Registry::life_lately) for loops.
     pub fn life(&self, participant: Participant) -> Life {
         self.life_of(participant, |slot, state| self.condemn_if_dead(slot, state))
     }
 
-    /// [`life`](Registry::life), asked of the operating system at most once per [`EXAMINE_EVERY`] ticks and
-    /// participant: alive in between.
+    /// [`life`](Registry::life), but asks the operating system at most once per [`EXAMINE_EVERY`] ticks and
+    /// participant; reports alive in between.
     pub fn life_lately(&self, participant: Participant) -> Life {
         self.life_of(participant, |slot, state| self.examine(slot, state))
     }
@@ -183,7 +186,7 @@ impl<'a, H: Host> Registry<'a, H> {
         }
     }
 
-    /// Who `participant` is, as long as its slot is its own: it lives, or nobody has swept it yet.
+    /// The identity of `participant` while its slot belongs to it: it lives, or no sweep has taken the slot yet.
     pub fn identity(&self, participant: Participant) -> Option<Identity> {
         let slot = self.slots.get(participant.index())?;
         let state = slot.state();
@@ -197,19 +200,19 @@ impl<'a, H: Host> Registry<'a, H> {
         }
     }
 
-    /// The slots, used or not.
+    /// All slots, used or not.
     pub fn slots(&self) -> &'a [Slot] {
         self.slots
     }
 
-    /// How many slots were ever used: all participants' indices are below it.
+    /// How many slots were ever used: the indices of all participants are below it.
     pub fn high(&self) -> usize {
         self.used().len()
     }
 
     /// The slots that were ever used.
     pub(crate) fn used(&self) -> &'a [Slot] {
-        // Acquire: partner is the increase in `claim`. Callers that must not miss a reader fence before.
+        // Acquire: partner is the increase in `claim`. Callers that must not miss a reader issue a fence before.
         let high = self.roster.high.load(Ordering::Acquire) as usize;
         &self.slots[..high.min(self.slots.len())]
     }
@@ -226,28 +229,28 @@ impl<'a, H: Host> Registry<'a, H> {
             }
             let participant = slot.fill(index, who);
             if !slot.shift(mine, State::Live(participant.generation(), fences)) {
-                continue; // Taken from us by somebody who thought us dead: a namesake in another namespace.
+                continue; // Taken by a thread of another pid namespace that considers us dead.
             }
-            // A scan that fences after this finds the slot live, and one that fenced before has published,
-            // to all our sections to come, whatever it is about to free.
+            // A scan that fences after this fence finds the slot live. A scan that fenced before has published to all
+            // our later sections that what it is about to free is unreachable.
             fence(Ordering::SeqCst);
             return Some(participant);
         }
         None
     }
 
-    /// Claims one slot, if it is free.
+    /// Claims one slot if it is free. Returns whether it did.
     pub(crate) fn take(&self, index: usize, slot: &Slot, mine: State) -> bool {
         if slot.state() != State::Free {
             return false;
         }
-        // Before the claim, so that a sweep finds the slot of a claimer who dies next. Release: partner is the
-        // load in `used`.
+        // Before the claim, so that a sweep finds the slot of a claimer that dies next. Release: partner is the load in
+        // `used`.
         self.roster.high.fetch_max(index as u64 + 1, Ordering::Release);
         slot.shift(State::Free, mine)
     }
 
-    /// `exec` left a slot to the image before: same pid, same tid, and yet dead.
+    /// Marks the slots dead that the image before an `exec` has left: same pid and tid, but dead.
     fn condemn_former_image(&self, who: &Identity) {
         for slot in self.used() {
             let state = slot.state();
@@ -260,10 +263,11 @@ impl<'a, H: Host> Registry<'a, H> {
         }
     }
 
-    /// Condemns the slots that an image before has left under the very name of the calling thread, which `who` is: where the
-    /// stack is not placed at random, `exec` can leave all of a name as it was. `own` says which are this image's.
+    /// Marks the slots dead that an earlier image has left under exactly the identity of the calling thread, which is
+    /// `who`. Where the stack position is not random, `exec` can leave all parts of an identity unchanged. `own` tells
+    /// which participants belong to this image.
     pub fn condemn_namesakes(&self, who: &Identity, own: &dyn Fn(Participant) -> bool) {
-        // Without these two it may be another thread's name as well.
+        // If one of these is unknown, the identity may also be another thread's.
         if who.start_time == 0 || who.namespace == 0 {
             return;
         }
@@ -279,7 +283,7 @@ impl<'a, H: Host> Registry<'a, H> {
     /// [`condemn_if_dead`](Registry::condemn_if_dead), at most once per [`EXAMINE_EVERY`] ticks and slot.
     pub(crate) fn examine(&self, slot: &Slot, state: State) -> Life {
         let now = self.host.ticks();
-        // Relaxed: a hint; two threads that both ask do no harm.
+        // Relaxed: only a hint; two threads that both check do no harm.
         if now.wrapping_sub(slot.examined.load(Ordering::Relaxed)) < EXAMINE_EVERY {
             return Life::Alive;
         }
@@ -288,8 +292,8 @@ impl<'a, H: Host> Registry<'a, H> {
         self.condemn_if_dead(slot, state)
     }
 
-    /// Asks for the owner of `slot`, seen in `state` (live). Dead as well if the state moved on meanwhile:
-    /// whoever owned the slot in that state does so no more.
+    /// Checks the owner of `slot`, which was seen in `state` (live), and marks the slot if the owner is dead. Also
+    /// returns `Dead` if the state has changed meanwhile: the owner of that state has the slot no more.
     fn condemn_if_dead(&self, slot: &Slot, state: State) -> Life {
         let State::Live(generation, _) = state else { return Life::Dead };
         let Some(who) = slot.identity(state) else { return Life::Dead };
@@ -301,7 +305,7 @@ impl<'a, H: Host> Registry<'a, H> {
     }
 
     fn condemn(&self, slot: &Slot, state: State, generation: u64) {
-        // A generation is never live twice: if the word still is what it was, so is the owner.
+        // A generation is never live twice: if the word is unchanged, so is the owner.
         if slot.shift(state, State::Condemned(generation)) {
             // Release: partner is the load in `sweep`.
             self.roster.condemned.fetch_add(1, Ordering::Release);
@@ -328,7 +332,7 @@ impl<'a, H: Host> Registry<'a, H> {
             State::Condemned(_) => slot.shift(state, mine),
             State::Sweeping(other) => self.host.claim_life(other) == Life::Dead && slot.shift(state, mine),
             State::Claiming(other) => {
-                // Nobody was told of the claim yet: there is nothing to release.
+                // No other thread knew of the claim yet: there is nothing to release.
                 let dead = self.host.claim_life(other) == Life::Dead && slot.shift(state, State::Free);
                 return dead.then_some(Swept::Done);
             }
@@ -337,7 +341,7 @@ impl<'a, H: Host> Registry<'a, H> {
     }
 }
 
-/// Releases the belongings of the dead owner of a slot that is `mine` to sweep.
+/// Releases what the dead owner of a slot held; the caller holds the slot in `mine`, a `Sweeping` state.
 fn release(
     index: usize,
     slot: &Slot,
@@ -348,7 +352,7 @@ fn release(
     let participant = slot.occupant(index);
     let outcome = match slot.identity(mine) {
         Some(who) => on_dead(participant, &who),
-        None => return Swept::Keep, // Taken over: by a namesake in another namespace that thought us dead.
+        None => return Swept::Keep, // Taken over by a thread of another pid namespace that considers us dead.
     };
     let next = match outcome {
         Swept::Done => State::Free,

@@ -1,4 +1,4 @@
-//! An operating system that says what a test tells it to.
+//! An operating system whose answers a test scripts.
 
 use crate::host::{Fenced, Rest};
 use crate::registry::EXAMINE_EVERY;
@@ -6,8 +6,8 @@ use crate::{Claim, Domain, Host, Slot};
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
 use unspin_sys::process::{Identity, Life};
 
-/// Threads have ids below 64; each is alive until a test kills it. Not one of the words that a model explores
-/// the order of: a thread is found dead only after its last instruction, by the kernel's own ordering.
+/// Threads have ids below 64; each is alive until a test kills it. `ticks` is not one of the atomics whose order a
+/// model explores. A thread is found dead only after its last instruction, as the kernel guarantees.
 pub(crate) struct Script {
     dead: AtomicU64,
     ticks: unspin_sync::machine::AtomicU64,
@@ -26,7 +26,7 @@ impl Script {
 
     /// From now on thread `tid` counts as dead.
     pub(crate) fn kill(&self, tid: u32) {
-        // Release: the dead thread's last stores are seen by whoever finds it dead.
+        // Release: a thread that finds the thread dead sees its last stores.
         self.dead.fetch_or(1 << tid, Ordering::Release);
     }
 
@@ -51,7 +51,7 @@ impl Host for &Script {
     }
 
     fn ticks(&self) -> u64 {
-        // Every question is late enough to be asked.
+        // The clock jumps far enough for every check to reach the operating system.
         self.ticks.fetch_add(EXAMINE_EVERY, unspin_sync::machine::Ordering::Relaxed) + EXAMINE_EVERY
     }
 
@@ -60,7 +60,7 @@ impl Host for &Script {
     }
 }
 
-/// Thread `tid` of a process of its own.
+/// The identity of thread `tid`, in its own process.
 pub(crate) fn thread(tid: u32) -> Identity {
     Identity { pid: tid, tid, start_time: 100, image: 0x7000_0000, namespace: 1 }
 }

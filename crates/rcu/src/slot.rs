@@ -1,52 +1,53 @@
-//! One registered thread: its read-side word, and who it is.
+//! One registered thread: its read-side word and its identity.
 
 use crate::{Claim, Domain, Participant};
 use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
 use unspin_sys::process::Identity;
 
-/// Who issues the fence between a reader's announcement and its first read.
+/// Which thread issues the fence between a reader's announcement and its first read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fences {
-    /// The writer, by `membarrier(2)`: the reader runs no fence instruction. Only for processes that called
-    /// [`unspin_sys::membarrier::register_global_expedited`] and were not refused, in this image: a
-    /// registration is inherited by `fork` and lost by `exec`.
+    /// The writer, by `membarrier(2)`: the reader executes no fence instruction. Only for processes that have
+    /// successfully called [`unspin_sys::membarrier::register_global_expedited`] in this image: a registration is
+    /// inherited by `fork` and lost by `exec`.
     Expedited,
     /// The reader itself.
     Full,
 }
 
-/// What a thread's slot held before it entered a section: zero at the outermost level.
+/// The value of a thread's slot before it entered a section: zero at the outermost level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "leave the section with it"]
 pub struct Section(u64);
 
 impl Section {
-    /// What the outermost section is left with.
+    /// The section with which the outermost level is left.
     #[cfg(not(loom))]
     pub(crate) const OUTERMOST: Section = Section(0);
 }
 
 /// A slot of the registry. All zeroes: free.
 ///
-/// The read-side word has a cache line of its own, and so has the rest, which only registration and recovery
-/// write. The alignment keeps neighbours' read-side words apart by a pair of lines, as x86 prefetches pairs.
+/// The read-side word has its own cache line. The other fields share a second line, which only registration and
+/// recovery write. The alignment keeps the read-side words of neighbours two lines apart, because x86 prefetches pairs
+/// of lines.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct Slot {
-    /// 0: quiescent. Else the sequence number that the owner read when it entered its outermost section.
-    /// Written by the owner; by a claimer or sweeper while nobody owns the slot.
+    /// 0: quiescent. Otherwise the sequence number that the owner read when it entered its outermost section. Written
+    /// by the owner; by a claimer or sweeper while the slot has no owner.
     active: AtomicU64,
     apart: [u64; 7],
     /// A [`State`].
     pub(crate) state: AtomicU64,
     /// How often the slot was claimed. Written by a claimer.
     generation: AtomicU64,
-    /// The owner's [`Identity`], valid while the state is live, condemned or sweeping. Written by a claimer.
+    /// The owner's [`Identity`]; valid while the state is live, condemned or sweeping. Written by a claimer.
     pid_and_tid: AtomicU64,
     start_time: AtomicU64,
     image: AtomicU64,
     namespace: AtomicU64,
-    /// [`Host::ticks`](crate::Host::ticks) when somebody last asked whether the owner lives. A hint.
+    /// [`Host::ticks`](crate::Host::ticks) of the last check whether the owner is alive. A hint.
     pub(crate) examined: AtomicU64,
     reserved: u64,
 }
@@ -55,13 +56,14 @@ pub struct Slot {
 const _: () = assert!(size_of::<Slot>() == 128);
 
 impl Slot {
-    /// Enters a read-side critical section: what is found from now on stays until [`leave`](Slot::leave).
-    /// Wait-free, no read-modify-write. Nests, also in a signal handler that interrupts a section, this
+    /// Enters a read-side critical section: objects found from now on stay valid until [`leave`](Slot::leave).
+    /// Wait-free, without a read-modify-write. Sections nest, also in a signal handler that interrupts a section, this
     /// function, or `leave`.
     ///
     /// # Safety
-    /// 1. The calling thread registered this slot in the registry of `domain` under its own identity, has not
-    ///    unregistered it, and is not a child made by `fork` since. 2. `fences` is what it registered with.
+    /// 1. The calling thread has registered this slot in the registry of `domain` under its own identity, has not
+    ///    unregistered it, and is not in a child made by `fork` since.
+    /// 2. `fences` is the value that it registered with.
     #[inline(always)]
     pub unsafe fn enter(&self, domain: &Domain, fences: Fences) -> Section {
         // Relaxed: only this thread writes the word while it owns the slot.
@@ -72,7 +74,8 @@ impl Slot {
         Section(before)
     }
 
-    /// [`enter`](Slot::enter) with [`Fences::Expedited`] for a thread that is in no section; `false` if it is in one.
+    /// [`enter`](Slot::enter) with [`Fences::Expedited`], for a thread that is in no section. Returns `false` if it is
+    /// in one.
     ///
     /// # Safety
     /// As for `enter`. The section is left with [`leave_outermost`](Slot::leave_outermost).
@@ -88,13 +91,13 @@ impl Slot {
 
     #[inline(always)]
     fn begin(&self, domain: &Domain, fences: Fences) {
-        // Acquire: partner is the increment in `Rcu::start_poll`. Whoever reads a cookie's number here
-        // sees everything that was unlinked before that cookie was drawn.
+        // Acquire: partner is the increment in `Rcu::start_poll`. A reader that reads a cookie's number here sees
+        // everything that was unlinked before that cookie was drawn.
         let now = domain.sequence.load(Ordering::Acquire);
-        // Release: partner is the load in `Rcu::advance`. A scan that finds this section finds the one
-        // before it finished, with all its reads.
+        // Release: partner is the load in `Rcu::advance`. A scan that sees this section sees that the section before it
+        // is over, with all its reads.
         self.active.store(now, Ordering::Release);
-        // Between the store and the section's reads; see `Rcu::advance` for both interleavings.
+        // Between the store and the section's reads: see `Rcu::advance` for both interleavings.
         match fences {
             Fences::Expedited => compiler_fence(Ordering::SeqCst),
             Fences::Full => fence(Ordering::SeqCst),
@@ -104,22 +107,22 @@ impl Slot {
     /// Leaves an outermost section.
     ///
     /// # Safety
-    /// As for [`leave`](Slot::leave), after [`try_enter_outermost`](Slot::try_enter_outermost) said `true`.
+    /// As for [`leave`](Slot::leave), after [`try_enter_outermost`](Slot::try_enter_outermost) returned `true`.
     #[inline(always)]
     pub unsafe fn leave_outermost(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.leave(Section(0)) };
     }
 
-    /// Leaves the section that [`enter`](Slot::enter) answered with `section`. Sections are left in the
-    /// reverse order of entering.
+    /// Leaves the section for which [`enter`](Slot::enter) returned `section`. Sections are left in reverse order of
+    /// entering.
     ///
     /// # Safety
     /// As for `enter`; and nothing found within the section is used afterwards.
     #[inline(always)]
     pub unsafe fn leave(&self, section: Section) {
-        // Release: partner is the load in `Rcu::advance`: a scan that finds the slot quiescent finds all
-        // reads of the section done.
+        // Release: partner is the load in `Rcu::advance`: a scan that sees the slot quiescent sees that all reads of
+        // the section are done.
         self.active.store(section.0, Ordering::Release);
     }
 
@@ -135,31 +138,33 @@ impl Slot {
         self.active() != 0
     }
 
-    /// As [`is_active`](Slot::is_active), for those whom memory that was overwritten must not lead astray: a number that no
-    /// section of the domain can have begun with is none.
+    /// As [`is_active`](Slot::is_active), but robust against overwritten memory: a number with which no section of the
+    /// domain can have begun does not count.
     pub fn is_reading(&self, domain: &Domain) -> bool {
-        // Relaxed: grows only, and the owner has read what it began with.
+        // Relaxed: the number only grows, and the owner has read the one that it began with.
         (1..=domain.sequence.load(Ordering::Relaxed)).contains(&self.active())
     }
 
     pub(crate) fn state(&self) -> State {
-        // Acquire: partner is the release of whoever moved the state, so that the identity is his.
+        // Acquire: partner is the Release of the thread that set the state, so that the identity read later belongs to
+        // it.
         State::decode(self.state.load(Ordering::Acquire))
     }
 
-    /// Moves the state, if it still is `from`.
+    /// Changes the state if it still is `from`. Returns whether it did.
     pub(crate) fn shift(&self, from: State, to: State) -> bool {
-        // Release: what was done under `from` (identity written, sections over, locks released) is seen by
-        // whoever acts on `to`. Acquire: and the other way round. Relaxed on failure: nothing is used.
+        // Release: a thread that acts on `to` sees what was done under `from` (identity written, sections over, locks
+        // released). Acquire: this thread sees what was done before `from` was set. Relaxed on failure: nothing is
+        // used.
         self.state.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Writes a new owner's identity and draws its generation; the caller holds the slot in `Claiming`.
     pub(crate) fn fill(&self, index: usize, who: &Identity) -> Participant {
-        // Release: a fence, so that whoever reads one of the stores below and fences too (`identity`) sees
-        // that the state has moved on from what it was.
+        // Release, as a fence: a thread that reads one of the stores below and then fences too (`identity`) sees that
+        // the state has changed since.
         fence(Ordering::Release);
-        // Relaxed: the claim makes us the only writer of all these; the release of `shift` publishes them.
+        // Relaxed: the claim makes us the only writer of all these words; the Release in `shift` publishes them.
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         self.generation.store(generation, Ordering::Relaxed);
         self.pid_and_tid.store(u64::from(who.pid) << 32 | u64::from(who.tid), Ordering::Relaxed);
@@ -171,11 +176,11 @@ impl Slot {
         Participant::new(index, generation)
     }
 
-    /// The identity that goes with `state`, unless the state has moved on meanwhile.
+    /// The identity that belongs to `state`; `None` if the state has changed meanwhile.
     pub(crate) fn identity(&self, state: State) -> Option<Identity> {
-        // Relaxed: the acquire of `state()` ordered these after the owner's `fill`, and the fence below
-        // pairs with the one in `fill` of a successor: had we read one of its values, the last load would
-        // not find the state unmoved.
+        // Relaxed: the Acquire in `state()` ordered these loads after the owner's `fill`. The fence below pairs with
+        // the one in the `fill` of a later owner: if we had read one of its values, the last load would find the state
+        // changed.
         let pid_and_tid = self.pid_and_tid.load(Ordering::Relaxed);
         let who = Identity {
             pid: (pid_and_tid >> 32) as u32,
@@ -190,30 +195,30 @@ impl Slot {
         (self.state.load(Ordering::Relaxed) == state.encode()).then_some(who)
     }
 
-    /// The participant that has the slot, or had it last; stable while the caller holds it in `Sweeping`.
+    /// The participant that has the slot, or had it last; stable while the caller holds the slot in `Sweeping`.
     pub(crate) fn occupant(&self, index: usize) -> Participant {
-        // Relaxed: the acquire by which the caller took the slot ordered this after the owner's `fill`.
+        // Relaxed: the Acquire with which the caller took the slot ordered this load after the owner's `fill`.
         Participant::new(index, self.generation.load(Ordering::Relaxed))
     }
 
-    /// Makes the slot quiescent in the name of a dead owner; the caller holds it in `Sweeping`.
+    /// Makes the slot quiescent on behalf of a dead owner; the caller holds it in `Sweeping`.
     pub(crate) fn silence(&self) {
-        // Relaxed: the release that ends the sweep publishes it; until then the state tells scans to look away.
+        // Relaxed: the Release that ends the sweep publishes it; until then the state makes scans skip the slot.
         self.active.store(0, Ordering::Relaxed);
     }
 }
 
-/// The state word: tag in bits 0..3, payload in bits 3..64.
+/// The state word: tag in bits 0..3, payload in bits 3..64. `Condemned` means marked dead, not yet swept.
 ///
 /// | tag | payload | set by | left by | if the setter dies here |
 /// |---|---|---|---|---|
-/// | 0 Free | 0 | owner (unregister), sweeper, finder of a dead claimer | claimer | nobody has it |
-/// | 1 Claiming | [`Claim`] | claimer | claimer, to Live | a sweep sees the claimer dead: Free |
-/// | 2, 3 Live | generation | claimer | owner, to Free; anybody who proved it dead, to Condemned | that proof |
-/// | 4 Condemned | generation | who proved it dead; a sweeper that has to come back | sweeper | the next sweep takes it |
+/// | 0 Free | 0 | owner (unregister), sweeper, finder of a dead claimer | claimer | no effect: the slot has no owner |
+/// | 1 Claiming | [`Claim`] | claimer | claimer, to Live | a sweep finds the claimer dead: Free |
+/// | 2, 3 Live | generation | claimer | owner, to Free; a thread that proved it dead, to Condemned | that proof |
+/// | 4 Condemned | generation | finder of a dead owner; sweeper that must return | sweeper | the next sweep takes it |
 /// | 5 Sweeping | [`Claim`] | sweeper | sweeper, to Free or Condemned | another sweeper takes over |
 ///
-/// A thread reads under its slot only while it is Live. So a scan for readers need not wait for a slot in any
+/// A thread reads under its slot only while the slot is Live. So a scan for readers need not wait for a slot in any
 /// other state, whatever its read-side word says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
@@ -245,7 +250,7 @@ impl State {
             3 => State::Live(payload, Fences::Expedited),
             4 => State::Condemned(payload),
             5 => State::Sweeping(Claim::from_word(payload)),
-            // 6 and 7 are never written; a slot in such a state would be claimed by a CAS from 0 in vain.
+            // 6 and 7 are never written. A slot in such a state stays unused, because the claiming CAS from 0 fails.
             _ => State::Free,
         }
     }

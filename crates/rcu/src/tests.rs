@@ -1,4 +1,4 @@
-//! What can be shown in one process with a scripted operating system; the rest is in `tests/` and `models`.
+//! What one process with a scripted operating system can show; the rest is in `tests/` and `models`.
 
 use crate::registry::{Extent, Full, Swept};
 use crate::script::{Script, arena, thread};
@@ -60,7 +60,7 @@ fn a_dead_reader_is_condemned_by_a_poll_and_freed_by_a_sweep() {
     let rcu = Rcu::with_host(&domain, &slots, &script);
     let registry = rcu.registry();
     let victim = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
-    // SAFETY: the slot was registered above; this thread plays its owner.
+    // SAFETY: the slot was registered above; this thread acts as its owner.
     let _ = unsafe { slots[victim.index()].enter(&domain, Fences::Full) };
     let cookie = rcu.start_poll();
     assert!(!rcu.poll(cookie) && !registry.pending());
@@ -101,10 +101,10 @@ fn registration_sweeps_when_full_and_says_so_when_all_live() {
     script.kill(1);
     let heir = registry.register(&thread(3), Fences::Full, &mut done).unwrap();
     assert_eq!(heir.index(), first.index());
-    // SAFETY: registered above; this thread plays its owner.
+    // SAFETY: registered above; this thread acts as its owner.
     unsafe { registry.unregister(heir) };
     let next = registry.register(&thread(4), Fences::Full, &mut nothing).unwrap();
-    // SAFETY: broken on purpose: unregistered twice, which must do nothing to the slot's next owner.
+    // SAFETY: deliberately wrong: unregistered twice, which must not affect the slot's next owner.
     unsafe { registry.unregister(heir) };
     assert_eq!(registry.participant(next.index()), Some(next));
 }
@@ -117,7 +117,7 @@ fn half_made_claims_and_half_done_sweeps_are_taken_from_the_dead() {
     registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
     registry.register(&thread(2), Fences::Full, &mut nothing).unwrap();
     registry.register(&thread(3), Fences::Full, &mut nothing).unwrap();
-    // Thread 5 died while it swept thread 1; thread 6 while it claimed the slot that 2 had given back.
+    // Thread 5 died while it swept thread 1; thread 6 died while it claimed the slot that thread 2 had returned.
     let live = |i: usize| State::Live(registry.participant(i).unwrap().generation(), Fences::Full);
     assert!(slots[0].shift(live(0), State::Sweeping(Claim::of(&thread(5)))));
     assert!(slots[1].shift(live(1), State::Claiming(Claim::of(&thread(6)))));
@@ -139,7 +139,7 @@ fn half_made_claims_and_half_done_sweeps_are_taken_from_the_dead() {
 
 #[test]
 fn a_new_image_condemns_the_slot_of_the_old_one() {
-    /// Alive is who has the image that a thread has now.
+    /// A thread is alive if it has the image that it has now.
     #[derive(Clone, Copy)]
     struct Exec(u64);
     impl Host for Exec {
@@ -180,7 +180,7 @@ fn without_membarrier_only_readers_that_fence_can_be_waited_for() {
     let cookie = rcu.start_poll();
     assert!(!rcu.poll(cookie));
     assert_eq!(rcu.synchronize(), Err(Refused));
-    // SAFETY: registered above; this thread plays its owner.
+    // SAFETY: registered above; this thread acts as its owner.
     unsafe { rcu.registry().unregister(trusting) };
     assert!(rcu.poll(cookie));
 }
@@ -214,7 +214,7 @@ mod deferral {
         Cookie::from_word(n)
     }
 
-    /// What dies within `f` dies as a killed process does: nothing after it runs, what is stored stays.
+    /// A panic within `f` has the effect of a kill: nothing after it runs, and what is stored stays.
     fn killed_in(f: impl FnOnce()) {
         assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
     }
@@ -257,7 +257,7 @@ mod deferral {
         assert_eq!(freed, [(1, Attempt::Again), (2, Attempt::First)]);
     }
 
-    /// Whichever word is overwritten, with whatever.
+    /// Any one word is overwritten, with any value.
     #[test]
     fn damage_ends_no_loop_later_than_there_are_entries() {
         let (domain, slots) = arena(2);
@@ -274,7 +274,7 @@ mod deferral {
                 }
                 ring.reap(|_| true, |_, _| ());
                 ring.call(7, 1, cookie(1)).unwrap();
-                // SAFETY: atomic words only, of which this is one.
+                // SAFETY: the ring consists of atomic words only, and `word` is the index of one of them.
                 unsafe { (&raw const shared).cast::<AtomicU64>().add(word).as_ref() }
                     .unwrap()
                     .store(damage, Ordering::Relaxed);
@@ -303,7 +303,7 @@ mod deferral {
             }
             let mut inside = Vec::new();
             assert_eq!(ring.reap(|_| true, |g, _| inside.push(g.item - lap * 10)), 4);
-            // Item 0 has LARGE bytes, no more; 1 and 2 fill the queue.
+            // Item 0 has exactly LARGE bytes, not more; items 1 and 2 fill the queue.
             assert_eq!(inside, [0, 3]);
             let mut outside = Vec::new();
             while shared.work_queue().work(&registry, me, |g, a| outside.push((g.item - lap * 10, a))) {}
@@ -345,10 +345,10 @@ mod deferral {
         let shared = Deferred::<4, 2>::default();
         let queue = shared.work_queue();
         let garbage = Garbage { item: 1, bytes: LARGE + 1 };
-        // SAFETY: one thread; the ticket of a push that is repeated is the same.
+        // SAFETY: one thread; a repeated push has the same ticket.
         assert!(unsafe { queue.push(1, garbage) && queue.push(1, garbage) });
         assert!(queue.work(&registry, me, |_, _| {}));
-        // SAFETY: as above: killed after the push, repeated when the piece was done already.
+        // SAFETY: as above: the pusher was killed after the push, and repeats it when the thing is freed already.
         assert!(unsafe { queue.push(1, garbage) });
         assert!(queue.is_empty() && !queue.work(&registry, me, |_, _| unreachable!()));
     }

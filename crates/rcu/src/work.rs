@@ -1,30 +1,30 @@
-//! The work queue: large frees, done one by one by whoever has time, under no lock.
+//! The work queue: large frees, one at a time, by any thread that has time, without a lock.
 //!
-//! There is no thread that drains it: a library inside somebody else's process starts none. Threads that come
-//! by take one piece each, after they have released their locks.
+//! No thread is dedicated to it, because a library in another program's process starts none. Threads that use the
+//! engine take one piece each, after they have released their locks.
 
 use crate::registry::Registry;
 use crate::{Host, Participant};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::process::Life;
 
-/// Something to be freed, in the owner's own numbers.
+/// Something to be freed, in the owner's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Garbage {
-    /// What it is.
+    /// Identifies the thing.
     pub item: u64,
-    /// Its size; more than [`LARGE`](crate::deferred::LARGE) sends it through the work queue.
+    /// Its size. More than [`LARGE`](crate::deferred::LARGE) sends it through the work queue.
     pub bytes: u64,
 }
 
-/// Whether something may have been freed before.
+/// Whether the thing may have been freed before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
-    /// Nobody has begun to free it.
+    /// No thread has begun to free it.
     First,
-    /// Somebody was killed while freeing it: make sure that it is free. He may have got as far as to make it
-    /// available, and it may have a new user by now; so what cannot tell its users apart by itself should
-    /// have a version in its [`item`](Garbage::item) number.
+    /// A thread was killed while it freed the thing: make sure that the thing is free. The killed thread may have
+    /// completed the free, and the thing may have a new user by now. If the thing itself cannot tell its users apart,
+    /// its [`item`](Garbage::item) number should contain a version.
     Again,
 }
 
@@ -33,7 +33,7 @@ pub enum Attempt {
 struct Cell {
     /// A [`Work`] word.
     state: AtomicU64,
-    /// Name of the thing among all that were ever pushed; pushers only.
+    /// Unique id of the thing among all that were ever pushed; used by pushers only.
     ticket: AtomicU64,
     item: AtomicU64,
     bytes: AtomicU64,
@@ -43,11 +43,12 @@ struct Cell {
 ///
 /// | tag | payload | set by | left by |
 /// |---|---|---|---|
-/// | 0 Vacant | 0 | the worker that freed it | pusher |
-/// | 1 Ready | position | pusher, before the tail that makes it count | worker |
-/// | 2 Claimed | [`Participant`] | worker | the same worker; another one if that is dead |
+/// | 0 Vacant | 0 | the worker that freed the thing | pusher |
+/// | 1 Ready | position | pusher, before it advances the tail past the position | worker |
+/// | 2 Claimed | [`Participant`] | worker | the same worker; another one if that worker is dead |
 ///
-/// The position in Ready keeps a worker that looked at the queue long ago from taking what does not count yet.
+/// A position counts once the tail is past it. The position in Ready keeps a worker with an old view of the queue from
+/// taking an entry that does not count yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Vacant,
@@ -98,27 +99,27 @@ impl<const W: usize> WorkQueue<W> {
     /// Whether there is nothing to do. Two loads.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        // Relaxed: a hint; `work` synchronises by itself.
+        // Relaxed: only a hint; `work` synchronises by itself.
         self.head.load(Ordering::Relaxed) == self.tail.load(Ordering::Relaxed)
     }
 
-    /// Everything that is still to be freed or being freed. Meanwhile others may add and finish: exact for who
-    /// keeps them from adding, as far as additions go.
+    /// Everything that is still to be freed or being freed. Other threads may add and finish things meanwhile. A caller
+    /// that prevents additions misses nothing.
     pub fn iter(&self) -> impl Iterator<Item = Garbage> + '_ {
         let (head, tail) = self.range();
         (head..tail).map(|position| self.cell(position)).filter_map(|cell| {
-            // Acquire: partner is the release of the pusher, so that the fields are his.
+            // Acquire: partner is the Release of the pusher, so that the fields belong to its entry.
             let state = Work::decode(cell.state.load(Ordering::Acquire));
-            // Relaxed: ordered by the state.
+            // Relaxed: ordered by the load of the state.
             let (item, bytes) = (cell.item.load(Ordering::Relaxed), cell.bytes.load(Ordering::Relaxed));
             (state != Work::Vacant).then_some(Garbage { item, bytes })
         })
     }
 
-    /// Calls `free` for one thing, if there is one that nobody else is freeing. Returns whether it did.
+    /// Calls `free` for one thing that no other thread is freeing, if there is one. Returns whether it did.
     ///
-    /// `me` is the calling thread. Should it be killed within `free`, whoever works next finds that out from
-    /// the registry and frees the same thing again, told so by [`Attempt::Again`].
+    /// `me` is the calling thread. If it is killed within `free`, a later worker finds that out from the registry and
+    /// frees the same thing again, with [`Attempt::Again`].
     pub fn work<H: Host>(
         &self,
         registry: &Registry<'_, H>,
@@ -130,15 +131,15 @@ impl<const W: usize> WorkQueue<W> {
         for position in head..tail {
             let cell = self.cell(position);
             let Some(attempt) = cell.claim(position, registry, me) else { continue };
-            // Relaxed: the claim's acquire ordered these after the push, and nobody writes them until the
+            // Relaxed: the Acquire of the claim ordered these loads after the push, and no thread writes them until the
             // cell is vacant.
             let garbage = Garbage {
                 item: cell.item.load(Ordering::Relaxed),
                 bytes: cell.bytes.load(Ordering::Relaxed),
             };
             free(garbage, attempt);
-            // Release: partner is the load in `retire`, by way of which a pusher gets the cell: freed, and
-            // its fields read, before it is used again.
+            // Release: partner is the load in `retire`, through which a pusher gets the cell: the thing is freed and
+            // the fields are read before the cell is used again.
             cell.state.store(Work::Vacant.encode(), Ordering::Release);
             self.retire();
             return true;
@@ -146,11 +147,11 @@ impl<const W: usize> WorkQueue<W> {
         false
     }
 
-    /// Adds `garbage`, unless the queue is full; adding the same `ticket` twice in a row adds it once.
+    /// Adds `garbage`; returns false if the queue is full. Adding the same `ticket` twice in a row adds it once.
     ///
     /// # Safety
-    /// There is one pusher at a time, ordered after the one before. No two things have the same ticket, none
-    /// has ticket 0. A push that was cut short by the pusher's death is the next to be repeated.
+    /// There is one pusher at a time, ordered after the one before. No two things have the same ticket, and none has
+    /// ticket 0. A push that the pusher's death interrupted is the next push to be repeated.
     pub(crate) unsafe fn push(&self, ticket: u64, garbage: Garbage) -> bool {
         self.retire();
         let (head, tail) = self.range();
@@ -161,41 +162,42 @@ impl<const W: usize> WorkQueue<W> {
         if tail - head >= W as u64 {
             return false;
         }
-        // Vacant, or left Ready by a pusher that was killed before it counted: no worker has it.
+        // Vacant, or left Ready by a pusher that was killed before the position counted: no worker has it.
         let cell = self.cell(tail);
         // Relaxed: published by the next store.
         cell.ticket.store(ticket, Ordering::Relaxed);
         cell.item.store(garbage.item, Ordering::Relaxed);
         cell.bytes.store(garbage.bytes, Ordering::Relaxed);
-        // Release: partner is the claim.
+        // Release: partner is the Acquire of the claim.
         cell.state.store(Work::Ready(tail).encode(), Ordering::Release);
-        // Release: partner is the load in `range`: whoever sees that the position counts sees it ready.
+        // Release: partner is the load in `range`: a thread that sees that the position counts sees the cell ready.
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
         true
     }
 
-    /// Moves the head past what is done. No more often than there are cells: in memory that was overwritten it would never
-    /// get there.
+    /// Advances the head past positions that are done. Bounded by the number of cells, because in overwritten memory
+    /// the loop might not end.
     fn retire(&self) {
         for _ in 0..=W {
             let (head, tail) = self.range();
             if head == tail {
                 return;
             }
-            // Acquire: partner is the store in `work`. The position counts, so it was ready once: vacant
-            // means done.
+            // Acquire: partner is the store in `work`. The position counts, so the cell was ready once: vacant means
+            // done.
             if self.cell(head).state.load(Ordering::Acquire) != Work::Vacant.encode() {
                 return;
             }
-            // Release: partner is the load in `range`; hands the cell on to a pusher. The head never takes a
-            // value twice, so a latecomer's exchange fails. Relaxed on failure: looked at again.
+            // Release: partner is the load in `range`; passes the cell to a pusher. Acquire: orders this after the
+            // exchanges that moved the head here. The head never takes a value twice, so a late exchange fails. Relaxed
+            // on failure: the loop reads again.
             let _ =
                 self.head.compare_exchange(head, head.wrapping_add(1), Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 
-    /// Head, then tail, so that head <= tail; at most as many cells apart as there are, as the head may be an old one, or
-    /// have been overwritten.
+    /// Head, then tail, so that head <= tail. They are clamped to at most `W` apart, because the head may be stale or
+    /// overwritten.
     fn range(&self) -> (u64, u64) {
         // Acquire: partner is the exchange in `retire`.
         let head = self.head.load(Ordering::Acquire);
@@ -210,18 +212,18 @@ impl<const W: usize> WorkQueue<W> {
 }
 
 impl Cell {
-    /// Takes what was pushed at `position`, or what a dead worker left in the cell.
+    /// Claims what was pushed at `position`, or what a dead worker left in the cell.
     fn claim<H: Host>(&self, position: u64, registry: &Registry<'_, H>, me: Participant) -> Option<Attempt> {
-        // Acquire: partner is the exchange below, made by a worker that had registered: who does not see that
-        // takes its slot for one that it has given back.
+        // Acquire: partner is the exchange below, by a worker that had registered before. Without it this thread might
+        // not see that registration, and would mistake the worker's slot for one that has been returned.
         let word = self.state.load(Ordering::Acquire);
         let attempt = match Work::decode(word) {
             Work::Ready(at) if at == position => Attempt::First,
             Work::Claimed(worker) if registry.life_lately(worker) == Life::Dead => Attempt::Again,
             _ => return None,
         };
-        // Acquire: partner is the store of Ready in `push`; a takeover continues its release sequence.
-        // Relaxed on failure: somebody else has it.
+        // Acquire: partner is the store of Ready in `push`; a takeover continues its release sequence. Relaxed on
+        // failure: another thread has it.
         self.state
             .compare_exchange(word, Work::Claimed(me).encode(), Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()

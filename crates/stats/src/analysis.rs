@@ -1,4 +1,4 @@
-//! Everything together: from runs to verdicts.
+//! The complete analysis: from runs to verdicts.
 
 use crate::advice::Advice;
 use crate::bootstrap::ratio_of_means;
@@ -23,16 +23,16 @@ use crate::verdict::{Doubt, Verdict};
 use crate::wording::Wording;
 use serde::{Deserialize, Serialize};
 
-/// The result of a sitting. The names of the fields are part of the JSON schema of `unspin prove --json`.
+/// The result of a session. The field names are part of the JSON schema of `unspin prove --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// What each run yielded.
+    /// The metric of the runs.
     pub metric: Metric,
     /// The seed that reproduces order and intervals.
     pub seed: u64,
-    /// The levels of proof.
+    /// The significance settings.
     pub settings: Settings,
-    /// Why the sitting ended; absent if it was cut short.
+    /// Why the session ended; absent if it was interrupted.
     pub stop: Option<StopReason>,
     /// The control's name.
     pub control: String,
@@ -40,27 +40,27 @@ pub struct Analysis {
     pub control_warm_up: Option<Run>,
     /// All measured runs of the control, in the order of the rounds.
     pub control_runs: Vec<Run>,
-    /// Moments of the control's runs that ended well.
+    /// Summary of the control's successful runs.
     pub control_summary: Option<Summary>,
-    /// What the A/A pair shows; absent if there is none, or too few rounds of it.
+    /// What the A/A pair shows; absent if there is no pair or it has too few rounds.
     pub noise_floor: Option<NoiseFloor>,
     /// The noise floor in one English sentence.
     pub noise_floor_sentence: Option<String>,
-    /// Everyone else against the control, in the order of the plan.
+    /// All other configurations compared with the control, in the order of the plan.
     pub comparisons: Vec<Comparison>,
-    /// How many more rounds narrow intervals would take.
+    /// How many more rounds would make the intervals narrow.
     pub advice: Option<Advice>,
 }
 
-/// The sitting in one word, for an exit code.
+/// The overall result of a session, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// At least one candidate is proven faster, within the limit of CPU time if there is one.
+    /// At least one candidate is proven faster, and is within the limit of CPU time if there is one.
     Faster,
     /// At least one candidate is proven faster, but none of these is shown to stay within the limit of CPU time.
     OverCpuLimit,
-    /// None is proven faster; at least one is proven slower or collapsed.
+    /// No candidate is proven faster; at least one is proven slower or has collapsed.
     Slower,
     /// No difference is proven.
     NothingProven,
@@ -69,10 +69,10 @@ pub enum Conclusion {
 }
 
 impl Analysis {
-    /// Analyses all runs of a sitting. Pure: the same experiment and settings give the same result.
+    /// Analyses all runs of a session. Pure: the same experiment and settings give the same result.
     ///
     /// # Panics
-    /// If the experiment has no control at its head.
+    /// If the first sample set of the experiment is not a control.
     pub fn of(experiment: &Experiment, settings: &Settings) -> Analysis {
         Analysis::above_floor(experiment, settings, None)
     }
@@ -120,9 +120,9 @@ impl Analysis {
         }
     }
 
-    /// The sitting in one word.
+    /// The overall result of the session.
     pub fn conclusion(&self) -> Conclusion {
-        // If nobody but the A/A twin takes part, its verdict tells whether the control works.
+        // If only the A/A configuration takes part, its verdict tells whether the control works.
         let anyone = self.comparisons.iter().any(|c| c.role == Role::Candidate);
         let asked = self.comparisons.iter().filter(|c| !anyone || c.role == Role::Candidate);
         let recommended = asked.clone().any(|c| c.recommended().is_some());
@@ -144,8 +144,8 @@ impl Analysis {
     }
 }
 
-/// All figures of one comparison that do not depend on the others. Every comparison starts its random
-/// streams anew, so its figures do not depend on its place in the list either.
+/// All figures of one comparison that do not depend on the other comparisons. Every comparison restarts its random
+/// streams, so its figures do not depend on its position in the list either.
 fn compare(
     control: &SampleSet,
     samples: &SampleSet,
@@ -182,7 +182,7 @@ fn compare(
         spread: spread(control, samples, metric, settings, seed),
         over_cpu_limit: settings.cpu_limit.is_some_and(|limit| !cpu.is_some_and(|cpu| cpu.is_within(limit))),
         cpu,
-        // Replaced once all comparisons are there to be corrected for.
+        // Replaced once all comparisons exist, because the correction needs all of them.
         verdict: Verdict::NothingProven { could_hide: None, doubt: Doubt::NotSignificant },
         sentence: String::new(),
         spread_sentence: None,
@@ -211,8 +211,8 @@ fn spread(
     })
 }
 
-/// Fills in Holm's corrections: one family for the differences, one for the spreads. The A/A twin belongs to
-/// neither: it is asked nothing.
+/// Fills in Holm's corrections: one family for the differences, one for the spreads. The A/A configuration belongs to
+/// neither, because it is not judged.
 fn correct(comparisons: &mut [Comparison]) {
     let judged = || |c: &&mut Comparison| c.role == Role::Candidate;
     let p: Vec<f64> = comparisons.iter_mut().filter(judged()).filter_map(|c| Some(c.difference?.p)).collect();
@@ -232,8 +232,8 @@ fn noise_floor(twin: &Comparison) -> Option<NoiseFloor> {
     Some(NoiseFloor::new(twin.rounds, twin.ratio?, twin.minimum_detectable_effect?))
 }
 
-/// Runs of the control's program, its A/A twin included, that did not end well: who, how many, of how many,
-/// and why the first of them.
+/// Failed runs of the control's program, including its A/A configuration: the name, how many of how many runs failed,
+/// and the reason of the first failure.
 pub(crate) fn control_failure(experiment: &Experiment) -> Option<Verdict> {
     let same = experiment.samples.iter().filter(|samples| samples.candidate.role != Role::Candidate);
     same.filter_map(|samples| {

@@ -1,16 +1,16 @@
 //! Bootstrap interval of the ratio of means.
 //!
-//! Whole rounds are resampled, the control's and the candidate's run of a round staying together: what the
-//! machine did to one (drift, a neighbour's load) it did to the other, and only pairing lets it cancel
-//! (Kalibera & Jones, *Rigorous benchmarking in reasonable time*, ISMM 2013).
+//! Whole rounds are resampled, so that the runs of control and candidate in a round stay together. A disturbance of the
+//! machine (drift, load of a neighbour) affects both, and only pairing lets it cancel (Kalibera & Jones, *Rigorous
+//! benchmarking in reasonable time*, ISMM 2013).
 //!
-//! The interval is the *expanded percentile* interval (Hesterberg, *What teachers should know about the
-//! bootstrap*, The American Statistician 69(4), 2015). The plain percentile interval (Efron & Tibshirani,
-//! *An Introduction to the Bootstrap*, 1993, ch. 13) is too narrow with few rounds, as a z interval with
-//! divisor n instead of a t interval with n − 1 would be: with 10 rounds it covers about 90 % instead of 95 %.
-//! Its percentiles are therefore taken at Φ(−t·√(n/(n−1))) rather than at α/2. BCa (ibid., ch. 14) corrects
-//! bias and skew but not this, and at these sizes this is the larger error: `tests/calibration.rs` measures
-//! the coverage of this interval and shows that the plain one fails.
+//! The interval is the *expanded percentile* interval (Hesterberg, *What teachers should know about the bootstrap*, The
+//! American Statistician 69(4), 2015). The plain percentile interval (Efron & Tibshirani, *An Introduction to the
+//! Bootstrap*, 1993, ch. 13) is too narrow with few rounds, like a z interval with divisor n instead of a t interval
+//! with n − 1: with 10 rounds it covers about 90 % instead of 95 %. Therefore the percentiles are taken at
+//! Φ(−t·√(n/(n−1))) instead of α/2. BCa (ibid., ch. 14) corrects bias and skew but not this error, which is the larger
+//! one at these sizes: `tests/calibration.rs` measures the coverage of this interval and shows that the plain one
+//! fails.
 
 use crate::distribution::{normal_cdf, student_quantile};
 use crate::interval::Ratio;
@@ -18,8 +18,8 @@ use crate::metric::Direction;
 use crate::random::Random;
 use rand::RngExt;
 
-/// The ratio of means of `pairs` (control, candidate), all positive, with its interval of the given
-/// confidence (0.95). `None` below two pairs: nothing is known about the spread of one.
+/// The ratio of means of `pairs` (control, candidate), all positive, with its interval of the given confidence (0.95).
+/// `None` for fewer than two pairs, because one pair tells nothing about the spread.
 pub fn ratio_of_means(
     pairs: &[(f64, f64)],
     direction: Direction,
@@ -34,8 +34,8 @@ pub fn ratio_of_means(
     resample(pairs, &ratio, confidence, resamples, random)
 }
 
-/// As [`ratio_of_means`], but the median of the pairs' ratios: for figures of a short loop, where a neighbour's
-/// load does not add to a round but spoils it.
+/// As [`ratio_of_means`], but with the median of the pairs' ratios: for figures of a short loop, where the load of a
+/// neighbour does not shift a round a little but makes it unusable.
 pub fn median_of_ratios(
     pairs: &[(f64, f64)],
     direction: Direction,
@@ -77,7 +77,7 @@ fn resample(
     Some(Ratio { value, lower: end(tail), upper: end(1.0 - tail) })
 }
 
-/// The percentile at which an expanded percentile interval of n values ends.
+/// The percentile at which the expanded percentile interval of n values ends.
 fn expanded_tail(n: usize, confidence: f64) -> f64 {
     let freedom = n - 1;
     let t = student_quantile(0.5 + 0.5 * confidence, freedom as u32);
@@ -88,8 +88,8 @@ fn sum(pairs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
     pairs.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1))
 }
 
-/// Quantile of sorted values by linear interpolation (type 7 of Hyndman & Fan 1996), which treats both
-/// tails alike, so that swapping control and candidate mirrors the interval exactly.
+/// Quantile of sorted values by linear interpolation (type 7 of Hyndman & Fan 1996). It treats both tails alike, so
+/// swapping control and candidate mirrors the interval exactly.
 fn quantile(sorted: &[f64], probability: f64) -> f64 {
     let position = probability * (sorted.len() - 1) as f64;
     let below = position.floor();

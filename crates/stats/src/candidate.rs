@@ -1,25 +1,25 @@
-//! Who takes part in an experiment.
+//! The participants of an experiment.
 
 use serde::{Deserialize, Serialize};
 
-/// What a candidate is there for.
+/// The role of a participant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// What everything is compared with. There is exactly one, and it comes first.
+    /// The reference of all comparisons. There is exactly one, and it comes first.
     Control,
-    /// The control once more, under another name: the A/A pair that shows the noise floor.
+    /// A second set of runs of the control under another name: the A/A pair, which shows the noise floor.
     ControlAgain,
-    /// Something that may be better or worse than the control.
+    /// A configuration that may be better or worse than the control.
     Candidate,
 }
 
-/// One participant: a name to print and its role.
+/// One participant: the name to print and the role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// As it appears in tables and sentences.
+    /// The name in tables and sentences.
     pub name: String,
-    /// What it is there for.
+    /// The role.
     pub role: Role,
 }
 
@@ -34,7 +34,7 @@ impl Candidate {
         Candidate { name: name.into(), role: Role::ControlAgain }
     }
 
-    /// Something to be judged.
+    /// A candidate to be judged.
     pub fn new(name: impl Into<String>) -> Candidate {
         Candidate { name: name.into(), role: Role::Candidate }
     }

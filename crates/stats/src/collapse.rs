@@ -1,16 +1,16 @@
-//! When a running candidate has collapsed and need not be waited for.
+//! Detects that a running candidate has collapsed and need not be waited for.
 
 use std::time::Duration;
 
-/// A candidate that runs longer than this many times the control's slowest run has collapsed. Above the
-/// factor of eleven that RCU gained in semopbench (report 002, table 5: 515.3 s to 46.7 s): the largest
-/// difference this tool was built to show must still be measured, not cut off.
+/// A candidate that runs longer than this many times the control's slowest run has collapsed. The factor is above the
+/// eleven that RCU gained in semopbench (report 002, table 5: 515.3 s to 46.7 s), because the largest difference that
+/// this tool was built to show must be measured, not cut off.
 pub const LIMIT_FACTOR: u32 = 20;
 
-/// No run is called collapsed before this: start-up and scheduling can cost a short program any factor.
+/// No run counts as collapsed before this time: start-up and scheduling can slow a short program by any factor.
 pub const LIMIT_AT_LEAST: Duration = Duration::from_secs(5);
 
-/// The time a run may take, given how long the control's runs took; `None` before the control has run.
+/// The time limit of a run, given the durations of the control's runs; `None` before the control has run.
 pub fn limit(control_runs: &[Duration]) -> Option<Duration> {
     let worst = control_runs.iter().max()?;
     Some(worst.saturating_mul(LIMIT_FACTOR).max(LIMIT_AT_LEAST))

@@ -9,38 +9,38 @@ use crate::sample::Summary;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// A candidate's runs and how they compare with the control's. Absent fields need more runs than there are.
+/// A candidate's runs and their comparison with the control's. A field is absent if there are too few runs for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The candidate's name.
     pub name: String,
-    /// Its role; the A/A twin is compared like any other, but no verdict counts it.
+    /// Its role. The A/A configuration is compared like any candidate, but no verdict counts it.
     pub role: Role,
     /// The warm-up run.
     pub warm_up: Option<Run>,
     /// All measured runs, in the order of the rounds.
     pub runs: Vec<Run>,
-    /// Runs that failed, the warm-up included.
+    /// Number of failed runs, including the warm-up.
     pub failed_runs: u32,
-    /// Moments of the runs that ended well.
+    /// Summary of the successful runs.
     pub summary: Option<Summary>,
-    /// Rounds in which both this candidate and the control yielded a value.
+    /// Number of rounds in which both this candidate and the control yielded a value.
     pub rounds: u32,
-    /// How many times as good as the control, above 1 is better. With failed runs it describes only the
-    /// rounds without.
+    /// How many times as good as the control; above 1 is better. If runs failed, it describes only the rounds without
+    /// failures.
     pub ratio: Option<Ratio>,
-    /// Paired permutation test of "no difference". Failed runs take part as worst.
+    /// Paired permutation test of "no difference". A failed run counts as worse than any value.
     pub difference: Option<PValue>,
-    /// `difference.p` after Holm's correction over all candidates; absent for the A/A twin.
+    /// `difference.p` after Holm's correction over all candidates; absent for the A/A configuration.
     pub difference_p_corrected: Option<f64>,
     /// The smallest true effect, as a factor of at least 1, that this comparison would find with 80 % power.
     pub minimum_detectable_effect: Option<f64>,
     /// The test of spread.
     pub spread: Option<Spread>,
-    /// What it costs in CPU time.
+    /// Its cost in CPU time.
     #[serde(default)]
     pub cpu: Option<CpuCost>,
-    /// Whether these runs do not show that it stays within [`Settings::cpu_limit`](crate::Settings::cpu_limit).
+    /// Whether these runs fail to show that it stays within [`Settings::cpu_limit`](crate::Settings::cpu_limit).
     #[serde(default)]
     pub over_cpu_limit: bool,
     /// What was proven.
@@ -52,7 +52,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The ratio of a candidate that is proven faster and does not cost too much CPU time for it.
+    /// The ratio, if the candidate is proven faster and does not exceed the limit of CPU time.
     pub fn recommended(&self) -> Option<Ratio> {
         match self.verdict {
             Verdict::ProvenFaster { ratio } if !self.over_cpu_limit => Some(ratio),
@@ -72,13 +72,13 @@ pub struct Spread {
     pub control_coefficient_of_variation: f64,
     /// The candidate's standard deviation over its mean.
     pub candidate_coefficient_of_variation: f64,
-    /// Brown and Forsythe's F, absent if nothing varies at all.
+    /// Brown and Forsythe's F; absent if no run varies.
     pub brown_forsythe: Option<f64>,
-    /// Its permutation test.
+    /// The permutation test of F.
     pub difference: PValue,
-    /// `difference.p` after Holm's correction over the spreads of all candidates; absent for the A/A twin.
+    /// `difference.p` after Holm's correction over the spreads of all candidates; absent for the A/A configuration.
     pub difference_p_corrected: Option<f64>,
-    /// What is proven.
+    /// What was proven.
     pub verdict: SpreadVerdict,
 }
 
@@ -90,6 +90,6 @@ pub enum SpreadVerdict {
     ProvenSteadier,
     /// The candidate's runs scatter more.
     ProvenMoreErratic,
-    /// No difference proven.
+    /// No difference was proven.
     NothingProven,
 }

@@ -1,12 +1,12 @@
-//! What a candidate costs in CPU time, beside the control.
+//! The cost of a candidate in CPU time, compared with the control.
 //!
-//! A candidate that polls is faster and burns CPUs for it. The verdict on its speed says nothing of that price, so the price
-//! is stated beside it: the candidate's CPU time over the control's, with an interval by the same paired bootstrap as the
-//! ratio of the metric.
+//! A candidate that polls is faster and uses more CPU time. The verdict on its speed does not contain that price, so
+//! the price is stated beside it: the candidate's CPU time divided by the control's, with an interval by the same
+//! paired bootstrap as for the ratio of the metric.
 //!
-//! CPU times can be compared only for the same amount of work. A metric of which less is better (a time, above all) is taken
-//! to mean that each run does the same work: then the cost is the CPU time of a run. A metric of which more is better is taken
-//! for a rate: then a run has done rate × elapsed time, and the cost is its CPU time divided by that.
+//! CPU times can be compared only for the same amount of work. For a metric of which less is better (usually a time),
+//! each run is assumed to do the same work; the cost is the CPU time of a run. A metric of which more is better is
+//! assumed to be a rate; a run has then done rate × elapsed time of work, and the cost is its CPU time divided by that.
 
 use crate::bootstrap::ratio_of_means;
 use crate::interval::Ratio;
@@ -17,7 +17,7 @@ use crate::sample::{SampleSet, mean};
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
-/// What CPU time is counted for.
+/// The unit of work to which CPU time refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -30,18 +30,18 @@ pub enum Work {
 /// The CPU time (user and system, with all children) of a candidate and of the control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
-    /// What it is counted for.
+    /// The unit of work.
     pub per: Work,
-    /// The control's, in seconds: the mean of the rounds where both ended well.
+    /// The control's CPU time in seconds: the mean of the rounds in which both ended successfully.
     pub control_s: f64,
-    /// The candidate's.
+    /// The candidate's CPU time in seconds, in the same way.
     pub candidate_s: f64,
-    /// The candidate's over the control's. Other than every other ratio, above 1 is *more*, thus worse.
+    /// The candidate's divided by the control's. Unlike in all other ratios, above 1 means *more*, thus worse.
     pub times: Ratio,
 }
 
 impl CpuCost {
-    /// From the rounds in which both ended well and used CPU time. `None` below two.
+    /// Computed from the rounds in which both ended successfully and used CPU time. `None` below two such rounds.
     pub(crate) fn of(
         control: &SampleSet,
         candidate: &SampleSet,
@@ -51,7 +51,7 @@ impl CpuCost {
     ) -> Option<CpuCost> {
         let per = Work::of(metric);
         let pairs = per.pairs(control, candidate);
-        // As of a metric of which more is better: the quotient is then the candidate's over the control's.
+        // As for a metric of which more is better: then the quotient is the candidate's divided by the control's.
         let times = ratio_of_means(
             &pairs,
             Direction::HigherIsBetter,
@@ -63,15 +63,15 @@ impl CpuCost {
         Some(CpuCost { per, control_s: mean(&control), candidate_s: mean(&candidate), times })
     }
 
-    /// The quotient alone, of whatever runs there are: for choosing candidates, which proves nothing.
+    /// Only the quotient, for any number of runs: for choosing candidates, which proves nothing.
     pub fn quotient(control: &SampleSet, candidate: &SampleSet, metric: &Metric) -> Option<f64> {
         let pairs = Work::of(metric).pairs(control, candidate);
         let (control, candidate): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         (!control.is_empty()).then(|| mean(&candidate) / mean(&control))
     }
 
-    /// Whether these runs rule out that it costs more than the control by a larger share than `limit` (0.5: half as much
-    /// again): the upper end of the interval is what counts.
+    /// Whether these runs rule out that the candidate costs more than the control by a larger share than `limit` (0.5:
+    /// half as much again). The upper end of the interval decides.
     pub fn is_within(&self, limit: f64) -> bool {
         self.times.upper <= 1.0 + limit
     }
@@ -85,13 +85,13 @@ impl Work {
         }
     }
 
-    /// (control, candidate) of the rounds in which both ended well and used CPU time.
+    /// (control, candidate) of the rounds in which both ended successfully and used CPU time.
     fn pairs(self, control: &SampleSet, candidate: &SampleSet) -> Vec<(f64, f64)> {
         let rounds = control.runs.iter().zip(&candidate.runs);
         rounds.filter_map(|(control, candidate)| Some((self.cost(control)?, self.cost(candidate)?))).collect()
     }
 
-    /// The CPU seconds of a run that ended well, for what they are counted for.
+    /// CPU seconds per unit of work of a successful run.
     fn cost(self, run: &Run) -> Option<f64> {
         let (value, cpu_s) = (run.value()?, run.cpu_s?);
         let cost = match self {
@@ -109,7 +109,7 @@ mod tests {
     use crate::run::Outcome;
     use std::time::Duration;
 
-    /// Eight runs of so many seconds, with this value and this CPU time.
+    /// Eight runs with this duration in seconds, this value and this CPU time.
     fn samples(elapsed: f64, value: f64, cpu_s: f64) -> SampleSet {
         let run = Run::new(Duration::from_secs_f64(elapsed), Outcome::measured(value)).with_cpu_s(cpu_s);
         SampleSet { runs: vec![run; 8], ..SampleSet::new(Candidate::new("any")) }

@@ -1,4 +1,4 @@
-//! The normal and Student's t distribution, as far as intervals and power need them.
+//! The normal distribution and Student's t, as far as intervals and power need them.
 
 use std::f64::consts::{FRAC_2_PI, PI};
 
@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_2_PI, PI};
 /// Series by G. Marsaglia, *Evaluating the Normal Distribution*, J. Stat. Software 11(4), 2004:
 /// Φ(z) = ½ + φ(z)·(z + z³/3 + z⁵/(3·5) + …).
 pub fn normal_cdf(z: f64) -> f64 {
-    // Beyond 8 the distance from 0 or 1 is below 1e-15, less than the series can resolve.
+    // Beyond 8 the distance from 0 or 1 is below 1e-15, which the series cannot resolve.
     if z.abs() > 8.0 {
         return if z > 0.0 { 1.0 } else { 0.0 };
     }

@@ -1,13 +1,13 @@
-//! Everything that was measured in one sitting.
+//! All measurements of one session.
 
 use crate::metric::Metric;
 use crate::sample::SampleSet;
 use serde::{Deserialize, Serialize};
 
-/// All runs of a sitting, before any statistics. The control comes first.
+/// All runs of a session, before any statistics. The control comes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
-    /// What each run yielded.
+    /// The metric of the runs.
     pub metric: Metric,
     /// Seed of every random decision.
     pub seed: u64,

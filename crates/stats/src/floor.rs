@@ -1,28 +1,28 @@
-//! The noise floor: what the same program, measured twice, seems to differ by.
+//! The noise floor: the apparent difference between two sets of runs of the same program.
 
 use crate::interval::Ratio;
 use serde::{Deserialize, Serialize};
 
-/// What the A/A pair of a sitting shows. Nothing is ranked below [`NoiseFloor::factor`].
+/// What the A/A pair of a session shows. No difference below [`NoiseFloor::factor`] is ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// Rounds with both halves of the pair.
+    /// Number of rounds with both halves of the pair.
     pub rounds: u32,
-    /// The control against itself; the true value is 1.
+    /// The second set of the control's runs relative to the first; the true value is 1.
     pub ratio: Ratio,
-    /// The smallest true effect, as a factor of at least 1, that this many rounds would show at this noise,
-    /// see [`crate::minimum_detectable_effect`].
+    /// The smallest true effect, as a factor of at least 1, that this many rounds would show at this noise; see
+    /// [`crate::minimum_detectable_effect`].
     pub minimum_detectable_effect: f64,
-    /// Whether the same program seems to differ from itself: 1 lies outside the interval. This happens to
-    /// one sitting in twenty by chance; more often it tells of a disturbance that pairing did not cancel.
+    /// Whether the same program seems to differ from itself: 1 lies outside the interval. By chance this happens in one
+    /// session of twenty; more often it indicates a disturbance that pairing did not cancel.
     pub differs: bool,
-    /// The floor itself, a factor of at least 1: the minimum detectable effect or, if the pair differs, the
-    /// far end of its interval if that is larger.
+    /// The floor, a factor of at least 1: the minimum detectable effect, or, if the pair differs, the far end of its
+    /// interval if that is larger.
     pub factor: f64,
 }
 
 impl NoiseFloor {
-    /// The floor that an A/A pair with this ratio and this minimum detectable effect gives.
+    /// The noise floor for an A/A pair with this ratio and this minimum detectable effect.
     pub fn new(rounds: u32, ratio: Ratio, minimum_detectable_effect: f64) -> NoiseFloor {
         let differs = !ratio.includes_one();
         let observed = if differs { ratio.farthest_factor() } else { 1.0 };

@@ -1,8 +1,8 @@
-//! Correction for asking about several candidates at once.
+//! Correction for several comparisons in one session.
 
-/// Holm's step-down correction (*A simple sequentially rejective multiple test procedure*, Scand. J. Statist.
-/// 6, 1979): the smallest of m p values is multiplied by m, the next by m − 1, and so on, never falling below
-/// one before it. The chance that any of the candidates is wrongly called different stays below the level.
+/// Holm's step-down correction (*A simple sequentially rejective multiple test procedure*, Scand. J. Statist. 6, 1979).
+/// The smallest of m p values is multiplied by m, the next by m − 1, and so on; no corrected value is smaller than the
+/// one before it. The probability that any candidate is wrongly called different stays below the level.
 ///
 /// ```
 /// use unspin_stats::holm;

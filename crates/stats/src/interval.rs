@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many times as good as the control, with the ends of a confidence interval. Above 1 is better,
-/// whichever direction the metric has.
+/// How many times as good as the control, with the ends of a confidence interval. Above 1 is better for either
+/// direction of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// Ratio of the means.
@@ -48,7 +48,7 @@ impl Ratio {
     }
 }
 
-/// A ratio as a factor of at least 1, irrespective of its direction.
+/// A ratio as a factor of at least 1, ignoring its direction.
 pub(crate) fn factor(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio)
 }

@@ -11,11 +11,11 @@ use crate::sample::SampleSet;
 use crate::settings::Settings;
 use crate::verdict::{Doubt, Verdict};
 
-/// What all verdicts of a sitting have in common.
+/// The values that all verdicts of a session share.
 pub(crate) struct Judge {
     alpha: f64,
     floor: Option<NoiseFloor>,
-    /// The fewest rounds that can prove anything.
+    /// The smallest number of rounds that can prove anything.
     rounds_needed: u32,
     control_failure: Option<Verdict>,
     control_worst_s: f64,
@@ -34,7 +34,7 @@ impl Judge {
         }
     }
 
-    /// The verdict on one comparison. Failures come first: no speed makes up for them.
+    /// The verdict on one comparison. Failures are checked first: no speed outweighs them.
     pub(crate) fn verdict(&self, comparison: &Comparison, samples: &SampleSet) -> Verdict {
         if let Some(failure) = &self.control_failure {
             return failure.clone();
@@ -97,7 +97,7 @@ mod tests {
     use crate::run::{Outcome, Run};
     use std::time::Duration;
 
-    /// A comparison of twelve rounds in which the candidate is twice as fast beyond doubt.
+    /// A comparison of twelve rounds in which the candidate is clearly twice as fast.
     fn beyond_doubt() -> (Judge, Comparison) {
         let samples = |candidate, mean: f64| {
             let value = |i| mean * (1.0 + 0.001 * f64::from(i % 3));

@@ -1,34 +1,36 @@
 //! Is the difference real?
 //!
-//! The statistics of `unspin prove`, from the order of the runs to one sentence. Nothing here measures: the
-//! caller runs the programs, tells [`Schedule`] how each run ended and how much time has passed, and gets an
-//! [`Analysis`]. No input or output, no clock, no entropy: a seed fixes every random decision, so a stored
-//! experiment gives its result again.
+//! The statistics of `unspin prove`, from the order of the runs to one sentence. Nothing here measures. The caller runs
+//! the programs, reports to [`Schedule`] how each run ended and how much time has passed, and gets an [`Analysis`].
+//! There is no input or output, no clock and no entropy: a seed determines every random decision, so a stored
+//! experiment reproduces its result.
 //!
-//! 1. [`Plan`] says who takes part ([`Candidate`]), what is measured ([`Metric`]) and for how long at most.
-//! 2. [`Schedule`] interleaves the runs: a warm-up, then rounds in which each candidate runs once, in random
-//!    order, until every interval is narrow or the budget is spent. [`Advice`] says what more it would take.
-//!    [`collapse`] says when a run need not be waited for.
+//! A *session* is one measurement with all its runs. Its *A/A configuration* is the control once more, under another
+//! name.
+//!
+//! 1. [`Plan`] lists the configurations ([`Candidate`]), what is measured ([`Metric`]) and the maximum duration.
+//! 2. [`Schedule`] interleaves the runs: a warm-up, then rounds in which each candidate runs once, in random order,
+//!    until every interval is narrow or the budget is spent. [`Advice`] estimates how many more rounds are needed.
+//!    [`collapse`] tells when a run need not be waited for.
 //! 3. The rounds form [`Pairs`]: control and candidate, close together in time, so that drift cancels.
 //! 4. [`bootstrap`] gives the ratio to the control with its interval; [`permutation`] tests whether there is a
-//!    difference at all; [`holm()`] corrects for asking about several candidates; [`spread`] asks whether
-//!    the runs scatter less.
-//! 5. [`NoiseFloor`] is what the control, measured twice in the same sitting, seems to differ by from itself.
-//!    Nothing is ranked below it. [`precision`] states the smallest effect that could have been found.
-//! 6. [`CpuCost`] states the price of a gain in CPU time; a limit to it ([`Settings::cpu_limit`]) withholds the
+//!    difference at all; [`holm()`] corrects for several candidates; [`spread`] tests whether the runs scatter less.
+//! 5. [`NoiseFloor`] is the apparent difference between two sets of runs of the control in the same session. Nothing is
+//!    ranked below it. [`precision`] states the smallest effect that could have been found.
+//! 6. [`CpuCost`] states the price of a gain in CPU time. A limit on it ([`Settings::cpu_limit`]) withholds the
 //!    recommendation, not the verdict.
-//! 7. [`Verdict`]: difference proven, or no difference proven and what could still hide.
+//! 7. [`Verdict`]: difference proven, or no difference proven and the largest effect that could be hidden.
 //!
-//! Ratios are always "times as good as the control", above 1 is better, whichever [`Direction`] the metric has.
+//! Ratios always mean "times as good as the control": above 1 is better, for either [`Direction`] of the metric.
 //!
-//! A proof needs [`rounds_for_proof`] rounds: with five, the smallest p of a paired permutation test is
-//! 2/2⁵ = 0.0625, and no difference, however large, gets below 0.05. The spread of five runs can be judged,
-//! because there the runs of both sides are relabelled, unpaired, in 70 ways.
+//! A proof needs [`rounds_for_proof`] rounds. With five rounds, the smallest p of a paired permutation test is 2/2⁵ =
+//! 0.0625, so no difference, however large, gets below 0.05. The spread of five runs can be judged, because that test
+//! relabels the runs of both sides unpaired, in 70 ways.
 //!
 //! # Failed runs
-//! A failed run is a result and is never dropped. A candidate with a failed run is never ranked; in the
-//! permutation test a failed run is worse than any value. If a run of the control fails, or of its A/A twin,
-//! nothing can be compared with it, and the sitting ends.
+//! A failed run is a result and is never dropped. A candidate with a failed run is never ranked; in the permutation
+//! test a failed run is worse than any value. If a run of the control or of its A/A configuration fails, nothing can be
+//! compared with it, and the session ends.
 //!
 //! # Sources
 //! - B. Efron, R. J. Tibshirani: *An Introduction to the Bootstrap*, Chapman & Hall, 1993.
@@ -42,8 +44,8 @@
 //! - T. Kalibera, R. Jones: *Rigorous benchmarking in reasonable time*, ISMM 2013.
 //! - H. S. Bloom: *Minimum detectable effects*, Evaluation Review 19(5), 1995.
 //!
-//! `tests/calibration.rs` checks by simulation what these methods promise: coverage, rate of false proofs,
-//! power. Its long version runs with `cargo test --release -p unspin-stats -- --ignored`.
+//! `tests/calibration.rs` checks by simulation what these methods promise: coverage, rate of false proofs, power. Its
+//! long version runs with `cargo test --release -p unspin-stats -- --ignored`.
 #![forbid(unsafe_code)]
 
 mod advice;

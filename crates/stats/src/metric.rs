@@ -1,14 +1,14 @@
-//! What is measured, and which way is better.
+//! The metric, and which direction is better.
 
 use serde::{Deserialize, Serialize};
 
-/// Which values of a metric are the good ones.
+/// Which values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Seconds, misses, bytes.
+    /// For example seconds, misses, bytes.
     LowerIsBetter,
-    /// Transactions per second.
+    /// For example transactions per second.
     HigherIsBetter,
 }
 
@@ -22,28 +22,28 @@ impl Direction {
     }
 }
 
-/// What the sentences about a metric talk of.
+/// The quantity, which selects the wording of sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// How long the program took: "3.1 times as fast".
+    /// The elapsed time of the program: "3.1 times as fast".
     WallTime,
     /// CPU time: "0.32 times kernel's".
     CpuTime,
-    /// Anything else: "2.1 times kernel's".
+    /// Any other quantity: "2.1 times kernel's".
     Other,
 }
 
 /// The figure that each run yields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// What it is called in sentences and tables.
+    /// The name in sentences and tables.
     pub name: String,
-    /// Its unit as printed after a value; empty if unknown.
+    /// The unit printed after a value; empty if unknown.
     pub unit: String,
-    /// Which way is better.
+    /// Which direction is better.
     pub direction: Direction,
-    /// How the sentences speak of it.
+    /// Selects the wording of sentences.
     pub quantity: Quantity,
 }
 
@@ -63,12 +63,12 @@ impl Metric {
         Metric { name: "CPU time".into(), quantity: Quantity::CpuTime, ..Metric::wall_time() }
     }
 
-    /// Whether it is CPU time.
+    /// Whether the metric is CPU time.
     pub fn is_cpu_time(&self) -> bool {
         self.quantity == Quantity::CpuTime
     }
 
-    /// A figure the program prints itself.
+    /// A figure that the program prints itself.
     pub fn custom(name: impl Into<String>, unit: impl Into<String>, direction: Direction) -> Metric {
         Metric { name: name.into(), unit: unit.into(), direction, quantity: Quantity::Other }
     }

@@ -1,4 +1,4 @@
-//! A p value that says how it was obtained and how small it could have become.
+//! A p value with the way it was obtained and the smallest value that was attainable.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 pub enum Enumeration {
     /// Every permutation.
     Exact {
-        /// How many there are.
+        /// Number of permutations.
         permutations: u64,
     },
     /// Randomly drawn permutations, and p = (hits + 1) / (draws + 1).
     MonteCarlo {
-        /// How many were drawn.
+        /// Number of draws.
         draws: u32,
     },
 }
@@ -21,15 +21,15 @@ pub enum Enumeration {
 /// A two-sided p value of a permutation test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PValue {
-    /// The probability, were there no difference, of a statistic at least as extreme.
+    /// The probability of a statistic at least as extreme if there were no difference.
     pub p: f64,
-    /// The smallest p this test could have given at this number of runs. If it is not below the level of
-    /// significance, nothing can be proven, however large the difference.
+    /// The smallest p that this test could have given with this number of runs. If it exceeds the significance level,
+    /// nothing can be proven, however large the difference.
     pub smallest_attainable: f64,
     /// How it was obtained.
     #[serde(flatten)]
     pub enumeration: Enumeration,
 }
 
-/// Relative slack when statistics are compared: equal sums, taken in another order, must count as equal.
+/// Relative tolerance when statistics are compared: equal sums, added in another order, must count as equal.
 pub(crate) const TIE: f64 = 1e-9;

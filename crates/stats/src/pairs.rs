@@ -1,27 +1,27 @@
-//! The pairs that the rounds form: control and candidate, run close together in time.
+//! Pairs of runs: control and candidate of a round, close together in time.
 
 use crate::metric::Direction;
 use crate::sample::SampleSet;
 
-/// What one round says about a candidate and the control.
+/// The result of one round for a candidate and the control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pair {
-    /// Both ended well.
+    /// Both ended successfully.
     Values {
         /// The control's value.
         control: f64,
         /// The candidate's value.
         candidate: f64,
     },
-    /// Only the candidate failed: the candidate is worse, by more than any ratio says.
+    /// Only the candidate failed: it is worse than any ratio can express.
     CandidateFailed,
-    /// Only the control failed: the candidate is better, by more than any ratio says.
+    /// Only the control failed: the candidate is better than any ratio can express.
     ControlFailed,
     /// Both failed: no difference.
     BothFailed,
 }
 
-/// The pairs of all rounds that both took part in.
+/// The pairs of all rounds in which both took part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pairs {
     /// One per round.
@@ -42,7 +42,7 @@ impl Pairs {
         Pairs { rounds: rounds.collect(), direction }
     }
 
-    /// (control, candidate) of the rounds where both ended well.
+    /// (control, candidate) of the rounds in which both ended successfully.
     pub fn values(&self) -> Vec<(f64, f64)> {
         let values = self.rounds.iter().filter_map(|pair| match *pair {
             Pair::Values { control, candidate } => Some((control, candidate)),
@@ -51,15 +51,15 @@ impl Pairs {
         values.collect()
     }
 
-    /// ln(times as good) of the rounds where both ended well: positive where the candidate won.
+    /// ln(times as good) of the rounds in which both ended successfully: positive where the candidate was better.
     pub fn log_ratios(&self) -> Vec<f64> {
         let ratio =
             |&(control, candidate): &(f64, f64)| self.direction.times_as_good(candidate, control).ln();
         self.values().iter().map(ratio).collect()
     }
 
-    /// The differences that the sign-flip test looks at. Without failures: the log ratios. With failures:
-    /// signed ranks of the log ratios (Wilcoxon), where a failed run is worse than any value.
+    /// The differences for the sign-flip test. Without failures: the log ratios. With failures: the signed ranks of the
+    /// log ratios (Wilcoxon), where a failed run is worse than any value.
     pub fn differences(&self) -> Vec<f64> {
         let all = self.rounds.iter().map(|pair| match *pair {
             Pair::Values { control, candidate } => self.direction.times_as_good(candidate, control).ln(),
@@ -72,7 +72,7 @@ impl Pairs {
     }
 }
 
-/// Rank of |d| with the sign of d; equal magnitudes share the mean of their ranks, zero stays zero.
+/// Rank of |d| with the sign of d. Equal magnitudes share the mean of their ranks; zero stays zero.
 fn signed_ranks(differences: &[f64]) -> Vec<f64> {
     let rank = |d: f64| {
         let below = differences.iter().filter(|other| other.abs() < d.abs()).count() as f64;

@@ -1,14 +1,12 @@
 //! Paired permutation test: is the candidate different from the control?
 //!
-//! If the two do not differ, each round's difference could as well have had the other sign. The test flips
-//! the signs of the rounds in all 2ⁿ ways (Fisher's randomisation test) and asks how often the mean is at
-//! least as far from zero as it was. Up to [`EXACT_ROUNDS`] rounds every flip is tried; beyond that flips are
-//! drawn, and the observed one is counted among them: p = (hits + 1) / (draws + 1). Without the + 1 a p of
-//! zero comes out, and small levels are exceeded many times too often (Phipson & Smyth, *Permutation p-values
-//! should never be zero*, 2010).
+//! If the two do not differ, each round's difference could equally well have had the other sign. The test flips the
+//! signs of the rounds in all 2ⁿ ways (Fisher's randomisation test) and counts how often the mean is at least as far
+//! from zero as observed. Up to [`EXACT_ROUNDS`] rounds every flip is tried. Beyond that flips are drawn at random, and
+//! the observed one is counted among them: p = (hits + 1) / (draws + 1). Without the + 1, p can be zero, and small
+//! levels are exceeded many times too often (Phipson & Smyth, *Permutation p-values should never be zero*, 2010).
 //!
-//! The smallest p that n rounds can give is 2 / 2ⁿ: 0.0625 with five, 0.031 with six. See
-//! [`rounds_for_proof`].
+//! The smallest p that n rounds can give is 2 / 2ⁿ: 0.0625 with five, 0.031 with six. See [`rounds_for_proof`].
 
 use crate::p_value::{Enumeration, PValue, TIE};
 use crate::random::Random;
@@ -17,8 +15,8 @@ use rand::RngExt;
 /// Up to this many rounds all sign flips are enumerated: 2¹⁶ of them.
 pub const EXACT_ROUNDS: usize = 16;
 
-/// Two-sided sign-flip test of the differences, one per round, in any unit. `None` for no rounds.
-/// Rounds without a difference count as rounds but cannot speak for either side.
+/// Two-sided sign-flip test of the differences, one per round, in any unit. `None` if there are no rounds. Rounds with
+/// difference zero count as rounds but favour neither side.
 pub fn sign_flip(differences: &[f64], draws: u32, random: &mut Random) -> Option<PValue> {
     match differences.len() {
         0 => None,
@@ -27,8 +25,8 @@ pub fn sign_flip(differences: &[f64], draws: u32, random: &mut Random) -> Option
     }
 }
 
-/// The fewest rounds with which `comparisons` candidates can be proven different at level `alpha`: under
-/// Holm's correction the smallest p must still be at most alpha after multiplication by their number.
+/// The smallest number of rounds with which `comparisons` candidates can be proven different at level `alpha`: under
+/// Holm's correction the smallest p, multiplied by their number, must still be at most alpha.
 ///
 /// ```
 /// use unspin_stats::rounds_for_proof;
@@ -41,8 +39,8 @@ pub fn rounds_for_proof(comparisons: usize, alpha: f64) -> u32 {
 }
 
 fn exact(differences: &[f64]) -> PValue {
-    // The statistic is |sum|, and a flip of all signs leaves it alone: the last sign may stay as it is, and
-    // half of the flips stand for all.
+    // The statistic is |sum|, which is unchanged if all signs are flipped. So the last sign can stay as it is, and half
+    // of the flips represent all.
     let (threshold, flips) = (threshold(differences), 1u32 << (differences.len() - 1));
     let sum_under = |flip: u32| -> f64 {
         let signed = differences.iter().enumerate();
@@ -59,7 +57,7 @@ fn exact(differences: &[f64]) -> PValue {
 fn monte_carlo(differences: &[f64], draws: u32, random: &mut Random) -> PValue {
     let threshold = threshold(differences);
     let mut flipped_sum = || -> f64 {
-        // 64 signs per word drawn.
+        // 64 signs per drawn word.
         let mut signs = 0u64;
         let signed = differences.iter().enumerate().map(|(i, d)| {
             if i % 64 == 0 {
@@ -77,7 +75,7 @@ fn monte_carlo(differences: &[f64], draws: u32, random: &mut Random) -> PValue {
     }
 }
 
-/// The observed |sum|, less a slack that scales with the magnitude of what is summed.
+/// The observed |sum|, minus a tolerance proportional to the sum of magnitudes.
 fn threshold(differences: &[f64]) -> f64 {
     let magnitude: f64 = differences.iter().map(|d| d.abs()).sum();
     differences.iter().sum::<f64>().abs() - TIE * magnitude

@@ -1,4 +1,4 @@
-//! What is to be measured, and for how long at most.
+//! What to measure, and for how long at most.
 
 use crate::candidate::{Candidate, Role};
 use crate::metric::Metric;
@@ -8,26 +8,26 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// The fewest rounds that may be asked for; five was the reports' number. A proof needs more, see
+/// The smallest number of rounds that may be requested; the reports used five. A proof needs more, see
 /// [`Plan::rounds_min_effective`].
 pub const ROUNDS_AT_LEAST: u32 = 5;
 
-/// A plan for a sitting. [`Plan::new`] fills in defaults; the fields may be changed before it is used.
+/// The plan of a session. [`Plan::new`] sets defaults; the fields may be changed before use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The control first, then the others in the order in which the results show them.
+    /// The control first, then the others in the order of the results.
     pub candidates: Vec<Candidate>,
-    /// What each run yields.
+    /// The metric of the runs.
     pub metric: Metric,
     /// Seed of every random decision.
     pub seed: u64,
-    /// Levels of proof.
+    /// The significance settings.
     pub settings: Settings,
-    /// Rounds that are run even if the time budget is spent.
+    /// Number of rounds to run even if the time budget is spent.
     pub rounds_min: u32,
-    /// Rounds after which the sitting ends in any case.
+    /// Number of rounds after which the session ends in any case.
     pub rounds_max: u32,
-    /// Time after which no further round begins.
+    /// Time after which no new round begins.
     pub budget: Duration,
     /// Relative half width at which an interval is narrow enough, for example 0.025.
     pub half_width_target: f64,
@@ -48,8 +48,8 @@ impl Plan {
         }
     }
 
-    /// The rounds that are run before the sitting may end: at least so many that a difference can be proven
-    /// at all ([`rounds_for_proof`]), unless `rounds_max` forbids it.
+    /// The number of rounds to run before the session may end: at least enough to prove a difference at all
+    /// ([`rounds_for_proof`]), unless `rounds_max` is smaller.
     pub fn rounds_min_effective(&self) -> u32 {
         let judged = self.candidates.iter().filter(|c| c.role == Role::Candidate).count();
         self.rounds_min.max(rounds_for_proof(judged, self.settings.alpha)).min(self.rounds_max)
@@ -58,7 +58,7 @@ impl Plan {
     /// Checks that the plan can be carried out.
     ///
     /// # Errors
-    /// One [`PlanError`], the first that is found.
+    /// The first [`PlanError`] that is found.
     pub fn check(&self) -> Result<(), PlanError> {
         let count = |role| self.candidates.iter().filter(|c| c.role == role).count();
         let control_first = self.candidates.first().is_some_and(|c| c.role == Role::Control);
@@ -88,22 +88,22 @@ impl Plan {
 /// Why a plan cannot be carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanError {
-    /// There is no control, several, or it is not the first.
+    /// There is no control, there are several, or it is not the first.
     Control,
-    /// The control is repeated more than once.
+    /// The control has more than one A/A configuration.
     ControlAgain,
-    /// The control is alone.
+    /// There is only the control.
     NothingToCompare,
-    /// Two candidates bear this name.
+    /// Two candidates have this name.
     NameTwice(String),
     /// Too few rounds, or a maximum below the minimum.
     Rounds {
-        /// The minimum asked for.
+        /// The requested minimum.
         min: u32,
-        /// The maximum asked for.
+        /// The requested maximum.
         max: u32,
     },
-    /// Not a usable relative half width.
+    /// The relative half width is not usable.
     Target(f64),
 }
 

@@ -1,12 +1,12 @@
 //! What a number of rounds can and cannot show.
 //!
-//! All figures here come from s, the standard deviation of the rounds' log ratios: what is left of the noise
-//! once machine drift has cancelled within the pairs. Noise of a mean falls with 1/√n.
+//! All figures here derive from s, the standard deviation of the rounds' log ratios: the noise that is left after
+//! machine drift has cancelled within the pairs. The noise of a mean decreases with 1/√n.
 
 use crate::distribution::student_quantile;
 use crate::sample::standard_deviation;
 
-/// The most rounds that are ever advised; "more than this" and "never" are the same advice.
+/// The largest number of rounds that is advised; beyond it the advice would mean "never".
 pub const ROUNDS_MAX: u32 = 1_000_000;
 
 /// Half the width of the t interval of the mean log ratio: t(n−1)·s/√n. `None` below two rounds.
@@ -15,12 +15,12 @@ pub fn half_width(log_ratios: &[f64], confidence: f64) -> Option<f64> {
     Some(half_width_of(s, log_ratios.len() as u32, confidence))
 }
 
-/// How many rounds in all are needed until [`half_width`] is at most `target`, if the noise stays as it is.
-/// `None` below two rounds. At most [`ROUNDS_MAX`].
+/// The total number of rounds needed until [`half_width`] is at most `target`, if the noise stays the same. `None`
+/// below two rounds. At most [`ROUNDS_MAX`].
 pub fn rounds_needed(log_ratios: &[f64], confidence: f64, target: f64) -> Option<u32> {
     let s = standard_deviation(log_ratios)?;
     let enough = |n: u32| half_width_of(s, n, confidence) <= target;
-    // The half width falls with n: double until it is enough, then halve the gap.
+    // The half width decreases with n: double n until it is enough, then bisect.
     let mut high = 2;
     while !enough(high) {
         high *= 2;
@@ -50,7 +50,7 @@ pub fn minimum_detectable_effect(log_ratios: &[f64], alpha: f64, power: f64) -> 
 }
 
 fn half_width_of(s: f64, n: u32, confidence: f64) -> f64 {
-    // t(1000) is within 0.2 % of its limit, on the safe side, and the sum over more degrees of freedom is long.
+    // t(1000) is within 0.2 % of its limit, on the safe side; the sum for more degrees of freedom takes long.
     let freedom = (n - 1).min(1_000);
     student_quantile(0.5 + 0.5 * confidence, freedom) * s / f64::from(n).sqrt()
 }

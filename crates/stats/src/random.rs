@@ -1,14 +1,13 @@
-//! Reproducible randomness: one seed, one independent stream per purpose.
+//! Reproducible randomness: one seed, and one independent stream per purpose.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-/// The generator every random decision of this crate is taken from.
+/// The generator of all random decisions in this crate.
 pub type Random = ChaCha8Rng;
 
-/// What a random stream is used for. Separate streams keep the results apart: asking for one more
-/// interval never changes the order of the runs, and a p value does not depend on whether an interval
-/// was computed before it.
+/// The purpose of a random stream. Separate streams keep results independent: one more interval never changes the order
+/// of the runs, and a p value does not depend on whether an interval was computed before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The order of the candidates within the rounds.
@@ -25,8 +24,8 @@ pub enum Purpose {
     CpuTime,
 }
 
-/// The generator for one purpose under one seed. ChaCha streams with different numbers do not overlap,
-/// and the sequence is fixed by the algorithm, so a stored seed reproduces a stored result.
+/// The generator for one purpose under one seed. ChaCha streams with different numbers do not overlap, and the
+/// algorithm fixes the sequence, so a stored seed reproduces a stored result.
 pub fn stream(seed: u64, purpose: Purpose) -> Random {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(match purpose {

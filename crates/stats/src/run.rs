@@ -1,13 +1,13 @@
-//! One run of one candidate, and how it ended.
+//! One run of one candidate, and its outcome.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How a run ended. A run that yields no value is a result like any other and is never dropped.
+/// How a run ended. A run without a value is a result like any other and is never dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Outcome {
-    /// It ended well and the metric has this value (in the metric's unit, positive and finite).
+    /// It ended successfully with this value of the metric (in the metric's unit, positive and finite).
     Ok {
         /// The value of the metric.
         value: f64,
@@ -19,13 +19,13 @@ pub enum Outcome {
     },
     /// It was stopped at its time limit, see [`crate::collapse`].
     Collapsed {
-        /// The limit it ran into, in seconds.
+        /// The limit in seconds.
         limit_s: f64,
     },
 }
 
 impl Outcome {
-    /// A value, or a failure if no ratio can be formed with it: ratios need positive finite figures.
+    /// A value; a failure if the value is not positive and finite, because then no ratio can be formed with it.
     ///
     /// ```
     /// use unspin_stats::Outcome;
@@ -42,12 +42,12 @@ impl Outcome {
     }
 }
 
-/// One run: how long it took and how it ended.
+/// One run: its duration and outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Wall time of the run in seconds, whatever the metric is.
+    /// Wall time of the run in seconds, for any metric.
     pub elapsed_s: f64,
-    /// CPU time of the run in seconds, user and system, with its children; absent if unknown.
+    /// CPU time of the run in seconds, user and system, including its children; absent if unknown.
     #[serde(default)]
     pub cpu_s: Option<f64>,
     /// How it ended.
@@ -56,17 +56,17 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of this wall time that ended so. Its CPU time is unknown.
+    /// A run with this wall time and outcome. Its CPU time is unknown.
     pub fn new(elapsed: Duration, outcome: Outcome) -> Run {
         Run { elapsed_s: elapsed.as_secs_f64(), cpu_s: None, outcome }
     }
 
-    /// The same with its CPU time.
+    /// The same run with its CPU time.
     pub fn with_cpu_s(self, cpu_s: f64) -> Run {
         Run { cpu_s: Some(cpu_s), ..self }
     }
 
-    /// The value of the metric, if the run ended well.
+    /// The value of the metric, if the run ended successfully.
     pub fn value(&self) -> Option<f64> {
         match self.outcome {
             Outcome::Ok { value } => Some(value),

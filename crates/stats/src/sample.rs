@@ -5,16 +5,16 @@ use crate::metric::Direction;
 use crate::run::{Outcome, Run};
 use serde::{Deserialize, Serialize};
 
-/// All runs of one candidate. `runs[i]` belongs to round `i`, so equal indices of two candidates were
-/// taken close together in time and form a pair.
+/// All runs of one candidate. `runs[i]` belongs to round `i`, so the runs of two candidates with the same index were
+/// made close together in time and form a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampleSet {
-    /// Whose runs these are.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: Candidate,
     /// The warm-up run. Its value enters no statistic; its failure counts as a failed run.
     pub warm_up: Option<Run>,
-    /// The measured runs, one per round, until the end or until the candidate was taken out.
+    /// The measured runs, one per round, until the end or until the candidate was excluded.
     pub runs: Vec<Run>,
 }
 
@@ -24,7 +24,7 @@ impl SampleSet {
         SampleSet { candidate, warm_up: None, runs: Vec::new() }
     }
 
-    /// The values of the measured runs that ended well, in order.
+    /// The values of the successful measured runs, in order.
     pub fn values(&self) -> Vec<f64> {
         self.runs.iter().filter_map(Run::value).collect()
     }
@@ -34,7 +34,7 @@ impl SampleSet {
         self.warm_up.iter().chain(&self.runs)
     }
 
-    /// How many runs failed (the warm-up included), and the first reason.
+    /// The number of failed runs (including the warm-up), and the first reason.
     pub fn failures(&self) -> (u32, Option<&str>) {
         let mut reasons = self.all_runs().filter_map(|run| match &run.outcome {
             Outcome::Failed { reason } => Some(reason.as_str()),
@@ -44,7 +44,7 @@ impl SampleSet {
         (u32::from(first.is_some()) + reasons.count() as u32, first)
     }
 
-    /// The time limit in seconds that the candidate ran into, if it collapsed.
+    /// The time limit in seconds at which the candidate was stopped, if it collapsed.
     pub fn collapsed_at(&self) -> Option<f64> {
         self.all_runs().find_map(|run| match run.outcome {
             Outcome::Collapsed { limit_s } => Some(limit_s),
@@ -52,7 +52,7 @@ impl SampleSet {
         })
     }
 
-    /// The summary of the runs that ended well; `None` if there is none.
+    /// The summary of the successful runs; `None` if there are none.
     pub fn summary(&self, direction: Direction) -> Option<Summary> {
         Summary::of(&self.values(), direction)
     }
@@ -61,7 +61,7 @@ impl SampleSet {
 /// Moments and order statistics of some values, in the unit of the metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub count: u32,
     /// Arithmetic mean.
     pub mean: f64,
@@ -69,14 +69,14 @@ pub struct Summary {
     pub standard_deviation: Option<f64>,
     /// Standard deviation over mean; absent for a single value.
     pub coefficient_of_variation: Option<f64>,
-    /// Median, the mean of the two middle values for an even count.
+    /// Median; for an even count the mean of the two middle values.
     pub median: f64,
     /// Smallest value.
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// The mean without the single worst value, as the historical reports state it. For comparison with
-    /// them only: dropping the worst run hides exactly what contention does, and nothing is decided by it.
+    /// The mean without the single worst value, as in the historical reports. Only for comparison with them: dropping
+    /// the worst run hides exactly the effect of contention, so no decision uses it.
     pub mean_of_best_n_minus_1: Option<f64>,
 }
 
@@ -112,12 +112,12 @@ impl Summary {
     }
 }
 
-/// Arithmetic mean; NaN for no values.
+/// Arithmetic mean; NaN if there are no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Sample standard deviation, `None` below two values. Two passes: no cancellation for close values.
+/// Sample standard deviation; `None` below two values. Two passes avoid cancellation for close values.
 pub(crate) fn standard_deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -127,7 +127,7 @@ pub(crate) fn standard_deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// Median of values; NaN for no values.
+/// Median; NaN if there are no values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,13 +1,13 @@
-//! The order of the runs, and when to stop.
+//! The order of the runs, and the stopping rule.
 //!
-//! One warm-up round in the order of the plan, the control first; its values enter no statistic. Then rounds in
-//! which every candidate runs once, in an order drawn afresh for each round: whatever drifts over the sitting,
-//! and whatever a run leaves behind for the next, meets all candidates alike (Kalibera & Jones, *Rigorous
-//! benchmarking in reasonable time*, ISMM 2013). Never two runs at once.
+//! There is one warm-up round in the order of the plan, the control first; its values enter no statistic. Then come
+//! rounds in which every candidate runs once, in a new random order for each round. So drift during the session, and
+//! the after-effects of one run on the next, affect all candidates equally (Kalibera & Jones, *Rigorous benchmarking in
+//! reasonable time*, ISMM 2013). Two runs never overlap.
 //!
-//! The sitting ends when intervals are *narrow*, never when a difference looks *significant*: looking for
-//! significance again and again would find it in noise. `tests/calibration.rs` measures the rate of false
-//! proofs with this rule in force.
+//! The session ends when intervals are *narrow*, never when a difference looks *significant*: repeated checks for
+//! significance would find it in noise. `tests/calibration.rs` measures the rate of false proofs with this rule in
+//! force.
 
 use crate::advice::Advice;
 use crate::analysis::Analysis;
@@ -24,11 +24,11 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A candidate that fails so often in a row is not run again. Its verdict was settled by the first failure;
-/// two more show whether it ever works.
+/// A candidate that fails this often in a row is not run again. The first failure has already decided its verdict; the
+/// others show whether it ever works.
 pub const FAILURES_IN_A_ROW: usize = 3;
 
-/// Where in the sitting a run lies.
+/// The position of a run in the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The warm-up round.
@@ -37,40 +37,40 @@ pub enum Phase {
     Round(u32),
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Run this candidate (an index into the plan's list) and record how it ended.
+    /// Run this candidate (an index into the plan's list) and record its outcome.
     Run {
         /// Index of the candidate.
         candidate: usize,
-        /// Where in the sitting the run lies.
+        /// The position of the run in the session.
         phase: Phase,
-        /// Stop the run after this time and record it as [`Outcome::Collapsed`]. `None` as long as the
-        /// control has not shown how long a run takes.
+        /// Stop the run after this time and record it as [`Outcome::Collapsed`]. `None` until the control has shown how
+        /// long a run takes.
         limit: Option<Duration>,
     },
-    /// The sitting is over.
+    /// The session is over.
     Stop(StopReason),
 }
 
-/// Why a sitting ended.
+/// Why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// Every interval is as narrow as was asked for.
+    /// Every interval is as narrow as requested.
     NarrowEnough,
     /// The time budget is spent.
     BudgetSpent,
-    /// The maximum of rounds is reached.
+    /// The maximum number of rounds is reached.
     RoundsMax,
-    /// The control did not end well: nothing can be compared with it.
+    /// The control failed, so nothing can be compared with it.
     ControlFailed,
-    /// All candidates have collapsed or keep failing.
+    /// All candidates have collapsed or failed repeatedly.
     NoneLeft,
 }
 
-/// The state of a sitting. The caller asks [`Schedule::next`] what to run, runs it, and tells
+/// The state of a session. The caller asks [`Schedule::next`] what to run, runs it, and reports to
 /// [`Schedule::record`].
 ///
 /// ```
@@ -98,10 +98,10 @@ pub struct Schedule {
     plan: Plan,
     experiment: Experiment,
     order: Random,
-    /// Candidates of the current round that have not run yet, the next one last.
+    /// Candidates that have not run in the current round; the next one is last.
     waiting: Vec<usize>,
     running: Option<usize>,
-    /// Whether a candidate still takes part.
+    /// Whether each candidate still takes part.
     active: Vec<bool>,
     phase: Phase,
     /// When the current round began.
@@ -110,7 +110,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A sitting that has not begun.
+    /// A session that has not begun.
     ///
     /// # Errors
     /// If the plan cannot be carried out, see [`Plan::check`].
@@ -130,8 +130,8 @@ impl Schedule {
         })
     }
 
-    /// What to do next; `elapsed` is the time since the sitting began. The answer stays the same until the
-    /// run it asks for has been recorded.
+    /// The next action; `elapsed` is the time since the session began. Returns the same action until the requested run
+    /// has been recorded.
     pub fn next(&mut self, elapsed: Duration) -> Step {
         if let Some(reason) = self.stopped {
             return Step::Stop(reason);
@@ -153,10 +153,10 @@ impl Schedule {
         Step::Run { candidate, phase: self.phase, limit: self.limit() }
     }
 
-    /// Takes note of how the run that [`Schedule::next`] asked for ended.
+    /// Records the outcome of the run that [`Schedule::next`] requested.
     ///
     /// # Panics
-    /// If that run was not of this candidate.
+    /// If the requested run was not of this candidate.
     pub fn record(&mut self, candidate: usize, run: Run) {
         assert_eq!(
             self.running.take(),
@@ -181,14 +181,14 @@ impl Schedule {
         }
     }
 
-    /// The time a run may take now; `None` as long as the control has not run.
+    /// The current time limit of a run; `None` until the control has run.
     pub fn limit(&self) -> Option<Duration> {
         let control = self.experiment.samples[0].all_runs().filter(|run| run.value().is_some());
         let elapsed: Vec<Duration> = control.map(|run| Duration::from_secs_f64(run.elapsed_s)).collect();
         collapse::limit(&elapsed)
     }
 
-    /// How many measured rounds are complete.
+    /// Number of complete measured rounds.
     pub fn rounds(&self) -> u32 {
         match self.phase {
             Phase::WarmUp => 0,
@@ -196,16 +196,16 @@ impl Schedule {
         }
     }
 
-    /// About how much of the sitting is done after `elapsed`, from 0 to 1, for a progress bar: the minimum of
-    /// rounds, then the budget or the maximum of rounds, whichever ends it first. Narrow intervals may end
-    /// it sooner.
+    /// Estimated progress of the session after `elapsed`, from 0 to 1, for a progress bar: first the minimum number of
+    /// rounds, then the budget or the maximum number of rounds, whichever ends the session first. Narrow intervals may
+    /// end it earlier.
     pub fn progress(&self, elapsed: Duration) -> f64 {
         if self.stopped.is_some() {
             return 1.0;
         }
         let active = self.active.iter().filter(|active| **active).count() as f64;
         let left = (self.waiting.len() + usize::from(self.running.is_some())) as f64;
-        // The warm-up is a round like the others here.
+        // Here the warm-up counts as a round.
         let begun = match self.phase {
             Phase::WarmUp => 1.0,
             Phase::Round(round) => f64::from(round) + 1.0,
@@ -222,7 +222,8 @@ impl Schedule {
         let (half_width, candidate, log_ratios) = self.widest()?;
         let (confidence, target) = (self.plan.settings.confidence, self.plan.half_width_target);
         let needed = precision::rounds_needed(&log_ratios, confidence, target.ln_1p())?;
-        // Two rounds may happen to agree: what has been run already never has to be run again.
+        // The estimate may be below the rounds already run, because two rounds may agree by chance; then no more are
+        // needed.
         let rounds_more = needed.saturating_sub(log_ratios.len() as u32);
         Some(Advice {
             widest: self.plan.candidates[candidate].name.clone(),
@@ -238,7 +239,7 @@ impl Schedule {
         &self.experiment
     }
 
-    /// The analysis of all runs so far; a sitting may be cut short at any time.
+    /// The analysis of all runs so far; a session may be interrupted at any time.
     pub fn analyse(&self) -> Analysis {
         let mut analysis = Analysis::of(&self.experiment, &self.plan.settings);
         analysis.stop = self.stopped;
@@ -253,8 +254,8 @@ impl Schedule {
         self.waiting.shuffle(&mut self.order);
     }
 
-    /// Asked between rounds. The minimum of rounds outranks the budget: with fewer, nothing can be proven
-    /// and the time spent so far would be lost as well.
+    /// Evaluated between rounds. The minimum number of rounds takes precedence over the budget: with fewer, nothing can
+    /// be proven, and the time spent so far would be wasted.
     fn reason_to_stop(&self, elapsed: Duration) -> Option<StopReason> {
         let judged = |&i: &usize| self.plan.candidates[i].role == Role::Candidate;
         let mut judged = (0..self.active.len()).filter(judged).peekable();
@@ -271,12 +272,12 @@ impl Schedule {
         if self.widest().is_some_and(|(half_width, ..)| half_width <= self.plan.half_width_target) {
             return Some(StopReason::NarrowEnough);
         }
-        // The next round will take about as long as the last.
+        // The next round is assumed to take as long as the last one.
         let last = elapsed.saturating_sub(self.round_began);
         (elapsed.saturating_add(last) > self.plan.budget).then_some(StopReason::BudgetSpent)
     }
 
-    /// The comparison with the widest interval among those that still take part: the relative half width of
+    /// The comparison with the widest interval among the candidates that still take part: the relative half width of
     /// its t interval, its candidate, its log ratios. `None` before two rounds.
     fn widest(&self) -> Option<(f64, usize, Vec<f64>)> {
         let (control, direction) = (&self.experiment.samples[0], self.plan.metric.direction);
@@ -290,7 +291,7 @@ impl Schedule {
         comparisons.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Mean time of a round: the sum of the candidates' mean run times.
+    /// Mean time of a round: the sum of the mean run times of the active candidates.
     fn round_time_s(&self) -> f64 {
         let active = self.experiment.samples.iter().zip(&self.active).filter(|(_, active)| **active);
         let mean = |samples: &SampleSet| {

@@ -1,11 +1,12 @@
 //! A short tournament, for more candidates than there is time to judge.
 //!
-//! Sequential halving (Z. Karnin, T. Koren, O. Somekh: *Almost optimal exploration in multi-armed bandits*, ICML 2013): the
-//! time is divided into stages of equal length, in each of which all who are still in run as often as there is time for, and
-//! the worse half goes at its end. So most of the time is spent on those that are hard to tell apart.
+//! Sequential halving (Z. Karnin, T. Koren, O. Somekh: *Almost optimal exploration in multi-armed bandits*, ICML 2013):
+//! the time is divided into stages of equal length. In each stage all remaining candidates run as often as time
+//! permits, and the worse half is dropped at its end. So most of the time is spent on the candidates that are hard to
+//! distinguish.
 //!
-//! It chooses and proves nothing: who is chosen because of some runs looks better in these runs than he is. A verdict takes
-//! runs of its own, see [`Schedule`](crate::Schedule).
+//! A screening selects but proves nothing: a candidate that was selected because of some runs looks better in these
+//! runs than it is. A verdict needs separate runs, see [`Schedule`](crate::Schedule).
 
 use crate::candidate::Candidate;
 use crate::collapse;
@@ -18,12 +19,13 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Rounds of the first stage, at least: of one run it cannot be said whether it was an accident.
+/// Minimum number of rounds of the first stage: a single run may be an outlier.
 const ROUNDS_AT_LEAST: u32 = 2;
-/// Rounds of any stage, at most: short programs are told apart by then, as far as choosing goes.
+/// Maximum number of rounds of any stage: for short programs that is enough to select.
 const ROUNDS_AT_MOST: u32 = 12;
 
-/// The state of a screening. The caller asks [`Screening::next`] who runs, runs it, and tells [`Screening::record`].
+/// The state of a screening. The caller asks [`Screening::next`] what to run, runs it, and reports to
+/// [`Screening::record`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,66 +49,66 @@ pub struct Screening {
     keep: usize,
     budget: Duration,
     order: Random,
-    /// The control at the head.
+    /// The control comes first.
     samples: Vec<SampleSet>,
-    /// Who is still in, the control apart.
+    /// The remaining candidates, without the control.
     active: Vec<usize>,
-    /// Who has not run yet in this round, the next one last.
+    /// Candidates that have not run in this round; the next one is last.
     waiting: Vec<usize>,
     running: Option<usize>,
     stage: u32,
     stages: u32,
-    /// Rounds of this stage that are complete.
+    /// Number of complete rounds of this stage.
     rounds: u32,
     over: bool,
 }
 
-/// Who runs next.
+/// The next run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
-    /// Which: 0 is the control, n the nth candidate.
+    /// 0 is the control, n the nth candidate.
     pub index: usize,
-    /// A run that takes longer has collapsed; none as long as the control has not run.
+    /// A run that takes longer has collapsed; `None` until the control has run.
     pub limit: Option<Duration>,
 }
 
-/// How far a candidate came.
+/// The result of a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Which: n for the nth candidate, from 1.
+    /// The number of the candidate, from 1.
     pub index: usize,
-    /// Its name.
+    /// The candidate's name.
     pub name: String,
-    /// How many times as good as the control, the geometric mean of its rounds; none without one.
+    /// How many times as good as the control: the geometric mean over its rounds; `None` without rounds.
     pub ratio: Option<f64>,
-    /// Rounds that it ran in.
+    /// Number of rounds in which it ran.
     pub rounds: u32,
-    /// What became of it.
+    /// How it ended.
     pub fate: Fate,
 }
 
-/// What became of a candidate.
+/// How a candidate ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "fate")]
 pub enum Fate {
-    /// It came to the end.
+    /// It remained until the end.
     Kept,
-    /// Others were better.
+    /// It was dropped because others were better.
     Dropped,
-    /// A run of it was stopped at this limit.
+    /// One of its runs was stopped at this limit.
     Collapsed {
         /// The limit, in seconds.
         limit_s: f64,
     },
-    /// A run of it failed.
+    /// One of its runs failed.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Screening {
-    /// A screening that has not begun, of which at most `keep` are to come to the end after about `budget`.
+    /// A screening that has not begun. At most `keep` candidates remain at its end, after about `budget`.
     pub fn new(
         control: Candidate,
         candidates: Vec<Candidate>,
@@ -125,7 +127,7 @@ impl Screening {
             order: stream(seed, Purpose::Screening),
             samples,
             active,
-            // The warm-up: it also tells how long a run takes.
+            // The warm-up, which also shows how long a run takes.
             waiting: vec![0],
             running: None,
             stage: 0,
@@ -135,8 +137,8 @@ impl Screening {
         }
     }
 
-    /// Who runs next; none once it is over. `elapsed` is the time since it began. The answer stays the same until the run
-    /// has been recorded.
+    /// The next run; `None` once the screening is over. `elapsed` is the time since it began. Returns the same run
+    /// until it has been recorded.
     pub fn next(&mut self, elapsed: Duration) -> Option<Turn> {
         if self.over {
             return None;
@@ -153,10 +155,10 @@ impl Screening {
         self.running.map(|index| Turn { index, limit: self.limit() })
     }
 
-    /// Takes note of how the run that [`Screening::next`] asked for ended.
+    /// Records the outcome of the run that [`Screening::next`] requested.
     ///
     /// # Panics
-    /// If it asked for none.
+    /// If no run was requested.
     pub fn record(&mut self, run: Run) {
         let index = self.running.take().expect("record() follows next()");
         let run = match run.outcome {
@@ -176,7 +178,7 @@ impl Screening {
         }
     }
 
-    /// The candidates, the best first, those that failed last.
+    /// The candidates: the best first, those that failed last.
     pub fn standings(&self) -> Vec<Standing> {
         let mut standings: Vec<Standing> =
             (1..self.samples.len()).map(|index| self.standing(index)).collect();
@@ -192,12 +194,12 @@ impl Screening {
         standings
     }
 
-    /// Why the control failed, if it did: then nothing can be compared with it.
+    /// How the control failed, if it did: then nothing can be compared with it.
     pub fn control_failure(&self) -> Option<&Outcome> {
         self.samples[0].all_runs().find(|run| run.value().is_none()).map(|run| &run.outcome)
     }
 
-    /// All runs so far, the control's first.
+    /// All runs so far; the control's first.
     pub fn samples(&self) -> &[SampleSet] {
         &self.samples
     }
@@ -229,7 +231,7 @@ impl Screening {
         collapse::limit(&control.map(|run| Duration::from_secs_f64(run.elapsed_s)).collect::<Vec<_>>())
     }
 
-    /// Everybody has run: another round, another stage, or the end.
+    /// Ends a round: then comes another round, another stage, or the end.
     fn end_round(&mut self, elapsed: Duration) {
         if !self.samples[0].runs.is_empty() {
             self.rounds += 1;
@@ -271,7 +273,7 @@ mod tests {
         Screening::new(Candidate::control("system"), candidates, keep, budget, Direction::LowerIsBetter, 7)
     }
 
-    /// Runs it with the times of `took`, and answers how often each ran and how long it took in all.
+    /// Runs the screening with the times from `took`. Returns how often each candidate ran, and the total time.
     fn hold(screening: &mut Screening, took: &dyn Fn(usize) -> Option<f64>) -> (Vec<u32>, f64) {
         let mut runs = vec![0; screening.samples().len()];
         let mut clock = 0.0;

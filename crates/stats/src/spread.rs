@@ -1,27 +1,27 @@
 //! Is the candidate steadier, or more erratic, than the control?
 //!
-//! A lock under contention lets some runs get lucky; removing it may leave the mean nearly where it was and
-//! still be a gain: 85.0 ± 7.5 became 89.8 ± 1.0 transactions per second in report 002. The test is Brown and
-//! Forsythe's (*Robust tests for the equality of variances*, J. Am. Stat. Assoc. 69, 1974): an analysis of
-//! variance of the distances from each group's own median, which skewed run times do not fool as they fool
-//! the F test. Two changes: distances are divided by the median, because a program that became twice as fast
-//! is not steadier for it; and p comes from relabelling the distances, because five runs are too few for F.
+//! A contended lock lets some runs be lucky. Its removal may leave the mean nearly unchanged and still be an
+//! improvement: 85.0 ± 7.5 became 89.8 ± 1.0 transactions per second in report 002. The test is Brown and Forsythe's
+//! (*Robust tests for the equality of variances*, J. Am. Stat. Assoc. 69, 1974): an analysis of variance of the
+//! distances from each group's own median, which is robust against skewed run times, unlike the F test. There are two
+//! changes. Distances are divided by the median, because a program that becomes twice as fast is not steadier for that
+//! reason. And p comes from relabelling the distances, because five runs are too few for the F distribution.
 //!
-//! For an odd number of runs one distance, the median's own, is zero by construction and says nothing. It is
-//! left out (Hines & O'Hara Hines, *Increased power with modified forms of the Levene (Med) test*, Biometrics
-//! 56(2), 2000): with five runs the test would otherwise find a difference like report 002's in one sitting of
-//! three instead of one of two (simulated in `tests/calibration.rs`).
+//! For an odd number of runs one distance, that of the median itself, is zero by construction and contains no
+//! information. It is left out (Hines & O'Hara Hines, *Increased power with modified forms of the Levene (Med) test*,
+//! Biometrics 56(2), 2000). Otherwise the test with five runs would find a difference like report 002's in one session
+//! of three instead of one of two (simulated in `tests/calibration.rs`).
 
 use crate::p_value::{Enumeration, PValue, TIE};
 use crate::random::Random;
 use crate::sample::{mean, median};
 use rand::seq::SliceRandom;
 
-/// The fewest runs of each side that are compared. Five runs leave four distances, which can be divided in 70
-/// ways: the smallest p is 2/70 = 0.029, enough to judge one candidate; with two it takes six runs.
+/// Minimum number of runs per side. Five runs leave four distances, which can be divided in 70 ways: the smallest p is
+/// 2/70 = 0.029, enough to judge one candidate. Two candidates need six runs.
 pub const RUNS_MIN: usize = 5;
 
-/// Up to this many ways to divide the runs into two groups are enumerated: 16 runs into two of 8.
+/// Up to this many divisions of the runs into two groups are enumerated: 16 runs into two of 8.
 const EXACT_DIVISIONS: u64 = 12_870;
 
 /// Brown and Forsythe's statistic of two groups of values, with the p value of its permutation test.
@@ -29,11 +29,12 @@ const EXACT_DIVISIONS: u64 = 12_870;
 pub struct BrownForsythe {
     /// The F statistic on (1, n − 2) degrees of freedom. `None` if no run differs from its group's median.
     pub statistic: Option<f64>,
-    /// The test of the relabelled distances.
+    /// The permutation test of the relabelled distances.
     pub p: PValue,
 }
 
-/// Compares the relative spread of two groups of positive values. `None` below [`RUNS_MIN`] on either side.
+/// Compares the relative spread of two groups of positive values. `None` if either side has fewer than [`RUNS_MIN`]
+/// runs.
 pub fn brown_forsythe(
     control: &[f64],
     candidate: &[f64],
@@ -48,7 +49,7 @@ pub fn brown_forsythe(
     Some(BrownForsythe { statistic: f_statistic(&control, &candidate), p })
 }
 
-/// |x − median| / median of each value; for an odd number of values without the median's own.
+/// |x − median| / median of each value; for an odd number of values without that of the median itself.
 fn relative_distances(values: &[f64]) -> Vec<f64> {
     let median = median(values);
     let mut distances: Vec<f64> = values.iter().map(|value| (value - median).abs() / median).collect();
@@ -59,7 +60,7 @@ fn relative_distances(values: &[f64]) -> Vec<f64> {
     distances
 }
 
-/// One-way analysis of variance of two groups: variance between over variance within.
+/// One-way analysis of variance of two groups: variance between the groups divided by variance within them.
 fn f_statistic(left: &[f64], right: &[f64]) -> Option<f64> {
     let count = (left.len() + right.len()) as f64;
     let grand = (left.iter().sum::<f64>() + right.iter().sum::<f64>()) / count;
@@ -69,8 +70,8 @@ fn f_statistic(left: &[f64], right: &[f64]) -> Option<f64> {
     (within > 0.0).then(|| (between(left) + between(right)) / within)
 }
 
-/// p of |mean of left − mean of right| under all divisions of the pooled values into groups of these sizes.
-/// The pooled values stay the same, and so F grows with that difference: both order the divisions alike.
+/// p of |mean of left − mean of right| under all divisions of the pooled values into groups of these sizes. The pooled
+/// values stay the same, so F grows with that difference: both order the divisions in the same way.
 fn relabel(left: &[f64], right: &[f64], draws: u32, random: &mut Random) -> PValue {
     let mut pool: Vec<f64> = left.iter().chain(right).copied().collect();
     let total: f64 = pool.iter().sum();
@@ -81,7 +82,7 @@ fn relabel(left: &[f64], right: &[f64], draws: u32, random: &mut Random) -> PVal
     if let Some(permutations) = divisions(pool.len(), left.len()) {
         let sums = Divisions::new(pool.len(), left.len()).map(|mask| masked_sum(&pool, mask));
         let hits = sums.filter(|&sum| distance(sum) >= threshold).count() as f64;
-        // With groups of equal size every division has a mirror image that is as extreme.
+        // With groups of equal size every division has a mirror image that is equally extreme.
         let smallest = if left.len() == right.len() { 2.0 } else { 1.0 };
         return PValue {
             p: hits / permutations as f64,
@@ -105,7 +106,7 @@ fn masked_sum(pool: &[f64], mask: u64) -> f64 {
     pool.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1).map(|(_, z)| z).sum()
 }
 
-/// The number of ways to choose `chosen` of `count`, if they are few enough to try them all.
+/// The number of ways to choose `chosen` of `count`, if few enough to try them all.
 fn divisions(count: usize, chosen: usize) -> Option<u64> {
     let mut ways = 1u64;
     for i in 0..chosen as u64 {

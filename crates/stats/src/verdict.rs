@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// The outcome of one comparison with the control.
 ///
-/// A difference is proven only if all of this holds: the candidate and the control never failed; the p value,
-/// corrected for the number of candidates, is at most alpha; the interval excludes 1 on the same side; and
-/// the ratio lies beyond the noise floor.
+/// A difference is proven only if all of this holds: neither the candidate nor the control failed; the p value,
+/// corrected for the number of candidates, is at most alpha; the interval excludes 1 on the same side; and the ratio
+/// lies beyond the noise floor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Verdict {
@@ -21,31 +21,31 @@ pub enum Verdict {
         /// How many times as good, below 1.
         ratio: Ratio,
     },
-    /// No difference proven, which does not prove that there is none.
+    /// No difference is proven, which does not prove that there is none.
     NothingProven {
-        /// The largest effect, as a factor of at least 1 in either direction, that these runs cannot rule
-        /// out: the far end of the interval or the noise floor, whichever is larger. `None` with fewer than
-        /// two rounds: anything could hide.
+        /// The largest effect, as a factor of at least 1 in either direction, that these runs cannot rule out: the far
+        /// end of the interval or the noise floor, whichever is larger. `None` with fewer than two rounds: an effect of
+        /// any size may be hidden.
         could_hide: Option<f64>,
         /// The first condition that was not met.
         doubt: Doubt,
     },
     /// It was stopped because it ran many times as long as the control.
     Collapsed {
-        /// The limit it ran into, in seconds.
+        /// The limit in seconds.
         limit_s: f64,
         /// The control's slowest run, in seconds.
         control_worst_s: f64,
     },
-    /// Runs failed: of the candidate, or of the control, so that nothing can be compared with it.
+    /// Runs of the candidate failed, or runs of the control, so that nothing can be compared with it.
     Failed {
-        /// Who failed.
+        /// The name of the configuration that failed.
         name: String,
-        /// How many of its runs failed, the warm-up included.
+        /// Number of its failed runs, including the warm-up.
         failed: u32,
-        /// How many runs it had, the warm-up included.
+        /// Number of its runs, including the warm-up.
         runs: u32,
-        /// Why the first of them failed.
+        /// The reason of the first failure.
         reason: String,
     },
 }
@@ -56,12 +56,12 @@ pub enum Verdict {
 pub enum Doubt {
     /// With so few rounds no p value can reach the level, however large the difference.
     TooFewRounds {
-        /// How many would be needed at least.
+        /// The minimum number of rounds.
         needed: u32,
     },
     /// The runs are compatible with no difference: p is too large or the interval includes 1.
     NotSignificant,
-    /// The difference is smaller than what the noise floor allows to rank.
+    /// The difference is below the noise floor, so it is not ranked.
     BelowFloor {
         /// The floor, a factor of at least 1.
         floor: f64,

@@ -8,12 +8,12 @@ use crate::metric::{Direction, Metric, Quantity};
 use crate::settings::Settings;
 use crate::verdict::{Doubt, Verdict};
 
-/// What all sentences of a sitting have in common.
+/// The values that all sentences of a session share.
 pub(crate) struct Wording<'a> {
     pub(crate) metric: &'a Metric,
     pub(crate) settings: &'a Settings,
     pub(crate) control: &'a str,
-    /// How many candidates the p values are corrected for.
+    /// The number of candidates for which the p values are corrected.
     pub(crate) judged: usize,
 }
 
@@ -110,8 +110,8 @@ impl Wording<'_> {
         format!("{name} {claim} {control} (standard deviation {deviations}, {shares}): {proven}.")
     }
 
-    /// The verb, the phrase that follows "3.1 times", and the ratio as it is read in that phrase: as fast or
-    /// as slow, or the plain quotient of the candidate's figure and the control's.
+    /// The verb, the phrase after "3.1 times", and the ratio as it reads in that phrase: as fast or as slow, or the
+    /// plain quotient of the candidate's figure and the control's.
     fn phrase(&self, ratio: Ratio) -> (String, String, Ratio) {
         let control = self.control;
         let quotient = || (format!("'s {} is ", self.metric.name), format!("{control}'s"));
@@ -133,7 +133,7 @@ impl Wording<'_> {
 
     /// ", with 1.6 times the CPU time (1.5–1.7)".
     fn cost(&self, comparison: &Comparison) -> String {
-        // Where CPU time is what is compared, the sentence is about it already.
+        // If CPU time is the metric, the sentence already is about it.
         let Some(CpuCost { times, per, .. }) = comparison.cpu.filter(|_| !self.metric.is_cpu_time()) else {
             return String::new();
         };
@@ -142,7 +142,7 @@ impl Wording<'_> {
         format!(", with {} times the CPU time{of} ({lower}–{upper})", three_digits(times.value, digits))
     }
 
-    /// " It is not recommended: …", if that is so for its CPU time.
+    /// " It is not recommended: …", if the candidate exceeds the limit of CPU time.
     fn limit(&self, comparison: &Comparison) -> String {
         let faster = matches!(comparison.verdict, Verdict::ProvenFaster { .. });
         let Some(limit) = self.settings.cpu_limit.filter(|_| faster && comparison.over_cpu_limit) else {
@@ -177,7 +177,7 @@ impl Wording<'_> {
         format!("{}{p}, {} rounds", interval(shown, self.settings.confidence), comparison.rounds)
     }
 
-    /// "times kernel's" does not say which way is better; "as fast as" does.
+    /// "times kernel's" does not tell which direction is better; "as fast as" does.
     fn for_better_or_worse(&self, ratio: Ratio) -> &'static str {
         match self.metric.quantity {
             Quantity::WallTime => "",
@@ -218,13 +218,13 @@ fn interval(ratio: Ratio, confidence: f64) -> String {
     format!("{confidence} % interval {lower}–{upper}")
 }
 
-/// The same interval seen from the other side.
+/// The same interval in the opposite direction.
 fn inverse(ratio: Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, lower: 1.0 / ratio.upper, upper: 1.0 / ratio.lower }
 }
 
-/// Decimals that show a digit of the interval's half width, and never round an end that excludes 1 to 1, nor one to 0; an
-/// end below 10 has two digits.
+/// Number of decimals that shows a digit of the interval's half width, and never rounds an end that excludes 1 to 1,
+/// nor an end to 0. An end below 10 has two digits.
 fn digits(ratio: Ratio) -> usize {
     const MOST: usize = 4;
     let half = 0.5 * (ratio.upper - ratio.lower);
@@ -234,7 +234,7 @@ fn digits(ratio: Ratio) -> usize {
         let legible = ratio.lower >= 10.0 || digits > 0 && shown(digits, ratio.lower) > 0.0;
         half >= f64::powi(10.0, -(digits as i32)) && (ratio.includes_one() || excludes) && legible
     };
-    // An interval without width has nothing to round to; whole numbers do if they are exact.
+    // An interval without width has no digit to round to; exact whole numbers need no decimals.
     if half < 1e-9 && ratio.value == ratio.value.round() {
         return 0;
     }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(digits(3.1, 2.9, 3.4), 1);
         assert_eq!(digits(35.2, 31.0, 39.0), 0);
         assert_eq!(digits(1.12, 1.10, 1.14), 2);
-        // Proven, so the lower end must not read "1.0".
+        // The difference is proven, so the lower end must not read "1.0".
         assert_eq!(digits(1.3, 1.04, 1.6), 2);
         assert_eq!(digits(1.0, 0.9, 1.1), 1);
         // Neither "1 times as fast, 1–4" nor "2 times as long, 0–3".

@@ -1,8 +1,8 @@
-//! What the methods promise, measured on simulated machines where the truth is known.
+//! What the methods promise, measured on simulated machines whose true values are known.
 //!
-//! The tests that always run simulate a few hundred sittings each, with fixed seeds; the ignored ones are the
-//! same with more of everything: `cargo test --release -p unspin-stats -- --ignored --nocapture`.
-//! For each promise there is a method with a known mistake that must break it.
+//! The tests that always run simulate a few hundred sessions each, with fixed seeds. The ignored ones do the same with
+//! larger numbers: `cargo test --release -p unspin-stats -- --ignored --nocapture`. For each promise there is a
+//! deliberately wrong method that must violate it.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn ours(pairs: &[(f64, f64)], random: &mut Random) -> Ratio {
     ratio_of_means(pairs, LOWER, 0.95, 999, random).expect("enough pairs")
 }
 
-/// Share of simulated sittings whose interval holds the true ratio.
+/// Fraction of the simulated sessions whose interval contains the true ratio.
 fn coverage(interval: Interval, noise: Noise, rounds: usize, sittings: u64) -> f64 {
     const TRUTH: f64 = 1.3;
     let holds = |seed: &u64| {
@@ -78,7 +78,7 @@ fn an_unpaired_bootstrap_is_found_too_wide() {
     assert_covers(unpaired, LOUD_NEIGHBOUR, &[10, 20], 400);
 }
 
-/// A percentile interval from 999 resamples; `draw` picks two rounds, `from` says whose run comes from which.
+/// A percentile interval from 999 resamples. `draw` picks two rounds; `from` selects which run comes from which round.
 fn resampled(
     pairs: &[(f64, f64)],
     mut draw: impl FnMut(usize) -> (usize, usize),
@@ -101,7 +101,7 @@ fn resampled(
 
 // ---- calibration of the p values -------------------------------------------------------------------------
 
-/// p ≤ level must not happen more often than the level says, also far out in the tail.
+/// p ≤ level must not happen more often than the level allows, also far out in the tail.
 fn assert_calibrated(sittings: u64, p_value: impl Fn(u64) -> f64) {
     let p_values: Vec<f64> = (0..sittings).map(p_value).collect();
     for level in [0.2, 0.05, 0.01, 0.001] {
@@ -113,7 +113,7 @@ fn assert_calibrated(sittings: u64, p_value: impl Fn(u64) -> f64) {
     }
 }
 
-/// Differences of a sitting in which both programs are the same.
+/// The differences of a session in which both programs are the same.
 fn null_differences(rounds: usize, seed: u64) -> Vec<f64> {
     let pairs = Machine::new(SHARED_MACHINE, seed).pairs(rounds, 1.0, 1.0);
     pairs.iter().map(|(control, candidate)| (control / candidate).ln()).collect()
@@ -144,7 +144,7 @@ fn a_monte_carlo_p_without_the_plus_one_is_found_out() {
     assert_calibrated(2_000, p);
 }
 
-/// With more than eight runs each, p comes from 49 draws, few enough that a missing + 1 would show.
+/// With more than eight runs each, p comes from 49 draws: so few that a missing + 1 would show.
 fn spread_p(noise: [Noise; 2], speed: f64, runs: usize, seed: u64) -> f64 {
     let draw = |noise, mean, seed| -> Vec<f64> {
         Machine::new(noise, seed).pairs(runs, mean, mean).into_iter().map(|pair| pair.0).collect()
@@ -180,7 +180,7 @@ fn spread_test_finds_what_report_002_found() {
 
 struct Sitting {
     noise: Noise,
-    /// True mean run times: control, its twin, candidates.
+    /// True mean run times: control, its A/A configuration, candidates.
     means: &'static [f64],
     rounds_max: u32,
     half_width_target: f64,
@@ -215,7 +215,7 @@ impl Sitting {
         schedule.analyse()
     }
 
-    /// Share of the sittings in which at least one comparison is as asked.
+    /// Fraction of the sessions in which at least one verdict satisfies `asked`.
     fn share(&self, sittings: u64, asked: impl Fn(&Verdict) -> bool) -> f64 {
         let any = |seed: &u64| self.run(*seed).comparisons.iter().any(|c| asked(&c.verdict));
         (0..sittings).filter(any).count() as f64 / sittings as f64
@@ -230,8 +230,8 @@ fn faster(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::ProvenFaster { .. })
 }
 
-/// Everyone is the control. The sitting ends as soon as the intervals are narrow, which a lucky calm spell
-/// brings about early: the worst case of the stopping rule.
+/// All configurations equal the control. The session ends as soon as the intervals are narrow, which a calm period may
+/// cause early by chance: the worst case of the stopping rule.
 const NO_DIFFERENCE: Sitting =
     Sitting { noise: SHARED_MACHINE, means: &[1.0; 4], rounds_max: 20, half_width_target: 0.25 };
 
@@ -273,7 +273,7 @@ fn no_difference_is_rarely_proven_where_there_is_none_long() {
             percent(spreads),
             percent(covered)
         );
-        // Stopping at a narrow interval costs a little coverage: that is what the noise floor makes up for.
+        // Stopping at a narrow interval costs a little coverage; the noise floor compensates for that.
         assert!(percent(covered) >= 92.0);
         assert!(
             percent(proofs) <= 5.0 && percent(p) <= 5.0 + 4.0 * 0.4 && percent(spreads) <= 5.0 + 4.0 * 0.4
@@ -294,7 +294,7 @@ fn true_differences_are_found() {
 
 #[test]
 fn a_stated_minimum_detectable_effect_can_be_detected() {
-    // The effect that 12 rounds should find with 80 % power at this noise: the sittings' own statement.
+    // The effect that 12 rounds should find with 80 % power at this noise, as the session itself states.
     let s = std::f64::consts::SQRT_2 * 0.26f64.powi(2).ln_1p().sqrt();
     let alternate = |i: usize| if i.is_multiple_of(2) { s } else { -s };
     let noise: Vec<f64> = (0..12).map(|i| alternate(i) * (11.0f64 / 12.0).sqrt()).collect();
@@ -312,8 +312,8 @@ fn a_stated_minimum_detectable_effect_can_be_detected() {
 
 // ---- a screening, and a verdict on those that it chose ----------------------------------------------------
 
-/// The p value of the best of eight that are all the same as the control. It is chosen in a screening of some rounds, and
-/// judged by `rounds` of them or of its own.
+/// The p value of the best of eight candidates that all equal the control. A screening of some rounds selects it;
+/// `rounds` of these rounds, or separate ones, judge it.
 fn p_of_the_chosen(seed: u64, judged_by: JudgedBy) -> f64 {
     const ROUNDS: usize = 8;
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];

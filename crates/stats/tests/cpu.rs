@@ -1,4 +1,4 @@
-//! The price of a gain in CPU time, from runs with known CPU times.
+//! The cost of a gain in CPU time, from runs with known CPU times.
 
 use std::time::Duration;
 use unspin_stats::{
@@ -8,8 +8,8 @@ use unspin_stats::{
 
 const PATTERN: [f64; 12] = [0.3, -0.8, 1.4, -0.2, 0.9, -1.5, 0.1, 1.1, -0.6, -1.0, 0.7, -0.4];
 
-/// Twelve runs about these means, of the metric, of wall time and of CPU time. `shift` turns the pattern of the noise, so that
-/// two sets are not in step.
+/// Twelve runs around these means of the metric, of wall time and of CPU time. `shift` rotates the noise pattern, so
+/// that two sets are not in step.
 fn samples(candidate: Candidate, value: f64, elapsed_s: f64, cpu_s: f64, shift: usize) -> SampleSet {
     let noise = |i: usize| 1.0 + 0.02 * PATTERN[(i + shift) % 12];
     let run = |i: usize| {
@@ -23,8 +23,8 @@ fn limited(percent: f64) -> Settings {
     Settings { cpu_limit: Some(percent / 100.0), ..Settings::default() }
 }
 
-/// A candidate that is four times as fast and burns three times the CPU time, beside one that is twice as fast and burns as
-/// much as the control.
+/// One candidate that is four times as fast and uses three times the CPU time, and one that is twice as fast and uses
+/// as much CPU time as the control.
 fn planted(settings: &Settings) -> Analysis {
     let samples = vec![
         samples(Candidate::control("system"), 4.0, 4.0, 1.0, 0),
@@ -102,7 +102,7 @@ fn unknown_cpu_time_is_not_within_a_limit() {
     assert!(poll.sentence.contains("It is not recommended: its CPU time is unknown"), "{}", poll.sentence);
 }
 
-/// Ten seconds each: four times the rate with three times the CPU time is less CPU time for each unit of work.
+/// Ten seconds each: four times the rate with three times the CPU time is less CPU time per unit of work.
 #[test]
 fn rate_metric_states_cpu_time_per_unit_of_work() {
     let metric = Metric::custom("tps", "", Direction::HigherIsBetter);

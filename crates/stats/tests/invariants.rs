@@ -1,4 +1,4 @@
-//! What must hold for any runs whatever.
+//! Properties that hold for any runs.
 
 use proptest::prelude::*;
 use std::time::Duration;
@@ -99,7 +99,7 @@ proptest! {
         prop_assert!(ratio.lower <= ratio.upper);
         let extremes = pairs.iter().map(|(a, b)| a / b);
         let (low, high) = extremes.fold((f64::MAX, 0.0f64), |(low, high), r| (low.min(r), high.max(r)));
-        // A ratio of sums lies between the extreme ratios of the summands, whatever is drawn.
+        // A ratio of sums lies between the extreme ratios of the summands, for any resample.
         prop_assert!(ratio.lower >= low * (1.0 - 1e-9) && ratio.upper <= high * (1.0 + 1e-9));
     }
 
@@ -124,7 +124,7 @@ proptest! {
         let corrected = holm(&p);
         for (i, (plain, corrected_i)) in p.iter().zip(&corrected).enumerate() {
             prop_assert!(plain <= corrected_i && *corrected_i <= 1.0);
-            // The order of the p values survives: no pair is turned round.
+            // The order of the p values is preserved: no pair is swapped.
             for (other, corrected_other) in p.iter().zip(&corrected).skip(i + 1) {
                 prop_assert!((plain - other) * (corrected_i - corrected_other) >= 0.0);
             }
@@ -167,11 +167,11 @@ proptest! {
             prop_assert!(!(faster && (failed(outcomes) || failed(&control) || failed(&twin))));
             prop_assert!(comparison.sentence.ends_with('.'));
         }
-        // The order of the candidates changes nothing but the order of the results.
+        // The order of the candidates changes only the order of the results.
         let turned = Analysis::of(&sets([1, 0]), &settings);
         prop_assert_eq!(&turned.comparisons[1], &analysis.comparisons[2]);
         prop_assert_eq!(&turned.comparisons[2], &analysis.comparisons[1]);
-        // And it survives being stored.
+        // The result is unchanged after storing and loading.
         let json = serde_json::to_string(&analysis).unwrap();
         prop_assert_eq!(serde_json::from_str::<Analysis>(&json).unwrap(), analysis);
     }

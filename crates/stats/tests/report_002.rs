@@ -1,9 +1,9 @@
 //! Report 002's tables, judged by this crate.
 //!
-//! The report prints moments, not the runs: 85.0 ± 7.5 and 89.8 ± 1.0 transactions per second in five runs
-//! each. The runs below are made up to have exactly these moments; the control's have the stated median of
-//! 87.6 as well. (The report's text names 90.4 as the smallest value of the second series, which cannot be
-//! with a mean of 89.8; the table is followed.)
+//! The report prints moments, not the runs: 85.0 ± 7.5 and 89.8 ± 1.0 transactions per second in five runs each. The
+//! runs below are constructed to have exactly these moments; the control's also have the stated median of 87.6. (The
+//! report's text gives 90.4 as the smallest value of the second series, which is impossible with a mean of 89.8; the
+//! table is used.)
 
 use std::time::Duration;
 use unspin_stats::{

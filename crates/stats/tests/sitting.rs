@@ -1,4 +1,4 @@
-//! The schedule: order, pairs, stopping, taking candidates out.
+//! The schedule: order, pairs, stopping, excluding candidates.
 
 use std::time::Duration;
 use unspin_stats::{
@@ -18,7 +18,7 @@ fn ended(value: f64) -> Run {
     Run::new(SECOND, Outcome::measured(value))
 }
 
-/// Runs a sitting in which each run takes a second; `outcome` sees candidate and phase. Returns all steps.
+/// Runs a session in which each run takes a second; `outcome` gets candidate and phase. Returns all steps.
 fn sit(
     schedule: &mut Schedule,
     outcome: impl Fn(usize, Phase) -> Outcome,
@@ -108,7 +108,7 @@ fn the_minimum_of_rounds_allows_a_proof_and_outranks_the_budget() {
 
 #[test]
 fn no_round_begins_that_the_budget_has_no_room_for() {
-    // Rounds of three seconds after a warm-up of three: 3 + 9·3 = 30, and a tenth round would end at 33.
+    // Rounds of three seconds after a warm-up of three: 3 + 9·3 = 30; a tenth round would end at 33.
     let budget = Duration::from_secs(32);
     let mut schedule = Schedule::new(Plan { budget, ..plan(&["rcu"]) }).unwrap();
     let (_, reason) = sit(&mut schedule, noisy);
@@ -142,7 +142,7 @@ fn narrow_intervals_end_the_sitting() {
 
 #[test]
 fn advice_is_about_right() {
-    // Follow the advice given after eight rounds of steady noise: then the interval is narrow.
+    // Follows the advice given after eight rounds of constant noise: then the interval is narrow.
     let value = |candidate: usize, phase: Phase| {
         let Phase::Round(round) = phase else { return Outcome::measured(1.0) };
         Outcome::measured(1.0 + 0.1 * f64::from((round + candidate as u32) % 2))

@@ -1,4 +1,4 @@
-//! Each verdict, from runs made up to deserve it, and the sentence that states it.
+//! Each verdict, from runs constructed to lead to it, and the sentence that states it.
 
 use std::time::Duration;
 use unspin_stats::{
@@ -12,7 +12,7 @@ fn samples(candidate: Candidate, values: &[f64]) -> SampleSet {
     SampleSet { runs: values.iter().map(run).collect(), ..SampleSet::new(candidate) }
 }
 
-/// Twelve runs about a mean; the pattern is fixed, `shift` turns it so that two sets are not in step.
+/// Twelve runs around a mean. The pattern is fixed; `shift` rotates it so that two sets are not in step.
 fn around(mean: f64, spread: f64, shift: usize) -> Vec<f64> {
     const PATTERN: [f64; 12] = [0.3, -0.8, 1.4, -0.2, 0.9, -1.5, 0.1, 1.1, -0.6, -1.0, 0.7, -0.4];
     (0..12).map(|i| mean * (1.0 + spread * PATTERN[(i + shift) % 12])).collect()
@@ -91,8 +91,8 @@ fn nothing_proven_says_what_could_hide() {
 
 #[test]
 fn nothing_is_ranked_below_the_noise_floor() {
-    // The twin differs from the control by 20 % throughout: the sitting was disturbed. A candidate 10 % faster
-    // has as good a p as can be, and still is not ranked.
+    // The A/A configuration differs from the control by 20 % throughout: the session was disturbed. A candidate that is
+    // 10 % faster has the smallest possible p, and is still not ranked.
     let control = around(3.0, 0.001, 0);
     let samples = vec![
         samples(Candidate::control("kernel"), &control),
@@ -173,7 +173,7 @@ fn one_failed_run_is_enough_not_to_be_ranked() {
     let comparison = &analysis.comparisons[0];
     assert_eq!(comparison.sentence, "rcu failed in 1 of 12 runs (first: exit status 139); it is not ranked.");
     assert_eq!((comparison.failed_runs, comparison.rounds, comparison.runs.len()), (1, 11, 12));
-    // The rank of the failed run speaks against the candidate: all 12 rounds take part in the test.
+    // The failed run's rank counts against the candidate: all 12 rounds take part in the test.
     assert!(comparison.difference.unwrap().p > 2.0 / 4096.0);
     assert_eq!(analysis.conclusion(), Conclusion::Failed);
 }

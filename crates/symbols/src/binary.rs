@@ -1,4 +1,4 @@
-//! One file that processes have mapped, with everything that was read of it so far.
+//! One file that processes have mapped, with everything that has been read from it so far.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -13,8 +13,8 @@ use crate::statics::Statics;
 use crate::table::Table;
 use crate::unwind::Rules;
 
-/// A program or library. *Addresses of the file* are those that the file itself uses; a process has them shifted by
-/// its bias.
+/// A program or library. *Addresses of the file* are those in the file itself; a process has them shifted by the file's
+/// bias.
 pub(crate) struct Binary {
     elf: Elf,
     segments: Vec<Segment>,
@@ -25,12 +25,12 @@ pub(crate) struct Binary {
     rules: OnceCell<Option<Rules>>,
 }
 
-/// The smallest unit that the kernel maps on x86-64.
+/// The page size of x86-64, the unit of mappings.
 const PAGE: u64 = 4096;
 
 impl Binary {
-    /// Opens what was mapped at a time, if it is still there: `None` if the name belongs to another file by now, or the file
-    /// has changed since.
+    /// Opens the file that was mapped at a time. `None` if the name now belongs to another file, or if the file has
+    /// changed since.
     pub fn open(module: &Module, mapped: Option<SystemTime>) -> Option<Binary> {
         let same = |file: FileId| {
             is_the_same((file.device, file.inode), module.identity)
@@ -43,7 +43,7 @@ impl Binary {
         same(elf.identity()?).then(|| Binary::of(elf))
     }
 
-    /// What an open file holds.
+    /// The contents of an open file.
     pub fn of(elf: Elf) -> Binary {
         let segments = elf.segments();
         Binary {
@@ -57,17 +57,17 @@ impl Binary {
         }
     }
 
-    /// The file.
+    /// The open file.
     pub fn elf(&self) -> &Elf {
         &self.elf
     }
 
-    /// The parts that hold code.
+    /// The segments that hold code.
     pub fn code(&self) -> Vec<Segment> {
         self.segments.iter().copied().filter(|segment| segment.executable).collect()
     }
 
-    /// From the first address that is loaded to the last.
+    /// The range from the first loaded address to the last.
     pub fn extent(&self) -> Range<u64> {
         let start = self.segments.iter().map(|segment| segment.address).min().unwrap_or(0);
         let end =
@@ -75,10 +75,10 @@ impl Binary {
         start..end.unwrap_or(start)
     }
 
-    /// The address of the file that a process has at `address`. `None` if the file has nothing there.
+    /// Converts an address of a process to an address of the file. `None` if the file has nothing there.
     ///
-    /// Only what has code in this process is loaded: programs map their own files, or others', to read them, and what
-    /// lies behind such a mapping are not the file's variables.
+    /// A file counts as loaded only if its code is mapped in this process. Programs also map files, their own or
+    /// others, to read them; the memory after such a mapping does not hold the file's variables.
     pub fn translate(&self, module: &Module, address: u64) -> Option<u64> {
         if !module.mappings.iter().any(|mapping| mapping.executable) {
             return None;
@@ -90,7 +90,7 @@ impl Binary {
             .then_some(own)
     }
 
-    /// The symbol table, with that of the separate debug file.
+    /// The symbol table, merged with that of the separate debug file.
     pub fn table(&self, root: &Path) -> &Table {
         self.table.get_or_init(|| {
             let packed = debug::unpack(&self.elf);
@@ -98,7 +98,7 @@ impl Binary {
         })
     }
 
-    /// The debug information, from whichever file has it.
+    /// The debug information, from the program or from its debug file.
     pub fn dwarf(&self, root: &Path) -> Option<&Dwarf> {
         let load = || {
             [Some(&self.elf), self.debug(root)].into_iter().flatten().find_map(|elf| {
@@ -114,7 +114,7 @@ impl Binary {
         self.statics.get_or_init(|| self.dwarf(root).map(Statics::read).unwrap_or_default())
     }
 
-    /// How to come from a function to its caller.
+    /// The unwind rules, which lead from a function to its caller.
     pub fn rules(&self) -> Option<&Rules> {
         self.rules.get_or_init(|| Rules::read(&self.elf)).as_ref()
     }
@@ -123,8 +123,8 @@ impl Binary {
         self.debug.get_or_init(|| debug::find(&self.elf, root)).as_ref()
     }
 
-    /// How far the file is shifted in this process. Each mapping that fits a segment votes: two segments may share a
-    /// page of the file, and a process may map a file once more to read it.
+    /// The file's bias in this process. Each mapping that fits a segment votes for one, because two segments may share
+    /// a page of the file, and a process may map the file once more to read it.
     fn bias(&self, module: &Module) -> Option<u64> {
         let mut votes: Vec<(u64, usize)> = Vec::new();
         for mapping in &module.mappings {
@@ -142,15 +142,15 @@ impl Binary {
                 }
             }
         }
-        // The first of equals: rev() because max_by_key takes the last.
+        // The first of equals; rev(), because max_by_key takes the last.
         votes.into_iter().rev().max_by_key(|&(_, count)| count).map(|(bias, _)| bias)
     }
 }
 
 /// Whether an open file is the one that was mapped. Some file systems (btrfs, overlayfs) show programs another device
-/// than the kernel's own text does; theirs are anonymous, with the major number zero.
+/// than the kernel shows in maps; those devices are anonymous, with major number zero.
 fn is_the_same((device, inode): (u64, u64), mapped: Identity) -> bool {
-    // As glibc's gnu_dev_major and gnu_dev_minor take them apart.
+    // Split as in glibc's gnu_dev_major and gnu_dev_minor.
     let major = (device >> 8 & 0xfff) | (device >> 32 & !0xfff);
     let minor = (device & 0xff) | (device >> 12 & 0xffff_ff00);
     inode == mapped.inode && ((major, minor) == (mapped.major, mapped.minor) || major == 0)

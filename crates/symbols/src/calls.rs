@@ -1,11 +1,11 @@
-//! Where a file calls functions of others, by the shapes that linkers and compilers give such calls on x86-64:
+//! Finds a file's calls of functions of other files, by the forms that linkers and compilers give such calls on x86-64:
 //!
 //! ```text
 //! e8 rel32                call STUB       with a stub of the procedure linkage table:  [endbr64] [bnd] ff 25 rel32   jmp [SLOT]
 //! [67] ff 15 rel32        call [SLOT]     (-fno-plt, Rust)
 //! ```
 //!
-//! Code is not disassembled: four bytes that happen to lead to a slot are rarer than one in a billion.
+//! The code is not disassembled. The chance that four other bytes lead to a slot is less than one in a billion.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationFlags, Relocatio
 
 use crate::elf::{Elf, Segment};
 
-/// The last byte of each call of a function that `is_meant`, ascending.
+/// The last byte of each call of a function for which `is_meant` is true, in ascending order.
 pub(crate) fn find(elf: &Elf, code: &[Segment], is_meant: &dyn Fn(&str) -> bool) -> Vec<u64> {
     let slots = slots(elf, is_meant);
     if slots.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn find(elf: &Elf, code: &[Segment], is_meant: &dyn Fn(&str) -> bool)
     calls
 }
 
-/// The words that the dynamic linker fills with the addresses of these functions.
+/// The words (GOT slots) that the dynamic linker fills with the addresses of these functions.
 fn slots(elf: &Elf, is_meant: &dyn Fn(&str) -> bool) -> HashSet<u64> {
     let slots = elf.read(|headers| {
         let symbols = headers.dynamic_symbol_table()?;
@@ -56,7 +56,8 @@ fn slots(elf: &Elf, is_meant: &dyn Fn(&str) -> bool) -> HashSet<u64> {
     slots.unwrap_or_default()
 }
 
-/// Where the stubs begin that jump to what is in a slot. One that begins with a mark can be called with or without.
+/// The starts of the stubs that jump through a slot. A stub that begins with ENDBR64 can be called at the mark or after
+/// it.
 fn stubs(address: u64, bytes: &[u8], slots: &HashSet<u64>) -> Vec<u64> {
     const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     const BND: u8 = 0xf2;
@@ -79,7 +80,7 @@ fn stubs(address: u64, bytes: &[u8], slots: &HashSet<u64>) -> Vec<u64> {
     stubs
 }
 
-/// Where four bytes lead that count from their end.
+/// The target of a four-byte relative displacement, which counts from its end.
 fn leads(address: u64, bytes: &[u8], at: usize) -> Option<u64> {
     let distance = i32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?);
     address.checked_add(at as u64 + 4)?.checked_add_signed(i64::from(distance))
@@ -100,7 +101,7 @@ mod tests {
         bytes.extend([0xf3, 0x0f, 0x1e, 0xfa, 0xf2]);
         bytes.extend(jump(0x413));
         let slots = HashSet::from([0x1000]);
-        // 0x400 is where the bytes lie; the slot lies behind them.
+        // The bytes lie at 0x400; the slot lies after them.
         assert_eq!(stubs(0x400, &bytes, &slots), [0x408, 0x413, 0x412, 0x40e]);
         assert_eq!(stubs(0x401, &bytes, &slots), []);
     }

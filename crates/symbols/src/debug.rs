@@ -1,4 +1,4 @@
-//! Separate debug files: what distributions strip from their programs and install beside them.
+//! Separate debug files: debug information that distributions strip from programs and install separately.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -9,14 +9,14 @@ use object::Object;
 
 use crate::elf::Elf;
 
-/// The debug file of a program or library, if one is installed that is truly its own. `root` is the folder where the
-/// distribution puts them, `/usr/lib/debug`.
+/// The debug file of a program or library, if one is installed that matches. `root` is the folder where the
+/// distribution installs them, `/usr/lib/debug`.
 pub(crate) fn find(elf: &Elf, root: &Path) -> Option<Elf> {
     let build_id = elf.build_id();
     by_build_id(build_id.as_deref(), root).or_else(|| by_link(elf, build_id.as_deref(), root))
 }
 
-/// The file to which `dwz` moved what several debug files have in common.
+/// The file to which `dwz` has moved the parts that several debug files have in common.
 pub(crate) fn find_common(elf: &Elf, root: &Path) -> Option<Elf> {
     let (name, build_id) = elf.read(|headers| {
         let (name, build_id) = headers.gnu_debugaltlink().ok()??;
@@ -27,7 +27,7 @@ pub(crate) fn find_common(elf: &Elf, root: &Path) -> Option<Elf> {
     opened.or_else(|| by_build_id(Some(&build_id), root))
 }
 
-/// The names of functions that Fedora packs into what it strips (`.gnu_debugdata`, "MiniDebugInfo").
+/// The function names that Fedora packs into stripped programs (`.gnu_debugdata`, "MiniDebugInfo").
 pub(crate) fn unpack(elf: &Elf) -> Option<Elf> {
     let (_, packed) = elf.section(".gnu_debugdata")?;
     let mut unpacked = Limited { bytes: Vec::new(), room: packed.len().saturating_mul(MOST_UNPACKED) };
@@ -35,10 +35,11 @@ pub(crate) fn unpack(elf: &Elf) -> Option<Elf> {
     Elf::unpacked(unpacked.bytes, elf.path())
 }
 
-/// Tables of symbols shrink to a tenth, or somewhat less. What claims to be more is none.
+/// The largest plausible ratio of unpacked to packed size. Symbol tables shrink to about a tenth; a larger claim is
+/// damage.
 const MOST_UNPACKED: usize = 100;
 
-/// Takes so much and no more.
+/// A buffer with a maximum length.
 struct Limited {
     bytes: Vec<u8>,
     room: usize,
@@ -63,14 +64,14 @@ fn by_build_id(build_id: Option<&[u8]>, root: &Path) -> Option<Elf> {
     Elf::open(&path).filter(|debug| debug.build_id().as_deref() == build_id)
 }
 
-/// The name in `.gnu_debuglink`, in the places where gdb looks for it. The file that bears it must have the program's
-/// build id, or where there is none, the checksum that stands beside the name.
+/// The file named in `.gnu_debuglink`, in the places where gdb looks for it. It must have the program's build id, or,
+/// without one, the checksum that is stored beside the name.
 fn by_link(elf: &Elf, build_id: Option<&[u8]>, root: &Path) -> Option<Elf> {
     let (name, checksum) = elf.read(|headers| {
         let (name, checksum) = headers.gnu_debuglink().ok()??;
         Some((PathBuf::from(OsStr::from_bytes(name)), checksum))
     })?;
-    // A name, not a path: what is damaged must not lead elsewhere.
+    // Only the file name, so that a damaged path cannot lead elsewhere.
     let name = Path::new(name.file_name()?);
     let folder = elf.path().parent()?;
     let below_root = root.join(folder.strip_prefix("/").unwrap_or(folder));

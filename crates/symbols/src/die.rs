@@ -1,4 +1,4 @@
-//! The entries of DWARF, and how they refer to each other.
+//! DWARF entries and the references between them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,18 +19,18 @@ pub(crate) type Unit<'a> = gimli::Unit<Slice<'a>>;
 /// The entries of one file.
 pub(crate) struct Debug<'a> {
     dwarf: gimli::Dwarf<Slice<'a>>,
-    /// Where units begin, ascending.
+    /// The offsets where units begin, ascending.
     starts: &'a [usize],
-    /// Those that were looked into.
+    /// The units that have been read.
     units: RefCell<HashMap<usize, Rc<Unit<'a>>>>,
 }
 
-/// Where an entry is.
+/// The position of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
-    /// The start of its unit.
+    /// Offset of its unit.
     pub unit: usize,
-    /// Within the unit.
+    /// Offset within the unit.
     pub entry: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Entry<'a> {
     read: DebuggingInformationEntry<Slice<'a>>,
 }
 
-/// How many references lead from a variable to its first declaration: two in what compilers write.
+/// The longest chain of references from a variable to its first declaration. Compilers write two.
 const MOST_HOPS: usize = 8;
 
 impl<'a> Debug<'a> {
@@ -49,7 +49,7 @@ impl<'a> Debug<'a> {
         Debug { dwarf: dwarf.borrow(), starts: dwarf.starts(), units: RefCell::default() }
     }
 
-    /// The unit that begins at an offset.
+    /// The unit at an offset.
     pub fn unit(&self, start: usize) -> Option<Rc<Unit<'a>>> {
         if let Some(unit) = self.units.borrow().get(&start) {
             return Some(Rc::clone(unit));
@@ -60,7 +60,7 @@ impl<'a> Debug<'a> {
         Some(unit)
     }
 
-    /// The unit that begins at an offset, for one pass: it is not kept.
+    /// The unit at an offset, for a single pass: it is not kept.
     pub fn unit_once(&self, start: usize) -> Option<Unit<'a>> {
         self.dwarf.unit(self.dwarf.unit_header(DebugInfoOffset(start)).ok()?).ok()
     }
@@ -71,7 +71,7 @@ impl<'a> Debug<'a> {
         Some(Entry { place, unit, read })
     }
 
-    /// The entry and those that it completes, which have what it does not repeat.
+    /// The entry, followed by the entries that it completes, which have the attributes that it does not repeat.
     pub fn with_origins(&self, place: Place) -> impl Iterator<Item = Entry<'a>> + use<'_, 'a> {
         let origin = |entry: &Entry<'a>| {
             let names = [dw::DW_AT_specification, dw::DW_AT_abstract_origin];
@@ -80,13 +80,13 @@ impl<'a> Debug<'a> {
         std::iter::successors(self.entry(place), origin).take(MOST_HOPS)
     }
 
-    /// The type of a variable, of a member, of an array's elements.
+    /// The type of a variable, of a member, or of an array's elements.
     pub fn type_of(&self, place: Place) -> Option<Place> {
         self.with_origins(place).find_map(|entry| entry.reference(self, dw::DW_AT_type))
     }
 
-    /// Where something is declared. An entry that completes another one repeats only what differs: a definition in the
-    /// same file has a line of its own, but no file.
+    /// The location of a declaration. An entry that completes another one repeats only what differs: a definition in
+    /// the same file has its own line but no file.
     pub fn location(&self, place: Place) -> Option<Location> {
         let line = self.with_origins(place).find_map(|entry| entry.number(dw::DW_AT_decl_line))?;
         let file = self
@@ -95,14 +95,14 @@ impl<'a> Debug<'a> {
         Some(Location { file, line: u32::try_from(line).ok()? })
     }
 
-    /// The name for the linker, else the one in the source.
+    /// The linkage name, or else the name in the source.
     pub fn linkage_name(&self, place: Place) -> Option<String> {
         let names = [dw::DW_AT_linkage_name, dw::DW_AT_MIPS_linkage_name, dw::DW_AT_name];
         names.iter().find_map(|&name| self.with_origins(place).find_map(|entry| entry.text(self, name)))
     }
 
-    /// The entries that an entry lies in, outermost first, from what may be a scope: found by reading the unit up to
-    /// there, for an entry does not know its parent.
+    /// The entries around an entry that may be scopes, outermost first. Found by reading the unit up to the entry,
+    /// because an entry has no reference to its parent.
     pub fn scopes(&self, place: Place) -> Vec<Place> {
         let mut scopes = Vec::new();
         let _: Option<()> = self.unit(place.unit).and_then(|unit| {
@@ -123,12 +123,12 @@ impl<'a> Debug<'a> {
         scopes.into_iter().map(|(_, scope)| scope).collect()
     }
 
-    /// An address that stands in a table of its own.
+    /// An address from the address table.
     pub fn address(&self, unit: &Unit<'a>, index: usize) -> Option<u64> {
         self.dwarf.address(unit, gimli::DebugAddrIndex(index)).ok()
     }
 
-    /// The code of a function, or of a copy of it that was put into another.
+    /// The code of a function, or of an inlined copy of it.
     pub fn code(&self, entry: &Entry<'a>) -> Vec<Range<u64>> {
         let mut code = Vec::new();
         if let Ok(mut ranges) = self.dwarf.die_ranges(&entry.unit, &entry.read) {
@@ -150,7 +150,7 @@ impl<'a> Entry<'a> {
         self.read.tag()
     }
 
-    /// What an attribute refers to, in this file.
+    /// The entry that an attribute refers to, within this file.
     pub fn reference(&self, debug: &Debug<'a>, name: DwAt) -> Option<Place> {
         match self.read.attr_value(name)? {
             AttributeValue::UnitRef(UnitOffset(entry)) => Some(Place { entry, ..self.place }),
@@ -175,7 +175,7 @@ impl<'a> Entry<'a> {
         Some(text.to_string_lossy().into_owned())
     }
 
-    /// The entries right below this one.
+    /// The direct children of this entry.
     pub fn children(&self, debug: &Debug<'a>) -> Vec<Entry<'a>> {
         let offsets = || -> gimli::Result<Vec<usize>> {
             let mut tree = self.unit.entries_tree(Some(UnitOffset(self.place.entry)))?;
@@ -209,7 +209,7 @@ pub(crate) fn path_of<'a>(debug: &Debug<'a>, unit: &Unit<'a>, index: u64) -> Opt
     if let Some(folder) = unit.comp_dir {
         path.push(folder.to_string_lossy().as_ref());
     }
-    // An absolute part replaces what stands before it.
+    // An absolute part replaces the parts before it.
     if let Some(folder) = file.directory(header).and_then(text) {
         path.push(folder);
     }

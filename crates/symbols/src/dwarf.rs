@@ -1,4 +1,4 @@
-//! DWARF: lines, inlined functions, and where variables are declared.
+//! DWARF: lines, inlined functions, and declarations of variables.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -22,33 +22,34 @@ pub(crate) struct Dwarf {
     common: Option<DwarfSections<Arc<[u8]>>>,
     context: Context<Shared>,
     starts: Vec<usize>,
-    /// Those that had to be put together.
+    /// Full names that had to be composed from scopes.
     full_names: RefCell<HashMap<Place, Option<String>>>,
 }
 
-/// A function as DWARF knows it.
+/// A function as described by DWARF.
 pub(crate) struct Known {
-    /// Mangled, or in full as in the source.
+    /// Mangled, or the full name from the source.
     pub name: Option<String>,
     pub location: Option<Location>,
 }
 
 impl Dwarf {
-    /// `None` for a file that has no debug information, or damaged one. `common` is what `dwz` put elsewhere.
+    /// `None` if the file has no debug information or it is damaged. `common` is the file to which `dwz` moved common
+    /// parts.
     pub fn load(elf: &Elf, common: Option<&Elf>) -> Option<Dwarf> {
         elf.section(".debug_info")?;
         let sections = load_sections(elf);
         let common = common.map(load_sections);
         let lend = |section: &Arc<[u8]>| Shared::new(Arc::clone(section), LittleEndian);
         let dwarf = sections.borrow_with_sup(common.as_ref(), lend);
-        // What follows damage is not found.
+        // Units after a damaged one are not found.
         let mut units = dwarf.units();
         let starts = std::iter::from_fn(|| Some(units.next().ok()??.debug_info_offset()?.0)).collect();
         let context = Context::from_dwarf(dwarf).ok()?;
         Some(Dwarf { sections, common, context, starts, full_names: RefCell::default() })
     }
 
-    /// The functions at an address of the file: innermost first, the last one has the machine code.
+    /// The functions at an address of the file: innermost first. The last one has the machine code.
     pub fn frames(&self, address: u64) -> Vec<Known> {
         let mut known = Vec::new();
         if let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() {
@@ -64,7 +65,7 @@ impl Dwarf {
         known
     }
 
-    /// The pieces of code that belong to a line, by the path of the source file, which `is_meant`.
+    /// The code of a source line, by the path of the source file, for paths where `is_meant` is true.
     pub fn code_of_line(
         &self,
         line: u32,
@@ -73,18 +74,18 @@ impl Dwarf {
         let debug = Debug::new(self);
         let mut code = BTreeMap::<String, Vec<Range<u64>>>::new();
         for &start in &self.starts {
-            // A damaged unit ends where the damage is.
+            // A damaged unit is read up to the damage.
             let _: Option<()> = lines::scan(&debug, start, line, is_meant, &mut code);
         }
         code
     }
 
-    /// Where the units begin, ascending.
+    /// The offsets where units begin.
     pub fn starts(&self) -> &[usize] {
         &self.starts
     }
 
-    /// The linker's name for a function, or its full name if it has none.
+    /// The linkage name of a function, or its full name if it has none.
     fn name(&self, function: &FunctionName<Shared>, place: Option<Place>) -> Option<String> {
         let name = function.raw_name().ok()?;
         let is_full = is_mangled(&name) || !function.language.is_some_and(has_scopes);
@@ -115,7 +116,7 @@ fn load_sections(elf: &Elf) -> DwarfSections<Arc<[u8]>> {
     sections
 }
 
-/// Whether functions of a language lie in anything but files.
+/// Whether functions of a language can lie in scopes other than files.
 fn has_scopes(language: gimli::DwLang) -> bool {
     use gimli::constants as dw;
     !matches!(

@@ -1,4 +1,4 @@
-//! Reading an ELF file, a part at a time: of most files only a few parts are ever needed, and some are large.
+//! Reads an ELF file in parts, because usually only a few parts are needed and some are large.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use object::read::ReadCache;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ReadRef, elf};
 
-/// The headers of a file, as `object` shows them, for the time of one reading.
+/// The headers of a file, as `object` presents them, during one reading.
 pub(crate) type Headers<'data> = ElfFile64<'data, LittleEndian, &'data ReadCache<Reading<'data>>>;
 
 /// An ELF file for x86-64.
@@ -22,11 +22,11 @@ pub(crate) struct Elf {
 
 enum Source {
     File(File),
-    /// What was packed into another file.
+    /// The contents of a file that was packed into another file.
     Memory(Vec<u8>),
 }
 
-/// One look at a source.
+/// One reading of a source.
 pub(crate) enum Reading<'data> {
     File(&'data File),
     Memory(Cursor<&'data [u8]>),
@@ -35,23 +35,24 @@ pub(crate) enum Reading<'data> {
 /// A part of the file that is loaded into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Where the file asks for it to be.
+    /// The address at which the file asks to be loaded.
     pub address: u64,
-    /// Of its first byte, in the file.
+    /// Offset of the first byte in the file.
     pub offset: u64,
-    /// Bytes of it that the file holds.
+    /// Number of bytes in the file.
     pub file_size: u64,
-    /// Bytes with the zeroed variables behind.
+    /// Number of bytes in memory, including the zeroed variables at the end.
     pub memory_size: u64,
     pub executable: bool,
 }
 
-/// Which file it is.
+/// Identifies a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FileId {
     pub device: u64,
     pub inode: u64,
-    /// When it was last written to, or took its inode: an inode that was freed is given to the next new file.
+    /// When the file was last written, or its inode changed: the inode of a deleted file is reused for the next new
+    /// file.
     pub changed: SystemTime,
 }
 
@@ -64,20 +65,20 @@ impl FileId {
     }
 }
 
-/// What a path leads to, or `None` for anything but a regular file: opening a device could do something.
+/// The file at a path; `None` if it is not a regular file, because opening a device may have side effects.
 pub(crate) fn regular(path: &Path) -> Option<FileId> {
     let about = std::fs::metadata(path).ok()?;
     about.is_file().then(|| FileId::of(&about))
 }
 
 impl Elf {
-    /// `None` for what is not a readable ELF file for this machine.
+    /// `None` if the path is not a readable ELF file for this machine.
     pub fn open(path: &Path) -> Option<Elf> {
         regular(path)?;
         Elf::checked(Source::File(File::open(path).ok()?), path)
     }
 
-    /// An ELF file that was packed into the one at `path`.
+    /// An ELF file that was packed into the file at `path`.
     pub fn unpacked(bytes: Vec<u8>, path: &Path) -> Option<Elf> {
         Elf::checked(Source::Memory(bytes), path)
     }
@@ -88,18 +89,18 @@ impl Elf {
         (machine == elf::EM_X86_64).then_some(elf)
     }
 
-    /// The path that it was opened by.
+    /// The path with which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was opened.
+    /// Identifies the opened file.
     pub fn identity(&self) -> Option<FileId> {
         let Source::File(file) = &self.source else { return None };
         Some(FileId::of(&file.metadata().ok()?))
     }
 
-    /// Looks at the headers, and through them at the rest.
+    /// Calls `look` with the headers, through which it can read the rest.
     pub fn read<T>(&self, look: impl FnOnce(&Headers<'_>) -> Option<T>) -> Option<T> {
         let cache = ReadCache::new(match &self.source {
             Source::File(file) => Reading::File(file),
@@ -108,7 +109,7 @@ impl Elf {
         look(&Headers::parse(&cache).ok()?)
     }
 
-    /// The parts that are loaded, by address.
+    /// The loaded segments, by address.
     pub fn segments(&self) -> Vec<Segment> {
         let segments = self.read(|headers| {
             let loaded = headers
@@ -126,7 +127,7 @@ impl Elf {
         self.read(|headers| headers.build_id().ok()?.map(<[u8]>::to_vec)).filter(|id| !id.is_empty())
     }
 
-    /// The contents of a section, unpacked, and its address. `None` for one that the file does not hold.
+    /// The unpacked contents of a section, and its address. `None` if the file does not have the section.
     pub fn section(&self, name: &str) -> Option<(u64, Arc<[u8]>)> {
         self.read(|headers| {
             let section = headers.section_by_name(name)?;
@@ -134,12 +135,12 @@ impl Elf {
         })
     }
 
-    /// The address of a section, without its contents.
+    /// The address of a section, without reading its contents.
     pub fn section_address(&self, name: &str) -> Option<u64> {
         self.read(|headers| Some(headers.section_by_name(name)?.address()))
     }
 
-    /// What the file holds of a segment.
+    /// The bytes of a segment that are in the file.
     pub fn bytes(&self, segment: &Segment) -> Option<Vec<u8>> {
         self.read(|headers| {
             let bytes = headers.data().read_bytes_at(segment.offset, segment.file_size).ok()?;
@@ -147,7 +148,7 @@ impl Elf {
         })
     }
 
-    /// All of the file: for a checksum over it.
+    /// The checksum of the whole file.
     pub fn checksum(&self) -> Option<u32> {
         let mut file = File::open(&self.path).ok()?;
         let mut hasher = crc32fast::Hasher::new();
@@ -179,11 +180,11 @@ impl Seek for Reading<'_> {
     }
 }
 
-/// The best that zlib can do, with something to spare: a header that claims more is damaged, and would have us reserve
-/// as much memory as it likes. (Deflate codes at most 258 bytes in two bits, see its RFC 1951.)
+/// The largest plausible compression ratio of zlib, with a margin. A header that claims more is damaged and would make
+/// us allocate any amount of memory. (Deflate codes at most 258 bytes in two bits: RFC 1951.)
 const MOST_UNPACKED: u64 = 1100;
 
-/// A section's bytes. Sections of a separate debug file that stayed behind in the program have none.
+/// A section's bytes. In a separate debug file, sections that stayed in the program have none.
 pub(crate) fn contents<'data>(section: &impl ObjectSection<'data>) -> Option<Arc<[u8]>> {
     let range = section.compressed_file_range().ok()?;
     if range.uncompressed_size / MOST_UNPACKED > range.compressed_size {

@@ -1,4 +1,4 @@
-//! Questions about a file, whether or not a process has it mapped: where does that which has this name lie?
+//! Queries about a file, whether or not a process has it mapped: from names to addresses.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::statics::Declaration;
 use crate::symbols::DEBUG_ROOT;
 use crate::table::Named;
 
-/// A program or library. All addresses are those that the file itself uses (`p_vaddr`).
+/// A program or library. All addresses are those of the file itself (`p_vaddr`).
 pub struct File {
     path: PathBuf,
     /// The last part of the path that it was opened by, which may be that of a symbolic link.
@@ -29,33 +29,34 @@ pub struct File {
 /// A static variable, or some parts of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Static {
-    /// Its name, as [`Variable`](crate::Variable) has it, without parts.
+    /// The name, as in [`Variable`](crate::Variable), without parts.
     pub name: String,
-    /// Where it is declared.
+    /// Where the variable is declared.
     pub location: Option<Location>,
-    /// What other files know it by, if they do: of those that are loaded together the first one's serves all.
+    /// The exported symbol, if any. Of several loaded files that export the same symbol, the first one's variable is
+    /// used by all.
     pub exported: Option<String>,
-    /// Where it, or each of the parts, lies. Never empty.
+    /// The address range of the variable, or of each part. Never empty.
     pub ranges: Vec<Range<u64>>,
 }
 
-/// The code of a function with all its copies: clones, split-off parts, and where it was put into others. Functions
-/// of one name and one source file are one: constructors have two, overloads any number.
+/// The code of a function with all its copies: clones, split-off parts, and inlined copies. Functions with the same
+/// name and source file are treated as one: constructors have two, overloads any number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     /// The source file.
     pub file: Option<String>,
-    /// Where the code lies. Never empty.
+    /// The address ranges of the code. Never empty.
     pub ranges: Vec<Range<u64>>,
 }
 
 impl File {
-    /// Opens a file, with debug files from `/usr/lib/debug`. `None` for what is not a readable ELF file for x86-64.
+    /// Opens a file, with debug files from `/usr/lib/debug`. `None` if it is not a readable ELF file for x86-64.
     pub fn open(path: &Path) -> Option<File> {
         File::with_debug_root(path, DEBUG_ROOT)
     }
 
-    /// The same with debug files from below another folder.
+    /// The same with debug files from another folder.
     pub fn with_debug_root(path: &Path, folder: impl Into<PathBuf>) -> Option<File> {
         let opened_as = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = path.canonicalize().ok()?;
@@ -63,7 +64,7 @@ impl File {
         Some(File { path, opened_as, debug_root: folder.into(), binary })
     }
 
-    /// Its path, without symbolic links: what the kernel calls it where it is mapped.
+    /// The path without symbolic links: the name under which the kernel shows it in maps.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -78,7 +79,7 @@ impl File {
         self.name() == name || self.opened_as == name
     }
 
-    /// What tells it from other builds: its build id; without one, a checksum of all of it.
+    /// Distinguishes the file from other builds: its build id, or without one a checksum of the whole file.
     pub fn identity(&self) -> Option<String> {
         match self.binary.elf().build_id() {
             Some(id) => Some(id.iter().map(|byte| format!("{byte:02x}")).collect()),
@@ -86,7 +87,7 @@ impl File {
         }
     }
 
-    /// The dynamic linker that it asks for; none for a library, and for what is linked statically.
+    /// The dynamic linker that the file requests; `None` for a library and for a statically linked program.
     pub fn interpreter(&self) -> Option<PathBuf> {
         self.binary.elf().read(|headers| {
             let segments = headers.elf_program_headers();
@@ -97,17 +98,17 @@ impl File {
         })
     }
 
-    /// All of its addresses.
+    /// The range of all its addresses.
     pub fn extent(&self) -> Range<u64> {
         self.binary.extent()
     }
 
-    /// Whether it has debug information, without which it has no lines.
+    /// Whether it has debug information, which lines require.
     pub fn has_lines(&self) -> bool {
         self.binary.dwarf(&self.debug_root).is_some()
     }
 
-    /// The symbols that it expects of others.
+    /// The symbols that it imports from other files.
     pub fn imports(&self) -> HashSet<String> {
         self.dynamic(|_, symbol| symbol.st_shndx(LittleEndian) == elf::SHN_UNDEF)
             .into_iter()
@@ -115,14 +116,14 @@ impl File {
             .collect()
     }
 
-    /// The static variables of a name, and their parts: `pool`, `pool.lock` in each element of the pool, `pool[3].lock`;
-    /// `pool+0x78` is one byte.
+    /// The static variables with a name, and their parts: `pool`; `pool.lock` in each element of the pool;
+    /// `pool[3].lock`; `pool+0x78`, which is one byte.
     pub fn variables(&self, name: &str) -> Vec<Static> {
         let table = self.binary.table(&self.debug_root);
         let mut found = Vec::new();
         for symbol in table.variables() {
             let own = demangle(symbol.name).short;
-            // Of variables within functions the full name is known only to who looks them up.
+            // The full name of a variable within a function is known only after the debug information has been read.
             let may_be = !own.is_empty() && (name.starts_with(&own) || name.contains(&format!("::{own}")));
             if !may_be {
                 continue;
@@ -136,7 +137,7 @@ impl File {
         found
     }
 
-    /// The static variables that are declared in a line of a file, named by its path or the end of that.
+    /// The static variables that are declared in a line of a file; `file` is its path or the end of the path.
     pub fn declared_at(&self, file: &str, line: u32) -> Vec<Static> {
         let Some(dwarf) = self.binary.dwarf(&self.debug_root) else { return Vec::new() };
         let statics = self.binary.statics(&self.debug_root);
@@ -150,13 +151,13 @@ impl File {
         found
     }
 
-    /// The names of all variables of at least so many bytes, without the functions that they lie in.
+    /// The names of all variables with at least this many bytes, without the functions that contain them.
     pub fn variable_names(&self, size_min: u64) -> HashSet<String> {
         let large = self.binary.table(&self.debug_root).variables().filter(|symbol| symbol.size >= size_min);
         large.map(|symbol| demangle(symbol.name).short).collect()
     }
 
-    /// The functions of a name, as [`Frame::short`](crate::Frame) has it, by source file.
+    /// The functions with a name, as in [`Frame::short`](crate::Frame), by source file.
     pub fn functions(&self, name: &str) -> Vec<Code> {
         let mut found: Vec<Code> = Vec::new();
         let mut add = |file: Option<String>, ranges: Vec<Range<u64>>| {
@@ -186,7 +187,7 @@ impl File {
         found
     }
 
-    /// The code of all functions that have a symbol and a name that `is_meant`.
+    /// The code of all functions with a symbol and a name for which `is_meant` is true.
     pub fn functions_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
         let all = self.binary.table(&self.debug_root).functions();
         let meant = all.filter(|symbol| is_meant(&demangle(symbol.name).short));
@@ -195,8 +196,8 @@ impl File {
         ranges
     }
 
-    /// Where other files' functions are called whose names are meant: of each call the last byte. Calls through pointers, and
-    /// jumps at a function's end, are none.
+    /// The calls of other files' functions for whose names `is_meant` is true: the last byte of each call. Calls
+    /// through pointers and tail jumps are not found.
     pub fn calls(&self, is_meant: impl Fn(&str) -> bool) -> Vec<u64> {
         calls::find(self.binary.elf(), &self.binary.code(), &is_meant)
     }
@@ -206,8 +207,8 @@ impl File {
         self.binary.table(&self.debug_root).functions().map(|symbol| demangle(symbol.name).short).collect()
     }
 
-    /// The code of a line, with what was put there from other lines, of each source file whose path is this one or ends
-    /// in it.
+    /// The code of a line, including code that was inlined there from other lines. One result per source file whose
+    /// path is `file` or ends in it.
     pub fn code_of_line(&self, file: &str, line: u32) -> Vec<Code> {
         let Some(dwarf) = self.binary.dwarf(&self.debug_root) else { return Vec::new() };
         let mut found = dwarf.code_of_line(line, &|path| is_end_of(file, path));
@@ -221,7 +222,7 @@ impl File {
         found.into_iter().filter_map(code).collect()
     }
 
-    /// Where each of the functions of a name begins that have a symbol.
+    /// The start address of each function with this name that has a symbol.
     pub fn function_starts(&self, name: &str) -> Vec<u64> {
         let all = self.binary.table(&self.debug_root).functions();
         let mut starts: Vec<u64> =
@@ -237,7 +238,7 @@ impl File {
         dwarf.and_then(statics).unwrap_or_default()
     }
 
-    /// What follows the name of a variable, as pieces of it.
+    /// The ranges of the part of a variable that the text after its name denotes.
     fn parts(&self, symbol: Named<'_>, part: &str) -> Vec<Range<u64>> {
         let end = symbol.address.saturating_add(symbol.size);
         if part.is_empty() {
@@ -259,7 +260,7 @@ impl File {
         parts.into_iter().filter_map(placed).collect()
     }
 
-    /// Aliases of one variable are one.
+    /// Adds a variable. Aliases of one variable are merged.
     fn add(
         &self,
         found: &mut Vec<Static>,
@@ -280,7 +281,7 @@ impl File {
         found.push(Static { name, location, exported, ranges });
     }
 
-    /// The dynamic symbols that are wanted: names, and addresses.
+    /// The names and addresses of the dynamic symbols for which `wanted` is true.
     fn dynamic(&self, wanted: impl Fn(&str, &elf::Sym64<LittleEndian>) -> bool) -> Vec<(String, u64)> {
         let symbols = self.binary.elf().read(|headers: &Headers<'_>| {
             let table = headers.elf_dynamic_symbol_table();
@@ -295,17 +296,17 @@ impl File {
     }
 }
 
-/// Where something lies that has a name.
+/// The address range of a symbol.
 fn whole(symbol: Named<'_>) -> Range<u64> {
     symbol.address..symbol.address.saturating_add(symbol.size)
 }
 
-/// Whether a path is what was written, or ends in it: `queue.c` and `src/queue.c` are ends of `/usr/src/queue.c`.
+/// Whether a path equals the written text or ends in it: `queue.c` and `src/queue.c` are ends of `/usr/src/queue.c`.
 fn is_end_of(written: &str, path: &str) -> bool {
     path.strip_suffix(written).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// In order, without what others contain, and those that touch joined.
+/// Sorts ranges, and joins those that overlap or touch.
 fn merge(ranges: &mut Vec<Range<u64>>) {
     ranges.retain(|range| range.start < range.end);
     ranges.sort_by_key(|range| range.start);

@@ -1,66 +1,67 @@
-//! The answers.
+//! The results of queries.
 
 use std::fmt;
 
-/// A function that an address of code lies in, or that was inlined there.
+/// A function that contains an address of code, or that was inlined there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, demangled, with the parameters of C++ functions, without the hashes of Rust. Where it is unknown, the
-    /// file and the offset within: `libfoo.so+0x1234`; where even that is unknown, the address.
+    /// The demangled name, with the parameters of C++ functions, without the hashes of Rust. If it is unknown, the file
+    /// and the offset in it: `libfoo.so+0x1234`; if the file is unknown too, the address.
     pub function: String,
-    /// The name without parameters, return type, and the marks of compilers (`.part.0`, `.cold`).
+    /// The name without parameters, return type, and compiler suffixes (`.part.0`, `.cold`).
     pub short: String,
-    /// Bytes from the start of the function that the *machine code* belongs to, which for an inlined frame is the
-    /// last of its chain: the `0x70` of `symbol+0x70`. For a function without a name, from the start of the file.
+    /// Offset in bytes from the start of the function that has the *machine code*; for an inlined frame that is the
+    /// last one of its chain. It is the `0x70` of `symbol+0x70`. For a function without a name, from the start of the
+    /// file.
     pub offset: u64,
-    /// The line, or for all but the innermost frame, the line of the call.
+    /// The line; for all frames except the innermost, the line of the call.
     pub location: Option<Location>,
-    /// The name of the file that holds the code, without its folder; empty if the address lies in none.
+    /// The file name of the module that holds the code, without its folder; empty if the address lies in no file.
     pub module: String,
-    /// How its name was found.
+    /// How the name was found.
     pub kind: Kind,
 }
 
-/// Where a frame comes from.
+/// The origin of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A function with machine code of its own.
+    /// A function with its own machine code.
     Function,
-    /// One that the compiler put into the next frame.
+    /// A function that the compiler inlined into the next frame.
     Inlined,
-    /// Code of which no name is known.
+    /// Code without a known name.
     Unknown,
 }
 
 /// A place in a source file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// The path, as far as the compiler wrote it down.
+    /// The path, as the compiler recorded it.
     pub file: String,
-    /// Counted from one; zero where the compiler made code that belongs to no line.
+    /// Counted from one; zero if the code belongs to no line.
     pub line: u32,
 }
 
 /// A static variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name, demangled; one within a function is named after it: `function::variable`.
+    /// The demangled name. A variable within a function is prefixed with the function: `function::variable`.
     pub name: String,
-    /// Bytes from its start.
+    /// Offset in bytes from its start.
     pub offset: u64,
-    /// Bytes, of the whole variable.
+    /// Size of the whole variable in bytes.
     pub size: u64,
-    /// The part of it that lies there, as one would write it in the source, such as `[3].lock`; empty if it is the
-    /// whole, or if no debug information tells.
+    /// The part at that offset, as written in source code, such as `[3].lock`. Empty if it is the whole variable, or if
+    /// there is no debug information.
     pub member: String,
-    /// Where it is declared.
+    /// Where the variable is declared.
     pub location: Option<Location>,
-    /// The name of the file that holds it, without its folder.
+    /// The file name of the module that holds it, without its folder.
     pub module: String,
 }
 
 impl Frame {
-    /// `symbol+0x70`, as Lockmeter writes it. Of an inlined function only the name.
+    /// `symbol+0x70`, as in Lockmeter's output. For an inlined function only the name.
     pub fn with_offset(&self) -> String {
         match self.kind {
             Kind::Function => format!("{}+{:#x}", self.short, self.offset),
@@ -77,7 +78,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// `queue.c:31`, or `queue.c` for what belongs to no line.
+/// `queue.c:31`, or `queue.c` if the line is unknown.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.file.rsplit('/').next().unwrap_or(&self.file);
@@ -88,7 +89,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// `pool[3].lock (pool.c:12)`, or `pool+0x78` where the parts are unknown.
+/// `pool[3].lock (pool.c:12)`, or `pool+0x78` if the parts are unknown.
 impl fmt::Display for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.name, self.member)?;

@@ -1,4 +1,4 @@
-//! Where the code of a function lies that DWARF tells of: its own, and the copies that were put into others.
+//! The code of a function according to DWARF: its own code and its inlined copies.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use crate::dwarf::Dwarf;
 use crate::name::{demangle, is_mangled};
 use crate::scope;
 
-/// The code of one function, or of one copy, and the file that declares it.
+/// The code of one function or of one inlined copy, and the file that declares the function.
 pub(crate) struct Piece {
     pub file: Option<String>,
     pub code: Vec<Range<u64>>,
 }
 
-/// The code of every function of that name, demangled and without parameters.
+/// The code of every function with this name, demangled and without parameters.
 pub(crate) fn named(dwarf: &Dwarf, name: &str) -> Vec<Piece> {
     let debug = Debug::new(dwarf);
     let mut known = HashMap::new();
@@ -34,7 +34,8 @@ pub(crate) fn named(dwarf: &Dwarf, name: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The code that was put where a line calls a function, with the path of its source file, which `is_meant`.
+/// The inlined code of the calls in a source line, with the path of its source file, for paths where `is_meant` is
+/// true.
 pub(crate) fn called_at(
     dwarf: &Dwarf,
     line: u32,
@@ -51,8 +52,8 @@ pub(crate) fn called_at(
     all(dwarf, &debug).into_iter().filter_map(code).collect()
 }
 
-/// Whether a function has that name. What it is called within its scope is compared first, for putting full names together
-/// takes long.
+/// Whether a function has this name. The name within its scope is compared first, because composing a full name takes
+/// long.
 fn is_called(debug: &Debug<'_>, function: Place, name: &str) -> bool {
     let Some(linkage) = debug.linkage_name(function) else { return false };
     if is_mangled(&linkage) {
@@ -61,11 +62,11 @@ fn is_called(debug: &Debug<'_>, function: Place, name: &str) -> bool {
     name.ends_with(&linkage) && scope::full_name(debug, function).is_some_and(|full| full == name)
 }
 
-/// Functions, and the places where one was put into another.
+/// All functions, and all places where a function was inlined.
 fn all(dwarf: &Dwarf, debug: &Debug<'_>) -> Vec<Place> {
     let mut functions = Vec::new();
     for &start in dwarf.starts() {
-        // A damaged unit ends where the damage is.
+        // A damaged unit is read up to the damage.
         let _: Option<()> = debug.unit_once(start).and_then(|unit| {
             let mut entries = unit.entries_raw(None).ok()?;
             while !entries.is_empty() {

@@ -1,16 +1,17 @@
-//! Names for the addresses of a process that runs or has ended: of code, of static variables, and of the callers that a
-//! copied piece of a stack holds.
+//! Names for the addresses of a process that runs or has ended: for code, for static variables, and for the callers
+//! found in a copied piece of a stack.
 //!
-//! All that is asked of the process is the text of its `/proc/PID/maps`, a [`Space`]. [`Symbols`] opens the files that
-//! are mapped there, once each, and reads of them what a question needs: symbol tables, DWARF, unwind tables, and the
-//! separate debug files that a distribution installs. What cannot be known is said, never guessed: a file that is gone
-//! or was replaced since gives `libfoo.so+0x1234`, and damaged input of any kind gives less, not a panic.
+//! The only input from the process is the text of its `/proc/PID/maps`, a [`Space`]. [`Symbols`] opens each mapped file
+//! once and reads the parts that a query needs: symbol tables, DWARF, unwind tables, and the separate debug files that
+//! a distribution installs. Nothing is guessed: for a file that is gone or was replaced since, the result is
+//! `libfoo.so+0x1234`. Damaged input of any kind gives fewer results, never a panic.
 //!
-//! The other way round, a [`File`] tells where its variables, functions and lines lie, whether or not it runs.
+//! In the opposite direction, a [`File`] returns the addresses of its variables, functions and lines, whether or not it
+//! runs.
 //!
-//! Not found are variables of single threads (where a thread has its block is not in the text), what `-gsplit-dwarf` put
-//! into files of its own (lines and symbols are there, inlined functions and members are not), and names of code that
-//! was made at run time.
+//! Not supported: thread-local variables (the maps do not show the block of a thread), debug information that
+//! `-gsplit-dwarf` put into separate files (lines and symbols are found, inlined functions and members are not), and
+//! names of code that was generated at run time.
 //!
 //! ```
 //! use unspin_symbols::{Space, Symbols};

@@ -1,12 +1,12 @@
-//! Where the code of a line lies.
+//! The code of a source line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::die::{Debug, path_of};
 
-/// Adds the pieces of code of one unit that belong to a line of a file that `is_meant`, by its path. The table of lines knows
-/// only the innermost function's; where that was put into another, the line of the call is in the functions' entries.
+/// Adds the code of one unit that belongs to a line of a file for whose path `is_meant` is true. The line table knows
+/// only the innermost function's line. If that function was inlined, the line of the call is in the function entries.
 pub(crate) fn scan(
     debug: &Debug<'_>,
     start: usize,
@@ -16,7 +16,7 @@ pub(crate) fn scan(
 ) -> Option<()> {
     let unit = debug.unit_once(start)?;
     let program = unit.line_program.clone()?;
-    // Numbers count from one in old tables, and from zero in new ones.
+    // File numbers count from one in old tables, and from zero in new ones.
     let numbers = 0..=program.header().file_names().len() as u64;
     let meant: Vec<Option<String>> =
         numbers.map(|number| path_of(debug, &unit, number).filter(|path| is_meant(path))).collect();

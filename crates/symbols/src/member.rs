@@ -1,4 +1,4 @@
-//! The part of a variable that lies at an offset, as one would write it: `[3].lock`.
+//! The part of a variable at an offset, as written in source code: `[3].lock`.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use gimli::constants as dw;
 
 use crate::die::{Debug, Entry, Place};
 
-/// How deep types may lie in one another. What goes deeper is damaged, or refers to itself.
+/// Maximum nesting of types. Deeper nesting means damage or a self-reference.
 const MOST_NESTED: usize = 32;
 
-/// How many parts a path may lead to: one in each element of an array.
+/// Maximum number of parts that a path may denote: one in each element of an array.
 const MOST_PARTS: u64 = 65_536;
 
-/// How names begin in the locks of glibc and libc++ (`__data`, `__m_`), and of libstdc++ (`_M_mutex`).
+/// Prefixes of member names inside the locks of glibc and libc++ (`__data`, `__m_`), and of libstdc++ (`_M_mutex`).
 const INNARDS: [&str; 2] = ["__", "_M_"];
 
-/// The size of a pointer, for types that do not say.
+/// The size of a pointer, for pointer types without a size attribute.
 const POINTER: u64 = 8;
 
-/// The path from a variable of type `of` to what lies `offset` bytes behind its start. It ends before the names
-/// that the libraries' locks have within: what the program calls its lock is the name before.
+/// The path from a variable of type `of` to the byte at `offset`. It stops before member names inside the libraries'
+/// locks: the last name is the one that the program gives its lock.
 pub(crate) fn path(debug: &Debug<'_>, of: Place, offset: u64) -> String {
     let mut path = String::new();
     let mut next = Some((of, offset));
@@ -30,8 +30,8 @@ pub(crate) fn path(debug: &Debug<'_>, of: Place, offset: u64) -> String {
     path
 }
 
-/// Where the parts lie that a path leads to, in bytes from the start of a variable of type `of`: the inverse of [`path`].
-/// Where the path names no element of an array that it goes through, it means them all.
+/// The ranges of the parts that a path denotes, in bytes from the start of a variable of type `of`: the inverse of
+/// [`path`]. If the path names no element of an array that it goes through, it denotes all elements.
 pub(crate) fn parts(debug: &Debug<'_>, of: Place, path: &str) -> Vec<Range<u64>> {
     parts_of(debug, of, path, MOST_NESTED).unwrap_or_default()
 }
@@ -73,7 +73,7 @@ fn parts_of(debug: &Debug<'_>, place: Place, path: &str, depth: usize) -> Option
     }
 }
 
-/// The parts of one member, or of what a base class or a member without a name has.
+/// The parts of one member, or of the members of a base class or of an unnamed member.
 fn parts_of_member<'a>(
     debug: &Debug<'a>,
     member: &Entry<'a>,
@@ -101,7 +101,7 @@ fn parts_of_member<'a>(
     shifted(&parts_of(debug, debug.type_of(member.place())?, rest, depth)?, start)
 }
 
-/// The element that `[1][7]` is, counted from the array's start, and what follows.
+/// The flat index of the element `[1][7]`, and the rest of the path.
 fn index<'p>(lengths: &[u64], mut path: &'p str) -> Option<(u64, &'p str)> {
     let mut index = 0_u64;
     for &length in lengths {
@@ -118,7 +118,7 @@ fn shifted(ranges: &[Range<u64>], by: u64) -> Option<Vec<Range<u64>>> {
     ranges.iter().map(shift).collect()
 }
 
-/// Goes one type further down, if there is one.
+/// Descends by one type, if there is one.
 fn step(debug: &Debug<'_>, place: Place, offset: u64, path: &mut String) -> Option<(Place, u64)> {
     let of = debug.entry(place)?;
     match of.tag() {
@@ -146,7 +146,7 @@ fn step(debug: &Debug<'_>, place: Place, offset: u64, path: &mut String) -> Opti
     }
 }
 
-/// `[1][7]`, where `index` counts the elements from the array's start. The last dimension varies fastest.
+/// `[1][7]`, from the flat index of the element. The last dimension varies fastest.
 fn indices(lengths: &[u64], mut index: u64, path: &mut String) -> Option<()> {
     for dimension in 1..=lengths.len() {
         let stride =
@@ -157,17 +157,18 @@ fn indices(lengths: &[u64], mut index: u64, path: &mut String) -> Option<()> {
     Some(())
 }
 
-/// The member or base class that holds an offset, and the offset within.
+/// The member or base class at an offset, and the offset within it.
 fn member_at<'a>(debug: &Debug<'a>, of: &Entry<'a>, offset: u64) -> Option<(Entry<'a>, u64)> {
     of.children(debug).into_iter().find_map(|member| {
         if !matches!(member.tag(), dw::DW_TAG_member | dw::DW_TAG_inheritance) {
             return None;
         }
-        // Static members are declared here, and lie elsewhere.
+        // Static members are declared here, but lie elsewhere.
         if member.has(dw::DW_AT_external) {
             return None;
         }
-        // The members of a union all lie at its start, and do not say so. Old DWARF states a small program: unknown.
+        // The members of a union all lie at its start and have no location. Old DWARF gives a location expression:
+        // unknown.
         let start = match member.has(dw::DW_AT_data_member_location) {
             true => member.number(dw::DW_AT_data_member_location)?,
             false => 0,
@@ -178,7 +179,7 @@ fn member_at<'a>(debug: &Debug<'a>, of: &Entry<'a>, offset: u64) -> Option<(Entr
     })
 }
 
-/// Bytes of a type.
+/// Size of a type in bytes.
 fn size(debug: &Debug<'_>, place: Place, depth: usize) -> Option<u64> {
     let of = debug.entry(place)?;
     let depth = depth.checked_sub(1)?;
@@ -192,7 +193,7 @@ fn size(debug: &Debug<'_>, place: Place, depth: usize) -> Option<u64> {
     }
 }
 
-/// The number of elements in each dimension of an array. Unknown ones count as one.
+/// The number of elements in each dimension of an array. An unknown number counts as one.
 fn lengths<'a>(debug: &Debug<'a>, array: &Entry<'a>) -> Vec<u64> {
     let ranges = array.children(debug).into_iter().filter(|child| child.tag() == dw::DW_TAG_subrange_type);
     let length = |range: Entry<'a>| {
@@ -202,7 +203,7 @@ fn lengths<'a>(debug: &Debug<'a>, array: &Entry<'a>) -> Vec<u64> {
     ranges.map(length).collect()
 }
 
-/// Types that only give another one a name or a quality.
+/// Types that only name or qualify another type.
 fn is_transparent(tag: gimli::DwTag) -> bool {
     matches!(
         tag,

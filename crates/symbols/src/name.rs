@@ -1,19 +1,19 @@
-//! From the names that compilers give to symbols back to those of the source.
+//! Demangles symbols to the names of the source.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// A name, with and without what only the compiler needs.
+/// A name, with and without the parts that only the compiler needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     /// With the parameters of a C++ function.
     pub full: String,
-    /// Without parameters, return type and compilers' marks.
+    /// Without parameters, return type and compiler suffixes.
     pub short: String,
 }
 
-/// The name that stands behind a symbol.
+/// The source name of a symbol.
 pub(crate) fn demangle(symbol: &str) -> Name {
-    // `name@@VERSION`, in tables that hold versioned symbols.
+    // `name@@VERSION`, in tables with versioned symbols.
     let symbol = symbol.split('@').next().unwrap_or(symbol);
     if is_rust(symbol)
         && let Ok(name) = rustc_demangle::try_demangle(symbol)
@@ -24,17 +24,17 @@ pub(crate) fn demangle(symbol: &str) -> Name {
     cpp(symbol).unwrap_or_else(|| Name { full: symbol.to_owned(), short: without_marks(symbol).to_owned() })
 }
 
-/// Whether a name is one that compilers make up for the linker, and says what it lies in.
+/// Whether a name is mangled, so that it contains the scopes of the function or variable.
 pub(crate) fn is_mangled(symbol: &str) -> bool {
     symbol.starts_with("_Z") || symbol.starts_with("_R")
 }
 
-/// Rust's own scheme, or its older one, which is C++'s with a hash at the end.
+/// Rust's own mangling, or its older one, which is C++'s with a hash at the end.
 fn is_rust(symbol: &str) -> bool {
     let legacy = || {
         let (_, end) = symbol.rsplit_once("17h")?;
         let (hash, rest) = end.split_at_checked(16)?;
-        // What may follow is a compiler's mark.
+        // Only a compiler suffix may follow.
         let rest = rest.strip_prefix('E')?;
         Some(hash.bytes().all(|byte| byte.is_ascii_hexdigit()) && (rest.is_empty() || rest.starts_with('.')))
     };
@@ -51,13 +51,12 @@ fn cpp(symbol: &str) -> Option<Name> {
     Some(Name { full, short: without_parameters(&plain).replace(STRING, "std::string") })
 }
 
-/// The string of libstdc++, which nobody calls by this name.
+/// The full name of libstdc++'s string, which is shortened to the usual one.
 const STRING: &str = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
 
-/// Takes away parameters, also in the middle, where something is local to a function (which is why the option of
-/// `cpp_demangle` does not do):
-/// `work(int)::lock`, `Cache::find(int) const::{lambda(int)#1}::operator()`. Those of a lambda stay, they are all
-/// that tells it from its neighbours; so do those within template arguments.
+/// Removes parameters, also in the middle of a name, for entities local to a function; the option of `cpp_demangle`
+/// does not do that. Examples: `work(int)::lock`, `Cache::find(int) const::{lambda(int)#1}::operator()`. The parameters
+/// of a lambda stay, because only they distinguish it from other lambdas; so do those within template arguments.
 fn without_parameters(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let mut rest = name;
@@ -83,7 +82,7 @@ fn without_parameters(name: &str) -> String {
     plain
 }
 
-/// The name of an operator whose own signs look like brackets.
+/// The name of an operator whose symbol looks like brackets.
 fn operator(rest: &str) -> Option<&str> {
     const BRACKETS: [&str; 9] = ["()", "<=>", "<<=", ">>=", "<<", ">>", "->", "<", ">"];
     let signs = rest.strip_prefix("operator")?;
@@ -95,7 +94,7 @@ fn is_of_identifier(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// What follows the closing parenthesis, and the qualifiers of a member function.
+/// The text after the closing parenthesis and the qualifiers of a member function.
 fn after_parameters(rest: &str) -> &str {
     let mut depth = 0_usize;
     let end = rest.char_indices().find_map(|(index, character)| {
@@ -115,8 +114,8 @@ fn after_parameters(rest: &str) -> &str {
     rest
 }
 
-/// Compilers mark the parts and copies of a function that they make: `.part.0`, `.cold`, `.constprop.1`, `.llvm.77`.
-/// No name of C or C++ holds a dot.
+/// Removes the suffixes of parts and copies of a function that compilers make: `.part.0`, `.cold`, `.constprop.1`,
+/// `.llvm.77`. Names of C and C++ contain no dots.
 fn without_marks(symbol: &str) -> &str {
     match symbol.find('.') {
         Some(dot) if dot > 0 => &symbol[..dot],

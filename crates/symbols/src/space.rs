@@ -1,4 +1,4 @@
-//! The address space of a process: which files lie where.
+//! The address space of a process: which files are mapped where.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 
 /// One address space, from the text of `/proc/PID/maps`.
 ///
-/// Lines without a path may be missing from the text: zeroed variables (`.bss`), which lie in such lines, are found
-/// through the file that they belong to. Lines that make no sense are passed over.
+/// Lines without a path may be missing. They hold zeroed variables (`.bss`), which are found through their file.
+/// Malformed lines are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
     /// Sorted by address.
     modules: Vec<Module>,
 }
 
-/// One file as it is loaded, or one of the kernel's own areas such as `[vdso]`.
+/// A loaded file, or a kernel area such as `[vdso]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// The path as the kernel shows it, without its mark of a deleted file.
+    /// The path as the kernel shows it, without the suffix of a deleted file.
     pub path: PathBuf,
-    /// From the first mapped byte to the last, without the zeroed variables beyond.
+    /// From the first mapped byte to the last, without the zeroed variables after it.
     pub range: Range<u64>,
-    /// Whether the file's last name was gone when the text was taken.
+    /// Whether the file had been deleted when the text was read.
     pub deleted: bool,
     /// What the file is called in place of the last part of its path.
     pub(crate) called: Option<String>,
@@ -31,7 +31,7 @@ pub struct Module {
     pub(crate) mappings: Vec<Mapping>,
 }
 
-/// Which file it is, whatever its name.
+/// Identifies the file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub major: u64,
@@ -39,17 +39,17 @@ pub(crate) struct Identity {
     pub inode: u64,
 }
 
-/// One line: a part of a file.
+/// One line: a mapped part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub range: Range<u64>,
-    /// Of the first byte, in the file.
+    /// Offset of the first byte in the file.
     pub offset: u64,
     pub executable: bool,
 }
 
 impl Space {
-    /// Reads the text of `/proc/PID/maps`.
+    /// Parses the text of `/proc/PID/maps`.
     pub fn parse(maps: &[u8]) -> Space {
         let mut lines: Vec<Line> = maps.split(|&byte| byte == b'\n').filter_map(Line::parse).collect();
         lines.sort_by_key(|line| line.mapping.range.start);
@@ -71,18 +71,18 @@ impl Space {
         self
     }
 
-    /// What is mapped from a file, or by the kernel, at this address.
+    /// The module whose mapping contains this address.
     pub fn module_of(&self, address: u64) -> Option<&Module> {
         self.module_below(address).filter(|module| module.mapping_of(address).is_some())
     }
 
-    /// The last module that begins at or below the address: the zeroed variables of a file lie beyond its last line.
+    /// The last module that begins at or below the address; a file's zeroed variables lie after its last line.
     pub(crate) fn module_below(&self, address: u64) -> Option<&Module> {
         let above = self.modules.partition_point(|module| module.range.start <= address);
         self.modules[..above].last()
     }
 
-    /// Whether code of a file, or of the kernel's, lies at this address.
+    /// Whether code of a file or of the kernel is mapped at this address.
     pub(crate) fn is_code(&self, address: u64) -> bool {
         let mapping = self.module_of(address).and_then(|module| module.mapping_of(address));
         mapping.is_some_and(|mapping| mapping.executable)
@@ -98,7 +98,7 @@ impl Module {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// Whether it has a file that may be opened.
+    /// Whether the module is a file that may be opened.
     pub(crate) fn is_file(&self) -> bool {
         self.path.is_absolute() && !self.deleted && self.identity.inode != 0
     }
@@ -119,7 +119,7 @@ impl Module {
     }
 }
 
-/// A line of the text that names something.
+/// A line of the text that has a name.
 struct Line {
     mapping: Mapping,
     identity: Identity,
@@ -156,8 +156,8 @@ impl Line {
         (start < end).then(|| Line { mapping, identity, path: unescape(path), deleted })
     }
 
-    /// Whether the line is one more part of the same loading: the loader maps a file's parts in their order. A second
-    /// look at the file, such as a debugger's, begins again at its start.
+    /// Whether the line is another part of the same loaded file: the loader maps the parts of a file in order. A second
+    /// mapping of the file, such as a debugger's, starts again at the beginning of the file.
     fn continues(&self, module: &Module) -> bool {
         let previous = &module.mappings[module.mappings.len() - 1];
         self.identity == module.identity
@@ -179,7 +179,7 @@ impl Line {
     }
 }
 
-/// The first word, and what follows it.
+/// The first word, and the text after it.
 fn word(line: &[u8]) -> Option<(&str, &[u8])> {
     let line = line.trim_ascii_start();
     let end = line.iter().position(|&byte| byte == b' ')?;
@@ -191,7 +191,7 @@ fn hexadecimal(digits: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// The kernel writes a newline within a path as `\012`.
+/// Restores newlines in a path, which the kernel writes as `\012`.
 fn unescape(path: &[u8]) -> PathBuf {
     let escape = b"\\012";
     if !path.windows(escape.len()).any(|window| window == escape) {

@@ -1,4 +1,4 @@
-//! Where static variables are declared.
+//! Declarations of static variables.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,17 +12,17 @@ use crate::frame::Location;
 use crate::member;
 use crate::name::{demangle, is_mangled};
 
-/// An index of the variables of one file that have a fixed address.
+/// An index of a file's variables with a fixed address.
 #[derive(Default)]
 pub(crate) struct Statics {
     by_address: HashMap<u64, Found>,
 }
 
-/// Where a variable's entry is.
+/// The position of a variable's entry.
 #[derive(Clone, Copy)]
 struct Found {
     variable: Place,
-    /// The function that it belongs to.
+    /// The function that contains it.
     function: Option<Place>,
 }
 
@@ -30,18 +30,18 @@ struct Found {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Declaration {
     pub location: Option<Location>,
-    /// The function that the variable belongs to, as the linker knows it.
+    /// The linkage name of the function that contains the variable.
     pub function: Option<String>,
-    /// The part of the variable at the offset asked for.
+    /// The part of the variable at the requested offset.
     pub member: String,
 }
 
 impl Declaration {
-    /// What the variable of a symbol is called.
+    /// The name of a symbol's variable.
     pub fn name_of(&self, symbol: &str) -> String {
         let own = demangle(symbol).short;
         match &self.function {
-            // `lock.0`; the names of C++ and Rust hold the function already.
+            // A symbol such as `lock.0`; mangled names contain the function already.
             Some(function) if !is_mangled(symbol) => format!("{}::{own}", demangle(function).short),
             _ => own,
         }
@@ -49,19 +49,18 @@ impl Declaration {
 }
 
 impl Statics {
-    /// Looks through all of the file's entries once, for none of the indices that files may have lists static
-    /// variables by address.
+    /// Reads all entries of the file once, because no index that a file may have lists static variables by address.
     pub fn read(dwarf: &Dwarf) -> Statics {
         let debug = Debug::new(dwarf);
         let mut by_address = HashMap::new();
         for &start in dwarf.starts() {
-            // A damaged unit ends where the damage is; the next one begins where the header said.
+            // A damaged unit is read up to the damage; the next one begins where the header says.
             let _: Option<()> = scan(&debug, start, &mut by_address);
         }
         Statics { by_address }
     }
 
-    /// What is declared at the address, and lies `offset` bytes behind it.
+    /// The declaration of the variable at `address`, with the part at `offset`.
     pub fn declaration(&self, dwarf: &Dwarf, address: u64, offset: u64) -> Option<Declaration> {
         let found = self.by_address.get(&address)?;
         let debug = Debug::new(dwarf);
@@ -73,14 +72,14 @@ impl Statics {
         })
     }
 
-    /// Where the parts of that name lie, in bytes from the start of the variable at the address.
+    /// The ranges of the parts with this path, in bytes from the start of the variable at the address.
     pub fn parts(&self, dwarf: &Dwarf, address: u64, path: &str) -> Vec<Range<u64>> {
         let debug = Debug::new(dwarf);
         let of = self.by_address.get(&address).and_then(|found| debug.type_of(found.variable));
         of.map(|of| member::parts(&debug, of, path)).unwrap_or_default()
     }
 
-    /// The addresses of the variables that are declared in a line of a file that `is_meant`.
+    /// The addresses of the variables that are declared in a line of a file for which `is_meant` is true.
     pub fn declared(&self, dwarf: &Dwarf, line: u32, is_meant: &dyn Fn(&str) -> bool) -> Vec<u64> {
         let debug = Debug::new(dwarf);
         let is_there = |found: &Found| {
@@ -125,7 +124,7 @@ fn scan(debug: &Debug<'_>, start: usize, by_address: &mut HashMap<u64, Found>) -
     Some(())
 }
 
-/// The address in a location that consists of nothing else.
+/// The address, if a location expression consists of nothing else.
 fn fixed_address<'a>(debug: &Debug<'a>, unit: &Unit<'a>, value: AttributeValue<Slice<'a>>) -> Option<u64> {
     let AttributeValue::Exprloc(mut expression) = value else { return None };
     let address = match dw::DwOp(expression.0.read_u8().ok()?) {

@@ -1,4 +1,4 @@
-//! Questions and answers.
+//! The queries: from addresses to names.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,14 +14,14 @@ use crate::unwind::{self, Stack};
 /// Where Debian, Fedora and others install separate debug files.
 pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// Finds names. Files are opened once and kept, however many spaces they are mapped in.
+/// Finds names. Each file is opened once and kept, however many spaces it is mapped in.
 ///
-/// Made for one thread; it can be sent to another.
+/// `Send`, but not `Sync`: it is used by one thread at a time.
 pub struct Symbols {
     debug_root: PathBuf,
-    /// When the processes ended; none: just now, or not yet.
+    /// When the processes ended; `None`: just now, or not yet.
     mapped: Option<SystemTime>,
-    /// `None` for files that were tried in vain.
+    /// `None` for files that could not be opened.
     binaries: RefCell<HashMap<(Identity, PathBuf), Option<Binary>>>,
 }
 
@@ -32,28 +32,29 @@ impl Default for Symbols {
 }
 
 impl Symbols {
-    /// With nothing opened yet, and debug files from `/usr/lib/debug`.
+    /// No file is open yet; separate debug files come from `/usr/lib/debug`.
     pub fn new() -> Symbols {
         Symbols::with_debug_root(DEBUG_ROOT)
     }
 
-    /// With separate debug files from below another folder: by build id (`.build-id/ab/cdef….debug`), and by the name
-    /// that the program gives. That name is also looked for beside the program and in `.debug` there.
+    /// Separate debug files come from another folder: by build id (`.build-id/ab/cdef….debug`), and by the name that
+    /// the program gives. That name is also looked up beside the program and in `.debug` there.
     pub fn with_debug_root(folder: impl Into<PathBuf>) -> Symbols {
         Symbols { debug_root: folder.into(), mapped: None, binaries: RefCell::default() }
     }
 
-    /// For processes that ended at that time: a file that has changed since is not the one that they ran, and its names would
-    /// be wrong ones.
+    /// For processes that ended at that time: a file that has changed since is not the one that they ran, so its names
+    /// would be wrong and are not used.
     pub fn as_of(mut self, time: SystemTime) -> Symbols {
         self.mapped = Some(time);
         self
     }
 
-    /// The functions that a return address leads back to: the one that made the call, and those that it was inlined
-    /// into, innermost first. Never empty.
+    /// The functions of a return address: the function that made the call, and the functions into which it was inlined,
+    /// innermost first. Never empty.
     ///
-    /// Looks at the byte before the address, which belongs to the call: the next instruction may be another function's.
+    /// Uses the byte before the address, which belongs to the call: the next instruction may belong to another
+    /// function.
     pub fn code(&self, space: &Space, return_address: u64) -> Vec<Frame> {
         let address = return_address.wrapping_sub(1);
         let Some(module) = space.module_of(address) else {
@@ -69,7 +70,7 @@ impl Symbols {
         })
     }
 
-    /// The static variable that holds an address. `None` for the heap, for stacks, for thread-local variables, and for
+    /// The static variable at an address. `None` for the heap, for stacks, for thread-local variables, and for
     /// variables whose names were stripped.
     pub fn variable(&self, space: &Space, address: u64) -> Option<Variable> {
         let module = space.module_below(address)?;
@@ -92,18 +93,18 @@ impl Symbols {
         })
     }
 
-    /// The file that is loaded at an address, and the address as that file has it. `None` for what is no file's, and for
-    /// files that are gone or have changed.
+    /// The file that is loaded at an address, and the address within the file's own address space. `None` if no file is
+    /// mapped there, or if the file is gone or has changed.
     pub fn home(&self, space: &Space, address: u64) -> Option<(PathBuf, u64)> {
         let module = space.module_below(address)?;
         self.with(module, |binary| Some((module.path.clone(), binary.translate(module, address)?)))
     }
 
-    /// The callers that a copied piece of a stack holds, innermost first: `stack.ip`, then return addresses, as far as
-    /// the copy reaches and unwind tables (or frame pointers) lead.
+    /// The callers in a copied piece of a stack, innermost first: `stack.ip`, then return addresses, as far as the copy
+    /// reaches and unwind tables (or frame pointers) lead.
     ///
-    /// Whatever stands there in truth: each address after the first lies in mapped code, and there are no more than the
-    /// copy has room for.
+    /// Guaranteed for any input: each address after the first lies in mapped code, and there are no more addresses than
+    /// the copy has room for.
     pub fn unwind(&self, space: &Space, stack: &Stack<'_>) -> Vec<u64> {
         unwind::chain(space, stack, |address, registers, stack| {
             let module = space.module_of(address)?;
@@ -114,8 +115,8 @@ impl Symbols {
         })
     }
 
-    /// What DWARF says about an address of the file, and the symbol table, which alone knows the names of copies that
-    /// the compiler made.
+    /// Combines what DWARF says about an address of the file with the symbol table, which alone has the names of copies
+    /// that the compiler made.
     fn frames_of(&self, binary: &Binary, module: &Module, address: u64) -> Vec<Frame> {
         let symbol = binary.table(&self.debug_root).function(address);
         let known = binary.dwarf(&self.debug_root).map(|dwarf| dwarf.frames(address)).unwrap_or_default();
@@ -142,7 +143,7 @@ impl Symbols {
         frames
     }
 
-    /// Asks the file of a module, which is opened if nobody asked before.
+    /// Queries the file of a module. Opens the file at the first query.
     fn with<T>(&self, module: &Module, ask: impl FnOnce(&Binary) -> Option<T>) -> Option<T> {
         if !module.is_file() {
             return None;

@@ -1,4 +1,4 @@
-//! The symbol table: which name stands for which address.
+//! The symbol table: from addresses to names.
 
 use object::read::ReadCache;
 use object::read::elf::{SectionHeader, Sym, SymbolTable};
@@ -12,16 +12,16 @@ use crate::name::is_mangled;
 pub(crate) struct Table {
     code: Symbols,
     data: Symbols,
-    /// The string tables, one behind the other.
+    /// The string tables, concatenated.
     names: Vec<u8>,
 }
 
-/// A named piece of the file's address space.
+/// A named range of the file's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Named<'a> {
     pub address: u64,
     pub size: u64,
-    /// As it stands in the table.
+    /// As stored in the table.
     pub name: &'a str,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Named<'a> {
 struct Symbols {
     /// Sorted by address.
     sorted: Vec<Symbol>,
-    /// For each symbol, the furthest end of it and all before it: where a search backwards may stop.
+    /// For each symbol, the maximum end of it and all symbols before it: a backward search may stop there.
     reach: Vec<u64>,
 }
 
@@ -37,28 +37,28 @@ struct Symbols {
 struct Symbol {
     address: u64,
     size: u64,
-    /// Offset into the names.
+    /// Offset into `names`.
     name: u32,
     rank: Rank,
 }
 
-/// What is rather shown, if several symbols hold an address. Aliases are common: a weak name beside a strong one, a
-/// public one beside one of the library's own.
+/// Preference if several symbols contain an address. Aliases are common: a weak name beside a strong one, a public name
+/// beside an internal one of a library.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// Hand-written code without a size, taken to end where the next symbol begins.
+    /// Hand-written code without a size; assumed to end where the next symbol begins.
     Unsized,
     Local,
     /// Global or weak.
     Exported,
 }
 
-/// How far a search goes back over symbols that begin nearer and end before: the depth to which symbols lie in one
-/// another in files that are not damaged is two or three.
+/// How many symbols a backward search visits that begin nearer but end before the address. In undamaged files symbols
+/// nest two or three deep.
 const MOST_NESTED: usize = 1000;
 
 impl Table {
-    /// From the file itself, its separate debug file, and what was packed into it.
+    /// Reads the file itself, its separate debug file, and the file packed into it.
     pub fn read<'a>(files: impl IntoIterator<Item = &'a Elf>) -> Table {
         let mut table = Table::default();
         for file in files {
@@ -78,17 +78,18 @@ impl Table {
         self.best(&self.code, address)
     }
 
-    /// The variable at an address of the file. Thread-local ones are at no address, but in each thread's own block.
+    /// The variable at an address of the file. Thread-local variables have no such address: each thread has its own
+    /// block.
     pub fn variable(&self, address: u64) -> Option<Named<'_>> {
         self.best(&self.data, address)
     }
 
-    /// Every function, aliases too.
+    /// Every function, including aliases.
     pub fn functions(&self) -> impl Iterator<Item = Named<'_>> {
         self.all(&self.code)
     }
 
-    /// Every variable, aliases too.
+    /// Every variable, including aliases.
     pub fn variables(&self) -> impl Iterator<Item = Named<'_>> {
         self.all(&self.data)
     }
@@ -113,7 +114,7 @@ impl Table {
             return;
         }
         self.names.extend_from_slice(names);
-        // What is cut short ends here, and does not run on into the next table.
+        // Ends a truncated name, so that it does not run on into the next table.
         self.names.push(0);
         for symbol in symbols.iter().filter(|symbol| symbol.st_name(LittleEndian) < names.len() as u32) {
             let name = base + symbol.st_name(LittleEndian);
@@ -146,7 +147,7 @@ impl Table {
         for (symbol, &reach) in
             symbols.sorted[..above].iter().zip(&symbols.reach[..above]).rev().take(MOST_NESTED)
         {
-            // The symbol that begins nearest wins, and what begins with it competes.
+            // The symbol that begins nearest wins; among those that begin together, the order decides.
             if reach <= address || best.is_some_and(|best| best.address != symbol.address) {
                 break;
             }
@@ -158,7 +159,8 @@ impl Table {
         best.map(|symbol| Named { address: symbol.address, size: symbol.size, name: self.name(symbol) })
     }
 
-    /// More is better: exported, larger, not the library's own name, shorter, and so that it is always the same one.
+    /// Greater is better: exported, larger, not internal to a library, shorter, and finally alphabetical, so that the
+    /// choice is always the same.
     fn order(&self, symbol: &Symbol) -> impl Ord + use<'_> {
         use std::cmp::Reverse;
         let name = self.name(symbol);
@@ -197,7 +199,7 @@ enum Kind {
     Data,
 }
 
-/// What a symbol names, and where its section ends. `None` for what has no address in memory: other files' symbols,
+/// The kind of a symbol, and the end of its section. `None` for symbols without an address in memory: imported symbols,
 /// files, sections, thread-local variables.
 fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(Kind, u64)> {
     let index = symbol.st_shndx.get(LittleEndian);
@@ -267,7 +269,7 @@ mod tests {
             aliases.rotate_left(1);
             let table = table(&aliases);
             assert_eq!(name(&table, 0x10), Some("lock"));
-            // The first of the alphabet, when all else is equal.
+            // The first in alphabetical order, if all else is equal.
             assert_eq!(name(&table, 0x1f), Some("lock"));
         }
     }

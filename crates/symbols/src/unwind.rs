@@ -1,4 +1,4 @@
-//! From a function to its caller, by the unwind tables that exceptions use (`.eh_frame`).
+//! Unwinding: from a function to its caller, by the unwind tables of exceptions (`.eh_frame`).
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::space::Space;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Three registers of a thread, and what lay on its stack.
+/// Three registers of a thread, and a copy of part of its stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Stack<'a> {
-    /// A return address, or the address of the instruction that was about to be executed.
+    /// A return address, or the address of the next instruction.
     pub ip: u64,
     /// The stack pointer at that instruction.
     pub sp: u64,
-    /// The register `rbp`, whether or not the program keeps its frame pointer there.
+    /// The register `rbp`, whether or not the program uses it as frame pointer.
     pub bp: u64,
     /// A copy of the memory from `sp` upwards.
     pub bytes: &'a [u8],
@@ -35,7 +35,7 @@ impl Stack<'_> {
     }
 }
 
-/// The general registers and the return address, by DWARF's numbers; `None` where no longer known.
+/// The general registers and the return address, by their DWARF numbers; `None` if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Registers([Option<u64>; 17]);
 
@@ -49,12 +49,12 @@ impl Registers {
     }
 }
 
-/// The registers that a function leaves as it found them (System V ABI for x86-64, section 3.2.1), but for `rsp`.
+/// The callee-saved registers (System V ABI for x86-64, section 3.2.1), except `rsp`.
 const PRESERVED: [Register; 6] =
     [X86_64::RBX, X86_64::RBP, X86_64::R12, X86_64::R13, X86_64::R14, X86_64::R15];
 
-/// Follows the chain of callers. `step` is asked for the registers that a function's caller has, once that function
-/// has returned.
+/// Follows the chain of callers. `step` returns the registers of a function's caller as they are after the function has
+/// returned.
 pub(crate) fn chain(
     space: &Space,
     stack: &Stack<'_>,
@@ -65,8 +65,8 @@ pub(crate) fn chain(
     registers.set(X86_64::RSP, Some(stack.sp));
     registers.set(X86_64::RBP, Some(stack.bp));
     let mut addresses = vec![stack.ip];
-    // The rules at a return address hold after the call; those for the call itself are one byte before. For the first
-    // address nobody knows which it is: its own rules fit both.
+    // The rules at a return address apply after the call; the rules for the call itself are found one byte before. For
+    // the first address it is unknown which kind it is; the rules at that address fit both.
     let mut lookup = stack.ip;
     loop {
         let caller = step(lookup, &registers, stack).or_else(|| by_frame_pointer(&registers, stack));
@@ -75,7 +75,7 @@ pub(crate) fn chain(
         else {
             return addresses;
         };
-        // A caller's stack begins above: this ends the loop, whatever the tables say.
+        // A caller's stack begins above: this ends the loop for any tables.
         if caller.get(X86_64::RSP) <= registers.get(X86_64::RSP) {
             return addresses;
         }
@@ -85,8 +85,8 @@ pub(crate) fn chain(
     }
 }
 
-/// For code without unwind tables: it may keep the address of its frame in `rbp`, with the caller's there and the
-/// return address above.
+/// For code without unwind tables. Such code may keep its frame address in `rbp`; the caller's frame address is stored
+/// there, and the return address above it.
 fn by_frame_pointer(registers: &Registers, stack: &Stack<'_>) -> Option<Registers> {
     let frame = registers.get(X86_64::RBP)?;
     let above = frame.checked_add(8)?;
@@ -101,7 +101,7 @@ fn by_frame_pointer(registers: &Registers, stack: &Stack<'_>) -> Option<Register
 pub(crate) struct Rules {
     frames: Arc<[u8]>,
     bases: BaseAddresses,
-    /// Where each function begins, ascending, and the offset of its entry in the table. Files have such an index of
+    /// The start of each function, ascending, and the offset of its entry in the table. Files have such an index of
     /// their own (`.eh_frame_hdr`), but not all do, and a damaged one leads anywhere.
     starts: Vec<(u64, usize)>,
 }
@@ -119,12 +119,12 @@ impl Rules {
         Some(rules)
     }
 
-    /// Where the function begins that an address of the file lies in.
+    /// The start of the function that contains an address of the file.
     pub fn function_start(&self, address: u64) -> Option<u64> {
         Some(self.find(address)?.initial_address())
     }
 
-    /// The registers of the caller, of whom `address` of the file is the callee's.
+    /// The registers of the caller of the function at `address` of the file.
     pub fn caller(&self, address: u64, registers: &Registers, stack: &Stack<'_>) -> Option<Registers> {
         let frames = self.frames();
         let entry = self.find(address)?;
@@ -148,12 +148,12 @@ impl Rules {
         entry.contains(address).then_some(entry)
     }
 
-    /// In the table's order. What follows damage is not found.
+    /// In table order. Entries after damage are not found.
     fn starts(&self) -> Vec<(u64, usize)> {
         let frames = self.frames();
         let mut entries = frames.entries(&self.bases);
         let mut starts = Vec::new();
-        // What several functions have in common stands before them: read once.
+        // The common information entry (CIE) of several functions precedes them: it is parsed once.
         let mut common = None;
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(entry) = entry else { continue };
@@ -181,7 +181,7 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn caller(&self, row: &UnwindTableRow<usize>, return_register: Register) -> Option<Registers> {
-        // The canonical frame address: what `rsp` is after the return.
+        // The canonical frame address: the value of `rsp` after the return.
         let frame = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 self.registers.get(*register)?.checked_add_signed(*offset)?
@@ -193,7 +193,7 @@ impl Step<'_> {
             caller.set(register, self.value(row.register(register), register, frame));
         }
         caller.set(X86_64::RSP, Some(frame));
-        // Without a rule there is no caller: so the outermost function of a thread is marked.
+        // The outermost function of a thread has no rule for the return address, so it has no caller.
         let rule = row.register(return_register);
         if matches!(rule, None | Some(RegisterRule::Undefined)) {
             return Some(caller);
@@ -216,7 +216,7 @@ impl Step<'_> {
         }
     }
 
-    /// Functions that align their stack, and the linker's stubs, state their frame by a small program.
+    /// Functions that align their stack, and the linker's stubs, define their frame by a DWARF expression.
     fn evaluate(&self, expression: &UnwindExpression<usize>, initial: Option<u64>) -> Option<u64> {
         let Expression(code) = expression.get(self.frames).ok()?;
         let mut evaluation = gimli::Evaluation::new(code, self.encoding);
@@ -245,7 +245,7 @@ impl Step<'_> {
     }
 }
 
-/// More than any honest expression has.
+/// More operations than any valid expression has.
 const MOST_OPERATIONS: u32 = 1000;
 
 #[cfg(test)]
@@ -263,7 +263,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// The chain where no file has tables.
+    /// The chain if no file has unwind tables.
     fn by_frame_pointers(bp: u64, words: &[u64]) -> Vec<u64> {
         let bytes = bytes(words);
         chain(&space(), &Stack { ip: CODE + 1, sp: STACK, bp, bytes: &bytes }, |_, _, _| None)

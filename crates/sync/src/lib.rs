@@ -1,10 +1,9 @@
-//! The one place that decides whether unspin's protocols run on the machine's atomics or on [loom]'s models.
+//! Selects whether unspin's protocols run on the machine's atomics or on the models of [loom] or [shuttle].
 //!
-//! Every lock-free protocol in this workspace names its atomics, fences, cells and threads through this
-//! crate and through nothing else. Compiled as usual the names are those of `core` and `std`; compiled with
-//! `RUSTFLAGS="--cfg loom"` they are loom's, and the same source is explored under every interleaving and
-//! every reordering that the C11 memory model permits. With `--cfg shuttle` they are [shuttle]'s, which tries random
-//! schedules of more threads and knows no reordering.
+//! Every lock-free protocol in this workspace uses the atomics, fences, cells and threads of this crate and no others.
+//! In a normal build these are the types of `core` and `std`. With `RUSTFLAGS="--cfg loom"` they are loom's, which
+//! explores the same source under every interleaving and every reordering that the C11 memory model permits. With
+//! `--cfg shuttle` they are shuttle's, which tries random schedules of more threads but does not simulate reordering.
 //!
 //! [loom]: https://docs.rs/loom
 //! [shuttle]: https://docs.rs/shuttle
@@ -37,19 +36,19 @@ pub mod atomic {
         Ordering, fence,
     };
 
-    /// A compiler fence costs nothing on the machine; loom has no model of one, and needs none, because it
-    /// never reorders what one modelled thread does to itself.
+    /// On the machine a compiler fence costs nothing. Loom and shuttle have no model of one and need none, because they
+    /// never reorder the operations of one modelled thread as that thread itself sees them.
     #[cfg(any(loom, shuttle))]
     pub fn compiler_fence(_: Ordering) {}
 }
 
-/// The machine's own atomics in every build: for statics, which loom cannot make, and for words that the kernel reads.
-/// A model does not follow them, so no protocol may rest on one.
+/// The machine's own atomics in every build: for statics, which loom cannot create, and for words that the kernel
+/// reads. A model does not track them, so no protocol may depend on one.
 pub mod machine {
     pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 }
 
-/// Threads and their hints.
+/// Threads and yielding.
 pub mod thread {
     #[cfg(loom)]
     pub use loom::thread::{JoinHandle, spawn, yield_now};
@@ -59,7 +58,8 @@ pub mod thread {
     pub use std::thread::{JoinHandle, spawn, yield_now};
 }
 
-/// What models of the system are made of: for code that takes the kernel's place under a checker.
+/// Primitives of the checker, from which models of the system are built: for code that replaces the kernel under a
+/// checker.
 #[cfg(any(loom, shuttle))]
 pub mod modelled {
     #[cfg(loom)]
@@ -80,7 +80,7 @@ pub mod modelled {
 pub mod hint {
     #[cfg(not(any(loom, shuttle)))]
     pub use core::hint::spin_loop;
-    /// Under loom a spinning thread must let the others run, or the model never ends.
+    /// Under loom a spinning thread must yield to the others, or the model never ends.
     #[cfg(loom)]
     pub use loom::thread::yield_now as spin_loop;
     #[cfg(shuttle)]

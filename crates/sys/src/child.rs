@@ -1,4 +1,4 @@
-//! Child processes: made, watched, ended, and what they cost.
+//! Child processes: creating, waiting, ending, and their resource usage.
 
 use crate::{Errno, raw};
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ pub enum End {
     Killed(i32),
 }
 
-/// What a process and the children that it waited for have used: getrusage(2).
+/// Resources used by a process and by the children that it has waited for: getrusage(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
     /// CPU time in user mode, microseconds.
@@ -23,12 +23,12 @@ pub struct Usage {
     pub system_us: u64,
     /// Context switches because the process waited for something.
     pub voluntary: u64,
-    /// Context switches because its time was up or something more urgent came.
+    /// Context switches because its time slice ended or a more urgent thread was ready.
     pub involuntary: u64,
 }
 
 impl Usage {
-    /// What the calling process itself has used so far, without its children.
+    /// The usage of the calling process so far, without its children.
     pub fn of_self() -> Usage {
         // SAFETY: a zeroed rusage is a valid one.
         let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
@@ -43,7 +43,7 @@ impl Usage {
         (self.user_us + self.system_us) as f64 / 1e6
     }
 
-    /// What was used between `earlier` and now.
+    /// The usage between `earlier` and `self`.
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage {
             user_us: self.user_us.saturating_sub(earlier.user_us),
@@ -75,11 +75,11 @@ impl From<&libc::rusage> for Usage {
     }
 }
 
-/// Forks a child that runs `body` and ends with the code it returns, without running exit handlers and
-/// without flushing anything inherited from the parent. Answers the child's pid.
+/// Forks a child that runs `body` and ends with the code that `body` returns. The child runs no exit handlers and
+/// flushes nothing that it inherited from the parent. Returns the child's pid.
 ///
-/// Goes through libc's `fork`, so that the handlers of pthread_atfork(3) run. A process with more than one
-/// thread is refused with `EBUSY`: the child would have only one of them, and locks that the others held.
+/// Uses libc's `fork`, so that the handlers of pthread_atfork(3) run. Refuses a process with more than one thread with
+/// `EBUSY`: the child would have only one of the threads, and the locks that the others held.
 pub fn fork(body: impl FnOnce() -> i32) -> Result<u32, Errno> {
     if crate::process::thread_count() != 1 {
         return Err(Errno::EBUSY);
@@ -88,7 +88,7 @@ pub fn fork(body: impl FnOnce() -> i32) -> Result<u32, Errno> {
     match unsafe { libc::fork() } {
         -1 => Err(Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN))),
         0 => {
-            // A panic must not unwind into the parent's frames, which the child has copies of.
+            // A panic must not unwind into the parent's frames, of which the child has copies.
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(101);
             // SAFETY: ends the process; nothing is flushed or freed.
             unsafe { libc::_exit(code) }
@@ -100,11 +100,11 @@ pub fn fork(body: impl FnOnce() -> i32) -> Result<u32, Errno> {
 /// A child that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// Its pid, free for reuse from now on.
+    /// The pid, free for reuse from now on.
     pub pid: u32,
-    /// How.
+    /// How the child ended.
     pub end: End,
-    /// What it and the children it waited for used.
+    /// Resources used by the child and the children that it waited for.
     pub usage: Usage,
 }
 
@@ -119,12 +119,12 @@ pub fn wait_any() -> Result<Ended, Errno> {
     }
 }
 
-/// A child that has ended, if there is one now; `ECHILD` if there is no child at all.
+/// A child that has ended, if there is one now; `ECHILD` if there are no children at all.
 pub fn try_wait_any() -> Result<Option<Ended>, Errno> {
     wait4(-1, libc::WNOHANG)
 }
 
-/// Waits until the child has ended, the time is up, or a signal has arrived: `None` in both latter cases.
+/// Waits until the child has ended, the time is up, or a signal has arrived: `None` in the latter two cases.
 pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
     if !readable_within(&Pidfd::open(pid)?, patience)? {
         return Ok(None);
@@ -132,8 +132,8 @@ pub fn wait_for(pid: u32, patience: Duration) -> Result<Option<Ended>, Errno> {
     wait4(pid as i32, libc::WNOHANG)
 }
 
-/// Waits as [`wait_for`] does, and answers whether the child has ended. It stays a zombie, with what `/proc` tells of it,
-/// until it is waited for.
+/// Waits as [`wait_for`] does, and returns whether the child has ended. The child stays a zombie, still visible in
+/// `/proc`, until it is waited for.
 pub fn ended_within(pid: u32, patience: Duration) -> Result<bool, Errno> {
     readable_within(&Pidfd::open(pid)?, patience)
 }
@@ -160,7 +160,7 @@ fn wait4(pid: i32, options: i32) -> Result<Option<Ended>, Errno> {
     Ok(Some(Ended { pid: pid as u32, end, usage: Usage::from(&usage) }))
 }
 
-/// A descriptor that names a process, closed when dropped.
+/// A pidfd: a descriptor that refers to a process; closed when dropped.
 struct Pidfd(usize);
 
 impl Pidfd {
@@ -177,7 +177,7 @@ impl Drop for Pidfd {
     }
 }
 
-/// Whether the process behind `pidfd` ended in time; a signal cuts the wait short.
+/// Whether the process of `pidfd` ended in time; a signal ends the wait early.
 fn readable_within(pidfd: &Pidfd, patience: Duration) -> Result<bool, Errno> {
     let mut poll = libc::pollfd { fd: pidfd.0 as i32, events: libc::POLLIN, revents: 0 };
     let patience_ms = patience.as_millis().min(i32::MAX as u128) as usize;
@@ -192,11 +192,11 @@ fn readable_within(pidfd: &Pidfd, patience: Duration) -> Result<bool, Errno> {
 /// Signals that unspin sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// SIGTERM: please end.
+    /// SIGTERM: asks the process to end.
     Terminate,
-    /// SIGKILL: ends now.
+    /// SIGKILL: ends the process at once.
     Kill,
-    /// One that came to us, by its number.
+    /// A signal that we received, by its number.
     PassedOn(i32),
 }
 
@@ -224,14 +224,14 @@ pub fn signal_group(group: u32, signal: Signal) -> Result<(), Errno> {
     unsafe { raw::call(libc::SYS_kill, [-(group as i64) as usize, signal.number()]) }.map(drop)
 }
 
-/// From now on the calling process gets SIGKILL when the *thread* that made it ends; if that has happened
-/// already, the answer is `ESRCH`.
+/// From now on the calling process gets SIGKILL when the *thread* that forked it ends. `ESRCH` if that has already
+/// happened.
 pub fn die_with_parent(parent: u32) -> Result<(), Errno> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as usize)?;
     if crate::process::parent() == parent { Ok(()) } else { Err(Errno::ESRCH) }
 }
 
-/// Descendants whose parents end become children of the calling process instead of init's.
+/// Orphaned descendants become children of the calling process instead of init's.
 pub fn adopt_orphans() -> Result<(), Errno> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
 }
@@ -241,28 +241,28 @@ fn prctl(option: i32, argument: usize) -> Result<(), Errno> {
     unsafe { raw::call(libc::SYS_prctl, [option as usize, argument, 0, 0, 0]) }.map(drop)
 }
 
-/// Leaves the session, and with it the terminal and the process group.
+/// Starts a new session, without a terminal and with a new process group.
 pub fn new_session() -> Result<(), Errno> {
     // SAFETY: no pointers.
     unsafe { raw::call(libc::SYS_setsid, []) }.map(drop)
 }
 
-/// Makes the command's process the leader of a process group of its own, and has it killed when the calling
-/// thread ends, in whatever way: nothing that was started stays behind.
+/// Makes the command's process the leader of its own process group, and has it killed when the calling thread ends, by
+/// whatever cause, so that nothing that was started stays behind.
 pub fn tie_to_us(command: &mut Command) -> &mut Command {
     let parent = crate::process::pid();
     command.process_group(0);
-    // SAFETY: the closure makes two system calls and touches neither memory nor locks: what may be done
-    // between fork and exec.
+    // SAFETY: the closure makes two system calls and uses neither memory nor locks: that is permitted between fork and
+    // exec.
     unsafe {
         command.pre_exec(move || die_with_parent(parent).map_err(|e| std::io::Error::from_raw_os_error(e.0)))
     }
 }
 
-/// Gives the command's process a session of its own: no terminal, a process group that it leads, and no signals from the
-/// keyboard.
+/// Gives the command's process its own session: no terminal, its own process group, and no signals from the keyboard.
 pub fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
-    // SAFETY: the closure makes a system call and touches neither memory nor locks: what may be done between fork and exec.
+    // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and
+    // exec.
     unsafe { command.pre_exec(|| new_session().map_err(|e| std::io::Error::from_raw_os_error(e.0))) }
 }
 
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn forking_with_threads_is_refused() {
-        // The test harness runs this in a thread beside its main one.
+        // The test harness runs this in a thread beside its main thread.
         assert_eq!(fork(|| 0), Err(Errno::EBUSY));
     }
 }

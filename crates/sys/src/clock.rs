@@ -1,4 +1,4 @@
-//! Clocks: nanoseconds for reports, seconds for `sem_otime`, ticks for what must be cheap.
+//! Clocks: nanoseconds for reports, seconds for `sem_otime`, ticks where reading must be cheap.
 
 use core::arch::x86_64::_rdtsc;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ pub fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Nanoseconds that the calling thread has been on a CPU: a system call, unlike the others here.
+/// CPU time of the calling thread in nanoseconds. A system call, unlike the other clocks here.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -28,16 +28,16 @@ fn read(clock: libc::clockid_t) -> u64 {
 
 /// Whole seconds since the epoch, as the kernel writes them into `sem_otime` (`ktime_get_real_seconds`).
 ///
-/// glibc binds `time` to the vDSO's, which reads one word and takes no sequence lock: the cheapest clock
-/// there is, and exactly the one second resolution that `sem_otime` has.
+/// glibc binds `time` to the vDSO's function, which reads one word without a sequence lock. It is the cheapest clock,
+/// and has exactly the resolution of `sem_otime`, one second.
 #[inline(always)]
 pub fn realtime_seconds() -> i64 {
-    // SAFETY: a null argument asks for the return value only.
+    // SAFETY: with a null argument it only returns the value.
     unsafe { libc::time(core::ptr::null_mut()) }
 }
 
-/// Seconds since the epoch, and the nanoseconds of the kernel's last tick within them (`CLOCK_REALTIME_COARSE`): two times
-/// that are equal are at most a tick apart, 1 to 10 ms.
+/// Seconds since the epoch, and the nanoseconds of the kernel's last timer tick (`CLOCK_REALTIME_COARSE`). Two equal
+/// results are at most one tick apart, 1 to 10 ms.
 #[inline]
 pub fn realtime_tick() -> (i64, i64) {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -46,11 +46,12 @@ pub fn realtime_tick() -> (i64, i64) {
     (ts.tv_sec, ts.tv_nsec)
 }
 
-/// A time of day, in seconds since the epoch, as ctime(3) writes it in the time zone of the environment (tzset(3)), without
-/// the newline: `Thu Jan  1 00:00:00 1970`. `None` for a year that it cannot write.
+/// A time in seconds since the epoch, formatted as by ctime(3) in the time zone of the environment (tzset(3)), without
+/// the newline: `Thu Jan  1 00:00:00 1970`. `None` for a year that ctime cannot format.
 pub fn local_text(seconds: i64) -> Option<String> {
-    // SAFETY: 1. a zeroed tm is a valid one; 2. both functions write what they are given, asctime at most 26 bytes with
-    // the final zero; 3. the environment is read as std reads it: nobody changes it while other threads run.
+    // SAFETY: 1. a zeroed tm is valid; 2. both functions write only their arguments, asctime at most 26 bytes with the
+    // final zero;
+    // 3. the environment is read as std reads it: it must not be changed while other threads run.
     let text = unsafe {
         let mut broken_down: libc::tm = core::mem::zeroed();
         if libc::localtime_r(&seconds, &mut broken_down).is_null() {
@@ -65,16 +66,16 @@ pub fn local_text(seconds: i64) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-/// The time-stamp counter. Unordered with its neighbours: at the scale of lock waits that is harmless.
+/// The time-stamp counter. Not ordered with neighbouring instructions, which is harmless at the scale of lock waits.
 #[inline(always)]
 pub fn ticks() -> u64 {
-    // SAFETY: every x86-64 has the instruction, and Linux leaves it open to user code.
+    // SAFETY: every x86-64 CPU has the instruction, and Linux permits it in user mode.
     unsafe { _rdtsc() }
 }
 
 /// Ticks per second, measured once per process against `CLOCK_MONOTONIC` over 2 ms.
 ///
-/// The error of such a short calibration is below 0.1 %, far under the noise of any hold time.
+/// The error of this short calibration is below 0.1 %, far below the noise of any hold time.
 pub fn ticks_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();
     *RATE.get_or_init(|| {
@@ -85,7 +86,7 @@ pub fn ticks_per_second() -> u64 {
     })
 }
 
-/// Ticks per second to some percent, measured now, in 20 us of this thread's CPU time: for a start that must not sleep.
+/// Ticks per second with an error of some percent, measured in 20 µs of CPU time: for a start-up that must not sleep.
 pub fn rough_ticks_per_second() -> u64 {
     let (ns, t) = (monotonic_ns(), ticks());
     while monotonic_ns() - ns < 20_000 {}
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn local_times_are_those_of_ctime() {
-        // Noon, so that it is the same day in all but the farthest time zones.
+        // Noon, so that it is the same day in all but the most distant time zones.
         let text = local_text(1_000_036_800).unwrap();
         assert!(text.starts_with("Sun Sep  9 ") || text.starts_with("Mon Sep 10 "), "{text}");
         assert!(text.ends_with(" 2001") && text.len() == 24, "{text}");

@@ -1,15 +1,16 @@
-//! On which CPU the calling thread runs, for the price of a load.
+//! The CPU on which the calling thread runs, for the cost of a load.
 //!
-//! glibc registers each thread for restartable sequences (rseq(2)) since 2.35, and the kernel writes the CPU's number into
-//! the registered area whenever the thread comes to run. Its distance from the thread pointer is a symbol of glibc's.
+//! Since 2.35, glibc registers each thread for restartable sequences (rseq(2)). The kernel writes the CPU's number into
+//! the registered area whenever the thread is scheduled. glibc exports the area's distance from the thread pointer as a
+//! symbol.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicIsize, Ordering};
 
-/// Distance of the number from the thread pointer; 0 if it is not known.
+/// Distance of the CPU number from the thread pointer; 0 if unknown.
 static AT: AtomicIsize = AtomicIsize::new(0);
 
-/// The calling thread's CPU plus one; 0 if that is not known. Old at once, of course.
+/// 1 plus the number of the calling thread's CPU; 0 if unknown. The result may be outdated at once.
 #[inline(always)]
 pub fn get() -> u32 {
     // Relaxed: a constant once it is known, and 0 is always a valid answer.
@@ -18,7 +19,7 @@ pub fn get() -> u32 {
         return 0;
     }
     let cpu: u32;
-    // SAFETY: `at` is where this thread has its rseq area's `cpu_id`, which only the kernel writes.
+    // SAFETY: `at` is the distance of this thread's rseq `cpu_id`, which only the kernel writes.
     unsafe {
         asm!(
             "mov {cpu:e}, dword ptr fs:[{at}]",
@@ -27,15 +28,15 @@ pub fn get() -> u32 {
             options(pure, readonly, nostack, preserves_flags),
         );
     }
-    // A thread that is not registered has -1 there.
+    // -1 there means that the thread is not registered.
     cpu.wrapping_add(1)
 }
 
-/// Looks for the place, once; until then the CPU is unknown. Asks the dynamic linker, which may allocate: whoever cannot
-/// have that later calls this at the start.
+/// Finds the area, once; until then the CPU is unknown. Asks the dynamic linker, which may allocate: a program part
+/// that cannot tolerate that later calls this at the start.
 pub fn prepare() {
     static LOOKED: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
-    // Relaxed: only the question who came first matters.
+    // Relaxed: it only decides which thread came first.
     if !LOOKED.load(Ordering::Relaxed) && !LOOKED.swap(true, Ordering::Relaxed) {
         look();
     }
@@ -43,14 +44,14 @@ pub fn prepare() {
 
 #[cold]
 fn look() {
-    // SAFETY: the names are C strings, and where glibc has the symbols they are a `ptrdiff_t` and an `unsigned int` that
+    // SAFETY: the names are C strings. Where glibc has the symbols, they are a `ptrdiff_t` and an `unsigned int` that
     // do not change once the program runs.
     let (offset, size) = unsafe {
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
         let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
         (offset.as_ref().copied(), size.as_ref().copied())
     };
-    // A size of 0 says that nothing was registered.
+    // A size of 0 means that nothing is registered.
     if let (Some(offset), Some(1..)) = (offset, size) {
         // Relaxed: see `get`.
         AT.store(offset + CPU_ID, Ordering::Relaxed);
@@ -78,7 +79,7 @@ mod tests {
             unsafe { libc::syscall(libc::SYS_getcpu, &mut cpu, 0, 0) };
             cpu + 1
         };
-        // The thread may move between the two.
+        // The thread may migrate between the two calls.
         assert!((0..1_000).any(|_| get() == named()));
         sched::yield_now();
         assert!(std::thread::spawn(|| get() != 0).join().unwrap());

@@ -1,4 +1,4 @@
-//! The caller's identity as far as System V permissions look at it.
+//! The caller's credentials, as System V permission checks use them.
 
 use crate::raw;
 use core::cell::OnceCell;
@@ -7,7 +7,7 @@ use core::cell::OnceCell;
 pub const CAP_IPC_OWNER: u32 = 15;
 /// CAP_SYS_ADMIN of capabilities(7): IPC_SET and IPC_RMID on any object.
 pub const CAP_SYS_ADMIN: u32 = 21;
-/// `CAP_SYS_RESOURCE` of `<linux/capability.h>`: beyond limits, such as that of a queue's length.
+/// `CAP_SYS_RESOURCE` of `<linux/capability.h>`: may exceed limits, such as that of a queue's length.
 pub const CAP_SYS_RESOURCE: u32 = 24;
 
 /// Effective ids, supplementary groups and the effective capabilities.
@@ -19,24 +19,24 @@ pub struct Creds {
     pub gid: u32,
     /// Effective capabilities, bit n is capability n.
     pub capabilities: u64,
-    /// Supplementary groups, once they were asked for: most questions are answered without.
+    /// Supplementary groups, read at first use: most checks do not need them.
     groups: OnceCell<Vec<u32>>,
 }
 
 impl Creds {
-    /// The calling thread's credentials now: three system calls, so keep them until something changes them.
+    /// The calling thread's current credentials. Three system calls, so keep the result until something changes them.
     pub fn current() -> Creds {
         // SAFETY: no pointers, cannot fail.
         let id = |call| unsafe { raw::syscall6(call, [0; 6]) as u32 };
         Creds::new(id(libc::SYS_geteuid), id(libc::SYS_getegid), capabilities())
     }
 
-    /// Credentials whose supplementary groups are the calling thread's when they are first asked for.
+    /// Credentials whose supplementary groups are those of the calling thread at the first use.
     pub fn new(uid: u32, gid: u32, capabilities: u64) -> Creds {
         Creds { uid, gid, capabilities, groups: OnceCell::new() }
     }
 
-    /// The same with these supplementary groups.
+    /// The same credentials with these supplementary groups.
     pub fn with_groups(self, groups: Vec<u32>) -> Creds {
         Creds { groups: groups.into(), ..self }
     }
@@ -46,7 +46,7 @@ impl Creds {
         gid == self.gid || self.groups.get_or_init(groups).contains(&gid)
     }
 
-    /// Whether the effective capability is there.
+    /// Whether the caller has this effective capability.
     pub fn capable(&self, capability: u32) -> bool {
         self.capabilities >> capability & 1 == 1
     }
@@ -57,7 +57,7 @@ fn groups() -> Vec<u32> {
         // SAFETY: size 0 asks for the count.
         let count = unsafe { raw::call(libc::SYS_getgroups, [0, 0]) }.unwrap_or(0);
         let mut list = vec![0u32; count];
-        // SAFETY: the kernel writes at most `count` ids, and answers EINVAL if there are more by now.
+        // SAFETY: the kernel writes at most `count` ids, and returns EINVAL if there are more by now.
         match unsafe { raw::call(libc::SYS_getgroups, [count, list.as_mut_ptr() as usize]) } {
             Ok(n) => {
                 list.truncate(n);

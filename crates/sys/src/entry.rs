@@ -1,15 +1,16 @@
-//! Who called: what a hook has to know and Rust has no word for.
+//! Hooks that know their caller's registers, which Rust cannot express.
 
-/// Defines an exported C function that passes two more arguments on to one of ours: the stack pointer at its entry, at which
-/// the return address lies, and the frame-base register of its caller. It leaves nothing on the stack, so ours returns, and is
-/// unwound, as if it had been called itself.
+/// Defines an exported C function that calls one of our functions with two additional arguments: the stack pointer at
+/// its entry, where the return address lies, and the caller's frame-base register. It leaves nothing on the stack, so
+/// our function returns, and is unwound, as if the program had called it directly.
 ///
 /// ```text
 /// entry! { fn pthread_mutex_lock(1) = lock; }
 /// ```
 ///
-/// The number is that of the C function's arguments, all of them integers or pointers, from 1 to 6 (psABI, "Parameter
-/// Passing"). Of 5 and 6 not both registers are left: the frame then has a part of its own, which unwinders are told of.
+/// The number in parentheses is the number of the C function's arguments, from 1 to 6, all integers or pointers (psABI,
+/// "Parameter Passing"). With 5 or 6 arguments there are not enough registers for both; then the stub has its own stack
+/// frame, which is described to unwinders.
 #[macro_export]
 macro_rules! entry {
     ($($(#[$doc:meta])* fn $name:ident($arguments:tt) = $ours:path;)*) => {$(
@@ -45,7 +46,7 @@ macro_rules! entry {
         core::arch::naked_asm!(
             ".cfi_startproc",
             "mov rax, rsp",
-            // The stack is aligned to 16 bytes where a function is called.
+            // The psABI requires a stack aligned to 16 bytes at a call.
             "sub rsp, 8",
             ".cfi_adjust_cfa_offset 8",
             "push rbp",
@@ -72,8 +73,8 @@ macro_rules! entry {
     };
 }
 
-/// Defines libc's `syscall()`: `fn` gets the number and six words; `futex` gets, for futex(2), two more: the stack pointer at
-/// the entry and the frame-base register, as by [`entry!`].
+/// Defines libc's `syscall()`. `fn` gets the number and six words. For futex(2), `futex` gets two more: the stack
+/// pointer at the entry and the frame-base register, as with [`entry!`].
 #[macro_export]
 macro_rules! entry_of_syscall {
     ($(#[$doc:meta])* fn $name:ident = $any:path; $(#[$of_futex:meta])* futex = $futex:path;) => {
@@ -95,7 +96,7 @@ macro_rules! entry_of_syscall {
                 ".cfi_adjust_cfa_offset 8",
                 "push rax",
                 ".cfi_adjust_cfa_offset 8",
-                // The seventh word, which the caller has put on the stack.
+                // The seventh argument, which the caller has put on the stack.
                 "push qword ptr [rax + 8]",
                 ".cfi_adjust_cfa_offset 8",
                 "call {futex}",

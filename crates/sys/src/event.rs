@@ -1,36 +1,36 @@
-//! An event that one thread gives and another waits for in epoll_wait(2).
+//! An event that one thread signals and another waits for in epoll_wait(2).
 
 use crate::{Errno, raw};
 use core::ptr::null;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// A descriptor of eventfd(2): a count, given by [`give`](Event::give) and taken back by [`take`](Event::take).
+/// An eventfd(2): a counter, incremented by [`give`](Event::give) and reset by [`take`](Event::take).
 pub struct Event(OwnedFd);
 
-/// A descriptor of epoll_create1(2).
+/// An epoll instance (epoll_create1(2)).
 pub struct Epoll(OwnedFd);
 
 fn owned(answer: Result<usize, Errno>) -> Result<OwnedFd, Errno> {
-    // SAFETY: the kernel has just opened it for the caller, who alone knows it.
+    // SAFETY: the kernel has just opened the descriptor, and only the caller knows it.
     answer.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 impl Event {
-    /// One that was not given yet.
+    /// An event that is not signalled.
     pub fn new() -> Result<Event, Errno> {
         let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
         // SAFETY: no pointers.
         owned(unsafe { raw::call(libc::SYS_eventfd2, [0, flags as usize]) }).map(Event)
     }
 
-    /// Gives it.
+    /// Signals the event.
     pub fn give(&self) {
         let one = 1u64;
         // SAFETY: 8 live bytes, which is what an eventfd takes.
         let _ = unsafe { raw::call(libc::SYS_write, [self.fd(), &raw const one as usize, 8]) };
     }
 
-    /// Takes it back, if it was given.
+    /// Resets the event if it was signalled.
     pub fn take(&self) {
         let mut count = 0u64;
         // SAFETY: 8 live bytes, which is what an eventfd writes.
@@ -43,13 +43,13 @@ impl Event {
 }
 
 impl Epoll {
-    /// One that watches nothing yet.
+    /// An instance without events.
     pub fn new() -> Result<Epoll, Errno> {
         // SAFETY: no pointers.
         owned(unsafe { raw::call(libc::SYS_epoll_create1, [libc::EPOLL_CLOEXEC as usize]) }).map(Epoll)
     }
 
-    /// Watches an event, too.
+    /// Adds an event.
     pub fn add(&self, event: &Event) -> Result<(), Errno> {
         let watch = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
         let arguments = [self.fd(), libc::EPOLL_CTL_ADD as usize, event.fd(), &raw const watch as usize];
@@ -57,11 +57,11 @@ impl Epoll {
         unsafe { raw::call(libc::SYS_epoll_ctl, arguments) }.map(drop)
     }
 
-    /// Sleeps until a watched event is given, or a signal handler has run.
+    /// Sleeps until one of the events is signalled or a signal handler has run.
     pub fn wait(&self) {
         let mut ready = libc::epoll_event { events: 0, u64: 0 };
         let forever = -1isize as usize;
-        // SAFETY: room for the one event that is asked for.
+        // SAFETY: room for the one event that is requested.
         let _ = unsafe {
             raw::call(
                 libc::SYS_epoll_pwait,

@@ -1,9 +1,9 @@
-//! Reading and writing a program's memory by a pointer that may be bad, without a system call.
+//! Reads and writes a program's memory through a pointer that may be bad, without a system call.
 //!
 //! The kernel answers a bad pointer with `EFAULT`; a load in user space faults. The loads and stores of this module are
-//! listed in an exception table, as the kernel lists its own (`arch/x86/mm/extable.c`): whoever owns the
-//! process's SIGSEGV and SIGBUS handlers asks [`fixup`] where to go on, and it answers `EFAULT`.
-//! Without such a handler (see [`set_handled`]) the kernel is asked to do the copying.
+//! listed in an exception table, as the kernel lists its own (`arch/x86/mm/extable.c`). The process's handler for
+//! SIGSEGV and SIGBUS calls [`fixup`] to learn where to continue; the interrupted function then returns `EFAULT`.
+//! Without such a handler (see [`set_handled`]) the kernel does the copying.
 
 use crate::ipc::{Sembuf, flag::SEM_UNDO};
 use crate::{Errno, mem, page};
@@ -13,76 +13,76 @@ use std::sync::OnceLock;
 
 static HANDLED: AtomicBool = AtomicBool::new(false);
 
-/// Says whether this process's handlers for SIGSEGV and SIGBUS consult [`fixup`].
+/// Sets whether this process's handlers for SIGSEGV and SIGBUS call [`fixup`].
 pub fn set_handled(handled: bool) {
-    // Relaxed: the flag guards no other data; a reader that sees the old value takes the slower way.
+    // Relaxed: the flag guards no other data; a reader that sees the old value takes the slower path.
     HANDLED.store(handled, Ordering::Relaxed);
 }
 
-/// From now on addresses are used as any library uses what its caller passes, with no system call in between: a bad one is
-/// SIGSEGV and not `EFAULT`. For programs that call an engine of their own accord, not in the kernel's place.
+/// From now on addresses are used as by any library, without a system call: a bad one is SIGSEGV instead of `EFAULT`.
+/// For programs that call an engine directly, not in place of the kernel.
 pub fn trust_addresses() {
     set_handled(true);
 }
 
-/// Copies `out.len()` bytes from address `from`, or says `EFAULT`; part may have been copied then.
+/// Copies `out.len()` bytes from address `from`, or returns `EFAULT`; then part may have been copied.
 #[inline]
 pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
-    // SAFETY: a slice that may be written, and that is the caller's alone.
+    // SAFETY: a mutable slice, so the bytes are writable and exclusive.
     unsafe { load(from, out.as_mut_ptr(), out.len()) }
 }
 
-/// Copies `len` bytes from address `from` of the program's to `to`, or says `EFAULT`; part may have been copied then.
+/// Copies `len` bytes from the program's address `from` to `to`, or returns `EFAULT`; then part may have been copied.
 ///
 /// # Safety
-/// `to` may be written for `len` bytes, and nobody else accesses them meanwhile.
+/// `to` is writable for `len` bytes, and no other thread accesses them meanwhile.
 #[inline]
 pub unsafe fn load(from: usize, to: *mut u8, len: usize) -> Result<(), Errno> {
     // Relaxed: see set_handled.
     if !HANDLED.load(Ordering::Relaxed) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return mem::copy_in(from, unsafe { core::slice::from_raw_parts_mut(to, len) });
     }
-    // SAFETY: the caller's promise for `to`; a fault at `from` becomes an error.
+    // SAFETY: the caller guarantees `to`; a fault at `from` becomes an error.
     unsafe { copy(from as *const u8, to, len) }
 }
 
-/// Copies `len` bytes at `from` to address `to` of the program's, or says `EFAULT`; part may have been copied then.
+/// Copies `len` bytes at `from` to the program's address `to`, or returns `EFAULT`; then part may have been copied.
 ///
 /// # Safety
-/// `from` may be read for `len` bytes, which nobody writes meanwhile, and `to` is where the program wants them.
+/// `from` is readable for `len` bytes, which no thread writes meanwhile, and the program wants the bytes at `to`.
 #[inline]
 pub unsafe fn store(from: *const u8, to: usize, len: usize) -> Result<(), Errno> {
     // Relaxed: see set_handled.
     if !HANDLED.load(Ordering::Relaxed) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return mem::copy_out(unsafe { core::slice::from_raw_parts(from, len) }, to);
     }
-    // SAFETY: the caller's promise for `from`; a fault at `to` becomes an error.
+    // SAFETY: the caller guarantees `from`; a fault at `to` becomes an error.
     unsafe { copy(from, to as *mut u8, len) }
 }
 
-/// Copies `bytes` to address `to` of the program's, or says `EFAULT`; part may have been copied then.
+/// Copies `bytes` to the program's address `to`, or returns `EFAULT`; then part may have been copied.
 ///
 /// # Safety
-/// `to` is where the program wants them.
+/// The program wants the bytes at `to`.
 pub unsafe fn copy_out(bytes: &[u8], to: usize) -> Result<(), Errno> {
-    // SAFETY: the bytes are live; the caller's promise.
+    // SAFETY: the bytes are live; the caller guarantees `to`.
     unsafe { store(bytes.as_ptr(), to, bytes.len()) }
 }
 
-/// From here on the processor's own loop is faster than sixteen bytes at a time.
+/// From this length on `rep movsb` is faster than copying 16 bytes at a time.
 const LONG: usize = 512;
 
-/// Copies, and answers `EFAULT` if either side faults.
+/// Copies, and returns `EFAULT` if either side faults.
 ///
 /// # Safety
-/// A process that handles faults by [`fixup`]. Where the two do not fault nobody else writes them meanwhile.
+/// The process handles faults by [`fixup`]. Where the two ranges are mapped, no other thread writes them meanwhile.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> Result<(), Errno> {
     let mut left = len;
-    // SAFETY: writes exactly `len` bytes at `to`, the caller's; a fault continues at 9 with the count of what is missing,
-    // which is not 0, in rcx, because the instructions are in the table.
+    // SAFETY: writes exactly `len` bytes at `to`, which the caller guarantees. The instructions are in the table, so a
+    // fault continues at 9 with the count of missing bytes, which is not 0, in rcx.
     unsafe {
         asm!(
             "cmp rcx, {long}",
@@ -116,7 +116,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> Result<(), Errno> {
     if left == 0 { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
-/// The eight bytes at address `from` of the program's, or `EFAULT`.
+/// Loads the eight bytes at the program's address `from`, or returns `EFAULT`.
 #[inline]
 pub fn load_word(from: usize) -> Result<u64, Errno> {
     // Relaxed: see set_handled.
@@ -125,7 +125,7 @@ pub fn load_word(from: usize) -> Result<u64, Errno> {
         return mem::copy_in(from, &mut bytes).map(|()| u64::from_ne_bytes(bytes));
     }
     let (mut word, mut good) = (0u64, 0u32);
-    // SAFETY: reads only; a fault continues at 3, where `good` still is 0.
+    // SAFETY: reads only; a fault continues at 3, where `good` is still 0.
     unsafe {
         asm!(
             "2: mov {word}, [{from}]",
@@ -144,10 +144,10 @@ pub fn load_word(from: usize) -> Result<u64, Errno> {
     if good == 1 { Ok(word) } else { Err(Errno::EFAULT) }
 }
 
-/// Stores eight bytes at address `to` of the program's, or says `EFAULT`.
+/// Stores eight bytes at the program's address `to`, or returns `EFAULT`.
 ///
 /// # Safety
-/// `to` is where the program wants them.
+/// The program wants the bytes at `to`.
 #[inline]
 pub unsafe fn store_word(word: u64, to: usize) -> Result<(), Errno> {
     // Relaxed: see set_handled.
@@ -155,7 +155,7 @@ pub unsafe fn store_word(word: u64, to: usize) -> Result<(), Errno> {
         return mem::copy_out(&word.to_ne_bytes(), to);
     }
     let mut good: u32 = 0;
-    // SAFETY: writes the eight bytes that the program wants written; a fault continues at 3, where `good` still is 0.
+    // SAFETY: writes the eight bytes that the program wants written; a fault continues at 3, where `good` is still 0.
     unsafe {
         asm!(
             "2: mov [{to}], {word}",
@@ -174,7 +174,7 @@ pub unsafe fn store_word(word: u64, to: usize) -> Result<(), Errno> {
     if good == 1 { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
-/// Asks whether `len` bytes at address `from` of the program's can be read, or says `EFAULT`.
+/// Checks that `len` bytes at the program's address `from` can be read; otherwise `EFAULT`.
 pub fn probe(from: usize, len: usize) -> Result<(), Errno> {
     let mut byte = [0u8];
     let last = len.checked_sub(1).map(|n| from.wrapping_add(n));
@@ -182,10 +182,11 @@ pub fn probe(from: usize, len: usize) -> Result<(), Errno> {
     pages.chain(last).try_for_each(|at| copy_in(at, &mut byte))
 }
 
-/// Loads the operation at `from`, or answers one with `SEM_UNDO` set if it cannot be loaded, or not without a
-/// system call: whoever leaves `SEM_UNDO` to [`load_sembuf`] has one test for all three.
+/// Loads the operation at `from`. If it cannot be loaded, or only by a system call, the result has `SEM_UNDO` set. So a
+/// caller that leaves `SEM_UNDO` to [`load_sembuf`] needs one test for all three cases.
 ///
-/// Three loads, as a program stores three fields: a load wider than the store before it waits for the cache.
+/// Three loads, because programs store three fields: a load that is wider than the store before it must wait until the
+/// store has reached the cache (no store forwarding).
 #[inline(always)]
 pub fn load_plain_sembuf(from: usize) -> Sembuf {
     let mut flags = SEM_UNDO as u32;
@@ -194,7 +195,7 @@ pub fn load_plain_sembuf(from: usize) -> Sembuf {
         return Sembuf { sem_num: 0, sem_op: 0, sem_flg: flags as i16 };
     }
     let (num, op): (u32, u32);
-    // SAFETY: reads only; a fault at any load continues at 5, where `flags` still is SEM_UNDO, and the others are
+    // SAFETY: reads only; a fault at any load continues at 5, where `flags` is still SEM_UNDO, and the others have
     // whatever their registers held.
     unsafe {
         asm!(
@@ -218,7 +219,7 @@ pub fn load_plain_sembuf(from: usize) -> Sembuf {
     Sembuf { sem_num: num as u16, sem_op: op as i16, sem_flg: flags as i16 }
 }
 
-/// Loads the operation at `from`, or says `EFAULT`.
+/// Loads the operation at `from`, or returns `EFAULT`.
 #[inline]
 pub fn load_sembuf(from: usize) -> Result<Sembuf, Errno> {
     // Relaxed: see set_handled.
@@ -234,8 +235,8 @@ pub fn load_sembuf(from: usize) -> Result<Sembuf, Errno> {
     }
     let (num, op, flags): (u32, u32, u32);
     let mut missing = 1u32;
-    // SAFETY: reads only; a fault at any load continues at 5, where `missing` still is 1, and the others are whatever their
-    // registers held.
+    // SAFETY: reads only; a fault at any load continues at 5, where `missing` is still 1, and the others have whatever
+    // their registers held.
     unsafe {
         asm!(
             "2: movzx {num:e}, word ptr [{from}]",
@@ -261,8 +262,8 @@ pub fn load_sembuf(from: usize) -> Result<Sembuf, Errno> {
     if missing == 0 { Ok(op) } else { Err(Errno::EFAULT) }
 }
 
-// An object without any use of the table still needs the section, or the linker knows no bounds for it.
-// The bounds are hidden, so that a shared library keeps to its own table and exports no name of it.
+// An object file that does not use the table still needs the section, or the linker defines no bounds for it. The
+// bounds are hidden, so that a shared library uses its own table and does not export their names.
 global_asm!(
     ".pushsection unspin_ex_table, \"aR\", @progbits",
     ".popsection",
@@ -277,12 +278,12 @@ unsafe extern "C" {
     static TABLE_STOP: [i32; 2];
 }
 
-/// Where to go on after a fault of the instruction at `ip`; `None` if it is not one of ours.
+/// Where to continue after a fault of the instruction at `ip`; `None` if the instruction is not in the table.
 pub fn fixup(ip: usize) -> Option<usize> {
     let mut entry = &raw const TABLE_START;
     let stop = &raw const TABLE_STOP;
     while entry < stop {
-        // SAFETY: the linker bounds the section by these symbols, and it holds pairs only.
+        // SAFETY: the linker bounds the section by these symbols, and it holds only such pairs.
         let [fault, target] = unsafe { entry.read() };
         let at = entry as usize;
         if at.wrapping_add_signed(fault as isize) == ip {
@@ -293,31 +294,32 @@ pub fn fixup(ip: usize) -> Option<usize> {
     None
 }
 
-/// Whether a fault at an address has been mended, so that the instruction may be repeated.
+/// Handles a fault at an address. Returns whether the instruction may be repeated.
 type Mends = fn(usize) -> bool;
 
 static BUS_ERROR: BusError = BusError { mends: OnceLock::new(), before: OnceLock::new() };
 
-/// What this library's own handler of SIGBUS needs.
+/// The data of this library's own SIGBUS handler.
 struct BusError {
     mends: OnceLock<Mends>,
     before: OnceLock<libc::sigaction>,
 }
 
-/// Lets `mends` be asked about each bus error (memory behind the end of a file) of this process, before whatever was done
-/// about them until now. For a process whose handlers nobody else looks after; done once, for the first `mends`.
+/// Installs `mends` for bus errors (accesses beyond the end of a file) of this process. It is called before the action
+/// that was installed until now. For processes in which no other component manages the handlers. Only the first `mends`
+/// is installed.
 pub fn on_bus_error(mends: Mends) -> Result<(), Errno> {
     if BUS_ERROR.mends.set(mends).is_err() {
         return Ok(());
     }
-    // SAFETY: a zeroed action is a valid one; the handler is one for SA_SIGINFO.
+    // SAFETY: a zeroed action is valid; the handler has the signature for SA_SIGINFO.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         let mut before: libc::sigaction = core::mem::zeroed();
         if libc::sigaction(libc::SIGBUS, core::ptr::null(), &mut before) != 0 {
             return Err(Errno::EINVAL);
         }
-        // Before the handler, which looks for it.
+        // Set before the handler is installed, because the handler reads it.
         let _ = BUS_ERROR.before.set(before);
         action.sa_sigaction = bus_error as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
@@ -329,7 +331,7 @@ pub fn on_bus_error(mends: Mends) -> Result<(), Errno> {
 }
 
 extern "C" fn bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: SA_SIGINFO handlers get a siginfo; the kernel's own, of a fault, has an address.
+    // SAFETY: SA_SIGINFO handlers get a siginfo; one that the kernel made for a fault has an address.
     let address = unsafe { if (*info).si_code > 0 { (*info).si_addr() as usize } else { 0 } };
     if BUS_ERROR.mends.get().is_some_and(|mends| mends(address)) {
         return;
@@ -338,8 +340,8 @@ extern "C" fn bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     match before.map_or(libc::SIG_DFL, |action| action.sa_sigaction) {
         libc::SIG_IGN if address == 0 => {}
         libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: as if this handler had never been: the instruction is repeated and does what it would have done, or
-            // the signal, sent by somebody, is sent again.
+            // SAFETY: acts as if this handler had never been installed: the instruction is repeated and gets the
+            // default action; a signal that a process sent is sent again.
             unsafe {
                 libc::signal(signal, libc::SIG_DFL);
                 if address == 0 {
@@ -348,8 +350,8 @@ extern "C" fn bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mut l
             }
         }
         handler => {
-            // SAFETY: the handler that was installed before; one without SA_SIGINFO takes the first argument only and does
-            // not see the others, which the kernel passes as well.
+            // SAFETY: the handler that was installed before. One without SA_SIGINFO uses only the first argument and
+            // ignores the others, which the kernel passes as well.
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
                 unsafe { core::mem::transmute(handler) };
             handler(signal, info, context);
@@ -376,7 +378,7 @@ mod tests {
     fn faults_become_efault() {
         let mut out = [0u8; 16];
         assert_eq!(copy_in(64, &mut out), Err(Errno::EFAULT), "by the kernel");
-        // SAFETY: installs a handler that continues behind the loads of this module.
+        // SAFETY: installs a handler that continues after the loads of this module.
         unsafe {
             let mut action: libc::sigaction = core::mem::zeroed();
             action.sa_sigaction = on_fault as *const () as usize;

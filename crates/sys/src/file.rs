@@ -1,6 +1,7 @@
-//! Files without the C library, so that it can be done anywhere: in a signal handler, between fork and exec, inside another
-//! allocator's call. And past the functions that another preloaded library puts in front of libc's: fakeroot's `fstat` asks its
-//! daemon, under a semaphore, and so would call the library that is just being started.
+//! File access without the C library. So it works anywhere: in a signal handler, between fork and exec, inside another
+//! allocator's call. It also bypasses functions that another preloaded library puts in front of libc's: fakeroot's
+//! `fstat` asks its daemon, protected by a semaphore, and so would call this library while it is still being
+//! initialised.
 
 use crate::{Errno, raw};
 use core::ffi::CStr;
@@ -21,14 +22,14 @@ pub fn read_small<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Err
     }
 }
 
-/// As [`read_small`], by one read(2): for a file of `/proc` that says all it has to say at once, if there is room
-/// (`single_open` of fs/seq_file.c).
+/// As [`read_small`], by a single read(2): for `/proc` files that return everything at once if the buffer is large
+/// enough (`single_open` of fs/seq_file.c).
 pub fn read_once<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
     let bytes = Descriptor::open(path)?.read(buffer)?;
     Ok(&buffer[..bytes])
 }
 
-/// What a symbolic link of `/proc` leads to, which is cut off where `buffer` ends.
+/// The target of a symbolic link of `/proc`, truncated to the length of `buffer`.
 pub fn link<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
     let at = [libc::AT_FDCWD as usize, path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len()];
     // SAFETY: `path` is a C string; the kernel writes at most the given length into the slice.
@@ -36,7 +37,7 @@ pub fn link<'b>(path: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
     Ok(&buffer[..bytes])
 }
 
-/// Reads a whole file, whose length `/proc` does not tell. Allocates.
+/// Reads a whole file whose length is not known, as in `/proc`. Allocates.
 pub fn read_all(path: &CStr) -> Result<Vec<u8>, Errno> {
     let file = Descriptor::open(path)?;
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
@@ -77,12 +78,12 @@ impl Drop for Descriptor {
     }
 }
 
-/// The inode number behind a path.
+/// The inode number of a path.
 pub fn inode(path: &CStr) -> Option<u64> {
     stat(path).map(|s| s.st_ino)
 }
 
-/// The number of links to what is behind a path.
+/// The link count of a path.
 pub fn links(path: &CStr) -> Option<u64> {
     stat(path).map(|s| s.st_nlink)
 }
@@ -99,12 +100,12 @@ pub fn bytes(file: &File) -> Result<u64, Errno> {
     stat_at(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH).map(|stat| stat.st_size as u64)
 }
 
-/// Where the next byte of a sparse file lies that was ever written, from an offset on; `None` behind the last.
+/// The offset of the first byte at or after `from` in a sparse file that was ever written; `None` if there is none.
 ///
 /// # Errors
 /// Those of lseek(2).
 pub fn next_data(file: &File, from: u64) -> Result<Option<u64>, Errno> {
-    // SAFETY: takes no pointer. It moves the offset at which the file is read, which those who name an offset do not use.
+    // SAFETY: takes no pointer. It moves the file offset, which users that pass an explicit offset do not use.
     match unsafe {
         raw::call(libc::SYS_lseek, [file.as_raw_fd() as usize, from as usize, libc::SEEK_DATA as usize])
     } {
@@ -114,7 +115,7 @@ pub fn next_data(file: &File, from: u64) -> Result<Option<u64>, Errno> {
     }
 }
 
-/// Whether an open file is the one that has this name; not the one that a symbolic link of this name leads to.
+/// Whether an open file is the one at this path. Does not follow a symbolic link at the path.
 ///
 /// # Errors
 /// Those of lstat(2).
@@ -142,7 +143,7 @@ pub fn set_mode(file: &File, mode: u32) -> Result<(), Errno> {
     unsafe { raw::call(libc::SYS_fchmod, [file.as_raw_fd() as usize, mode as usize]) }.map(|_| ())
 }
 
-/// Removes a name.
+/// Removes a name (unlink).
 ///
 /// # Errors
 /// Those of unlink(2).
@@ -161,7 +162,7 @@ fn stat_at(directory: i32, path: &CStr, flags: i32) -> Result<libc::stat, Errno>
     }
 }
 
-/// Makes a C string on the stack. No path is longer than PATH_MAX (limits.h), its zero included.
+/// Makes a C string on the stack. No path is longer than PATH_MAX (limits.h), including the final zero.
 fn with_c_string<R>(path: &Path, f: impl FnOnce(&CStr) -> Result<R, Errno>) -> Result<R, Errno> {
     let mut buffer = [0; libc::PATH_MAX as usize];
     let bytes = path.as_os_str().as_bytes();

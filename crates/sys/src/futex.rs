@@ -1,5 +1,5 @@
-//! Futexes: on words that several processes share, one or, in [`any`], several at a time, in [`private`] on those of one
-//! process, and in [`pi`] on those of one process that inherit priority.
+//! Futexes. This module works on one word that processes may share; [`any`] on several shared words at a time;
+//! [`private`] on words of one process; [`pi`] on words of one process with priority inheritance.
 
 pub mod any;
 pub mod pi;
@@ -11,9 +11,9 @@ use core::time::Duration;
 /// Why a wait returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
-    /// Woken, or the word had another value already. Spurious returns look the same: look at the word again.
+    /// Woken, or the word already had another value, or a spurious wake-up: read the word again.
     Woken,
-    /// The time was over.
+    /// The timeout has passed.
     TimedOut,
     /// A signal handler ran.
     Interrupted,
@@ -37,7 +37,7 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> Wake 
     }
 }
 
-/// Wakes at most `count` sleepers of `word` and says how many there were.
+/// Wakes at most `count` sleepers of `word` and returns how many it woke.
 pub fn wake(word: &AtomicU32, count: u32) -> u32 {
     // SAFETY: FUTEX_WAKE uses the address as a key only.
     let result = unsafe {
@@ -49,7 +49,7 @@ pub fn wake(word: &AtomicU32, count: u32) -> u32 {
     result.unwrap_or(0) as u32
 }
 
-/// A clock that an absolute time is read on.
+/// The clock of an absolute time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clock {
     /// CLOCK_REALTIME.
@@ -61,7 +61,7 @@ pub enum Clock {
 /// A point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Until {
-    /// On which clock.
+    /// The clock.
     pub clock: Clock,
     /// Time since that clock's zero.
     pub at: Duration,
@@ -73,12 +73,12 @@ impl Until {
         Until { clock: Clock::Monotonic, at: Clock::Monotonic.now().saturating_add(timeout) }
     }
 
-    /// Whether it has come.
+    /// Whether the time has come.
     pub fn is_over(self) -> bool {
         self.clock.now() >= self.at
     }
 
-    /// As the kernel wants it.
+    /// The time as a timespec for the kernel.
     fn timespec(self) -> libc::timespec {
         libc::timespec {
             tv_sec: i64::try_from(self.at.as_secs()).unwrap_or(i64::MAX),
@@ -95,24 +95,24 @@ impl Clock {
             Clock::Monotonic => libc::CLOCK_MONOTONIC,
         };
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: writes one timespec. The vDSO's function, which neither sets errno nor calls a hook.
+        // SAFETY: writes one timespec. This is the vDSO's function, which neither sets errno nor calls a hook.
         unsafe { libc::clock_gettime(id, &mut now) };
         Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec as u32)
     }
 }
 
-/// Futexes on words that one process has to itself.
+/// Futexes on words that are private to one process.
 pub mod private {
     use super::{Clock, Until, Wake};
     use crate::{Errno, raw};
     use core::sync::atomic::AtomicU32;
 
-    /// Sleeps while `*word == expected`, at most until a point in time.
+    /// Sleeps while `*word == expected`, at most until `until`.
     pub fn wait(word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
         wait_as(ANY, word, expected, until)
     }
 
-    /// [`wait`] as one of several sorts of sleepers, by bits: [`wake_as`] wakes those who have a bit in common with it.
+    /// [`wait`] as a sleeper of the given sorts (a bit mask): [`wake_as`] wakes only sleepers that share a bit with it.
     pub fn wait_as(bits: u32, word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
         let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
         if until.is_some_and(|until| until.clock == Clock::Realtime) {
@@ -120,7 +120,8 @@ pub mod private {
         }
         let time = until.map(Until::timespec);
         let time = time.as_ref().map_or(0, |t| t as *const libc::timespec as usize);
-        // SAFETY: `word` is a live aligned word and `time` is null or a live timespec; FUTEX_WAIT_BITSET writes neither.
+        // SAFETY: `word` is a live aligned word and `time` is null or a live timespec; FUTEX_WAIT_BITSET writes
+        // neither.
         let result = unsafe {
             let arguments =
                 [word.as_ptr() as usize, operation as usize, expected as usize, time, 0, bits as usize];
@@ -133,13 +134,14 @@ pub mod private {
         }
     }
 
-    /// Wakes at most `count` sleepers of the word at this address, in order of priority and then of arrival, and says how
-    /// many there were. An address, because the word may be gone: then nobody is woken, or somebody in vain.
+    /// Wakes at most `count` sleepers of the word at this address, by priority and then by arrival, and returns how
+    /// many it woke. Takes an address because the word may be freed already: then it wakes no thread, or another word's
+    /// sleeper needlessly.
     pub fn wake(word: *const AtomicU32, count: u32) -> u32 {
         wake_as(ANY, word, count)
     }
 
-    /// [`wake`] for those who sleep with one of these bits.
+    /// [`wake`] for sleepers that have one of these bits.
     pub fn wake_as(bits: u32, word: *const AtomicU32, count: u32) -> u32 {
         let operation = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: FUTEX_WAKE_BITSET uses the address as a key only.

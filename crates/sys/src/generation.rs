@@ -1,28 +1,28 @@
-//! Which process of a line of forks this memory belongs to: a number that a child made by any kind of fork finds changed.
+//! A number that identifies a process within a line of forks: it differs in a child made by any kind of fork.
 //!
-//! What a parent has written down about its threads is inherited by a child in which they do not exist. A reader who
-//! compares the number that was written beside it knows better. A process id would do as well, but takes a system call,
-//! and may be the same in a child that begins a pid namespace.
+//! A child inherits what its parent has recorded about threads that do not exist in the child. A reader that compares
+//! the generation stored with the record detects that. A process id would serve too, but needs a system call, and may
+//! be the same in a child that begins a pid namespace.
 
 use crate::mem::Mapping;
 use crate::process;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// The page that a fork wipes; its first word is the generation, 0 until somebody asks. Null before the first question,
-/// and where the kernel gives no such page (`MADV_WIPEONFORK`, Linux 4.14).
+/// The page that a fork wipes. Its first word is the generation, 0 until the first call of [`get`]. Null before that
+/// call, and where the kernel provides no such page (`MADV_WIPEONFORK`, Linux 4.14).
 static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The last generation that was given out in this line: inherited, unlike the page.
+/// The last generation that was assigned in this line of forks. A child inherits it, unlike the page.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
 /// The generation of the calling process, never 0. Processes that share their memory (vfork) share it.
 #[inline(always)]
 pub fn get() -> u32 {
-    // Acquire: partner of the Release in `begin`: the page is there.
+    // Acquire: partner of the Release in `begin`: the page is mapped.
     let page = PAGE.load(Ordering::Acquire);
     // SAFETY: null, or the page, which is never unmapped.
     match unsafe { page.as_ref() } {
-        // Relaxed: a number; nothing else is read through it.
+        // Relaxed: only a number; no other data is read through it.
         Some(generation) if generation.load(Ordering::Relaxed) != 0 => generation.load(Ordering::Relaxed),
         Some(generation) => next(generation),
         None => begin(),
@@ -31,9 +31,9 @@ pub fn get() -> u32 {
 
 #[cold]
 fn next(generation: &AtomicU32) -> u32 {
-    // Relaxed: each number is given out once.
+    // Relaxed: an atomic addition; each number is assigned once.
     let mine = (LAST.fetch_add(1, Ordering::Relaxed) + 1).max(1);
-    // Relaxed: as in `get`; whoever comes second takes the first one's.
+    // Relaxed: as in `get`; a thread that comes second uses the first one's number.
     generation.compare_exchange(0, mine, Ordering::Relaxed, Ordering::Relaxed).err().unwrap_or(mine)
 }
 
@@ -41,27 +41,28 @@ fn next(generation: &AtomicU32) -> u32 {
 fn begin() -> u32 {
     let Ok(page) = Mapping::wiped_on_fork(size_of::<AtomicU32>()) else { return process::pid() };
     let at = page.start().cast::<AtomicU32>().as_ptr();
-    // Release: partner of the Acquire in `get`. Relaxed: a failure is looked at there too.
+    // Release: partner of the Acquire in `get`. Relaxed on failure: the caller loads the page pointer again by that
+    // Acquire.
     if PAGE.compare_exchange(core::ptr::null_mut(), at, Ordering::Release, Ordering::Relaxed).is_ok() {
         page.leak();
     }
     get()
 }
 
-/// A number that stays the same in a process, and is asked for again in its children.
+/// A number that is computed once per process, and again in each child.
 #[derive(Debug)]
 pub struct Once(AtomicU64);
 
 impl Once {
-    /// Not asked for yet.
+    /// Not computed yet.
     pub const fn new() -> Once {
         Once(AtomicU64::new(0))
     }
 
-    /// The number, which `ask` finds out.
+    /// Returns the number; `ask` computes it.
     pub fn get(&self, ask: impl FnOnce() -> u32) -> u32 {
         let mine = u64::from(get());
-        // Relaxed: one word tells whose it is and what.
+        // Relaxed: one word holds both the generation and the number.
         let known = self.0.load(Ordering::Relaxed);
         if known >> 32 == mine {
             return known as u32;

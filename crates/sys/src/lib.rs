@@ -1,13 +1,20 @@
 //! The only crate of unspin that makes system calls.
 //!
-//! Calls are made by the `syscall` instruction itself, not through libc, for two reasons. The preload
-//! exports libc's `syscall()`, so a call through libc would come back to us; and libc's wrappers write
-//! `errno`, which a hook must leave as its caller had it. Every call answers with [`Errno`] instead.
+//! Calls use the `syscall` instruction, not libc, for two reasons. The preload library exports libc's `syscall()`, so a
+//! call through libc would come back to us. And libc's wrappers write `errno`, which a hook must not change for its
+//! caller. Every call returns [`Errno`] instead.
 //!
-//! One noun per module: [`futex`], [`robust`] (words that tell of the end of a thread), [`membarrier`], [`mem`] (mappings), [`page`] (a thread's own), [`entry!`] (who called a hook), [`event`] (what epoll_wait waits for), [`process`] (who is alive), [`child`]
-//! (processes of ours), [`clock`], [`cpu`] (where the calling thread runs), [`generation`] (whether it is a fork's child that reads), [`sched`], [`signal`], [`creds`], [`ipc`] (the kernel's System V calls and
-//! their C types), [`limits`] (the live `kernel.*` settings), [`memfile`] (files in memory), [`namespace`] (of IPC), [`local`] (words that one
-//! thread writes), [`maps`] (what is mapped into this process), [`tid`] (who the calling thread is) and [`tls`] (initial-exec thread-local words).
+//! One subject per module:
+//!
+//! - synchronisation: [`futex`], [`robust`] (words that the kernel marks when a thread ends), [`membarrier`], [`event`]
+//!   (eventfd and epoll), [`local`] (words with one writer);
+//! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
+//!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`file`];
+//! - processes and threads: [`process`] (identity and life), [`child`] (child processes), [`generation`] (detects a
+//!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`cpu`] (the calling thread's
+//!   CPU), [`sched`], [`signal`], [`creds`], [`namespace`] (IPC namespaces);
+//! - other: [`clock`], [`ipc`] (the kernel's System V calls and their C types), [`limits`] (the live `kernel.*`
+//!   settings), [`entry!`] (hooks that know their caller), [`raw`] (the instruction itself).
 #![warn(missing_docs)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

@@ -1,4 +1,4 @@
-//! The live `kernel.*` settings of System V IPC, asked of the kernel by one `IPC_INFO` each: those of the caller's IPC
+//! The live `kernel.*` settings of System V IPC, read by one `IPC_INFO` each. They are those of the caller's IPC
 //! namespace, as `/proc/sys/kernel` shows them.
 
 use crate::ipc::{Msginfo, Seminfo, flag, msgctl, semctl, shm_limits};
@@ -21,7 +21,7 @@ impl SemLimits {
     pub const DEFAULT: SemLimits =
         SemLimits { per_set: 32_000, total: 1_024_000_000, ops: 500, sets: 32_000 };
 
-    /// The settings as they stand now; the defaults if the kernel has no System V IPC.
+    /// The current settings; the defaults if the kernel has no System V IPC.
     pub fn read() -> SemLimits {
         let mut info = Seminfo::default();
         // SAFETY: the command fills in the live structure.
@@ -50,7 +50,7 @@ impl MsgLimits {
     /// The defaults of Linux since 3.19 (`include/uapi/linux/msg.h`).
     pub const DEFAULT: MsgLimits = MsgLimits { message: 8192, queue: 16_384, queues: 32_000 };
 
-    /// The settings as they stand now; the defaults if the kernel has no System V IPC.
+    /// The current settings; the defaults if the kernel has no System V IPC.
     pub fn read() -> MsgLimits {
         let mut info = Msginfo::default();
         // SAFETY: the command fills in the live structure.
@@ -79,7 +79,7 @@ impl ShmLimits {
     pub const DEFAULT: ShmLimits =
         ShmLimits { segment: u64::MAX - (1 << 24), total: u64::MAX - (1 << 24), segments: 4096 };
 
-    /// The settings as they stand now; the defaults if the kernel has no System V IPC.
+    /// The current settings; the defaults if the kernel has no System V IPC.
     pub fn read() -> ShmLimits {
         shm_limits().map_or(Self::DEFAULT, |(_, info)| ShmLimits {
             segment: info.shmmax,
@@ -89,10 +89,11 @@ impl ShmLimits {
     }
 }
 
-/// The longest file that this process may make, in bytes (`RLIMIT_FSIZE`); `u64::MAX` if there is no limit.
+/// The maximum length of a file that this process may create, in bytes (`RLIMIT_FSIZE`); `u64::MAX` if there is no
+/// limit.
 pub fn file_size() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: writes the live structure. A failure, of which the manual knows none, leaves it unlimited.
+    // SAFETY: writes the live structure. A failure, which the manual does not mention, leaves it unlimited.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
     limit.rlim_cur
 }

@@ -1,8 +1,8 @@
-//! Words of memory that one thread writes and others read.
+//! Words that one thread writes and other threads read.
 //!
-//! A load, an addition and a store lose what a signal handler of the same thread adds in between. One instruction does
-//! not: the x86 executes it whole as far as its own thread is concerned, and without the lock prefix it costs what the
-//! three cost. Other threads see each word as it was before or after.
+//! A separate load, addition and store would lose what a signal handler of the same thread adds in between. One
+//! instruction does not: x86 executes it as a whole with respect to its own thread. Without the lock prefix it costs as
+//! much as the three. Other threads see each word as it was before or after.
 
 use core::sync::atomic::AtomicU64;
 

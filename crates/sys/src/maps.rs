@@ -1,15 +1,15 @@
-//! What is mapped into this process: `/proc/self/maps`, read without allocating and without the C library.
+//! The mappings of this process: reads `/proc/self/maps` without allocating and without the C library.
 //!
-//! `dl_iterate_phdr` would tell the same of modules, but takes a lock of the dynamic linker, which a thread may hold
-//! that waits for us.
+//! `dl_iterate_phdr` would list the modules, but takes a lock of the dynamic linker. A thread that waits for us may
+//! hold that lock.
 
 use crate::{Errno, raw};
 
-/// Longest line that is passed on whole; the rest of a longer one is left out.
+/// The longest line that is passed on completely; longer lines are truncated.
 const LINE: usize = 1024;
 
-/// Calls `each` with every line, without its newline. The lines are of several moments if the process maps and unmaps
-/// meanwhile (proc(5)).
+/// Calls `each` with every line, without its newline. If the process maps or unmaps meanwhile, the lines are from
+/// several moments (proc(5)).
 pub fn lines(mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
     let path = c"/proc/self/maps".as_ptr() as usize;
@@ -30,7 +30,7 @@ pub fn lines(mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     }
 }
 
-/// The lines of what `read` yields.
+/// Splits what `read` yields into lines.
 fn split(
     buffer: &mut [u8; LINE],
     mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>,
@@ -45,7 +45,7 @@ fn split(
         filled += n;
         let mut begin = 0;
         while let Some(length) = buffer[begin..filled].iter().position(|&b| b == b'\n') {
-            // The end of an oversize line is none.
+            // The rest of an oversize line is not a line.
             if !core::mem::take(&mut oversize) {
                 each(&buffer[begin..begin + length]);
             }
@@ -63,7 +63,7 @@ fn split(
     }
 }
 
-/// The range of addresses that a line is about.
+/// The address range of a line.
 pub fn range(line: &[u8]) -> Option<core::ops::Range<u64>> {
     let text = core::str::from_utf8(line.split(|&b| b == b' ').next()?).ok()?;
     let (from, to) = text.split_once('-')?;
@@ -71,18 +71,18 @@ pub fn range(line: &[u8]) -> Option<core::ops::Range<u64>> {
     Some(hex(from)?..hex(to)?)
 }
 
-/// From which byte of its file on; 0 for memory without a file.
+/// The offset of a line's mapping in its file; 0 for memory without a file.
 pub fn offset(line: &[u8]) -> Option<u64> {
     let text = core::str::from_utf8(line.split(|&b| b == b' ').nth(2)?).ok()?;
     u64::from_str_radix(text, 16).ok()
 }
 
-/// Whether a line is about memory that can be executed.
+/// Whether the memory of a line is executable.
 pub fn is_executable(line: &[u8]) -> bool {
     line.split(|&b| b == b' ').nth(1).is_some_and(|mode| mode.get(2) == Some(&b'x'))
 }
 
-/// What is mapped there: a path, or a name in brackets; none for memory without a file.
+/// The name of a line's mapping: a path, or a name in brackets; `None` for memory without a file.
 pub fn name(line: &[u8]) -> Option<&[u8]> {
     let at = line.iter().position(|&b| b == b'/' || b == b'[')?;
     Some(&line[at..])

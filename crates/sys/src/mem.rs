@@ -15,15 +15,15 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: the mapping is plain memory that belongs to the address space, not to a thread; what is read and
-// written through it is the business of the typed layers above.
+// SAFETY: the mapping is plain memory that belongs to the address space, not to a thread. The typed layers above are
+// responsible for what is read and written through it.
 unsafe impl Send for Mapping {}
 // SAFETY: as for Send; `Mapping` itself has no interior state.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `len` bytes of `file`, shared, readable and writable. Nothing is reserved: pages come
-    /// into being when they are first written.
+    /// Maps the first `len` bytes of `file`, shared, readable and writable. Reserves nothing: a page is allocated at
+    /// its first write.
     pub fn shared(file: &File, len: usize) -> Result<Mapping, Errno> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), READ_WRITE)
     }
@@ -33,9 +33,8 @@ impl Mapping {
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd(), libc::PROT_READ)
     }
 
-    /// Private zeroed memory that a child made by any kind of fork finds zeroed again
-    /// (`MADV_WIPEONFORK`, Linux 4.14): state that must not be inherited goes here. A child that shares the
-    /// address space (vfork) shares it.
+    /// Private zeroed memory that is zeroed again in a child made by fork (`MADV_WIPEONFORK`, Linux 4.14): for state
+    /// that must not be inherited. A child that shares the address space (vfork) shares the memory.
     pub fn wiped_on_fork(len: usize) -> Result<Mapping, Errno> {
         let map = Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, READ_WRITE)?;
         // SAFETY: the range is the mapping just made.
@@ -45,13 +44,13 @@ impl Mapping {
         Ok(map)
     }
 
-    /// Zeroed memory that children made by fork share.
+    /// Zeroed memory that is shared with children made by fork.
     pub fn shared_with_children(len: usize) -> Result<Mapping, Errno> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, READ_WRITE)
     }
 
     fn map(len: usize, flags: i32, fd: i32, prot: i32) -> Result<Mapping, Errno> {
-        // SAFETY: no address is asked for, so no existing mapping is touched.
+        // SAFETY: no address is given, so no existing mapping is touched.
         let start = unsafe {
             raw::call(libc::SYS_mmap, [0, len, prot as usize, flags as usize, fd as isize as usize, 0])?
         };
@@ -69,12 +68,12 @@ impl Mapping {
         self.len
     }
 
-    /// Whether the mapping has no bytes; never, as the kernel refuses length 0.
+    /// Whether the mapping has no bytes; always false, as the kernel refuses length 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Keeps the mapping for the rest of the process.
+    /// Keeps the mapping until the process ends.
     pub fn leak(self) -> NonNull<u8> {
         let start = self.start;
         core::mem::forget(self);
@@ -86,45 +85,45 @@ const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by us, and dropping needs ownership: nobody borrows from it.
+        // SAFETY: we mapped the range, and dropping needs ownership: no borrow of it is left.
         let _ = unsafe { raw::call(libc::SYS_munmap, [self.start.as_ptr() as usize, self.len]) };
     }
 }
 
-/// Makes sure that writing to `len` bytes of a shared mapping, from the page of `start` on, cannot fail for lack of space:
-/// on tmpfs a page that cannot be had is SIGBUS at the store, an error number here. By address, not by descriptor: a
-/// program may close all that it does not know (a daemon does), and open its own under the same number.
-/// (`MADV_POPULATE_WRITE`, Linux 5.14; `EINVAL` before it.)
+/// Makes sure that writes to `len` bytes of a shared mapping, from the page of `start` on, cannot fail for lack of
+/// space. On tmpfs a store to a page that cannot be allocated is SIGBUS; here it is an error number. Works by address
+/// instead of by descriptor, because a program may close descriptors that it does not know (as daemons do) and open its
+/// own under the same number. (`MADV_POPULATE_WRITE`, Linux 5.14; `EINVAL` on older kernels.)
 pub fn populate(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
     let (start, len) = pages(start, len);
     // SAFETY: faults pages in and changes no byte; an address that is not mapped is ENOMEM.
     unsafe { raw::call(libc::SYS_madvise, [start, len, libc::MADV_POPULATE_WRITE as usize]) }.map(drop)
 }
 
-/// Gives back the whole pages of a shared mapping between `start` and `start + len`; they read as zero afterwards
+/// Frees the whole pages of a shared mapping between `start` and `start + len`; they read as zero afterwards
 /// (`MADV_REMOVE`).
 ///
 /// # Safety
-/// The pages lie in a shared mapping of a file on tmpfs, ext4 or another that can punch holes, and nobody needs
-/// their contents.
+/// The pages lie in a shared mapping of a file on tmpfs, ext4 or another file system that can punch holes, and their
+/// contents are not needed any more.
 pub unsafe fn discard(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
     let from = (start.as_ptr() as usize).next_multiple_of(PAGE);
     let to = (start.as_ptr() as usize + len) / PAGE * PAGE;
     if from >= to {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_madvise, [from, to - from, libc::MADV_REMOVE as usize]) }.map(drop)
 }
 
-/// Puts private zeroed memory in the place of what is mapped at `start`. Can be called in a signal handler.
+/// Replaces the mapping at `start` by private zeroed memory. May be called in a signal handler.
 ///
 /// # Safety
-/// The `len` bytes are whole pages of the caller's, and zeroes under everybody's hands do no harm.
+/// The `len` bytes are whole pages that belong to the caller, and no thread is harmed when they become zero under it.
 pub unsafe fn replace(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
     let arguments = [start.as_ptr() as usize, len, READ_WRITE as usize, flags as usize, usize::MAX, 0];
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_mmap, arguments) }.map(drop)
 }
 
@@ -134,26 +133,26 @@ fn pages(start: NonNull<u8>, len: usize) -> (usize, usize) {
     (from, (start.as_ptr() as usize + len).next_multiple_of(PAGE) - from)
 }
 
-/// Copies `out.len()` bytes from address `from` of this very process, answering `EFAULT` where the kernel
-/// would have: the kernel reads the memory itself (`process_vm_readv`), so a bad pointer is never followed
-/// by us. Where a seccomp filter forbids the call the bytes are read directly.
+/// Copies `out.len()` bytes from address `from` of the calling process. Returns `EFAULT` where the kernel would: the
+/// kernel itself reads the memory (`process_vm_readv`), so we never follow a bad pointer. If a seccomp filter forbids
+/// the call, the bytes are read directly.
 pub fn copy_in(from: usize, out: &mut [u8]) -> Result<(), Errno> {
     let local = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
     let remote = libc::iovec { iov_base: from as *mut _, iov_len: out.len() };
     transfer(libc::SYS_process_vm_readv, &local, &remote)
 }
 
-/// Copies from address `from` of this very process into words, at most as many bytes as they have, and says how many. What
-/// is not mapped is not read, and nothing is where the kernel may not be asked: for what is good to have only.
+/// Copies from address `from` of the calling process into words, at most as many bytes as fit, and returns how many.
+/// Returns 0 if the memory is not mapped, or if the kernel may not be asked: for data that is useful but not required.
 pub fn copy_into_words(from: usize, out: &[AtomicU64]) -> usize {
     let pid = own_id();
     let room = size_of_val(out);
-    // The kernel copies a stretch whole or not at all: the second one ends with the page.
+    // The kernel copies a range completely or not at all: the second range ends with the page.
     for wanted in [room, room.min(PAGE - from % PAGE)] {
         let local = libc::iovec { iov_base: out.as_ptr() as *mut _, iov_len: wanted };
         let remote = libc::iovec { iov_base: from as *mut _, iov_len: wanted };
         // SAFETY: both vectors are live; `local` lies in live words, which may be written through a shared reference;
-        // `remote` is checked by the kernel.
+        // the kernel checks `remote`.
         let copied = unsafe {
             raw::call(
                 libc::SYS_process_vm_readv,
@@ -167,8 +166,8 @@ pub fn copy_into_words(from: usize, out: &[AtomicU64]) -> usize {
     0
 }
 
-/// Keeps in memory all that is mapped now but for a range of addresses, as mlockall(2) with `MCL_CURRENT` does without
-/// exception. Stops at the first mapping that the kernel will not lock: EPERM, ENOMEM or EAGAIN of mlock2(2).
+/// Locks into memory all that is mapped now, except a range of addresses; mlockall(2) with `MCL_CURRENT` knows no
+/// exception. Stops at the first mapping that the kernel refuses to lock: EPERM, ENOMEM or EAGAIN of mlock2(2).
 pub fn lock_all_but(left_out: &Range<u64>) -> Result<(), Errno> {
     let mut result = Ok(());
     maps::lines(|line| {
@@ -184,25 +183,25 @@ pub fn lock_all_but(left_out: &Range<u64>) -> Result<(), Errno> {
 }
 
 fn lock(start: usize, len: usize) -> Result<(), Errno> {
-    // SAFETY: to lock pages, or to bring them into memory, changes no contents.
+    // SAFETY: locking pages, or faulting them in, changes no contents.
     unsafe {
-        // First without bringing them in, so that a refusal is one of locking.
+        // First without faulting them in, so that an error means that locking is refused.
         raw::call(libc::SYS_mlock2, [start, len, libc::MLOCK_ONFAULT as usize])?;
-        // Fails with ENOMEM where nothing may be read, as behind a stack: that much mlockall leaves out, too.
+        // Fails with ENOMEM where reading is not permitted, as at a stack's guard page; mlockall skips such pages, too.
         let _ = raw::call(libc::SYS_mlock, [start, len]);
     }
     Ok(())
 }
 
-/// Copies `bytes` to address `to` of this very process, as [`copy_in`] does in the other direction.
+/// Copies `bytes` to address `to` of the calling process, as [`copy_in`] does in the other direction.
 pub fn copy_out(bytes: &[u8], to: usize) -> Result<(), Errno> {
     let local = libc::iovec { iov_base: bytes.as_ptr() as *mut _, iov_len: bytes.len() };
     let remote = libc::iovec { iov_base: to as *mut _, iov_len: bytes.len() };
     transfer(libc::SYS_process_vm_writev, &local, &remote)
 }
 
-/// The process as it names itself to the kernel: by the calling thread, because the first one may have ended and left the
-/// memory to the others.
+/// The id under which the process is passed to the kernel: the calling thread's, because the first thread may have
+/// ended, while the others still have the memory.
 fn own_id() -> usize {
     crate::process::tid() as usize
 }
@@ -212,7 +211,7 @@ fn transfer(call: i64, local: &libc::iovec, remote: &libc::iovec) -> Result<(), 
         return Ok(());
     }
     let pid = own_id();
-    // SAFETY: both vectors are live; `local` spans a live slice, `remote` is checked by the kernel.
+    // SAFETY: both vectors are live; `local` spans a live slice; the kernel checks `remote`.
     let result =
         unsafe { raw::call(call, [pid, local as *const _ as usize, 1, remote as *const _ as usize, 1, 0]) };
     match result {
@@ -220,8 +219,8 @@ fn transfer(call: i64, local: &libc::iovec, remote: &libc::iovec) -> Result<(), 
         Err(Errno::ENOSYS | Errno::EPERM) => {
             let (from, to) =
                 if call == libc::SYS_process_vm_readv { (remote, local) } else { (local, remote) };
-            // SAFETY: not checked by anyone here: this is the promise that the caller of semctl(2) makes
-            // to the kernel, and a broken one faults where the program's own access would.
+            // SAFETY: not checked here. The caller of semctl(2) makes the same promise to the kernel; if it is broken,
+            // the fault occurs as in an access by the program itself.
             unsafe {
                 core::ptr::copy_nonoverlapping(
                     from.iov_base as *const u8,
@@ -258,7 +257,7 @@ mod tests {
         drop(file);
         populate(map.start(), 2 * PAGE + 1).unwrap();
         let byte = map.start().as_ptr().wrapping_add(PAGE);
-        // SAFETY: inside the mapping, which nobody else has.
+        // SAFETY: inside the mapping, to which no other code has access.
         unsafe {
             byte.write_volatile(7);
             byte.sub(1).write_volatile(8);
@@ -271,7 +270,7 @@ mod tests {
     /// A file in memory.
     fn tempfile() -> File {
         use std::os::fd::FromRawFd;
-        // SAFETY: a C string; the descriptor is new, so nobody else owns it.
+        // SAFETY: a C string; the descriptor is new, so it has no other owner.
         unsafe { File::from_raw_fd(libc::memfd_create(c"unspin-sys-test".as_ptr(), 0)) }
     }
 

@@ -1,7 +1,7 @@
-//! `membarrier(2)`: lets readers do without a fence by making the writer issue it on every CPU.
+//! `membarrier(2)`: readers need no fence, because the writer makes the kernel issue one on every CPU.
 //!
-//! The *global expedited* command reaches the threads of every process that registered for it, which is what
-//! a protocol across processes needs; the private command reaches one address space only.
+//! The *global expedited* command reaches the threads of every process that has registered for it, as a protocol across
+//! processes needs. The private command reaches only one address space.
 
 use crate::raw;
 
@@ -14,14 +14,14 @@ fn command(cmd: usize) -> bool {
     unsafe { raw::call(libc::SYS_membarrier, [cmd, 0, 0]) }.is_ok()
 }
 
-/// Registers this process (its address space) as a receiver of [`global_expedited`] barriers. `false` where
-/// the kernel or a seccomp filter refuses: the readers of such a process must issue their own fences.
+/// Registers this process (its address space) as a receiver of [`global_expedited`] barriers. `false` if the kernel or
+/// a seccomp filter refuses: then readers in this process must issue their own fences.
 pub fn register_global_expedited() -> bool {
     command(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
 }
 
-/// A full memory barrier on every running thread of every registered process, and on the caller. `false`
-/// where it is refused: then nothing was ordered.
+/// A full memory barrier on every running thread of every registered process, and on the caller. `false` if it is
+/// refused: then nothing is ordered.
 pub fn global_expedited() -> bool {
     command(MEMBARRIER_CMD_GLOBAL_EXPEDITED)
 }

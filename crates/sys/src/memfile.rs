@@ -1,11 +1,11 @@
-//! Files in memory (memfd_create(2)), given to a program in the place of others.
+//! Files in memory (memfd_create(2)) that replace other files of a program.
 
 use crate::{Errno, limits, raw};
 
-/// Puts a file in memory with these contents, open for reading only, in the place of what is open as `fd`. Whether the
-/// descriptor is closed by exec stays as it is, and so do the flags that fcntl(2) can set. Upon an error it is what it was.
+/// Replaces the open file `fd` by a read-only file in memory with these contents. The close-on-exec flag stays as it
+/// is, and so do the status flags that fcntl(2) can set. On an error `fd` is unchanged.
 pub fn replace(fd: i32, contents: &[u8]) -> Result<(), Errno> {
-    // Asked first: beyond the limit the kernel sends SIGXFSZ, which kills.
+    // Checked first: beyond the limit the kernel sends SIGXFSZ, which kills the process.
     if contents.len() as u64 > limits::file_size() {
         return Err(Errno::EFBIG);
     }
@@ -16,20 +16,20 @@ pub fn replace(fd: i32, contents: &[u8]) -> Result<(), Errno> {
     let close = unsafe { raw::call(libc::SYS_fcntl, [fd as usize, libc::F_GETFD as usize]) }?;
     // SAFETY: no addresses.
     let status = unsafe { raw::call(libc::SYS_fcntl, [fd as usize, libc::F_GETFL as usize]) }?;
-    // One that memory does not know (O_DIRECT) says nothing about a file in /proc either.
+    // Fails for flags that tmpfs does not support (O_DIRECT); they have no meaning for files in /proc either.
     // SAFETY: no addresses; the descriptor is ours.
     let _ = unsafe { raw::call(libc::SYS_fcntl, [reader.0, libc::F_SETFL as usize, status]) };
     let flags = if close & libc::FD_CLOEXEC as usize != 0 { libc::O_CLOEXEC } else { 0 };
-    // SAFETY: no addresses; what `fd` stood for is the caller's to replace.
+    // SAFETY: no addresses; the caller owns `fd` and may replace it.
     unsafe { raw::call(libc::SYS_dup3, [reader.0, fd as usize, flags as usize]) }.map(drop)
 }
 
-/// Closes a descriptor that is the caller's.
+/// Closes a descriptor that the caller owns.
 pub fn close(fd: i32) {
     drop(Owned(fd as usize));
 }
 
-/// Whether a descriptor can be read from, and not written to.
+/// Whether a descriptor is open for reading only.
 pub fn is_read_only(fd: i32) -> bool {
     // SAFETY: no addresses.
     let flags = unsafe { raw::call(libc::SYS_fcntl, [fd as usize, libc::F_GETFL as usize]) };
@@ -37,7 +37,7 @@ pub fn is_read_only(fd: i32) -> bool {
     flags.is_ok_and(|flags| flags & other == libc::O_RDONLY as usize)
 }
 
-/// A descriptor of ours.
+/// An owned descriptor, closed when dropped.
 struct Owned(usize);
 
 impl Owned {
@@ -60,18 +60,18 @@ impl Owned {
         Ok(())
     }
 
-    /// The same file, from its beginning, to be read only.
+    /// Opens the same file again, from its beginning, read-only.
     fn reopen(&self) -> Result<Owned, Errno> {
         let mut path = [0u8; 32];
         let text = format_args_into(&mut path, self.0);
         let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-        // SAFETY: a C string: the array is longer than the text, and zeroed behind it.
+        // SAFETY: a C string: the array is longer than the text, and zero after it.
         unsafe { raw::call(libc::SYS_openat, [libc::AT_FDCWD as usize, text.as_ptr() as usize, flags, 0]) }
             .map(Owned)
     }
 }
 
-/// `/proc/self/fd/N`, and zeroes.
+/// `/proc/self/fd/N`, padded with zeroes.
 fn format_args_into(path: &mut [u8; 32], fd: usize) -> &[u8; 32] {
     use std::io::Write;
     // 14 characters and at most 10 digits.
@@ -81,7 +81,7 @@ fn format_args_into(path: &mut [u8; 32], fd: usize) -> &[u8; 32] {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is ours from its opening to here.
+        // SAFETY: we own the descriptor from its opening to here.
         let _ = unsafe { raw::call(libc::SYS_close, [self.0]) };
     }
 }
@@ -109,7 +109,7 @@ mod tests {
         let odd = std::os::unix::fs::OpenOptionsExt::custom_flags(&mut odd, libc::O_NONBLOCK);
         let odd = odd.read(true).open("/proc/self/status").unwrap();
         replace(odd.as_raw_fd(), b"").unwrap();
-        // SAFETY: asks about a descriptor of ours.
+        // SAFETY: queries a descriptor that we own.
         assert_ne!(unsafe { libc::fcntl(odd.as_raw_fd(), libc::F_GETFL) } & libc::O_NONBLOCK, 0);
         // SAFETY: asks about a descriptor of ours, which std opens so that exec closes it.
         assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFD) }, libc::FD_CLOEXEC);

@@ -1,4 +1,4 @@
-//! IPC namespaces, and by their numbers those of users.
+//! IPC namespaces, and the inode numbers of user namespaces.
 
 use crate::{Errno, file, raw};
 use core::ffi::CStr;
@@ -6,35 +6,35 @@ use core::ffi::CStr;
 /// `CLONE_NEWIPC` of clone(2), unshare(2) and setns(2).
 pub const CLONE_NEWIPC: i32 = libc::CLONE_NEWIPC;
 
-/// An IPC namespace. Those that exist at one time differ in their inode numbers; those of different times in their ids,
-/// which the kernel gives since Linux 6.18. Zeroed: unknown.
+/// An IPC namespace. Namespaces that exist at the same time differ in their inode numbers. Namespaces of different
+/// times differ in their ids, which the kernel assigns since Linux 6.18. Zeroed: unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ipc {
     /// Inode number, as in `/proc/PID/ns/ipc`; 0 if unknown.
     pub inode: u64,
-    /// Never given again before the next boot; 0 if unknown.
+    /// Never reused before the next boot; 0 if unknown.
     pub id: u64,
 }
 
-/// How two descriptions of namespaces go together.
+/// How two descriptions of namespaces relate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Relation {
-    /// They are of the same, as far as they say.
+    /// The same namespace, as far as the known fields tell.
     Same,
-    /// They have one inode number, and cannot have existed together.
+    /// Two namespaces with the same inode number, which cannot have existed at the same time.
     Successor,
-    /// They are of two.
+    /// Two different namespaces.
     Other,
 }
 
 impl Ipc {
-    /// That of the calling thread: each has its own.
+    /// The namespace of the calling thread: each thread has its own.
     pub fn current() -> Ipc {
         let path = c"/proc/thread-self/ns/ipc";
         Ipc { inode: file::inode(path).unwrap_or(0), id: id(path).unwrap_or(0) }
     }
 
-    /// How this one and another go together.
+    /// The relation of this namespace to another.
     pub fn relation(&self, other: &Ipc) -> Relation {
         let differ = |a, b| a != 0 && b != 0 && a != b;
         match () {

@@ -1,27 +1,27 @@
-//! Pages for what a thread keeps to itself: wiped on fork, and used again by the next thread when one ends.
+//! Pages for data of a single thread: wiped on fork, and reused by another thread when their thread ends.
 //!
-//! They are not unmapped: as many are kept as there were threads at a time. In a child made by fork the list is wiped
-//! with its pages, all but the first of which are lost to it.
+//! They are never unmapped, so there are as many as there were threads at the same time. In a child made by fork the
+//! free list is wiped with its pages; all pages but the first are lost to the child.
 
 use crate::Errno;
 use crate::mem::Mapping;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Address of the first free page, whose first word is the address of the next.
+/// Address of the first free page. Each free page begins with the address of the next.
 static FREE: AtomicUsize = AtomicUsize::new(0);
 
 /// Length of a page.
 pub const BYTES: usize = 4096;
 
-/// A zeroed page. Not from a signal handler that may interrupt this function or [`give_back`].
+/// Returns a zeroed page. Not for signal handlers that may interrupt this function or [`give_back`].
 pub fn take() -> Result<NonNull<u8>, Errno> {
-    // Acquire: partner of the Release in `give_back`: the thread that had the page is done with it. The whole list is
-    // taken, so that nobody's exchange can meet a first page that was taken and given back meanwhile.
+    // Acquire: partner of the Release in `give_back`: the thread that had the page is done with it. We take the whole
+    // list, so that there is no ABA problem: no exchange can meet a first page that was taken and given back meanwhile.
     let Some(page) = NonNull::new(FREE.swap(0, Ordering::Acquire) as *mut u8) else {
         return Ok(Mapping::wiped_on_fork(BYTES)?.leak());
     };
-    // SAFETY: the list was taken, so its pages are ours, and each begins with the next one's address.
+    // SAFETY: we took the list, so its pages are ours, and each begins with the address of the next.
     unsafe {
         put_back(page.cast::<usize>().read());
         page.write_bytes(0, BYTES);
@@ -29,16 +29,17 @@ pub fn take() -> Result<NonNull<u8>, Errno> {
     Ok(page)
 }
 
-/// Puts back a list that was taken, as it is unless pages were given back meanwhile: these few are put in front.
+/// Puts back a list that was taken. If pages were given back meanwhile, those few are put in front of it.
 ///
 /// # Safety
-/// The list is the caller's: 0, or the address of a page that begins with the address of the next.
+/// The list belongs to the caller: 0, or the address of a page that begins with the address of the next.
 unsafe fn put_back(mut list: usize) {
-    // Release: partner of the Acquire in `take`. Relaxed: a failure is followed by an exchange. Acquire: its list is read.
+    // Release: partner of the Acquire in `take`. Relaxed on failure: the swap follows. Acquire of the swap: its list is
+    // read.
     while list != 0 && FREE.compare_exchange(0, list, Ordering::Release, Ordering::Relaxed).is_err() {
         let mut other = FREE.swap(0, Ordering::Acquire);
         while let Some(page) = NonNull::new(other as *mut usize) {
-            // SAFETY: both lists are the caller's now.
+            // SAFETY: both lists belong to the caller now.
             unsafe {
                 other = page.read();
                 page.write(list);
@@ -51,12 +52,12 @@ unsafe fn put_back(mut list: usize) {
 /// Keeps a page for another thread.
 ///
 /// # Safety
-/// It came from [`take`], and nobody uses it any more.
+/// The page came from [`take`] and is not used any more.
 pub unsafe fn give_back(page: NonNull<u8>) {
-    // Relaxed: only compared and kept as a number.
+    // Relaxed: the value is only compared and stored as a number.
     let mut first = FREE.load(Ordering::Relaxed);
     loop {
-        // SAFETY: the page is the caller's until the exchange succeeds.
+        // SAFETY: the page belongs to the caller until the exchange succeeds.
         unsafe { page.cast::<usize>().write(first) };
         // Release: partner of the Acquire in `take`.
         match FREE.compare_exchange(first, page.addr().get(), Ordering::Release, Ordering::Relaxed) {

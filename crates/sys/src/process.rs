@@ -1,8 +1,8 @@
-//! Who is alive.
+//! Whether a thread or a process is alive.
 //!
-//! A thread is known by pid, tid and start time, so that a reused pid is not taken for the one before, and by
-//! the address of its initial stack, which `exec` changes while everything else stays: what the image before
-//! was doing died with it.
+//! A thread is identified by pid, tid and start time, so that a reused pid is not mistaken for the earlier process; and
+//! by the address of its initial stack, which `exec` changes while everything else stays: whatever the earlier image
+//! was doing has ended with it.
 
 mod group;
 
@@ -11,7 +11,7 @@ pub use group::Group;
 use crate::generation::Once;
 use crate::{Errno, file, raw};
 
-/// A thread, distinguishable from every other thread that this boot has seen. Zeroed: nobody.
+/// A thread, distinguishable from every other thread since boot. Zeroed: no thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Identity {
@@ -27,39 +27,39 @@ pub struct Identity {
     pub namespace: u64,
 }
 
-/// What can be said of a thread.
+/// The result of a check whether a thread is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
-    /// It runs, or nothing proves that it does not.
+    /// It runs, or there is no proof that it does not.
     Alive,
-    /// It is gone, is a zombie, or its process has become another program.
+    /// It has ended, is a zombie, or its process has executed another program.
     Dead,
 }
 
-/// A number that tells the image of a program that runs now from those that the process has executed before: made of the
-/// random bytes that the kernel gives to each (getauxval(3), `AT_RANDOM`), so that these cannot be told from it, as libc
-/// guards the stack with them. 0 if there are none.
+/// A number that distinguishes the program image that runs now from earlier images of the process. It is made from the
+/// random bytes that the kernel gives to each image (getauxval(3), `AT_RANDOM`); they cannot be derived from the
+/// number, because libc's stack protection relies on them. 0 if there are none.
 pub fn image() -> u64 {
     // SAFETY: takes no address.
     let bytes = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u64; 2];
     if bytes.is_null() {
         return 0;
     }
-    // SAFETY: the address of 16 bytes, which stay.
+    // SAFETY: the address of 16 bytes that stay mapped.
     let [low, high] = unsafe { bytes.read_unaligned() };
     low ^ high.rotate_left(32)
 }
 
 impl Identity {
-    /// The calling thread. Reads `/proc/TID/stat` once (some 10 us): keep the result.
+    /// The calling thread. Reads `/proc/TID/stat` once (some 10 µs): keep the result.
     pub fn current() -> Identity {
         let (pid, tid) = (pid(), tid());
         let stat = Stat::of(tid).unwrap_or_default();
         Identity { pid, tid, start_time: stat.start_time, image: stat.image, namespace: pid_namespace() }
     }
 
-    /// Whoever has thread id `tid` now, in the caller's pid namespace; `None` if nobody has, or a thread that
-    /// has ended. `pid` stays 0, and so does whatever `/proc` does not tell.
+    /// The thread that now has the id `tid` in the caller's pid namespace; `None` if there is none or it has ended.
+    /// `pid` is 0, and so are the fields that `/proc` does not show.
     pub fn of_thread(tid: u32) -> Option<Identity> {
         // SAFETY: signal 0 checks for existence only.
         let exists = unsafe { raw::call(libc::SYS_tkill, [tid as usize, 0]) };
@@ -77,10 +77,10 @@ impl Identity {
         (!stat.ended).then_some(who)
     }
 
-    /// Whether the thread still runs the program it ran when the identity was taken.
+    /// Whether the thread still runs the program that it ran when the identity was taken.
     ///
-    /// Costs a system call if the thread is gone without trace, and a read of `/proc` (some 5 us) if not.
-    /// Where `/proc` is not mounted a zombie counts as alive; a thread of another pid namespace always does.
+    /// Costs a system call if the thread no longer exists, otherwise also a read of `/proc` (some 5 µs). Without
+    /// `/proc` a zombie counts as alive. A thread of another pid namespace always counts as alive.
     pub fn life(&self) -> Life {
         if self.pid == 0 {
             return Life::Dead;
@@ -100,26 +100,26 @@ impl Identity {
     }
 }
 
-/// Whether there is a process of this id in our pid namespace, be it a zombie.
+/// Whether a process with this id exists in our pid namespace, possibly as a zombie.
 pub fn exists(pid: u32) -> bool {
     // SAFETY: signal 0 checks for existence only.
     pid != 0 && unsafe { raw::call(libc::SYS_kill, [pid as usize, 0]) } != Err(Errno::ESRCH)
 }
 
-/// The calling process.
+/// The id of the calling process.
 pub fn pid() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { raw::syscall6(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
-/// The calling thread.
+/// The id of the calling thread, by a system call.
 pub fn tid() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { raw::syscall6(libc::SYS_gettid, [0; 6]) as u32 }
 }
 
-/// Nanoseconds that the calling thread has been on a CPU, and has been waiting for one: `/proc/thread-self/schedstat`
-/// (sched-stats, kernel documentation). None where the kernel does not say.
+/// Nanoseconds that the calling thread has run on a CPU, and that it has waited for one: `/proc/thread-self/schedstat`
+/// (sched-stats, kernel documentation). None if the kernel does not provide it.
 pub fn thread_times() -> Option<(u64, u64)> {
     let mut buffer = [0; 96];
     let text = file::read_small(c"/proc/thread-self/schedstat", &mut buffer).ok()?;
@@ -127,12 +127,12 @@ pub fn thread_times() -> Option<(u64, u64)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// How often the calling thread has gone to sleep of its own accord (getrusage(2), `ru_nvcsw`).
+/// How often the calling thread has given up the CPU voluntarily, for instance to sleep (getrusage(2), `ru_nvcsw`).
 pub fn voluntary_switches() -> u64 {
     thread_usage().ru_nvcsw as u64
 }
 
-/// How often the calling thread has lost its CPU to another thread, by yielding too (getrusage(2), `ru_nivcsw`).
+/// How often the calling thread was preempted or yielded (getrusage(2), `ru_nivcsw`).
 pub fn involuntary_switches() -> u64 {
     thread_usage().ru_nivcsw as u64
 }
@@ -146,21 +146,21 @@ fn thread_usage() -> libc::rusage {
     }
 }
 
-/// The parent of the calling process as it is now.
+/// The id of the current parent of the calling process.
 pub fn parent() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { raw::syscall6(libc::SYS_getppid, [0; 6]) as u32 }
 }
 
-/// Threads of the calling process; 0 where `/proc` cannot be read.
+/// Number of threads of the calling process; 0 if `/proc` cannot be read.
 ///
-/// The link count of `/proc/self/task` is two more than its directories, one for each thread.
+/// The link count of `/proc/self/task` is two more than its number of directories, and each thread has one directory.
 pub fn thread_count() -> u64 {
     file::links(c"/proc/self/task").map_or(0, |n| n.saturating_sub(2))
 }
 
-/// Inode number of this process's pid namespace, 0 if unknown. A process keeps the one that it was made in
-/// (pid_namespaces(7)): asked for once.
+/// Inode number of this process's pid namespace; 0 if unknown. Read only once, because a process never changes its pid
+/// namespace (pid_namespaces(7)).
 pub fn pid_namespace() -> u64 {
     static KNOWN: Once = Once::new();
     KNOWN
@@ -168,8 +168,8 @@ pub fn pid_namespace() -> u64 {
         .into()
 }
 
-/// Whether `/proc` tells of our pid namespace. Who got a new one, and no new `/proc`, finds other processes there under the
-/// numbers that he knows.
+/// Whether `/proc` shows our pid namespace. A process with a new pid namespace but without a new `/proc` finds other
+/// processes there under the ids that it knows.
 fn proc_is_ours() -> bool {
     static KNOWN: Once = Once::new();
     KNOWN.get(|| {
@@ -181,24 +181,24 @@ fn proc_is_ours() -> bool {
 
 #[derive(Default)]
 struct Stat {
-    /// Whether it executes nothing of its program any more: a zombie, or on its way to become one.
+    /// Whether the thread executes its program no more: it is a zombie, or is about to become one.
     ended: bool,
     threads: u64,
     start_time: u64,
     image: u64,
 }
 
-/// Of include/linux/sched.h, in field 9 of `/proc/PID/stat`.
+/// From include/linux/sched.h; a flag in field 9 of `/proc/PID/stat`.
 const PF_EXITING: u64 = 4;
 
 impl Stat {
-    /// A thread's, with the number of threads of its process.
+    /// The state of a thread, with the number of threads of its process.
     ///
-    /// Not by way of its process, `/proc/PID/task/TID`: the kernel keeps what was looked up there, and takes it away when the
-    /// thread ends, which the thread does, and when the process ends, which its parent does. If both are at it at once the
-    /// parent waits for the thread without giving it the CPU, on a busy machine until its time is up
-    /// (`shrink_dcache_parent` of fs/dcache.c). A thread that is not its process's first is missing from the list in `/proc`,
-    /// not from its lookup.
+    /// The path is not `/proc/PID/task/TID`, for this reason: the kernel caches looked-up entries of that directory.
+    /// The thread drops its entry when it ends, and the parent drops the entries when it reaps the process. If both
+    /// happen at once, the parent busy-waits for the thread without giving it the CPU, on a busy machine until its time
+    /// slice ends (`shrink_dcache_parent` of fs/dcache.c). `/proc/TID` exists for every thread; the listing of `/proc`
+    /// just omits all threads but the first of each process.
     fn of(tid: u32) -> Option<Stat> {
         use std::io::Write;
         if !proc_is_ours() {
@@ -211,8 +211,8 @@ impl Stat {
         Stat::parse(text)
     }
 
-    /// proc_pid_stat(5). The second field is the command in parentheses, which may hold anything: fields are
-    /// counted from the last closing one.
+    /// See proc_pid_stat(5). The second field is the command in parentheses, which may contain anything, so fields are
+    /// counted from the last closing parenthesis.
     fn parse(text: &[u8]) -> Option<Stat> {
         let after = text.iter().rposition(|&b| b == b')')? + 1;
         let mut fields = text[after..].split(|&b| b == b' ').filter(|f| !f.is_empty());
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_zombie_is_dead() {
-        // SAFETY: the child only exits; the parent reaps it afterwards.
+        // SAFETY: the child only pauses until it is killed; the parent reaps it afterwards.
         unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -267,10 +267,10 @@ mod tests {
         }
     }
 
-    /// There the numbers 1 and 2 are init's and a kernel thread's, which live for ever.
+    /// In that `/proc` the ids 1 and 2 belong to init and a kernel thread, which never end.
     #[test]
     fn a_proc_of_another_namespace_is_not_believed() {
-        // SAFETY: child and grandchild make plain system calls only, and end.
+        // SAFETY: child and grandchild only make plain system calls, and end.
         unsafe {
             let ended = |child| {
                 let mut status = 0;

@@ -9,13 +9,13 @@ use core::arch::asm;
 /// Makes system call `number` with up to six arguments and returns the raw result register.
 ///
 /// # Safety
-/// The caller promises whatever the named call demands of its arguments; pointers among them must be valid
-/// for what the kernel does with them.
+/// The caller satisfies all requirements of the system call on its arguments. Pointers among them must be valid for
+/// what the kernel does with them.
 #[inline(always)]
 pub unsafe fn syscall6(number: i64, a: [usize; 6]) -> isize {
     let result: isize;
-    // SAFETY: the instruction clobbers exactly what is declared here; what the call itself may do to memory
-    // is the caller's promise.
+    // SAFETY: the instruction clobbers exactly what is declared here. The caller guarantees what the call itself does
+    // to memory.
     unsafe {
         asm!(
             "syscall",
@@ -28,13 +28,13 @@ pub unsafe fn syscall6(number: i64, a: [usize; 6]) -> isize {
     result
 }
 
-/// Turns a raw result register into a value or an [`Errno`].
+/// Converts a raw result register into a value or an [`Errno`].
 #[inline(always)]
 pub fn check(result: isize) -> Result<usize, Errno> {
     if (-4095..0).contains(&result) { Err(Errno(-result as i32)) } else { Ok(result as usize) }
 }
 
-/// [`syscall6`] with the arguments that are given, checked.
+/// [`syscall6`] with only the given arguments, and a checked result.
 ///
 /// # Safety
 /// As for [`syscall6`].
@@ -42,6 +42,6 @@ pub fn check(result: isize) -> Result<usize, Errno> {
 pub unsafe fn call<const N: usize>(number: i64, args: [usize; N]) -> Result<usize, Errno> {
     let mut a = [0; 6];
     a[..N].copy_from_slice(&args);
-    // SAFETY: the caller's promise is syscall6's.
+    // SAFETY: the caller guarantees what syscall6 requires.
     check(unsafe { syscall6(number, a) })
 }

@@ -1,34 +1,34 @@
-//! A word of shared memory that the kernel marks when the thread that holds it ends, in whatever way.
+//! A word of shared memory that the kernel marks when the thread that holds it ends, by whatever cause.
 //!
-//! That is what robust futexes are (Documentation/locking/robust-futexes.rst): each thread has a list of words; when it
-//! ends, or executes another program, the kernel goes through it, and where a word holds the thread's id it sets
-//! [`OWNER_DIED`] in its place and wakes one sleeper, if [`WAITERS`] says that there may be some. The list's head belongs
-//! to libc, which keeps its robust mutexes there, each with its links 24 bytes behind the word. So must we.
+//! It is a robust futex (Documentation/locking/robust-futexes.rst). Each thread has a list of such words. When the
+//! thread ends, or executes another program, the kernel walks the list. If a word holds the thread's id, the kernel
+//! replaces the id by [`OWNER_DIED`], and wakes one sleeper if [`WAITERS`] is set. libc owns the list head and keeps
+//! its robust mutexes in the list; each has its links 24 bytes after the word, so we must use the same distance.
 //!
-//! The word is shared; the links are addresses of this process, and libc follows them when it takes a neighbour out. They
-//! must not lie where another process can write, nor a child made by a bare clone(2) which still has them. So the page of the
-//! word is mapped once more, in front of a private page: the word are the bytes before the last twenty of the one, the
-//! links begin the other.
+//! The word is shared, but the links are addresses of this process, and libc follows them when it removes a neighbour.
+//! So the links must not lie where another process can write, nor where a child made by a bare clone(2) can, which
+//! still has them in its list. Therefore the word's page is mapped a second time, directly in front of a private page.
+//! The word lies 24 bytes before the end of the first page, and the links are at the start of the second.
 //!
-//! Only glibc's list is used, which is told by its distance between link and word.
+//! This works only with glibc's list, which is recognised by its distance between link and word.
 
 use crate::signal::{Mask, set_mask};
 use crate::{Errno, page, raw};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
-/// The thread that held the word has ended, or its program has become another one.
+/// The thread that held the word has ended, or its process has executed another program.
 pub const OWNER_DIED: u32 = libc::FUTEX_OWNER_DIED;
-/// Somebody sleeps on the word, or was about to.
+/// A thread sleeps on the word, or was about to.
 pub const WAITERS: u32 = libc::FUTEX_WAITERS;
 /// The id of the thread that holds the word; 0 if none does.
 pub const HOLDER: u32 = libc::FUTEX_TID_MASK;
 
-/// Where in a page of shared memory such a word lies.
+/// The offset of such a word in a page of shared memory.
 pub const OFFSET: usize = page::BYTES - LINKS_BEHIND;
 
-/// `__list` behind `__lock` in glibc's `pthread_mutex_t`.
+/// Distance from `__lock` to `__list` in glibc's `pthread_mutex_t`.
 const LINKS_BEHIND: usize = 24;
-/// Of the second link, `__next`, which the kernel's list goes through, to the word.
+/// Distance from the second link, `__next`, by which the kernel's list is chained, to the word.
 const FUTEX_OFFSET: isize = -(LINKS_BEHIND as isize) - 8;
 
 /// `struct robust_list_head`; `struct robust_list` is one link.
@@ -39,39 +39,40 @@ struct Head {
     pending: usize,
 }
 
-/// The links, as `__pthread_list_t` of glibc. Both hold addresses of the `next` of other ones, or of the head.
+/// The links, as glibc's `__pthread_list_t`. Both hold the address of the `next` field of another entry or of the head.
 #[repr(C)]
 struct Links {
     prev: usize,
     next: usize,
 }
 
-/// The lowest bit of a link says what kind of futex it leads to.
+/// The lowest bit of a link is the kind of its futex: set for priority inheritance.
 const KIND: usize = 1;
 
-/// Two pages of this process, the shared one of a word and the private one of its links, mapped when they are first needed.
+/// Two adjacent pages of this process: the second mapping of a word's shared page, and the private page of its links.
+/// Mapped at the first use.
 ///
-/// Their memory is never given back: libc may still have the links in its list in a child made by a bare clone(2).
+/// The memory is never unmapped: in a child made by a bare clone(2), libc may still have the links in its list.
 #[derive(Debug, Default)]
 pub struct Bond {
     pages: AtomicUsize,
 }
 
 impl Bond {
-    /// Without pages yet.
+    /// A bond without pages yet.
     pub const fn new() -> Bond {
         Bond { pages: AtomicUsize::new(0) }
     }
 
     /// Reserves the pages.
     fn reserve(&self) -> Result<(), Errno> {
-        // Relaxed: an address; what lies there is the caller's own.
+        // Relaxed: only an address; the calling thread's own call wrote what lies there.
         if self.pages.load(Ordering::Relaxed) != 0 {
             return Ok(());
         }
         let anonymous = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
         let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-        // SAFETY: no address is asked for, so no existing mapping is touched.
+        // SAFETY: no address is given, so no existing mapping is touched.
         let at =
             unsafe { raw::call(libc::SYS_mmap, [0, 2 * page::BYTES, access, anonymous, usize::MAX, 0])? };
         // Relaxed: as above.
@@ -79,18 +80,21 @@ impl Bond {
         Ok(())
     }
 
-    /// Puts the calling thread's id into `word`, if that still is `seen`, for as long as the thread lives. [`WAITERS`] stays.
-    /// `EINVAL` if the word does not lie at [`OFFSET`] of a page, `EAGAIN` if it has changed, or if the thread is in the
-    /// middle of changing its list, and `ENOSYS` if it has none that we know.
+    /// Stores the calling thread's id in `word` if the word is still `seen`. [`WAITERS`] stays as it is. The word is
+    /// held until [`give_back`](Bond::give_back) or the end of the thread.
+    ///
+    /// Errors: `EINVAL` if the word does not lie at [`OFFSET`] of a page. `EAGAIN` if the word has changed, or the
+    /// thread is just changing its list. `ENOSYS` if it has no list that we know.
     ///
     /// # Safety
-    /// `word` lies in a shared mapping; no thread of this process holds a word by this bond, and no other is trying to.
+    /// `word` lies in a shared mapping. No thread of this process holds a word by this bond, and no other thread tries
+    /// to.
     pub unsafe fn take(&self, word: &AtomicU32, seen: u32, tid: u32) -> Result<(), Errno> {
         self.reserve()?;
         self.map(word)?;
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
-        // SAFETY: the list is the calling thread's own, and no handler of its interferes; nobody has our links in hand, by
-        // the caller's promise.
+        // SAFETY: the list belongs to the calling thread, and signals are blocked, so no handler interferes. The caller
+        // guarantees that no other thread uses our links.
         let result = unsafe { self.link(seen, tid) };
         set_mask(mask);
         result
@@ -104,7 +108,7 @@ impl Bond {
         }
         // Relaxed: as in `reserve`.
         let (shared, flags) = (at - OFFSET, (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize);
-        // SAFETY: a length of 0 duplicates the shared mapping (mremap(2)); what it replaces is our own page.
+        // SAFETY: a length of 0 duplicates the shared mapping (mremap(2)); it replaces our own page.
         unsafe {
             raw::call(libc::SYS_mremap, [shared, 0, page::BYTES, flags, self.pages.load(Ordering::Relaxed)])?;
         }
@@ -116,7 +120,7 @@ impl Bond {
         (self.pages.load(Ordering::Relaxed) + page::BYTES) as *mut Links
     }
 
-    /// The address by which lists know our links.
+    /// The address of our links as other list entries store it.
     fn name(&self) -> usize {
         self.links() as usize + core::mem::offset_of!(Links, next)
     }
@@ -125,19 +129,19 @@ impl Bond {
     /// As [`Bond::take`], with signals blocked.
     unsafe fn link(&self, seen: u32, tid: u32) -> Result<(), Errno> {
         let head = own_head()?;
-        // SAFETY: libc registered the head for this thread, and keeps it while the thread lives. The links in it are its own
-        // or ours, each readable and writable.
+        // SAFETY: libc registered the head for this thread and keeps it while the thread lives. The links in the list
+        // are libc's or ours; all are readable and writable.
         unsafe {
             if (*head).pending != 0 {
-                // We are in a handler that interrupted libc between two stores.
+                // We are in a signal handler that interrupted libc between two stores.
                 return Err(Errno::EAGAIN);
             }
-            // From here on the kernel marks the word even if we get no further.
+            // From here on the kernel marks the word even if the thread ends before the links are complete.
             (&raw mut (*head).pending).write_volatile(self.name());
             compiler_fence(Ordering::SeqCst);
-            // AcqRel. Acquire: partner of the Release of whoever held the word before. Release: partner of the Acquire of
-            // those who look at the word: our process is registered.
-            // By the address that the kernel will use, so that it need not fault the page in when the thread ends.
+            // Acquire: partner of the Release of the thread that held the word before. Release: partner of the Acquire
+            // of threads that check the word: they see that our process is registered. The address is in the second
+            // mapping, which the kernel will use, so that the kernel need not fault the page in when the thread ends.
             let word = &*self.links().cast::<u8>().sub(LINKS_BEHIND).cast::<AtomicU32>();
             let taken = word
                 .compare_exchange(seen, seen & WAITERS | tid, Ordering::AcqRel, Ordering::Relaxed)
@@ -155,13 +159,13 @@ impl Bond {
         }
     }
 
-    /// Gives the word back: nobody holds it. Whether there may be sleepers, who are to be woken; `None` if the calling thread
-    /// does not hold it, or is in the middle of changing its list.
+    /// Releases the word. Returns whether there may be sleepers, which the caller must wake; `None` if the calling
+    /// thread does not hold the word, or is just changing its list.
     ///
     /// # Safety
-    /// `word` is the one that was last taken by this bond.
+    /// `word` is the one that this bond took last.
     pub unsafe fn give_back(&self, word: &AtomicU32, tid: u32) -> Option<Sleepers> {
-        // Relaxed: our own id, if it is there.
+        // Relaxed: only the calling thread stores its own id.
         if word.load(Ordering::Relaxed) & HOLDER != tid {
             return None;
         }
@@ -196,21 +200,22 @@ impl Bond {
     }
 }
 
-/// Whether somebody may sleep on a word.
+/// Whether threads may sleep on a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sleepers {
-    /// Nobody.
+    /// No thread sleeps.
     None,
-    /// Perhaps.
+    /// A thread may sleep.
     Some,
 }
 
-/// What stands in front of a `next`: glibc has one before the head, too (`QUEUE_PTR_ADJUST` of nptl/descr.h).
+/// The links structure around a `next` field. glibc has one around the list head, too (`QUEUE_PTR_ADJUST` of
+/// nptl/descr.h).
 fn links_of(name: usize) -> *mut Links {
     ((name & !KIND) - core::mem::offset_of!(Links, next)) as *mut Links
 }
 
-/// The list of the calling thread.
+/// The list head of the calling thread.
 fn own_head() -> Result<*mut Head, Errno> {
     let (mut head, mut len) = (0usize, 0usize);
     let at = [0, &raw mut head as usize, &raw mut len as usize];
@@ -233,7 +238,7 @@ mod tests {
 
     /// A page that a child shares, and the word in it.
     fn word() -> &'static AtomicU32 {
-        // SAFETY: a C string; the descriptor is new, so nobody else owns it.
+        // SAFETY: a C string; the descriptor is new, so it has no other owner.
         let file =
             unsafe { std::fs::File::from_raw_fd(libc::memfd_create(c"unspin-sys-robust".as_ptr(), 0)) };
         file.set_len(page::BYTES as u64).unwrap();
@@ -269,11 +274,11 @@ mod tests {
         type Ending = fn();
         let endings: [Ending; 3] = [
             || (),
-            // SAFETY: kills this very child.
+            // SAFETY: kills this child itself.
             || unsafe {
                 libc::kill(libc::getpid(), libc::SIGKILL);
             },
-            // SAFETY: a program that ends; if there is none the child ends by itself.
+            // SAFETY: a program that ends; if it does not exist, the child ends by itself.
             || unsafe {
                 libc::execl(c"/bin/true".as_ptr(), c"true".as_ptr(), 0usize);
             },
@@ -303,12 +308,12 @@ mod tests {
         assert_eq!((status, word.load(Ordering::SeqCst)), (0, OWNER_DIED | WAITERS));
     }
 
-    /// libc puts its mutexes before ours and behind it, and takes them out around it.
+    /// libc inserts its mutexes before and after ours in the list, and removes them around it.
     #[test]
     fn robust_mutexes_of_the_program_go_on_working() {
         let word = word();
         let status = in_a_child(|| {
-            // SAFETY: mutexes of this child, used as they are made for.
+            // SAFETY: mutexes of this child, used as intended.
             unsafe {
                 let mut kind: libc::pthread_mutexattr_t = core::mem::zeroed();
                 libc::pthread_mutexattr_init(&mut kind);

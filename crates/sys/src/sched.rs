@@ -4,15 +4,15 @@ use crate::{file, futex, raw};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 
-/// CPUs that the calling thread may run on, at least 1.
+/// Number of CPUs that the calling thread may run on, at least 1.
 pub fn affinity_count() -> usize {
     affinity().iter().map(|word| word.count_ones() as usize).sum::<usize>().max(1)
 }
 
-/// A mask of CPUs: 8192, the most that x86-64 kernels are built for.
+/// A CPU mask: 8192 bits, the most CPUs that x86-64 kernels support.
 type Cpus = [u64; 128];
 
-/// The CPUs that the calling thread may run on; none if the kernel does not say.
+/// The CPUs that the calling thread may run on; none if the kernel does not report them.
 fn affinity() -> Cpus {
     let mut mask: Cpus = [0; 128];
     // SAFETY: the kernel writes at most the given size into `mask`.
@@ -38,8 +38,8 @@ pub fn stay_on(cpu: usize) {
         unsafe { raw::call(libc::SYS_sched_setaffinity, [0, size_of_val(&mask), mask.as_ptr() as usize]) };
 }
 
-/// Threads that run or want to run on this machine at the moment, the calling one among them: proc(5), `/proc/loadavg`. None
-/// where the kernel does not say.
+/// Number of threads of this machine that run or are ready to run now, including the calling one: proc(5),
+/// `/proc/loadavg`. None if the kernel does not report it.
 pub fn runnable() -> Option<u32> {
     let mut buffer = [0; 96];
     let text = core::str::from_utf8(file::read_small(c"/proc/loadavg", &mut buffer).ok()?).ok()?;
@@ -52,8 +52,9 @@ pub fn yield_now() {
     let _ = unsafe { raw::call(libc::SYS_sched_yield, []) };
 }
 
-/// Lets somebody run for whom the caller waits. A real-time thread sleeps for some 50 us: it would give up the CPU to nobody
-/// of a lower priority (sched_yield(2)), and would wait for ever for one that may run on this CPU alone.
+/// Yields to the thread that the caller waits for. A real-time thread sleeps for some 50 µs, because sched_yield(2)
+/// would not give the CPU to a thread of lower priority: if that thread may run only on this CPU, the caller would wait
+/// for ever.
 pub fn give_way() {
     match real_time_priority() {
         0 => yield_now(),
@@ -61,28 +62,29 @@ pub fn give_way() {
     }
 }
 
-/// Sleeps, if no signal comes. Leaves `errno` alone, which the C library's sleep would write.
+/// Sleeps until the time is over or a signal arrives. Does not change `errno`, which the C library's sleep would write.
 pub fn nap(time: Duration) {
-    // A futex that nobody wakes.
+    // A futex that no thread wakes.
     let nobodys = AtomicU32::new(0);
     futex::wait(&nobodys, 0, Some(time));
 }
 
-/// Whether the kernel may be asked about threads: a program that has forbidden itself system calls (seccomp(2)) may have
-/// forbidden that.
+/// Whether the kernel may be asked about threads. A program that has restricted its system calls (seccomp(2)) may have
+/// forbidden those calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Questions {
-    /// It may.
+    /// The calls may be made.
     Allowed,
-    /// It may not.
+    /// The calls must not be made.
     Forbidden,
 }
 
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// Says whether the kernel may be asked.
+/// Sets whether the kernel may be asked.
 pub fn set_questions(questions: Questions) {
-    // Relaxed: a thread that installs a filter sees its own store; others get the filter later than the store, if at all.
+    // Relaxed: a thread that installs a filter sees its own store; other threads get the filter after the store, if at
+    // all.
     FORBIDDEN.store(questions == Questions::Forbidden, Ordering::Relaxed);
 }
 
@@ -92,10 +94,10 @@ pub fn questions() -> Questions {
     if FORBIDDEN.load(Ordering::Relaxed) { Questions::Forbidden } else { Questions::Allowed }
 }
 
-/// The calling thread's priority in a real-time class as it is now: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for
-/// SCHED_DEADLINE, which goes before them, and 0 for all other classes. Its own, not one that it was lent.
+/// The calling thread's current real-time priority: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for SCHED_DEADLINE, which
+/// precedes them, and 0 for all other classes. Its own priority, not an inherited one.
 ///
-/// 0 too where [`Questions`] are forbidden.
+/// Also 0 where [`Questions`] are forbidden.
 pub fn real_time_priority() -> u32 {
     if questions() == Questions::Forbidden {
         return 0;
@@ -118,7 +120,7 @@ pub fn real_time_priority() -> u32 {
 mod tests {
     use super::*;
 
-    /// Makes the calling thread a real-time one; whether it may.
+    /// Makes the calling thread real-time; returns whether that is permitted.
     fn become_real_time() -> bool {
         let parameters = libc::sched_param { sched_priority: 3 };
         let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
@@ -144,8 +146,8 @@ mod tests {
         assert_eq!((before, after), (0, if given { 3 } else { 0 }));
     }
 
-    /// Both on one CPU. By yielding alone the first would go round some millions of times, until the kernel takes the CPU from
-    /// all real-time threads for a while (sched_rt_runtime_us).
+    /// Both threads run on one CPU. If the first one only yielded, it would loop some millions of times, until
+    /// real-time throttling takes the CPU from all real-time threads for a while (sched_rt_runtime_us).
     #[test]
     fn a_real_time_thread_gives_way_to_a_lesser_one() {
         static DONE: AtomicBool = AtomicBool::new(false);

@@ -10,7 +10,8 @@ impl Mask {
     /// Every signal that can be blocked.
     pub const ALL: Mask = Mask(!0);
 
-    /// Every signal but those that an instruction raises: one that is blocked then kills.
+    /// Every signal except those that instructions raise: if such a signal is raised while blocked, the kernel kills
+    /// the process.
     pub const ALL_BUT_FAULTS: Mask = {
         let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
         let (mut mask, mut i) = (!0, 0);
@@ -22,30 +23,30 @@ impl Mask {
     };
 }
 
-/// Sets the calling thread's mask to the kernel's eight bytes at an address, and returns the one before; EFAULT for a bad
-/// address.
+/// Sets the calling thread's mask to the kernel's eight-byte mask at an address, and returns the previous mask; EFAULT
+/// for a bad address.
 pub fn set_mask_at(address: usize) -> Result<Mask, Errno> {
     let mut old = 0u64;
-    // SAFETY: the kernel checks the one address, the other is a live mask of the size that is stated.
+    // SAFETY: the kernel checks the first address; the second is a live mask of the stated size.
     let set = unsafe {
         raw::call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, address, &raw mut old as usize, 8])
     };
     set.map(|_| Mask(old))
 }
 
-/// Sets the calling thread's mask and returns the one before.
+/// Sets the calling thread's mask and returns the previous one.
 pub fn set_mask(mask: Mask) -> Mask {
     change_mask(libc::SIG_SETMASK, mask)
 }
 
-/// Blocks signals besides those that are blocked, and returns the mask before.
+/// Blocks these signals in addition to those already blocked, and returns the previous mask.
 pub fn block(mask: Mask) -> Mask {
     change_mask(libc::SIG_BLOCK, mask)
 }
 
 fn change_mask(how: i32, mask: Mask) -> Mask {
     let mut old = 0u64;
-    // SAFETY: both pointers are live 8-byte masks, the size that is stated.
+    // SAFETY: both pointers are live 8-byte masks, which is the stated size.
     let _ = unsafe {
         raw::call(
             libc::SYS_rt_sigprocmask,

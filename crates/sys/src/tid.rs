@@ -1,4 +1,4 @@
-//! The calling thread's id, remembered: gettid(2) takes some fifty times as long as a lock.
+//! The calling thread's id, cached: gettid(2) takes some fifty times as long as an uncontended lock.
 
 use crate::process;
 use crate::tls::{self, Word};
@@ -13,13 +13,13 @@ pub fn get() -> u32 {
     }
 }
 
-/// The same where it is known already; 0 where it is not.
+/// The cached id; 0 if there is none yet.
 #[inline(always)]
 pub fn known() -> u32 {
     tls::value::<{ Word::Tid as usize }>() as u32
 }
 
-/// Remembers it for a caller that has found it out in another way, and answers it.
+/// Caches an id that the caller has obtained in another way, and returns it.
 pub fn told(tid: u32) -> u32 {
     prepare();
     tls::word(Word::Tid).set(tid as usize);
@@ -31,14 +31,15 @@ fn ask() -> u32 {
     told(process::tid())
 }
 
-/// Sees to it that a child made by fork(2) asks anew, as the thread that forked has another id there. Done by the first
-/// [`get`]; to be called earlier where that may run inside an allocator, since libc allocates here. Children that come
-/// about without libc (a bare clone(2)) go on under the old id, as libc's own mutexes do there.
+/// Registers a fork handler that clears the cache in the child, because the forking thread has another id there. The
+/// first [`get`] does this. Call it earlier if the first `get` may run inside an allocator, because libc allocates
+/// here. Children made without libc (by a bare clone(2)) keep the old id, as they do in libc's own mutexes.
 pub fn prepare() {
     static DONE: AtomicBool = AtomicBool::new(false);
-    // Relaxed: only the question who came first matters.
+    // Relaxed: it only decides which thread came first.
     if !DONE.swap(true, Ordering::Relaxed) {
-        // SAFETY: the function lives as long as this library, which libc knows by the handle that the linker puts in.
+        // SAFETY: the function lives as long as this library, which libc identifies by the handle that the linker
+        // inserts.
         unsafe { libc::pthread_atfork(None, None, Some(forget)) };
     }
 }

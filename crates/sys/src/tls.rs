@@ -1,9 +1,9 @@
 //! Thread-local words in the *initial-exec* model.
 //!
-//! `thread_local!` in a shared library compiles to a call of `__tls_get_addr`, a third of the cost of an
-//! uncontended `semop`, and stable Rust has no switch for another model. So the block is declared in
-//! assembly and reached by the two instructions of the initial-exec model (Drepper, "ELF Handling For
-//! Thread-Local Storage", 4.2). A library loaded with the program, as a preload is, always has room for it.
+//! In a shared library `thread_local!` compiles to a call of `__tls_get_addr`. That is a third of the cost of an
+//! uncontended `semop`, and stable Rust cannot select another model. So the block is declared in assembly and accessed
+//! by the two instructions of the initial-exec model (Drepper, "ELF Handling For Thread-Local Storage", 4.2). A library
+//! that is loaded with the program, as a preload library is, always has room for it.
 //!
 //! The words are zero in a new thread, and they are *copied* by `fork`, like all memory of the forking thread.
 
@@ -22,7 +22,7 @@ global_asm!(
     ".popsection",
 );
 
-/// Who owns which word. One name, one owner.
+/// The owner of each word.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Word {
@@ -30,21 +30,21 @@ pub enum Word {
     Sysv = 0,
     /// The meter's table of this thread.
     Meter = 1,
-    /// The preload: flags against re-entry.
+    /// The preload library: flags against re-entry.
     Preload = 2,
     /// An RCU reader outside the System V engine.
     Rcu = 3,
     /// The thread's id; see [`crate::tid`].
     Tid = 4,
-    /// The locks that inherit priority: what this thread holds of them.
+    /// The priority-inheriting locks: how many of them this thread holds.
     Locks = 5,
-    /// The preload: which engine serves this thread, if not the process's.
+    /// The preload library: the engine that serves this thread, if it is not the process's.
     Home = 6,
-    /// How this thread lets itself be cancelled.
+    /// The thread's cancellation state and type.
     Cancel = 7,
-    /// The preload: what this thread has learnt about its waits.
+    /// The preload library: what this thread has learnt about its waits.
     Waits = 8,
-    /// The preload: how many signal handlers of the program this thread has run.
+    /// The preload library: how many of the program's signal handlers this thread has run.
     Handlers = 9,
 }
 
@@ -52,8 +52,8 @@ pub enum Word {
 #[inline(always)]
 pub fn word<'thread>(which: Word) -> &'thread Cell<usize> {
     let base: usize;
-    // SAFETY: loads the block's offset from the global offset table and adds the thread pointer, which %fs:0
-    // holds (psABI, "Thread-Local Storage"). Reads memory that never changes after loading.
+    // SAFETY: loads the block's offset from the global offset table and adds the thread pointer, which is stored at
+    // %fs:0 (psABI, "Thread-Local Storage"). Reads memory that never changes after loading.
     unsafe {
         asm!(
             "mov {base}, qword ptr [rip + unspin_tls_words@GOTTPOFF]",
@@ -67,13 +67,13 @@ pub fn word<'thread>(which: Word) -> &'thread Cell<usize> {
     unsafe { &*(base as *const Cell<usize>).add(which as usize) }
 }
 
-/// The value of the calling thread's word: [`word`] and a load, in two instructions. `WHICH` is a [`Word`].
+/// The value of the calling thread's word, in two instructions. `WHICH` is a [`Word`].
 #[inline(always)]
 pub fn value<const WHICH: usize>() -> usize {
     const { assert!(WHICH < 16, "the block has 16 words") };
     let value: usize;
-    // SAFETY: the block's offset from the thread pointer, as in `word`, and a load of one of its 16 words. The load is
-    // repeated after every write to memory, since the block of instructions says that it reads memory.
+    // SAFETY: the block's offset from the thread pointer, as in `word`, and a load of one of its 16 words. The compiler
+    // repeats the load after every write to memory, because the assembly is declared to read memory.
     unsafe {
         asm!(
             "mov {value}, qword ptr [rip + unspin_tls_words@GOTTPOFF]",
@@ -86,10 +86,10 @@ pub fn value<const WHICH: usize>() -> usize {
     value
 }
 
-/// Calls `at_exit` with `value` when the calling thread ends (by return, `pthread_exit` or cancellation, not
+/// Calls the key's destructor with `value` when the calling thread ends (by return, `pthread_exit` or cancellation, not
 /// when the process ends). Returns `false` if the C library has no key left: then nothing will be called.
 ///
-/// `at_exit` runs among the other destructors of thread-specific data, in unspecified order (POSIX
+/// The destructor runs among the other destructors of thread-specific data, in unspecified order (POSIX
 /// `pthread_key_create`).
 pub fn at_thread_exit(key: &ExitKey, value: usize) -> bool {
     let Some(key) = key.get() else { return false };
@@ -104,12 +104,12 @@ pub struct ExitKey {
 }
 
 impl ExitKey {
-    /// A key whose destructor gets the value that [`at_thread_exit`] was given.
+    /// A key whose destructor gets the value that was passed to [`at_thread_exit`].
     pub const fn new(destructor: extern "C-unwind" fn(usize)) -> Self {
         ExitKey { key: std::sync::OnceLock::new(), destructor }
     }
 
-    /// Creates the key now. One of the first 32 keys of a process costs no allocation when it is used.
+    /// Creates the key now. The first 32 keys of a process need no allocation when they are used.
     pub fn reserve(&self) {
         self.get();
     }

@@ -1,29 +1,29 @@
-//! A shared mapping seen as words.
+//! A shared mapping as 64-bit words.
 //!
-//! Layers above that only ever keep 64-bit words in a mapping need no `unsafe` of their own: every bit
-//! pattern is a valid word, and a word that another process writes is read whole.
+//! Layers above that keep only 64-bit words in a mapping need no `unsafe` of their own: every bit pattern is a valid
+//! word, and a word that another process writes is read as a whole.
 
 use crate::page::BYTES as PAGE;
 use crate::{Errno, mem::Mapping, raw};
 use core::sync::atomic::AtomicU64;
 
 impl Mapping {
-    /// The mapping as 64-bit words; a rest of fewer than 8 bytes is left out.
+    /// The mapping as 64-bit words; up to 7 bytes at the end are left out.
     ///
-    /// As with any mapped file, an access beyond the end of a file that was cut short afterwards is SIGBUS, a
+    /// As with any mapped file, an access beyond the end of a file that was truncated afterwards raises SIGBUS, and a
     /// store into a read-only mapping SIGSEGV; neither touches other memory.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: 1. a mapping starts at a page, so words are aligned, and the slice spans no more than its
-        // length; 2. it stays mapped while borrowed; 3. all bits make a valid word, and nobody in this process
-        // holds a plain reference into it: layers reach it through atomics or raw pointers.
+        // SAFETY: 1. a mapping starts at a page boundary, so the words are aligned, and the slice is no longer than the
+        // mapping; 2. it stays mapped while borrowed; 3. every bit pattern is a valid word, and no code in this process
+        // holds a plain reference into it: all layers access it through atomics or raw pointers.
         unsafe { core::slice::from_raw_parts(self.start().as_ptr().cast::<AtomicU64>(), self.len() / 8) }
     }
 
-    /// Brings the pages of `offset..offset+len` into being, writable, so that later stores neither fault nor
-    /// can fail for lack of space: a full tmpfs is an error number here (`EFAULT`) instead of SIGBUS there.
-    /// The range is widened to whole pages; beyond the mapping it is `EINVAL`.
+    /// Allocates the pages of `offset..offset+len`, writable, so that later stores neither fault nor fail for lack of
+    /// space: a full tmpfs is an error number here (`EFAULT`) instead of SIGBUS there. The range is widened to whole
+    /// pages; a range beyond the mapping is `EINVAL`.
     ///
-    /// `MADV_POPULATE_WRITE` came with Linux 5.14; older kernels answer `EINVAL`.
+    /// `MADV_POPULATE_WRITE` exists since Linux 5.14; older kernels return `EINVAL`.
     pub fn populate(&self, offset: usize, len: usize) -> Result<(), Errno> {
         let end = offset.checked_add(len).filter(|&end| end <= self.len()).ok_or(Errno::EINVAL)?;
         let first = offset & !(PAGE - 1);

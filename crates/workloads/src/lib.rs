@@ -1,11 +1,11 @@
-//! The benchmarks that the historical reports used, rebuilt as ordinary programs.
+//! The benchmarks of the historical reports, rebuilt as ordinary programs.
 //!
-//! Nothing in here knows about unspin's engines and locks: a workload calls the C library, and whether that
-//! or a preloaded library answers is decided by whoever starts it. That is why the modules `libc_*` name
-//! libc's own symbols although everywhere else in the workspace system calls are made by `unspin-sys`: a call
-//! made by the `syscall` instruction could not be interposed, and a workload that cannot be interposed
-//! measures nothing. For the same reason they have pthread's mutexes and conditions, not those of Rust's
-//! standard library, which are futexes of its own.
+//! This crate does not depend on unspin's engines and locks. A workload calls the C library; the environment in which
+//! it is started decides whether libc or a preloaded library serves the call. Therefore the modules `libc_*` call
+//! libc's own symbols, although elsewhere in the workspace `unspin-sys` makes system calls: a call by the `syscall`
+//! instruction cannot be interposed, and a workload that cannot be interposed measures nothing. For the same reason the
+//! workloads use pthread mutexes and conditions instead of those of Rust's standard library, which call futex(2)
+//! directly.
 #![warn(missing_docs)]
 
 pub mod hackbench;

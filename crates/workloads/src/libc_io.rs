@@ -1,26 +1,26 @@
-//! What hackbench asks of libc and Rust's standard library does not offer.
+//! Functions of libc that hackbench needs and Rust's standard library does not offer.
 
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// What there is to be read.
+/// Whether there is something to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readable {
-    /// At least a byte.
+    /// At least one byte.
     Data,
-    /// Nothing, and there never will be: whoever could write has closed its end.
+    /// End of file: no data, and all writers have closed their ends.
     End,
-    /// Nothing yet, and the time is up.
+    /// No data yet, and the time is up.
     Nothing,
 }
 
-/// Waits by poll(2) until there is something to be read, without reading it; for ever without `patience`.
+/// Waits by poll(2) until there is something to read, without reading it. Without `patience` there is no time limit.
 pub fn await_readable(file: &impl AsFd, patience: Option<Duration>) -> Result<Readable> {
     let mut poll = libc::pollfd { fd: file.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let patience_ms = patience.map_or(-1, |p| p.as_millis().min(i32::MAX as u128) as i32);
     loop {
-        // SAFETY: `poll` is one live pollfd, as the count says.
+        // SAFETY: `poll` is one live pollfd, which matches the count.
         match unsafe { libc::poll(&mut poll, 1, patience_ms) } {
             0 => return Ok(Readable::Nothing),
             1 if poll.revents & libc::POLLIN != 0 => return Ok(Readable::Data),
@@ -34,7 +34,7 @@ pub fn await_readable(file: &impl AsFd, patience: Option<Duration>) -> Result<Re
     }
 }
 
-/// Makes the calling thread a real-time one, `SCHED_FIFO`, of the lowest priority.
+/// Gives the calling thread the lowest real-time priority, `SCHED_FIFO`.
 pub fn become_fifo() -> Result<()> {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: reads the live structure; 0 is the calling thread.

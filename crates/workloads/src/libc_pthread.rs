@@ -1,5 +1,5 @@
-//! A monitor as a C program builds it: a value, a pthread mutex around it, and conditions to wait for, all
-//! called through libc's dynamic symbols, which a preloaded library may define.
+//! A monitor as a C program builds it: a value, a pthread mutex that protects it, and conditions. All are called
+//! through libc's dynamic symbols, which a preloaded library may define.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::ptr::null;
 
-/// A value that one thread at a time can reach. Pinned, as no pthread object may be moved.
+/// A value that one thread at a time can access. Pinned, because a pthread object must not be moved.
 #[derive(Debug)]
 pub struct Monitor<T> {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
@@ -18,14 +18,14 @@ pub struct Monitor<T> {
     pinned: PhantomPinned,
 }
 
-// SAFETY: the mutex and the conditions are made to be used by several threads, and the value is reached with
-// the mutex held only, so it is in the hands of one thread at a time, which is all that `T: Send` promises.
+// SAFETY: mutex and conditions are made for use by several threads. The value is accessed only with the mutex held, so
+// one thread at a time has it, which `T: Send` permits.
 unsafe impl<T: Send> Sync for Monitor<T> {}
-// SAFETY: no part of it belongs to the thread that made it, as long as the value does not.
+// SAFETY: no part is bound to the thread that created it, provided that the value is not.
 unsafe impl<T: Send> Send for Monitor<T> {}
 
 impl<T> Monitor<T> {
-    /// A monitor with a plain mutex and so many plain conditions: default attributes throughout.
+    /// A monitor with `conditions` conditions. Mutex and conditions have default attributes.
     pub fn new(value: T, conditions: usize) -> Pin<Box<Monitor<T>>> {
         let monitor = Box::pin(Monitor {
             mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
@@ -33,17 +33,17 @@ impl<T> Monitor<T> {
             value: UnsafeCell::new(value),
             pinned: PhantomPinned,
         });
-        // SAFETY: the mutex lies where it will stay, and nobody else knows of it yet. Initialised by a call although
-        // it is already, because by that call a lock meter knows it; so are the conditions.
+        // SAFETY: the mutex is at its final address, and no other thread knows it yet. It is initialised statically
+        // already; the call makes it known to a lock meter. The same holds for the conditions.
         check("pthread_mutex_init", unsafe { libc::pthread_mutex_init(monitor.mutex.get(), null()) });
         for condition in &monitor.conditions {
-            // SAFETY: as for the mutex; the box is never replaced.
+            // SAFETY: as for the mutex; the boxes are never replaced.
             check("pthread_cond_init", unsafe { libc::pthread_cond_init(condition.get(), null()) });
         }
         monitor
     }
 
-    /// Waits for the mutex. It is released when the answer is dropped.
+    /// Acquires the mutex. It is released when the result is dropped.
     pub fn enter(&self) -> Inside<'_, T> {
         // SAFETY: initialised by `new` and not moved since, because it is pinned.
         check("pthread_mutex_lock", unsafe { libc::pthread_mutex_lock(self.mutex.get()) });
@@ -54,32 +54,34 @@ impl<T> Monitor<T> {
 impl<T> Drop for Monitor<T> {
     fn drop(&mut self) {
         for condition in &self.conditions {
-            // SAFETY: whoever drops it has it alone, so no thread waits.
+            // SAFETY: the dropping thread has exclusive access, so no thread waits.
             check("pthread_cond_destroy", unsafe { libc::pthread_cond_destroy(condition.get()) });
         }
-        // SAFETY: nor does a thread hold it.
+        // SAFETY: as above; no thread holds the mutex.
         check("pthread_mutex_destroy", unsafe { libc::pthread_mutex_destroy(self.mutex.get()) });
     }
 }
 
-/// The mutex is held by the calling thread.
+/// Access to the value while the calling thread holds the mutex.
 #[derive(Debug)]
 pub struct Inside<'a, T> {
     monitor: &'a Monitor<T>,
 }
 
 impl<T> Inside<'_, T> {
-    /// Leaves the monitor until the condition of that number is signalled, or for no reason at all: look again.
+    /// Waits until the condition with this number is signalled; spurious wake-ups happen, so the caller must check
+    /// again.
     pub fn wait(&mut self, condition: usize) {
         let monitor = self.monitor;
-        // SAFETY: both objects were initialised by `new` and not moved since, and this thread holds the mutex, with which alone the condition is
-        // ever waited for. `&mut self` says that no reference to the value outlives the wait.
+        // SAFETY: both objects were initialised by `new` and not moved since. This thread holds the mutex, which is the
+        // only one that is used with the condition. `&mut self` guarantees that no reference to the value outlives the
+        // wait.
         let result =
             unsafe { libc::pthread_cond_wait(monitor.conditions[condition].get(), monitor.mutex.get()) };
         check("pthread_cond_wait", result);
     }
 
-    /// Wakes one that waits for the condition, if there is one.
+    /// Wakes one thread that waits for the condition, if any.
     pub fn signal(&self, condition: usize) {
         // SAFETY: initialised by `new` and not moved since.
         let result = unsafe { libc::pthread_cond_signal(self.monitor.conditions[condition].get()) };
@@ -91,26 +93,26 @@ impl<T> Deref for Inside<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread holds the mutex for as long as `self` lives, but for `wait`, which borrows it mutably.
+        // SAFETY: this thread holds the mutex while `self` lives, except in `wait`, which borrows `self` mutably.
         unsafe { &*self.monitor.value.get() }
     }
 }
 
 impl<T> DerefMut for Inside<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as for `deref`, and `&mut self` says that there is no other reference by way of this one.
+        // SAFETY: as for `deref`, and `&mut self` excludes another reference through this guard.
         unsafe { &mut *self.monitor.value.get() }
     }
 }
 
 impl<T> Drop for Inside<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: this thread took the mutex in `enter`.
+        // SAFETY: this thread acquired the mutex in `enter`.
         check("pthread_mutex_unlock", unsafe { libc::pthread_mutex_unlock(self.monitor.mutex.get()) });
     }
 }
 
-/// With plain objects used as they should be, none of these calls has a way to fail: POSIX.
+/// With default objects that are used correctly, POSIX defines no error for any of these calls.
 fn check(call: &str, result: c_int) {
     assert_eq!(result, 0, "{call}: {}", std::io::Error::from_raw_os_error(result));
 }

@@ -1,23 +1,23 @@
-//! `semget`, `semop` and `semctl` as a C program calls them: through libc's dynamic symbols, which a
-//! preloaded library may define.
+//! `semget`, `semop` and `semctl` as a C program calls them: through libc's dynamic symbols, which a preloaded library
+//! may define.
 //!
-//! Semaphores are used as gates here: value 1 is shut, value 0 is open, and whoever waits for a gate waits
-//! for zero.
+//! Semaphores serve as gates here: value 1 is shut, value 0 is open, and a process that waits for a gate waits for
+//! zero.
 
 use std::ffi::c_int;
 use std::io::{Error, Result};
 
-/// Value of a gate that is shut.
+/// Value of a shut gate.
 pub const SHUT: u16 = 1;
-/// Value of a gate that has been posted.
+/// Value of an open gate, that is, one that has been posted.
 pub const OPEN: u16 = 0;
 
-/// A set of `gates` shut gates that no key finds.
+/// Creates a private set of `gates` shut gates.
 pub fn create(gates: usize) -> Result<c_int> {
     let mut values = vec![SHUT; gates];
     // SAFETY: no pointers.
     let id = check(unsafe { libc::semget(libc::IPC_PRIVATE, gates as c_int, libc::IPC_CREAT | 0o600) })?;
-    // SAFETY: SETALL reads one u16 for each semaphore of the set, and `values` has as many.
+    // SAFETY: SETALL reads one u16 per semaphore of the set, and `values` has that many.
     let set = check(unsafe { libc::semctl(id, 0, libc::SETALL, values.as_mut_ptr()) });
     match set {
         Ok(_) => Ok(id),
@@ -28,7 +28,7 @@ pub fn create(gates: usize) -> Result<c_int> {
     }
 }
 
-/// Removes a set. There is nothing to be done if it is gone already.
+/// Removes a set. Does nothing if it is gone already.
 pub fn remove(id: c_int) {
     // SAFETY: IPC_RMID takes no fourth argument.
     let _ = unsafe { libc::semctl(id, 0, libc::IPC_RMID) };
@@ -39,13 +39,13 @@ pub fn wait(id: c_int, gate: usize) -> Result<()> {
     operate(id, gate, 0)
 }
 
-/// Shuts a gate that is open.
+/// Shuts an open gate.
 pub fn reset(id: c_int, gate: usize) -> Result<()> {
     operate(id, gate, 1)
 }
 
-/// Opens a gate that is shut; sleeps until it is, should it be open, which a ring of gates with one token
-/// never brings about.
+/// Opens a shut gate. If the gate is open it would sleep until the gate is shut; that never happens in a ring of gates
+/// with one token.
 pub fn post(id: c_int, gate: usize) -> Result<()> {
     operate(id, gate, -1)
 }
@@ -53,10 +53,10 @@ pub fn post(id: c_int, gate: usize) -> Result<()> {
 fn operate(id: c_int, gate: usize, change: i16) -> Result<()> {
     let mut operation = libc::sembuf { sem_num: gate as u16, sem_op: change, sem_flg: 0 };
     loop {
-        // SAFETY: `operation` is one live sembuf, as the count says.
+        // SAFETY: `operation` is one live sembuf, which matches the count.
         match check(unsafe { libc::semop(id, &mut operation, 1) }) {
             Ok(_) => return Ok(()),
-            // Semaphore operations are never restarted after a signal, not even with SA_RESTART: signal(7).
+            // Semaphore operations are never restarted after a signal handler, not even with SA_RESTART: signal(7).
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
@@ -69,7 +69,7 @@ pub fn value(id: c_int, gate: usize) -> Result<u16> {
     check(unsafe { libc::semctl(id, gate as c_int, libc::GETVAL) }).map(|v| v as u16)
 }
 
-/// Processes that sleep until the gate is open.
+/// Number of processes that sleep until the gate is open.
 pub fn waiting(id: c_int, gate: usize) -> Result<usize> {
     // SAFETY: GETZCNT takes no fourth argument.
     check(unsafe { libc::semctl(id, gate as c_int, libc::GETZCNT) }).map(|n| n as usize)

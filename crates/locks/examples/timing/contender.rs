@@ -1,4 +1,4 @@
-//! The locks that are measured.
+//! The locks to measure.
 
 use crate::workload::{Mutex, Point, Run, Work, run_threads};
 use core::cell::UnsafeCell;
@@ -11,12 +11,12 @@ pub trait Contender {
     fn run(&self, work: &Work, point: Point, time: Duration) -> Run;
 }
 
-/// glibc's normal mutex, from libc as any program calls it: the reference.
+/// glibc's normal mutex, called through libc as any program does: the reference.
 pub struct Glibc;
 
 struct Normal(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: a mutex is made to be used by several threads.
+// SAFETY: a pthread mutex may be shared between threads.
 unsafe impl Sync for Normal {}
 
 impl Mutex for Normal {
@@ -44,12 +44,12 @@ impl Contender for Glibc {
     }
 }
 
-/// glibc's mutex with PTHREAD_PRIO_INHERIT: what the kinds that inherit priority are to be compared with.
+/// glibc's mutex with PTHREAD_PRIO_INHERIT: the reference for the kinds that inherit priority.
 pub struct GlibcPi;
 
 struct Inheriting(Box<UnsafeCell<libc::pthread_mutex_t>>);
 
-// SAFETY: a mutex is made to be used by several threads.
+// SAFETY: a pthread mutex may be shared between threads.
 unsafe impl Sync for Inheriting {}
 
 impl Mutex for Inheriting {
@@ -135,7 +135,7 @@ impl Contender for Std {
     }
 }
 
-/// One of ours; None for those that are libc's.
+/// A lock of this crate; `None` for libc's kinds.
 pub fn by_kind(kind: Kind) -> Option<Box<dyn Contender>> {
     kind.visit(Ours(kind.name()))
 }

@@ -1,13 +1,14 @@
-//! How fast locks are beside each other: throughput as a ratio to glibc's normal mutex, measured in turns within one run.
+//! Compares locks: throughput as a ratio to glibc's normal mutex, measured in turns within one run.
 //!
 //! ```text
 //! cargo run --release -p unspin-locks --example timing -- [--threads 1,2,4,16,64] [--hold 0,100,...] [--think 0,...]
 //!     [--locks adaptive,parking_lot,std,...] [--against glibc] [--place spread|free] [--rounds 5] [--ms 100]
 //! ```
 //!
-//! Hold and think times are in nanoseconds of work, not of clock: what a preemption adds is not part of them. Each round
-//! measures every lock once, in an order that rotates; a cell is the median of the rounds' ratios, with the least and the
-//! greatest beside it. `share` is what the slowest thread got of a fair share, the median of the rounds.
+//! Hold and think times are nanoseconds of work, not of clock time, so time lost by preemption is not part of them.
+//! Each round measures every lock once, in an order that rotates. A cell is the median of the rounds' ratios, with the
+//! minimum and the maximum beside it. `share` is the slowest thread's fraction of a fair share, as the median of the
+//! rounds.
 
 mod contender;
 mod options;
@@ -32,14 +33,14 @@ fn main() {
     }
 }
 
-/// One lock's rounds.
+/// The results of one lock, one entry per round.
 struct Rounds {
-    /// Pairs per nanosecond.
+    /// Acquire-release pairs per nanosecond.
     throughput: Vec<f64>,
     share: Vec<f64>,
 }
 
-/// Every contender's rounds, the reference first.
+/// The results of every contender, the reference first.
 fn measure(options: &Options, work: &Work, point: Point) -> Vec<Rounds> {
     let contenders = options.contenders();
     let mut all: Vec<_> =

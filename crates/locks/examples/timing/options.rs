@@ -59,7 +59,7 @@ impl Options {
         Ok(options)
     }
 
-    /// All combinations.
+    /// All combinations of the options' values.
     pub fn points(&self) -> impl Iterator<Item = Point> {
         let per_thread = move |&threads: &usize| {
             self.hold_ns.iter().flat_map(move |&hold_ns| {
@@ -74,7 +74,7 @@ impl Options {
         self.threads.iter().flat_map(per_thread)
     }
 
-    /// The reference, then those that were asked for.
+    /// The reference, then the requested locks.
     pub fn contenders(&self) -> Vec<Box<dyn Contender>> {
         [&self.against].into_iter().chain(&self.locks).filter_map(|name| contender(name)).collect()
     }

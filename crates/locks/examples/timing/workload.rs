@@ -1,4 +1,4 @@
-//! Threads that take a lock, hold it, give it back and think.
+//! Threads that acquire a lock, hold it, release it and think.
 
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -7,16 +7,16 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-/// Where the threads run.
+/// On which CPUs the threads run.
 #[derive(Clone, Copy)]
 pub enum Place {
-    /// In turn on each CPU: the same in each round.
+    /// Thread *i* on CPU *i* (modulo their number): the same in each round.
     Spread,
-    /// Wherever the scheduler puts them.
+    /// The scheduler decides.
     Free,
 }
 
-/// What is measured.
+/// One combination to measure.
 #[derive(Clone, Copy)]
 pub struct Point {
     pub threads: usize,
@@ -25,13 +25,13 @@ pub struct Point {
     pub place: Place,
 }
 
-/// Work in nanoseconds.
+/// Work of a given length in nanoseconds.
 pub struct Work {
     steps_per_us: u64,
 }
 
 impl Work {
-    /// The fastest of some tries: what slowed the others down was somebody else's.
+    /// Calibrates with the fastest of some tries, because interference by other programs slows the others down.
     pub fn calibrate() -> Work {
         const STEPS: u64 = 100_000;
         let once = || {
@@ -55,20 +55,20 @@ fn run(steps: u64) {
     }
 }
 
-/// A mutex as this program sees it.
+/// A mutex as this program uses it.
 pub trait Mutex: Sync {
     fn new() -> Self;
     /// Runs `body` with the lock held.
     fn with(&self, body: impl FnOnce());
 }
 
-/// One cache line to itself.
+/// A value alone on its cache line.
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// Ties the calling thread to one of the CPUs that it may run on, counted round.
+/// Binds the calling thread to one of the CPUs that it may run on: number modulo their count.
 fn stay_on(number: usize) {
-    // SAFETY: two live sets of CPUs of the size given; a thread that may not be tied stays where it is.
+    // SAFETY: two live CPU sets of the given size. A thread that cannot be bound stays where it is.
     unsafe {
         let mut allowed: libc::cpu_set_t = core::mem::zeroed();
         libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed);
@@ -82,15 +82,15 @@ fn stay_on(number: usize) {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 pub struct Run {
     /// How often each thread got the lock.
     pub counts: Vec<u64>,
-    /// It may take longer than it should, where threads outnumber CPUs.
+    /// Measured duration. It may exceed the requested time if threads outnumber CPUs.
     pub took: Duration,
 }
 
-/// Runs the threads for that time.
+/// Runs the threads for `time`.
 pub fn run_threads<M: Mutex>(work: &Work, point: Point, time: Duration) -> Run {
     let lock = Line(M::new());
     let stop = Line(AtomicBool::new(false));
@@ -107,7 +107,7 @@ pub fn run_threads<M: Mutex>(work: &Work, point: Point, time: Duration) -> Run {
                     start.wait();
                     let begin = Instant::now();
                     let mut count = 0;
-                    // Relaxed: a signal, nothing is read after it.
+                    // Relaxed: only a stop flag; no data is read after it.
                     while !stop.0.load(Ordering::Relaxed) {
                         lock.0.with(|| run(hold));
                         run(think);
@@ -124,7 +124,7 @@ pub fn run_threads<M: Mutex>(work: &Work, point: Point, time: Duration) -> Run {
         let end = Instant::now();
         let ended = threads.into_iter().map(|thread| thread.join().expect("it only counts"));
         let (began, counts): (Vec<_>, Vec<_>) = ended.unzip();
-        // The first to begin may be long before this thread goes to sleep.
+        // The first thread may begin long before this thread goes to sleep, so the duration counts from there.
         Run { counts, took: began.into_iter().min().map_or(time, |begin| end.duration_since(begin)) }
     })
 }

@@ -3,24 +3,27 @@
 //! | bits | meaning |
 //! |---|---|
 //! | 0–30 | generation of the process whose thread holds it; 0: free |
-//! | 31 | `SLEEPERS`: somebody sleeps on the word, or is about to. Set by him, cleared by the release. Too often set, it costs a wake-up of nobody |
+//! | 31 | `SLEEPERS`: a thread sleeps on the word, or is about to |
 //!
-//! A thread that held it while another one forked does not exist in the child: there whoever comes takes it from him.
+//! A thread that goes to sleep sets `SLEEPERS`; the release clears it. Set needlessly, it costs one useless wake-up.
+//!
+//! A thread that held the latch while another thread forked does not exist in the child. There any thread may take the
+//! latch.
 
 use crate::park;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::hint;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Default, Debug)]
 pub(super) struct Latch(AtomicU32);
 
 const SLEEPERS: u32 = 1 << 31;
-/// Longer than the lock is held without preemption (some ten ns), shorter than to sleep and be woken (some us).
+/// Longer than the latch is held without preemption (some ten ns), shorter than a sleep and its wake-up (some µs).
 const SPINS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 60 };
 
 impl Latch {
-    /// Acquires, for a thread of the process of this generation.
+    /// Acquires the latch, for a thread of the process with this generation.
     #[inline]
     pub(super) fn acquire(&self, generation: u32) {
         if !self.take(0, generation) {
@@ -28,7 +31,7 @@ impl Latch {
         }
     }
 
-    /// Releases. Does not touch the latch once the next one may hold it.
+    /// Releases the latch. Does not touch it once another thread can hold it.
     #[inline]
     pub(super) fn release(&self) {
         let word = &raw const self.0;
@@ -39,16 +42,16 @@ impl Latch {
     }
 
     fn take(&self, seen: u32, new: u32) -> bool {
-        // Acquire: partner of the Release in `release`. Relaxed: a failure tells nothing.
+        // Acquire: partner of the Release in `release`. Relaxed on failure: a failed attempt reads nothing.
         self.0.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Spins, then sleeps: however many threads there are, only the owner keeps a CPU from the owner.
+    /// Spins, then sleeps, so that waiters do not keep the owner off the CPU.
     #[cold]
     fn wait(&self, generation: u32) {
         for _ in 0..SPINS {
             hint::spin_loop();
-            // Relaxed: only what `take` exchanges is relied on.
+            // Relaxed: the decision rests on the compare-exchange in `take`.
             let seen = self.0.load(Ordering::Relaxed);
             if is_takeable(seen, generation) && self.take(seen, generation) {
                 return;
@@ -58,7 +61,7 @@ impl Latch {
             // Relaxed: as above.
             let seen = self.0.load(Ordering::Relaxed);
             if is_takeable(seen, generation) {
-                // Others may sleep: the bit that told of them is gone with the release.
+                // Other threads may sleep: the release has cleared the bit that says so.
                 if self.take(seen, generation | SLEEPERS) {
                     return;
                 }
@@ -69,7 +72,7 @@ impl Latch {
     }
 }
 
-/// Free, or held by somebody whom a fork has left behind.
+/// Whether the latch is free, or held by a thread of another process (the parent before a fork).
 fn is_takeable(word: u32, generation: u32) -> bool {
     word & !SLEEPERS != generation
 }

@@ -1,7 +1,8 @@
-//! Those who wait: a ring of nodes, by priority and then by arrival.
+//! The waiters: a ring of nodes, by priority and then by arrival.
 //!
-//! All links are protected by the condition's latch, those of a chain by who may wake its members; hence Relaxed
-//! throughout, and atomic only so that a mistake is a wrong order rather than undefined behaviour.
+//! The condition's latch protects all links of the ring. The links of a chain belong to the one thread that may wake
+//! its next member. Hence all accesses are Relaxed. They are atomic only so that a mistake leads to a wrong order
+//! instead of undefined behaviour.
 
 use super::node::Node;
 use core::ptr::null_mut;
@@ -11,7 +12,7 @@ use unspin_sync::atomic::Ordering::Relaxed;
 /// The neighbours of a node.
 #[derive(Debug)]
 pub(super) struct Links {
-    /// In the ring: the next, or the first if it is the last. In a chain: the next, or null.
+    /// In the ring: the next node; for the last node the first. In a chain: the next node, or null.
     next: AtomicPtr<Node>,
     previous: AtomicPtr<Node>,
 }
@@ -23,12 +24,12 @@ impl Default for Links {
 }
 
 impl Links {
-    /// The next in the chain.
+    /// The next node of the chain.
     ///
     /// # Safety
-    /// The node is in a chain, whose members are still there.
+    /// The node is in a chain, and the later members are alive.
     pub(super) unsafe fn next_in_chain<'a>(&self) -> Option<&'a Node> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.next.load(Relaxed).as_ref() }
     }
 
@@ -44,7 +45,7 @@ pub(super) struct List {
     last: AtomicPtr<Node>,
 }
 
-/// A node of the ring as it stood there: enough to take it out when it may be gone already.
+/// A node and its neighbours in the ring: enough to remove it when its memory may be gone already.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     node: *mut Node,
@@ -59,26 +60,26 @@ impl Default for List {
 }
 
 impl List {
-    /// A glance without the latch, or a statement with it.
+    /// A snapshot without the latch; exact with it.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.last.load(Relaxed).is_null()
     }
 
-    /// Forgets all nodes.
+    /// Removes all nodes without touching them.
     pub(super) fn clear(&self) {
         self.last.store(null_mut(), Relaxed);
     }
 
-    /// Adds a node behind those of its priority.
+    /// Inserts a node after the nodes of its own or a higher priority.
     ///
     /// # Safety
-    /// Of this and all below: the caller holds the latch, the nodes in the ring are alive, and this one stays until it was
-    /// taken out.
+    /// For this and all functions below: the caller holds the latch, the nodes in the ring are alive, and this node
+    /// lives until it has been removed.
     pub(super) unsafe fn add(&self, node: &Node) {
         let new = core::ptr::from_ref(node).cast_mut();
         let last = self.last.load(Relaxed);
-        // SAFETY: alive by the caller's promise, as are all that are reached from it.
+        // SAFETY: alive, as the caller guarantees, as are all nodes reached from it.
         let Some(tail) = (unsafe { last.as_ref() }) else {
             node.links.next.store(new, Relaxed);
             node.links.previous.store(new, Relaxed);
@@ -89,7 +90,7 @@ impl List {
         if tail.priority() >= node.priority() {
             self.last.store(new, Relaxed);
         } else {
-            // SAFETY: as above; the last one ends it, being of less priority.
+            // SAFETY: as above; the last node ends the loop, because its priority is lower.
             while unsafe { &*next }.priority() >= node.priority() {
                 // SAFETY: as above.
                 next = unsafe { &*next }.links.next.load(Relaxed);
@@ -104,7 +105,7 @@ impl List {
         node.links.next.store(next, Relaxed);
     }
 
-    /// Where a node stands.
+    /// A node with its neighbours in the ring.
     ///
     /// # Safety
     /// As for [`add`](Self::add), and the node is in the ring.
@@ -116,10 +117,10 @@ impl List {
         }
     }
 
-    /// Takes a node out, without touching it.
+    /// Removes a node without touching it.
     ///
     /// # Safety
-    /// As for [`add`](Self::add), except that the node itself may be gone; it stands in the ring there.
+    /// As for [`add`](Self::add), except that the node itself may be freed; `place` is its current place in the ring.
     pub(super) unsafe fn remove(&self, place: Place) {
         if place.next == place.node {
             return self.clear();
@@ -134,18 +135,18 @@ impl List {
         }
     }
 
-    /// Shows each node and where it stands, the first first, until `visit` says that it has seen enough. It may take out the
-    /// one that it is shown.
+    /// Calls `visit` with each node and its place, in order, until it returns [`Seen::Enough`]. `visit` may remove the
+    /// node that it is given.
     ///
     /// # Safety
     /// As for [`add`](Self::add).
     pub(super) unsafe fn each(&self, mut visit: impl FnMut(&Node, Place) -> Seen) {
         let last = self.last.load(Relaxed);
-        // SAFETY: alive by the caller's promise, as are all that are reached from it.
+        // SAFETY: alive, as the caller guarantees, as are all nodes reached from it.
         let Some(tail) = (unsafe { last.as_ref() }) else { return };
         let mut at = tail.links.next.load(Relaxed);
         loop {
-            // SAFETY: 1. as above: of those in the ring only the one before this was shown; 2. the node is in the ring.
+            // SAFETY: 1. as above: `visit` can have removed only the node before this one; 2. the node is in the ring.
             let place = unsafe { self.place(&*at) };
             // SAFETY: as above.
             if visit(unsafe { &*at }, place) == Seen::Enough || at == last {
@@ -156,31 +157,31 @@ impl List {
     }
 }
 
-/// Whether somebody who goes through the ring wants to see more.
+/// Whether a visitor of the ring wants to see more nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     Enough,
     More,
 }
 
-/// Nodes in the order in which they will be woken, each by the one before.
+/// Nodes in wake-up order; each one's thread wakes the next.
 #[derive(Default)]
 pub(super) struct Chain {
     ends: Option<(*mut Node, *mut Node)>,
 }
 
 impl Chain {
-    /// Adds a node at the end.
+    /// Appends a node.
     ///
     /// # Safety
-    /// It is in no ring or chain any more, and like the others stays until it is woken.
+    /// The node is in no ring or chain any more. Like all nodes of the chain, it lives until it is woken.
     pub(super) unsafe fn add(&mut self, node: &Node) {
         let new = core::ptr::from_ref(node).cast_mut();
         node.links.end_chain();
         let first = match self.ends {
             None => new,
             Some((first, last)) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { &(*last).links }.next.store(new, Relaxed);
                 first
             }
@@ -188,13 +189,13 @@ impl Chain {
         self.ends = Some((first, new));
     }
 
-    /// Wakes the first, which will wake the others.
+    /// Wakes the first; each woken thread wakes the next.
     ///
     /// # Safety
-    /// As for [`add`](Self::add), and nobody else wakes one of them. Also of the next.
+    /// As for [`add`](Self::add), for all nodes of the chain, and no other thread wakes any of them.
     pub(super) unsafe fn wake_first(self) {
         if let Some((first, _)) = self.ends {
-            // SAFETY: the caller's promise: it stays until it is woken.
+            // SAFETY: the node lives until it is woken, as the caller guarantees.
             unsafe { &*first }.wake();
         }
     }
@@ -206,9 +207,10 @@ impl Chain {
     pub(super) unsafe fn wake_all(self) {
         let mut next = self.ends.map(|(first, _)| first.cast_const());
         while let Some(at) = next {
-            // SAFETY: the caller's promise; the next one is read before this one is woken, and may be gone.
+            // SAFETY: guaranteed by the caller. The next node is read before this one is woken, as this one may be
+            // freed then.
             let node = unsafe { &*at };
-            // SAFETY: in a chain whose later members were not woken.
+            // SAFETY: the node is in a chain whose later members have not been woken.
             next = unsafe { node.links.next_in_chain() }.map(core::ptr::from_ref);
             node.links.end_chain();
             node.wake();

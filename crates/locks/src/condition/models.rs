@@ -1,10 +1,11 @@
-//! Mutex and condition variable under loom: every interleaving of two or three threads, sleeping for ever when nobody
-//! wakes them. The planted bugs are callers who leave out a step, and whom the model must find.
+//! Mutex and condition variable under loom: every interleaving of two or three threads. A thread that is not woken
+//! sleeps for ever, which the checker reports. The planted bugs are callers that leave out a step; the models must find
+//! them.
 
 use super::*;
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
-// Not loom's, which panics once more when it is dropped in the panic that reports a deadlock.
+// Not loom's `Arc`, which panics a second time when it is dropped during the panic that reports a deadlock.
 use std::sync::Arc;
 
 /// What the threads share: a mutex that guards a count of things to take, and the condition for which takers wait.
@@ -14,22 +15,22 @@ struct Shop {
     condition: Condition,
 }
 
-/// What a taker does wrong.
+/// A planted mistake of a taker.
 #[derive(Clone, Copy, PartialEq)]
 enum Mistake {
     None,
-    /// Releases the mutex before it stands in the list.
+    /// Releases the mutex before it is in the list.
     LateToTheList,
-    /// Is woken by a broadcast and does not wake the next.
+    /// Is woken by a broadcast and does not wake the next waiter.
     BreaksTheChain,
-    /// Sleeps and does not say so: a signal wakes nobody.
+    /// Sleeps without announcing it: a signal wakes no thread.
     SleepsUnsaid,
     /// Is cancelled and keeps the signal that it was given.
     KeepsTheSignal,
 }
 
 impl Shop {
-    /// Takes one, waiting while there is none.
+    /// Takes one thing; waits while there is none.
     fn take(&self, mistake: Mistake) {
         let mut things = self.things.lock().unwrap();
         while *things == 0 {
@@ -40,7 +41,7 @@ impl Shop {
 
     fn wait<'a>(&'a self, things: MutexGuard<'a, u32>, mistake: Mistake) -> MutexGuard<'a, u32> {
         let node = Node::new(0);
-        // SAFETY: the node leaves, and passes on, below.
+        // SAFETY: the node leaves, and `pass_on` is called, below.
         unsafe {
             if mistake == Mistake::LateToTheList {
                 drop(things);
@@ -64,14 +65,14 @@ impl Shop {
         }
     }
 
-    /// Waits, and gives up at some moment: with a time that is over, or cancelled.
+    /// Waits, and gives up at some moment: by a timeout that has passed, or by cancellation.
     fn give_up(&self, leaving: Leaving, mistake: Mistake) -> Left {
         let things = self.things.lock().unwrap();
         if *things > 0 {
             return Left::Unsignalled;
         }
         let node = Node::new(0);
-        // SAFETY: the node leaves, and passes on, below.
+        // SAFETY: the node leaves, and `pass_on` is called, below.
         unsafe {
             self.condition.enqueue(&node);
             drop(things);
@@ -126,7 +127,7 @@ fn planted_a_sleeper_that_does_not_say_so_is_not_woken() {
     signal_reaches(Mistake::SleepsUnsaid);
 }
 
-/// Two takers wait before a broadcast, so that they make a chain.
+/// Two takers wait before a broadcast, so that they form a chain.
 fn broadcast_reaches_all(mistake: Mistake) {
     bounded(3).check(move || {
         let shop = shop();
@@ -152,8 +153,8 @@ fn planted_a_chain_breaks() {
     broadcast_reaches_all(Mistake::BreaksTheChain);
 }
 
-/// One taker waits, another gives up at any moment, and there is one thing: whatever the one who gives up was given must
-/// reach the taker. One who returns with a signal takes the thing; the taker then gets another.
+/// One taker waits, another gives up at any moment, and there is one thing. The signal that the second one was given
+/// must reach the taker. If the second one returns with a signal, it takes the thing; then the taker gets another.
 fn who_gives_up_swallows_nothing(leaving: Leaving, wake: fn(&Condition), mistake: Mistake) {
     bounded(3).check(move || {
         let shop = shop();
@@ -205,12 +206,13 @@ fn planted_who_leaves_a_broadcast_breaks_it() {
     who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::broadcast, Mistake::BreaksTheChain);
 }
 
-/// Whoever destroys a condition may use its memory for something else.
+/// The memory of a condition may be reused after `retire`.
 #[test]
 fn nobody_touches_a_condition_that_was_retired() {
     bounded(3).check(|| {
         let shop = shop();
-        // Written once it was retired: loom sees whoever reads the condition's memory without being ordered before.
+        // Written once the condition was retired: loom reports a read of this memory that is not ordered before the
+        // write.
         let memory = Arc::new(loom::cell::UnsafeCell::new(0));
         let taker = {
             let (shop, memory) = (shop.clone(), memory.clone());
@@ -220,14 +222,14 @@ fn nobody_touches_a_condition_that_was_retired() {
                 if *things > 0 {
                     return;
                 }
-                // SAFETY: the node leaves, and passes on, below.
+                // SAFETY: the node leaves, and `pass_on` is called, below.
                 unsafe {
                     shop.condition.enqueue(&node);
                     drop(things);
                     while let Some(state) = node.must_sleep_on() {
                         park::wait(node.word(), state, None);
                     }
-                    // Before it has left, the condition is there.
+                    // The condition exists until the node has left.
                     memory.with(|at| at.read());
                     shop.condition.leave(&node, Leaving::Returns);
                     node.pass_on();
@@ -237,13 +239,13 @@ fn nobody_touches_a_condition_that_was_retired() {
         shop.put(1);
         shop.condition.signal();
         shop.condition.retire();
-        // SAFETY: that nobody reads it now is what is tested.
+        // SAFETY: that no thread reads it any more is the property under test.
         unsafe { memory.with_mut(|at| at.write(1)) };
         taker.join().unwrap();
     });
 }
 
-/// More preemptions find nothing new in what two of them cannot show, and take hours with three threads.
+/// More preemptions find nothing that two cannot show, and take hours with three threads.
 fn bounded(preemptions: usize) -> loom::model::Builder {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -8,7 +8,7 @@ use unspin_sync::thread::spawn;
 
 fn waiting(condition: &Condition, priority: u32) -> Pin<Box<Node>> {
     let node = Box::pin(Node::new(priority));
-    // SAFETY: boxed; each test lets all leave.
+    // SAFETY: the node is boxed, and each test lets all nodes leave.
     unsafe { condition.enqueue(&node) };
     node
 }
@@ -19,7 +19,7 @@ fn leave(condition: &Condition, node: &Node, leaving: Leaving) -> Left {
 }
 
 fn pass_on(node: &Node) {
-    // SAFETY: each test calls it once for each node.
+    // SAFETY: each test calls it once per node.
     unsafe { node.pass_on() }
 }
 
@@ -35,14 +35,14 @@ fn it_fits_into_what_glibc_leaves() {
     assert_eq!(bytes, [0; 24]);
 }
 
-/// One who has to wait for its mutex keeps nobody from another.
+/// A waiter that waits for its mutex does not delay a waiter of another mutex.
 #[test]
 fn a_broadcast_wakes_those_beside_each_other_who_want_different_mutexes() {
     let condition = Condition::NEW;
     let mutexes = [0, 1, 0].map(|n| core::ptr::without_provenance::<u64>(8 + n));
     let nodes = mutexes.map(|mutex| Box::pin(Node::new(0).for_mutex(mutex)));
     for node in &nodes {
-        // SAFETY: boxed; all leave below.
+        // SAFETY: the nodes are boxed, and all leave below.
         unsafe { condition.enqueue(node) };
     }
     condition.broadcast();
@@ -161,7 +161,7 @@ fn times_run_out() {
     condition.retire();
 }
 
-/// A queue of one place between many producers and many consumers, with timeouts that hit now and then, and broadcasts.
+/// A queue with one slot between many producers and many consumers, with occasional timeouts and broadcasts.
 #[test]
 fn nothing_is_lost_with_many_threads() {
     const EACH: usize = 2_000;
@@ -229,7 +229,7 @@ fn the_latch_survives_many_who_hold_it_and_are_preempted() {
     condition.retire();
 }
 
-/// The child calls only what is safe after a fork of a process with many threads.
+/// The child calls only functions that are safe after a fork of a process with many threads.
 fn is_true_in_a_child(question: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child runs `question` and ends.
     match unsafe { libc::fork() } {
@@ -247,7 +247,7 @@ fn is_true_in_a_child(question: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// In a child of a process whose threads waited, and one of which held the latch.
+/// In a child of a process in which threads waited and one thread held the latch.
 #[test]
 fn a_child_forgets_its_parents_waiters() {
     let condition = Condition::NEW;
@@ -255,9 +255,9 @@ fn a_child_forgets_its_parents_waiters() {
     condition.signal();
     condition.latch.acquire(host::generation());
     let in_child = || {
-        // What a child does to the stacks of threads that it has not.
+        // A child overwrites the stacks of threads that it does not have.
         ghosts.iter().for_each(|ghost| unsafe {
-            // SAFETY: the child's copy, which it uses no more.
+            // SAFETY: the child's copy, which it does not use any more.
             (core::ptr::from_ref(&**ghost) as *mut u8).write_bytes(0xAA, size_of::<Node>());
         });
         condition.signal();

@@ -1,4 +1,4 @@
-//! Bugs that the models must find.
+//! Planted bugs that the models must find.
 
 use super::*;
 use crate::Waited;
@@ -6,13 +6,13 @@ use crate::park::{self, model::FORGETS};
 use crate::raw::free;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 
-/// Releases what somebody else may hold, and then does as if nothing had happened.
+/// Releases a lock that another thread may hold, and then acts as if nothing had happened.
 fn intrude<L: RawLock>(world: &World<L>) {
     world.unlock();
     hold(world);
 }
 
-/// Two owners are seen, whatever the lock.
+/// The model sees two owners, for every lock.
 macro_rules! a_stranger_releases {
     ($($name:ident: $lock:ty;)*) => {$(
         #[test]
@@ -31,14 +31,14 @@ a_stranger_releases! {
     a_stranger_releases_steal: Steal;
 }
 
-/// The kernel forgets a wake-up.
+/// The kernel loses a wake-up.
 macro_rules! a_wake_up_is_lost {
     ($($name:ident: $lock:ty;)*) => {$(
         #[test]
         #[should_panic(expected = "deadlock")]
         fn $name() {
             fn hold_under_a_bad_kernel<L: RawLock>(world: &World<L>) {
-                // Relaxed: a model's threads take turns.
+                // Relaxed: the threads of a model run one at a time.
                 FORGETS.store(true, Relaxed);
                 hold(world);
             }
@@ -52,39 +52,40 @@ a_wake_up_is_lost! {
     a_wake_up_is_lost_by_steal: Steal;
 }
 
-/// A lock that sleeps, with mistakes to choose.
+/// A lock that sleeps, with one selectable mistake.
 struct Wrong<const MISTAKE: u32> {
-    /// 0 free, 1 held, 2 held and somebody may sleep.
+    /// 0 free, 1 held, 2 held and a thread may sleep.
     word: AtomicU32,
 }
 
-/// Releases with Relaxed.
+/// Mistake: releases with Relaxed.
 const UNORDERED: u32 = 0;
-/// Whoever was woken takes the lock as if nobody else slept.
+/// Mistake: a woken thread takes the lock as if no other thread slept.
 const NO_DUTY: u32 = 1;
-/// Looks at the word before it says that somebody sleeps, and not at the same moment.
+/// Mistake: reads the word and announces a sleeper in two steps instead of one atomic step.
 const UNDECIDED: u32 = 2;
 
-// SAFETY: it does not exclude, or does not wake: models find out.
+// SAFETY: does not exclude, or does not wake; the models must detect it.
 unsafe impl<const MISTAKE: u32> RawLock for Wrong<MISTAKE> {
     type Node = ();
 
     free!(Wrong { word: AtomicU32::new(0) });
 
     fn try_lock(&self) -> bool {
-        // Acquire: partner of the Release in `unlock`, if there is one. Relaxed: a failure tells nothing.
+        // Acquire: partner of the Release in `unlock`, if there is one. Relaxed on failure: a failed attempt reads
+        // nothing.
         self.word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     fn lock(&self, _: &mut ()) -> Waited {
         let mut taken = 1;
         loop {
-            // Acquire: as above. Relaxed: a failure is looked at again.
+            // Acquire: as above. Relaxed on failure: the loop tries again.
             if self.word.compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return Waited::Slept;
             }
             if MISTAKE == UNDECIDED {
-                // Relaxed: whatever it is.
+                // Relaxed: any value will do.
                 if self.word.load(Ordering::Relaxed) != 0 {
                     self.word.store(2, Ordering::Relaxed);
                 }
@@ -110,7 +111,7 @@ unsafe impl<const MISTAKE: u32> RawLock for Wrong<MISTAKE> {
     }
 
     fn is_locked(&self) -> bool {
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         self.word.load(Ordering::Relaxed) != 0
     }
 }
@@ -133,7 +134,7 @@ fn a_sleeper_that_announces_itself_too_late() {
     explore::<Wrong<UNDECIDED>>(3, STILL, &[hold, hold], |_| {});
 }
 
-/// Without a mistake the same lock is found to be right.
+/// Without a mistake the same lock passes.
 #[test]
 fn the_same_lock_without_a_mistake() {
     const NONE: u32 = 3;

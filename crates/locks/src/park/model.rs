@@ -1,5 +1,5 @@
-//! The futex of a model. Sleepers are parked, so that whoever is never woken is a deadlock that the checker reports. Nobody
-//! returns spuriously, so that no accident hides a lost wake-up; a wait with a time may be over at any moment.
+//! The futex of a model. Sleepers are parked, so that the checker reports a thread that is never woken as a deadlock.
+//! There are no spurious wake-ups, which could hide a lost wake-up. A wait with a timeout may time out at any moment.
 
 use crate::Until;
 use crate::park::Wake;
@@ -10,7 +10,7 @@ use unspin_sync::modelled::{Mutex, Thread, current, lazy_static, park};
 struct Sleeper {
     at: usize,
     sort: u32,
-    /// Which wait: one thread sleeps many times.
+    /// Identifies the wait, because one thread sleeps many times.
     number: u64,
     thread: Thread,
 }
@@ -28,9 +28,9 @@ impl Kernel {
 }
 
 lazy_static! {
-    /// Under a lock, as in the kernel, which compares and queues under it.
+    /// Protected by a lock, as in the kernel, which compares and queues under one lock.
     static ref KERNEL: Mutex<Kernel> = Mutex::new(Kernel::default());
-    /// A planted bug: a kernel that wakes nobody.
+    /// Planted bug: the kernel wakes no thread.
     pub(crate) static ref FORGETS: AtomicBool = AtomicBool::new(false);
 }
 
@@ -39,11 +39,12 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, until: Option<Until>) -> Wak
     wait_as(u32::MAX, word, expected, until)
 }
 
-/// [`wait`] as a sleeper of these sorts.
+/// [`wait`] as a sleeper of these sorts (bits).
 pub(crate) fn wait_as(sort: u32, word: &AtomicU32, expected: u32, until: Option<Until>) -> Wake {
     let number = {
         let mut kernel = KERNEL.lock().unwrap();
-        // Relaxed: the lock orders: who changes the word before he calls `wake` is seen here, or finds us there.
+        // Relaxed: the lock orders. If a thread changes the word before it calls `wake`, either we see the change or it
+        // finds us.
         if word.load(Ordering::Relaxed) != expected {
             return Wake::Woken;
         }
@@ -68,14 +69,14 @@ pub(crate) fn wait_as(sort: u32, word: &AtomicU32, expected: u32, until: Option<
     }
 }
 
-/// Wakes the first `count` sleepers of `word` and says how many there were.
+/// Wakes the first `count` sleepers of `word` and returns how many it woke.
 pub(crate) fn wake(word: *const AtomicU32, count: u32) -> u32 {
     wake_as(u32::MAX, word, count)
 }
 
-/// [`wake`] for sleepers of one of these sorts.
+/// [`wake`] for sleepers that have one of these sorts.
 pub(crate) fn wake_as(sort: u32, word: *const AtomicU32, count: u32) -> u32 {
-    // Relaxed: a model's threads take turns.
+    // Relaxed: the threads of a model run one at a time.
     if FORGETS.load(Relaxed) {
         return 0;
     }

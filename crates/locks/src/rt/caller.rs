@@ -1,4 +1,4 @@
-//! The calling thread: who it is, and whether its waiting is anybody else's business.
+//! The calling thread: its id, and whether other threads depend on how long it waits.
 
 #[cfg(any(loom, shuttle))]
 #[path = "caller/model.rs"]
@@ -11,18 +11,18 @@ pub(super) use system::tid;
 pub(super) use system::{be_real_time, real_time_priority};
 use system::{note, notes};
 
-/// In a thread's notes: it was a real-time thread when it was last asked.
+/// In a thread's notes: it was a real-time thread at the last check.
 const REAL_TIME: usize = 1;
-/// In a thread's notes: one lock.
+/// In a thread's notes: the count of held locks, in this unit.
 const LOCK: usize = 2;
 
-/// It has acquired a lock.
+/// The calling thread has acquired a lock.
 #[inline(always)]
 pub(super) fn acquired() {
     note(notes() + LOCK);
 }
 
-/// It has released a lock, which it may not have held.
+/// The calling thread has released a lock. It may not have held it.
 #[inline(always)]
 pub(super) fn released() {
     let notes = notes();
@@ -31,14 +31,15 @@ pub(super) fn released() {
     }
 }
 
-/// Whether it is a real-time thread, or holds a lock that one may wait for.
+/// Whether the calling thread is real-time, or holds a lock that a real-time thread may wait for.
 pub(super) fn is_urgent() -> bool {
     let real_time = if real_time_priority() > 0 { REAL_TIME } else { 0 };
     note(notes() & !REAL_TIME | real_time);
     was_urgent()
 }
 
-/// [`is_urgent`], as it was when last asked: for what does no harm if that has changed.
+/// The result of the last [`is_urgent`], without a system call; the locks held are current. For decisions that may be
+/// stale.
 pub(super) fn was_urgent() -> bool {
     notes() != 0
 }

@@ -1,16 +1,16 @@
-//! Until when a waiter sleeps: until its time is over, but at most for a nap, after which it looks around.
+//! How long a waiter sleeps: until its timeout, but at most for one *nap*, after which it checks the lock again.
 
 use crate::Until;
 use core::time::Duration;
 
-/// See the module.
+/// See the module documentation.
 pub(super) struct Deadline {
     until: Option<Until>,
     nap: Duration,
 }
 
-/// Who wakes from a nap has lost its place in the kernel's queue, and thousands that nap keep a CPU busy. So naps are long, and
-/// become longer: they are for those whose lock was revoked, which is a mistake of the program's.
+/// A thread that wakes from a nap loses its place in the kernel's queue, and thousands of napping threads keep a CPU
+/// busy. So naps are long and grow. They are needed only when a lock was revoked, which is a program error.
 const FIRST_NAP: Duration = Duration::from_millis(50);
 const LAST_NAP: Duration = Duration::from_millis(400);
 
@@ -19,7 +19,7 @@ impl Deadline {
         Deadline { until, nap: FIRST_NAP }
     }
 
-    /// When the next sleep ends at the latest. Models nap never: there a sleeper that needs a nap is lost.
+    /// The latest end of the next sleep. Models have no naps: there a sleeper that depends on a nap deadlocks.
     pub(super) fn next(&mut self) -> Option<Until> {
         if cfg!(any(loom, shuttle)) {
             return self.until;
@@ -32,7 +32,7 @@ impl Deadline {
         }
     }
 
-    /// Whether the thread's own time is over.
+    /// Whether the caller's timeout has passed.
     pub(super) fn is_over(&self) -> bool {
         self.until.is_some_and(|until| cfg!(any(loom, shuttle)) || until.is_over())
     }

@@ -1,15 +1,15 @@
-//! The locks under loom, with a kernel that hands on as the real one does: every interleaving of two or three threads with a
-//! bounded number of preemptions. Whoever is not woken sleeps for ever, as nobody naps. The planted bugs are threads that
-//! leave out a step.
+//! The locks under loom, with a kernel that hands on as the real one does: every interleaving of two or three threads
+//! with a bounded number of preemptions. There are no naps, so a thread that is not woken sleeps for ever. The planted
+//! bugs are threads that leave out a step.
 
 use super::*;
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
 use loom::thread;
-// Not loom's, which panics once more when it is dropped in the panic that reports a deadlock.
+// Not loom's `Arc`, which panics a second time when it is dropped during the panic that reports a deadlock.
 use std::sync::Arc;
 
-/// Spins for one round: the checker tries how long that takes.
+/// Policy: spins for one round; the checker varies how long that takes.
 struct LookOnce {
     has_looked: bool,
 }
@@ -44,9 +44,9 @@ impl<O: Order> Guarded<O> {
         Arc::new(Guarded { lock: RawLock::new(), count: UnsafeCell::new(0) })
     }
 
-    /// Loom sees whoever is not alone here.
+    /// Loom reports a thread that does not have exclusive access here.
     fn add(&self) {
-        // SAFETY: that the caller is alone is what is tested.
+        // SAFETY: exclusive access is the property under test.
         self.count.with_mut(|count| unsafe { *count += 1 });
     }
 
@@ -57,7 +57,7 @@ impl<O: Order> Guarded<O> {
         unsafe { self.lock.unlock() };
     }
 
-    /// Adds one if it gets the lock before a time that may be over at any moment.
+    /// Adds one if it gets the lock before a timeout that may pass at any moment.
     fn once_in_time(&self) -> bool {
         let soon = Until { clock: crate::Clock::Monotonic, at: core::time::Duration::ZERO };
         let has_it = self.lock.lock_until(&mut (), soon).is_some();
@@ -75,7 +75,7 @@ impl<O: Order> Guarded<O> {
     }
 }
 
-/// What a thread of a model does.
+/// One thread's part in a model.
 type Part<O> = fn(&Guarded<O>);
 
 fn urgently<O: Order>(guarded: &Guarded<O>) {
@@ -83,8 +83,8 @@ fn urgently<O: Order>(guarded: &Guarded<O>) {
     guarded.once();
 }
 
-/// Lets the parts run against each other, the last on the model's first thread, and demands that the lock was acquired
-/// that often and is free.
+/// Runs the parts concurrently, the last on the model's first thread. Checks that the lock was acquired `expected`
+/// times and is free at the end.
 fn play<O: Order, const N: usize>(preemptions: usize, parts: [Part<O>; N], expected: u32) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -145,7 +145,7 @@ fn real_time_threads_and_one_that_spins() {
     play::<Lateral<LookOnce>, 3>(1, [urgently, Guarded::once, urgently], 3);
 }
 
-/// Whoever gives up was perhaps the one that was woken, or the one that was relied on to wake others.
+/// A thread that times out may be the one that was woken, or the one that has the duty to wake others.
 #[test]
 fn who_gives_up_leaves_nobody_asleep() {
     play::<Lateral<Park>, 3>(1, [in_time_or_later, Guarded::once, Guarded::once], 3);
@@ -162,7 +162,7 @@ fn in_time_or_later<O: Order>(guarded: &Guarded<O>) {
     }
 }
 
-/// A thread that has gone to the kernel's queue and given up leaves `WAITERS` behind.
+/// A thread that has entered the kernel's queue and given up leaves `WAITERS` set.
 #[test]
 fn who_leaves_the_queue_leaves_nobody_asleep() {
     fn gives_up<O: Order>(guarded: &Guarded<O>) {
@@ -188,7 +188,7 @@ fn a_strangers_release_wakes_a_sleeper() {
         while !guarded.lock.is_locked() {
             thread::yield_now();
         }
-        // SAFETY: the other has no data yet.
+        // SAFETY: the other thread uses no data yet.
         unsafe { guarded.lock.unlock() };
     }
     play::<Lateral<Park>, 2>(3, [waits, releases], 1);
@@ -242,7 +242,7 @@ fn planted_who_is_woken_and_gives_up_says_nothing() {
     fn gives_up_silently<O: Order>(guarded: &Guarded<O>) {
         let mut visit =
             Visit { duty: 0, spins: false, waited: Waited::Spun, arrived: 0, deadline: Deadline::new(None) };
-        // Is woken, and goes.
+        // Is woken, and leaves without passing the duty on.
         while !guarded.lock.take(0, 0) {
             if matches!(guarded.lock.sleep(&mut visit), Outcome::Look) && visit.duty != 0 {
                 return;

@@ -1,18 +1,18 @@
-//! Who waits in the kernel's queue.
+//! Policy: which threads wait in the kernel's queue.
 
 use crate::waiting::{Park, Waiting};
 use core::marker::PhantomData;
 
-/// See the module.
+/// See the module documentation.
 pub trait Order: Send + Sync + 'static {
-    /// Whether threads that are neither real-time threads nor hold such a lock take it when it is free, instead of waiting
-    /// in the queue.
+    /// Whether a thread that is neither real-time nor holds such a lock takes a free lock instead of waiting in the
+    /// queue.
     const STEALS: bool;
-    /// How they wait.
+    /// How the threads outside the queue wait.
     type Waiting: Waiting;
 }
 
-/// Everybody waits in the queue.
+/// All threads wait in the kernel's queue.
 #[derive(Debug)]
 pub struct Strict;
 
@@ -21,7 +21,7 @@ impl Order for Strict {
     type Waiting = Park;
 }
 
-/// Those whom it matters to wait in the queue; the others steal, and wait in this way.
+/// Urgent threads wait in the kernel's queue (see `caller::is_urgent`); the others steal and wait according to `W`.
 #[derive(Debug)]
 pub struct Lateral<W>(PhantomData<W>);
 

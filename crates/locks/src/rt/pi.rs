@@ -1,4 +1,4 @@
-//! The kernel's queue: futexes that inherit priority, or in models something in their place.
+//! The kernel's queue: priority-inheriting futexes, or a replacement in models.
 
 #[cfg(any(loom, shuttle))]
 mod model;

@@ -1,4 +1,5 @@
-//! What only real-time threads show. Those that need their scheduling class say so and do nothing where they may not have it.
+//! Properties that only real-time threads show. A test that needs a real-time scheduling class prints a message and
+//! does nothing if that is not permitted.
 
 use super::*;
 use core::time::Duration;
@@ -12,7 +13,7 @@ use unspin_sys::sched;
 /// Serialises tests that keep CPU 0 busy.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Makes the calling thread a real-time one of this priority, or an ordinary one (0); whether the system lets it.
+/// Makes the calling thread real-time with this priority, or ordinary (0). Returns whether the system permits it.
 fn become_real_time(priority: u32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority as i32 };
     let policy = if priority > 0 { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
@@ -20,7 +21,7 @@ fn become_real_time(priority: u32) -> bool {
     unsafe { libc::sched_setscheduler(0, policy, &parameters) == 0 }
 }
 
-/// Keeps the calling thread on one CPU, the first it may use.
+/// Binds the calling thread to one CPU, the first that it may use.
 fn stay_on_one_cpu() {
     // SAFETY: a zeroed cpu_set_t is a valid one, and 0 is the calling thread.
     unsafe {
@@ -44,7 +45,7 @@ fn may_be_real_time(test: &str) -> bool {
 }
 
 fn unlock<L: RawLock>(lock: &L) {
-    // SAFETY: each test holds the lock where it calls this, or means to misuse it.
+    // SAFETY: each test holds the lock where it calls this, or misuses it on purpose.
     unsafe { lock.unlock() }
 }
 
@@ -58,7 +59,7 @@ fn wait_until(happened: impl Fn() -> bool) {
     }
 }
 
-/// Waits until a thread that has raised a flag and then acquires sleeps there.
+/// Waits until a thread sleeps that raises a flag and then acquires.
 fn wait_until_asleep(tid: u32) {
     let sleeps = || {
         let stat =
@@ -84,18 +85,18 @@ impl Flag {
     }
 }
 
-/// How long a hog keeps the CPU from everybody below it: well below what the kernel lets real-time threads have at a time
-/// (sched_rt_runtime_us, 0.95 s), after which ordinary threads would run all the same.
+/// How long a hog keeps the CPU from all threads of lower priority. It is well below the time that the kernel grants
+/// real-time threads per period (sched_rt_runtime_us, 0.95 s), after which ordinary threads would run all the same.
 const HOG: Duration = Duration::from_millis(100);
 
-/// Without inheritance the waiter waits for the hog, unless the kernel has just had pity on ordinary threads, because of what
-/// other real-time threads have taken.
+/// Without inheritance the waiter waits for the hog, unless the kernel's real-time throttling has just let ordinary
+/// threads run, because of the time that other real-time threads have used.
 const STARVED: [&str; 2] = ["hog", "waiter"];
 
-/// The order in which the waiter had the lock and the hog its time.
+/// The order in which the waiter got the lock and the hog its CPU time.
 type Served = Mutex<Vec<&'static str>>;
 
-/// An ordinary thread that holds the lock and sleeps until it may go on, and then needs the CPU for a while.
+/// An ordinary thread: holds the lock, sleeps until it may go on, and then needs the CPU for a while.
 fn hold<L: RawLock>(lock: &L, is_held: &Flag, may_go_on: &Flag) {
     stay_on_one_cpu();
     acquire(lock);
@@ -108,7 +109,7 @@ fn hold<L: RawLock>(lock: &L, is_held: &Flag, may_go_on: &Flag) {
     unlock(lock);
 }
 
-/// A real-time thread that waits for the lock: when the others on its CPU run, it sleeps.
+/// A real-time thread that waits for the lock. While it sleeps, the other threads of its CPU run.
 fn wait<L: RawLock>(lock: &L, waits: &Flag, order: &Served) {
     stay_on_one_cpu();
     assert!(become_real_time(20));
@@ -118,7 +119,7 @@ fn wait<L: RawLock>(lock: &L, waits: &Flag, order: &Served) {
     unlock(lock);
 }
 
-/// A real-time thread of a priority in between, which needs the CPU for long, as soon as the owner could go on.
+/// A real-time thread of a priority in between, which needs the CPU for long as soon as the owner could go on.
 fn hog(owner: &thread::Thread, may_go_on: &Flag, order: &Served) {
     stay_on_one_cpu();
     assert!(become_real_time(10));
@@ -129,8 +130,8 @@ fn hog(owner: &thread::Thread, may_go_on: &Flag, order: &Served) {
     order.lock().unwrap().push("hog");
 }
 
-/// On one CPU: an ordinary thread holds the lock, a real-time thread waits for it, and a hog of a priority in between wants
-/// the CPU. Who was first?
+/// On one CPU: an ordinary thread holds the lock, a real-time thread waits for it, and a hog of a priority in between
+/// wants the CPU. Returns the order in which the waiter and the hog were served.
 fn with_a_hog_between<L: RawLock>() -> Vec<&'static str> {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (lock, order) = (L::new(), Served::default());
@@ -156,8 +157,8 @@ fn a_waiter_with_inheritance_does_not_wait_for_a_hog() {
     }
 }
 
-/// On one CPU: an ordinary thread holds one lock, another one holds a second and waits for the first, a real-time thread
-/// waits for the second, and a hog comes.
+/// On one CPU: an ordinary thread holds one lock; another ordinary thread holds a second lock and waits for the first;
+/// a real-time thread waits for the second; then a hog comes.
 fn with_a_hog_before_a_chain<L: RawLock>() -> Vec<&'static str> {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (first, second, order) = (L::new(), L::new(), Served::default());
@@ -194,7 +195,7 @@ fn a_boost_reaches_the_end_of_a_chain() {
     }
 }
 
-/// Waiters of these priorities come one after the other; in which order they are served.
+/// Waiters with these priorities come one after another; returns the order in which they are served.
 fn served<O: Order>(priorities: &[u32]) -> Vec<u32> {
     let lock = Inheriting::<O>::new();
     let order = Mutex::new(Vec::new());
@@ -242,11 +243,11 @@ fn a_sleeper_that_becomes_a_real_time_thread_changes_queues() {
             unlock(lock);
         });
         let sleeper = told.recv().unwrap();
-        // Relaxed: a glance.
+        // Relaxed: a snapshot, which orders nothing.
         wait_until(|| lock.slept.load(Ordering::Relaxed) == 1);
         assert!(!pi::has_waiters(&lock.word), "an ordinary thread");
         let parameters = libc::sched_param { sched_priority: 7 };
-        // SAFETY: a live sched_param, a thread of ours.
+        // SAFETY: a live sched_param, and a thread of this process.
         assert_eq!(unsafe { libc::sched_setscheduler(sleeper as i32, libc::SCHED_FIFO, &parameters) }, 0);
         wait_until(|| pi::has_waiters(&lock.word));
         unlock(lock);
@@ -254,7 +255,7 @@ fn a_sleeper_that_becomes_a_real_time_thread_changes_queues() {
     assert!(!lock.is_locked());
 }
 
-/// Time enough to find out that one gets nothing.
+/// Long enough to see that the thread does not get the lock.
 fn soon() -> Until {
     Until::after(Duration::from_millis(30))
 }
@@ -268,7 +269,7 @@ fn ones_own_lock_is_not_to_be_had<O: Order>(priority: u32) {
             acquire(lock);
             assert_eq!(lock.lock_until(&mut (), soon()), None);
             tell.send(caller::tid()).unwrap();
-            // Waits for a stranger.
+            // Waits for a foreign unlock.
             acquire(lock);
             unlock(lock);
         });
@@ -307,7 +308,7 @@ fn whoever_ends_with_a_lock_keeps_it() {
     a_lock_of_the_dead_stays_locked::<Lateral<SpinThenPark>>();
 }
 
-/// The owner goes on as if it held the lock, and releases it too.
+/// The owner continues as if it held the lock, and releases it too.
 fn a_stranger_releases_what_others_queue_for<O: Order>() {
     let lock = Inheriting::<O>::new();
     let (is_held, may_end) = (Barrier::new(2), Barrier::new(2));
@@ -336,7 +337,7 @@ fn a_stranger_releases_what_others_queue_for<O: Order>() {
         may_end.wait();
     });
     assert!(!lock.is_locked());
-    // Relaxed: all have ended.
+    // Relaxed: all threads have ended.
     assert_eq!(lock.gate.load(Ordering::Relaxed) & REVOKED, 0);
 }
 
@@ -346,7 +347,7 @@ fn a_strangers_release_reaches_the_kernels_queue() {
     a_stranger_releases_what_others_queue_for::<Lateral<Park>>();
 }
 
-/// A lock and what it protects.
+/// A lock and the data that it protects.
 struct Counted<O> {
     lock: Inheriting<O>,
     sum: core::cell::Cell<u64>,
@@ -356,7 +357,7 @@ struct Counted<O> {
 unsafe impl<O> Sync for Counted<O> {}
 
 impl<O: Order> Counted<O> {
-    /// Adds one under the lock, every third time only if that is to be had soon; whether it was.
+    /// Adds one under the lock; every third time with a short timeout. Returns whether it got the lock.
     fn add(&self, way: u64) -> bool {
         let has_it = if way.is_multiple_of(3) {
             self.lock.lock_until(&mut (), Until::after(Duration::from_micros(50))).is_some()
@@ -372,7 +373,7 @@ impl<O: Order> Counted<O> {
     }
 }
 
-/// Real-time and ordinary threads, with and without times.
+/// Real-time and ordinary threads, with and without timeouts.
 fn all_sorts_at_once<O: Order>() {
     const ROUNDS: u64 = 2_000;
     let counted = &Counted { lock: Inheriting::<O>::new(), sum: core::cell::Cell::new(0) };
@@ -380,7 +381,7 @@ fn all_sorts_at_once<O: Order>() {
         become_real_time(priority);
         let one = |round: &u64| {
             if priority > 0 && round.is_multiple_of(16) {
-                // Leaves the CPU to the others.
+                // Leaves the CPU to the other threads.
                 thread::sleep(Duration::from_micros(100));
             }
             counted.add(number + round)

@@ -1,4 +1,4 @@
-//! What a lock answers.
+//! What each operation of a lock returns.
 
 use crate::guarded::Guarded;
 use crate::{Property, check};
@@ -13,7 +13,8 @@ impl Property for FitsIntoAMutex {
     fn check<L: RawLock>(_: Kind) {
         assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8);
         let lock = L::NEW;
-        // SAFETY: a lock has no padding that would matter: bytes that were never written would fail the comparison.
+        // SAFETY: a live value. Its padding, if any, does not matter: bytes that were never written would fail the
+        // comparison.
         let bytes = unsafe { core::slice::from_raw_parts((&raw const lock).cast::<u8>(), size_of::<L>()) };
         assert!(bytes.iter().all(|&byte| byte == 0), "{bytes:?}");
     }
@@ -72,7 +73,7 @@ fn times_on_both_clocks() {
 struct TimesOfWaiters;
 
 impl Property for TimesOfWaiters {
-    /// Waiters that give up leave the queue: those before and behind them get the lock.
+    /// Waiters that time out leave the queue: the waiters before and behind them get the lock.
     fn check<L: RawLock>(_: Kind) {
         let guarded = Guarded::<L>::new();
         guarded.lock();
@@ -112,11 +113,11 @@ impl Property for Misuse {
         guarded.unlock();
         assert!(!guarded.lock.is_locked());
         assert_eq!(guarded.lock(), Waited::No);
-        // A stranger releases.
+        // Another thread than the owner releases.
         thread::scope(|s| s.spawn(|| guarded.unlock()).join().unwrap());
         assert!(!guarded.lock.is_locked());
         assert_eq!(guarded.lock(), Waited::No);
-        // A stranger releases while somebody waits, who then has it.
+        // Another thread than the owner releases while a thread waits; the waiter then gets the lock.
         thread::scope(|s| {
             let waiter = s.spawn(|| {
                 guarded.lock();

@@ -1,4 +1,4 @@
-//! Children that inherit locks with waiters that do not exist there.
+//! Children that inherit locks whose waiters do not exist in the child.
 
 use crate::guarded::Guarded;
 use crate::{Property, check};
@@ -10,15 +10,15 @@ struct Ghosts;
 
 impl Property for Ghosts {
     fn check<L: RawLock>(kind: Kind) {
-        // Those for study take a scheduler's time for each hand-off.
+        // The experimental locks need a scheduler's time slice for each hand-off.
         for round in 0..if kind.is_for_study() { 3 } else { 20 } {
             fork_while_others_wait::<L>(kind, Duration::from_micros(round * 100));
         }
     }
 }
 
-/// The forking thread holds the lock, as it does whose child is to use it (pthread_atfork), and others wait for it: some
-/// of them just woken, some about to sleep, some starving.
+/// The forking thread holds the lock, as a thread does that wants its child to use it (pthread_atfork). Other threads
+/// wait for it: some of them just woken, some about to sleep, some starving.
 fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
     let guarded = Guarded::<L>::new();
     let waiters = if kind.is_for_study() { 2 } else { 6 };
@@ -36,7 +36,8 @@ fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
         thread::sleep(pause);
         guarded.lock();
         thread::sleep(pause);
-        // SAFETY: the child uses this lock, threads of its own and their memory: glibc makes its allocator usable there.
+        // SAFETY: the child uses this lock, its own threads and their memory; glibc makes its allocator usable in a
+        // child.
         let child = unsafe { libc::fork() };
         if child == 0 {
             use_it_alone_and_with_others(guarded, if kind.is_for_study() { 3 } else { 20 });
@@ -53,10 +54,9 @@ fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
 }
 
 fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>, rounds: u32) {
-    // A child that hangs is killed, and its parent told.
-    // SAFETY: an alarm is set.
+    // A child that hangs is killed by the alarm, and its parent sees that. SAFETY: only sets an alarm.
     unsafe { libc::alarm(600) };
-    // Waits for the lock as the ghosts did, while it is held still.
+    // Waits for the lock as the parent's waiters did, while another thread holds it.
     let heir = || {
         for _ in 0..rounds {
             guarded.lock();

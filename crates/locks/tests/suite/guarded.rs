@@ -1,9 +1,9 @@
-//! A lock and what it protects.
+//! A lock and the data that it protects.
 
 use core::cell::UnsafeCell;
 use unspin_locks::{RawLock, Until, Waited};
 
-/// See the module. Twice the same number, so that somebody who is not alone sees or makes a difference.
+/// See the module documentation. Twice the same number: a thread without exclusive access sees or causes a difference.
 pub struct Guarded<L> {
     pub lock: L,
     numbers: UnsafeCell<[u64; 2]>,
@@ -13,8 +13,8 @@ pub struct Guarded<L> {
 unsafe impl<L: RawLock> Sync for Guarded<L> {}
 
 impl<L: RawLock> Guarded<L> {
-    /// Memory of its own for good: a sanitizer that does not see how the standard library joins threads takes those of an
-    /// earlier test for users of the same address.
+    /// Leaks its memory on purpose. A sanitizer that does not see how the standard library joins threads would
+    /// otherwise mistake the threads of an earlier test for users of the same address.
     pub fn new() -> &'static Guarded<L> {
         Box::leak(Box::new(Guarded { lock: L::new(), numbers: UnsafeCell::new([0; 2]) }))
     }
@@ -28,13 +28,13 @@ impl<L: RawLock> Guarded<L> {
     }
 
     pub fn unlock(&self) {
-        // SAFETY: each test that calls this holds the lock, or means to misuse it and has no data.
+        // SAFETY: each test that calls this holds the lock, or misuses it on purpose and has no data.
         unsafe { self.lock.unlock() }
     }
 
-    /// Adds one, under the lock, and panics if anybody else is there.
+    /// Adds one, under the lock; panics if another thread is inside too.
     pub fn add(&self) {
-        // SAFETY: the caller holds the lock; if locks do not exclude, this is where it shows.
+        // SAFETY: the caller holds the lock; if locks do not exclude, it shows here.
         let numbers = unsafe { &mut *self.numbers.get() };
         let before = core::hint::black_box(numbers[0]);
         assert_eq!(before, numbers[1], "somebody else is in here");
@@ -43,7 +43,7 @@ impl<L: RawLock> Guarded<L> {
         numbers[1] = before + 1;
     }
 
-    /// What was added.
+    /// How many were added.
     pub fn sum(&self) -> u64 {
         self.lock();
         // SAFETY: the lock is held.

@@ -1,4 +1,4 @@
-//! What every lock must do: one suite for all kinds. A new lock takes part as soon as `Kind::visit` knows it.
+//! The conformance suite for all kinds of locks. A new lock takes part as soon as `Kind::visit` knows it.
 
 mod conformance;
 mod forks;
@@ -7,13 +7,13 @@ mod stress;
 
 use unspin_locks::{Kind, RawLock, Visitor};
 
-/// A property of locks.
+/// A property that every lock must have.
 trait Property {
-    /// Panics if a lock does not have it.
+    /// Panics if lock `L` does not have the property.
     fn check<L: RawLock>(kind: Kind);
 }
 
-/// Checks all kinds that are ours.
+/// Checks all kinds that this crate implements.
 fn check<P: Property>() {
     struct One<P>(Kind, core::marker::PhantomData<P>);
     impl<P: Property> Visitor for One<P> {

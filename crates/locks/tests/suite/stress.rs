@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::thread;
 use unspin_locks::{Clock, Kind, RawLock, Until};
 
-/// Threads and rounds of each: those for study get less to do, since each of their hand-offs may wait for a scheduler.
+/// Threads, and rounds of each. The experimental locks get less work, because each hand-off may wait for the scheduler.
 fn load(kind: Kind) -> (u64, u64) {
     if kind.is_for_study() { (4, 300) } else { (32, 3_000) }
 }
@@ -41,8 +41,8 @@ fn many_threads_exclude_each_other() {
 struct EveryWay;
 
 impl Property for EveryWay {
-    /// All ways to acquire at once, with times that are often over: whoever is told that it has the lock adds one, and
-    /// nobody is left waiting.
+    /// All ways to acquire at once, often with short timeouts. Each thread that got the lock adds one, and no thread is
+    /// left waiting.
     fn check<L: RawLock>(kind: Kind) {
         let (threads, rounds) = load(kind);
         let guarded = Guarded::<L>::new();
@@ -60,7 +60,7 @@ impl Property for EveryWay {
     }
 }
 
-/// One acquisition in one of the ways there are; whether it succeeded.
+/// Acquires once in one of the available ways. Returns whether it succeeded.
 fn once<L: RawLock>(guarded: &Guarded<L>, way: u64) -> bool {
     let soon = |clock: Clock| Until { clock, at: clock.now() + Duration::from_micros(way % 50) };
     let has_it = match way % 4 {
@@ -75,7 +75,7 @@ fn once<L: RawLock>(guarded: &Guarded<L>, way: u64) -> bool {
     if has_it {
         guarded.add();
         if way % 64 == 3 {
-            // Held across a moment in which others fall asleep.
+            // Held for a while, so that other threads fall asleep.
             thread::yield_now();
         }
         guarded.unlock();

@@ -1,4 +1,4 @@
-//! Every way to die, in every role.
+//! Deaths in every role, by every cause.
 
 use crate::support::{Arena, Child, Dice, SLOTS, die, done, hang};
 use std::os::unix::process::CommandExt;
@@ -12,11 +12,11 @@ use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::process::{Identity, Life};
 
 fn plain_arena() -> &'static Arena<()> {
-    // SAFETY: nothing is valid when zeroed.
+    // SAFETY: `()` is valid when zeroed.
     unsafe { Arena::new() }
 }
 
-/// A child that sits in a section.
+/// A child that stays in a section.
 fn reader_in_section(arena: &'static Arena<()>) -> Child {
     let child = Child::run(|| {
         let reader = arena.rcu().join().unwrap();
@@ -92,8 +92,8 @@ fn a_namesake_that_started_at_another_time_is_not_the_reader() {
     let before = Identity { start_time: me.start_time - 1, ..me };
     let registry = arena.rcu().registry();
     let participant = registry.register(&before, Fences::Full, &mut done).unwrap();
-    // SAFETY: wrong in one point, for the sake of the test: the identity is that of a thread that had this
-    // thread's ids before, so nobody else uses the slot.
+    // SAFETY: deliberately wrong in one point: the identity is that of an earlier thread with the same ids, so no other
+    // thread uses the slot.
     let _ = unsafe { arena.slots[participant.index()].enter(&arena.domain, Fences::Full) };
     arena.rcu().synchronize().unwrap();
     assert_eq!(registry.identity(participant), Some(before));
@@ -149,10 +149,10 @@ fn a_sweep_is_taken_over_from_a_killed_sweeper_and_not_from_a_living_one() {
     assert!(!arena.rcu().registry().pending());
 }
 
-/// Every slot's owner as it says itself.
+/// The owner of every slot, as each owner recorded itself.
 type Owners = [AtomicU64; SLOTS];
 
-/// Threads that register and unregister for ever, until killed at any instruction.
+/// Threads that register and unregister for ever, until they are killed at any instruction.
 #[test]
 fn a_storm_of_killed_registrars_leaks_no_slot_and_shares_none() {
     // SAFETY: atomics are valid when zeroed.
@@ -216,7 +216,7 @@ fn a_killed_reapers_item_is_in_doubt_and_a_killed_workers_is_freed_by_another() 
     // SAFETY: a deferred queue is valid when zeroed.
     let arena = unsafe { Arena::<Deferred<8, 4>>::new() };
     let queue = &arena.rest;
-    // SAFETY: this test is the only user, and its children run one after the other.
+    // SAFETY: this test is the only user, and its children run one after another.
     let exclusive = || unsafe { queue.exclusive() };
     let cookie = arena.rcu().start_poll();
     exclusive().call(1, 8, cookie).unwrap();

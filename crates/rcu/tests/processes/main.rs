@@ -1,4 +1,4 @@
-//! What only several processes can show.
+//! Tests that need several processes.
 #![cfg(not(loom))]
 
 mod death;

@@ -1,5 +1,5 @@
-//! The oracle of every reclamation scheme: nothing is freed while a reader may hold it, and everything is freed
-//! once. Readers and workers are processes that are killed at random; what is freed is poisoned and reused.
+//! The oracle of every reclamation scheme: nothing is freed while a reader may hold it, and everything is freed once.
+//! Readers and workers are processes that are killed at random; freed objects are poisoned and reused.
 
 use crate::support::{Arena, Child, Dice, done};
 use std::time::Duration;
@@ -15,12 +15,12 @@ const ROOTS: usize = 4;
 const WORDS: usize = 6;
 const POISON: u64 = 0xdead_dead_dead_dead;
 
-/// Something that is found through a root, read, and replaced by another.
+/// An object that is found through a root, read, and replaced by another.
 #[repr(C)]
 struct Object {
-    /// 0: free. Else the stamp of its present user; odd: retired.
+    /// 0: free. Otherwise the stamp of its present user; odd: retired.
     state: AtomicU64,
-    /// All the stamp while it is in use, all poison while it is free.
+    /// All words are the stamp while the object is in use, and poison while it is free.
     words: [AtomicU64; WORDS],
 }
 
@@ -41,7 +41,7 @@ fn heap() -> &'static Arena<Heap> {
 }
 
 impl Heap {
-    /// Looks at one object for a while; the caller is in a section.
+    /// Reads one object for a while; the caller is in a section.
     fn look(&self, dice: &mut Dice) {
         let root = self.roots[dice.below(ROOTS as u64) as usize].load(Ordering::Acquire);
         let words = &self.objects[root as usize].words;
@@ -55,7 +55,7 @@ impl Heap {
         self.reads.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Item numbers are stamp and index, so that a free repeated after a death cannot hit the next user.
+    /// Item numbers contain stamp and index, so that a free repeated after a death cannot hit the next user.
     fn free(&self, garbage: Garbage, attempt: Attempt) {
         let (stamp, index) = (garbage.item >> 16, garbage.item as usize & 0xffff);
         let object = &self.objects[index];
@@ -87,7 +87,8 @@ fn reader(arena: &'static Arena<Heap>, fences: Fences) -> Child {
         let me = register(arena.rcu(), fences);
         let slot = &arena.slots[me.index()];
         loop {
-            // SAFETY: registered above for this thread and with these fences; words are not used outside.
+            // SAFETY: registered above for this thread and with these fences; the words are not used outside the
+            // section.
             unsafe {
                 let section = slot.enter(&arena.domain, fences);
                 arena.rest.look(&mut dice);
@@ -97,7 +98,7 @@ fn reader(arena: &'static Arena<Heap>, fences: Fences) -> Child {
     })
 }
 
-/// A process that does the large frees.
+/// A process that performs the large frees.
 fn worker(arena: &'static Arena<Heap>) -> Child {
     Child::run(move || {
         let me = register(arena.rcu(), Fences::Full);
@@ -130,7 +131,7 @@ fn nothing_is_freed_while_a_reader_may_hold_it() {
     let kinds = [Fences::Expedited, Fences::Expedited, Fences::Full];
     let mut readers = kinds.map(|kind| reader(arena, kind));
     let mut workers = [worker(arena), worker(arena)];
-    // SAFETY: this thread is the only one that uses it.
+    // SAFETY: this thread is the only user.
     let mut deferred = unsafe { heap.deferred.exclusive() };
     let (mut poll, free) = (|c| arena.rcu().poll(c), |g, a| heap.free(g, a));
     let mut retired = 0;
@@ -171,7 +172,7 @@ fn nothing_is_freed_while_a_reader_may_hold_it() {
     assert!(count(&heap.reads) > 0 && count(&heap.freed_by_workers) > 0 && retired > UPDATES / 2);
 }
 
-/// The oracle itself can tell: the same heap, freed without a grace period.
+/// Check of the oracle: the same heap, freed without a grace period, must fail.
 #[test]
 fn the_oracle_notices_a_missing_grace_period() {
     let arena = heap();

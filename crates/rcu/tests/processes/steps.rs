@@ -1,5 +1,5 @@
-//! Death between any two instructions: a child is stepped through an operation by `ptrace(2)` and killed on
-//! the way, and those who come after must find everything in order.
+//! Death between any two instructions: `ptrace(2)` steps a child through an operation and kills it on the way. The
+//! processes that come after must find everything in order.
 
 use crate::support::{Arena, Child, Dice, SLOTS, die, done};
 use unspin_rcu::deferred::{Deferred, Exclusive, LARGE};
@@ -9,9 +9,9 @@ use unspin_rcu::{Fences, Participant};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::process::Identity;
 
-/// Most places to die at in one operation, which differ from run to run if there are fewer than instructions.
-/// Each costs half the operation's length in steps of 3 to 40 us: a release build is killed at every one of
-/// some hundred instructions, a debug build, whose operations are ten times as long, here and there.
+/// Maximum number of places to die at in one operation. If an operation has more instructions, the places differ from
+/// run to run. Each place costs half the operation's length in steps of 3 to 40 µs. A release build is killed at every
+/// one of some hundred instructions; a debug build, whose operations are ten times as long, at a sample of them.
 const DEATHS: u64 = if cfg!(debug_assertions) { 24 } else { 400 };
 
 /// How a stepped child ended, and after how many steps.
@@ -20,11 +20,11 @@ enum Ended {
     Killed,
 }
 
-/// Runs `body` in a child, after `setup`, for `steps` instructions, and kills it there.
+/// Runs `setup` and then `body` in a child, and kills it after `steps` instructions of `body`.
 fn step<S>(steps: u64, setup: impl FnOnce() -> S, body: impl FnOnce(S)) -> Ended {
     let child = Child::run(|| {
         let ready = setup();
-        // SAFETY: asks to be traced, and stops until the parent steps on.
+        // SAFETY: requests tracing, and stops until the parent steps on.
         unsafe {
             assert_eq!(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0), 0, "ptrace is not permitted here");
             libc::raise(libc::SIGSTOP);
@@ -33,7 +33,7 @@ fn step<S>(steps: u64, setup: impl FnOnce() -> S, body: impl FnOnce(S)) -> Ended
     });
     let mut status = 0;
     for n in 0..=steps {
-        // SAFETY: the child is ours, and stopped whenever it is asked to step.
+        // SAFETY: the child is ours, and is stopped whenever it is asked to step.
         unsafe {
             libc::waitpid(child.pid(), &mut status, 0);
             if libc::WIFEXITED(status) {
@@ -51,8 +51,8 @@ fn step<S>(steps: u64, setup: impl FnOnce() -> S, body: impl FnOnce(S)) -> Ended
     Ended::Killed
 }
 
-/// Calls `check` after `body` was killed at each of [`DEATHS`] places, in a new arena made by `prepare`; and
-/// after it was not killed at all. `setup` comes before `body` in the same process, and is not killed in.
+/// Calls `check` after `body` was killed at each of [`DEATHS`] places, in a new arena made by `prepare`; and once after
+/// it was not killed. `setup` runs before `body` in the same process, and is not killed.
 fn die_everywhere<T: 'static, S>(
     prepare: impl Fn() -> &'static Arena<T>,
     setup: impl Fn(&'static Arena<T>) -> S,
@@ -149,7 +149,7 @@ fn whoever_dies_sweeping_is_followed_by_another() {
     );
 }
 
-/// Things to be freed, and how far each has got: 0, 1 begun, 2 freed.
+/// Things to be freed, and the state of each: 0, 1 free begun, 2 freed.
 #[repr(C)]
 struct Heap {
     deferred: Deferred<8, 4>,
@@ -168,7 +168,7 @@ impl Heap {
         thing.store(2, Ordering::SeqCst);
     }
 
-    /// Fills the queue and becomes a worker.
+    /// Fills the queue and registers as a worker.
     fn fill(arena: &'static Arena<Heap>) -> Participant {
         let (rcu, heap) = (arena.rcu(), &arena.rest);
         for item in 0..heap.things.len() as u64 {

@@ -10,12 +10,12 @@ use unspin_sys::process::Identity;
 
 pub const SLOTS: usize = 32;
 
-/// A domain and what a test keeps beside it, in a mapping of a temporary file that children inherit.
+/// A domain and the data of a test beside it, in a mapping of a temporary file that children inherit.
 #[repr(C)]
 pub struct Arena<T> {
     pub domain: Domain,
     pub slots: [Slot; SLOTS],
-    /// Raised by children to tell how far they are.
+    /// Children advance it to report their progress.
     pub stage: AtomicU64,
     pub rest: T,
 }
@@ -55,8 +55,7 @@ pub struct Child(libc::pid_t);
 impl Child {
     /// Forks, and runs `body` in the child, which exits with 0 if it returned and 101 if it panicked.
     pub fn run(body: impl FnOnce()) -> Child {
-        // SAFETY: the child runs `body`, which allocates at most what glibc makes safe after fork, and leaves
-        // by _exit.
+        // SAFETY: the child runs `body`, which allocates at most what glibc permits after fork, and ends by _exit.
         match unsafe { libc::fork() } {
             0 => {
                 let outcome = catch_unwind(AssertUnwindSafe(body));
@@ -80,17 +79,17 @@ impl Child {
         }
     }
 
-    /// Its process id.
+    /// The process id.
     pub fn pid(&self) -> libc::pid_t {
         self.0
     }
 
-    /// Says that the caller has reaped it.
+    /// Consumes the handle of a child that the caller has reaped.
     pub fn reaped(self) {
         core::mem::forget(self);
     }
 
-    /// Waits for the process to die by its own hand.
+    /// Waits until the process has killed itself.
     pub fn settled(self) {
         assert!(libc::WIFSIGNALED(self.reap()), "the child was to kill itself");
     }
@@ -102,7 +101,7 @@ impl Child {
 
     fn reap(self) -> i32 {
         let mut status = 0;
-        // SAFETY: the pid is our child's; reaped once, as `self` is consumed and not dropped.
+        // SAFETY: the pid is our child's; it is reaped once, as `self` is consumed and not dropped.
         unsafe { libc::waitpid(self.0, &mut status, 0) };
         core::mem::forget(self);
         status
@@ -118,7 +117,7 @@ impl Drop for Child {
     }
 }
 
-/// Stops the calling process for good.
+/// Suspends the calling process for ever.
 pub fn hang() -> ! {
     loop {
         // SAFETY: no arguments.
@@ -126,9 +125,9 @@ pub fn hang() -> ! {
     }
 }
 
-/// Kills the calling process on the spot.
+/// Kills the calling process at once.
 pub fn die() -> ! {
-    // SAFETY: SIGKILL to oneself does not return.
+    // SAFETY: SIGKILL to the own process does not return.
     unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
     hang()
 }
@@ -137,7 +136,7 @@ pub fn done(_: Participant, _: &Identity) -> Swept {
     Swept::Done
 }
 
-/// A small generator: tests need no good one, and a child must not share its parent's.
+/// A small random generator: tests need no good one, and a child must not share its parent's.
 pub struct Dice(u64);
 
 impl Dice {

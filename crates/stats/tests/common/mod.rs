@@ -14,10 +14,10 @@ pub struct Noise {
     pub drift: f64,
 }
 
-/// Identical runs on a small shared machine were seen to vary by 26 %, and such machines drift.
+/// Identical runs on a small shared machine were observed to vary by 26 %; such machines also drift.
 pub const SHARED_MACHINE: Noise = Noise { cv: 0.26, shared: 0.15, drift: 0.02 };
 
-/// A machine on which most of the noise comes in rounds: what pairing is for.
+/// A machine on which most of the noise is common to a round: the case for pairing.
 pub const LOUD_NEIGHBOUR: Noise = Noise { cv: 0.15, shared: 0.4, drift: 0.05 };
 
 /// Draws run times.
@@ -40,7 +40,7 @@ impl Machine {
         self.round = self.noise.shared * self.normal() + self.noise.drift * self.rounds;
     }
 
-    /// A run of a program whose mean run time is `mean` when nothing is shared and nothing drifts.
+    /// A run of a program whose mean run time is `mean` without shared noise and drift.
     pub fn run(&mut self, mean: f64) -> f64 {
         let variance = self.noise.cv.powi(2).ln_1p();
         mean * (self.round + variance.sqrt() * self.normal() - 0.5 * variance).exp()

@@ -1,11 +1,11 @@
-//! From names back to addresses: whatever name an address has, that name leads back to it.
+//! From names back to addresses: every name that an address has leads back to that address.
 
 use crate::support::{Build, Program, has_tool, line_of, run};
 use std::collections::BTreeSet;
 use std::process::Command;
 use unspin_symbols::{File, Frame, Symbols};
 
-/// Ways to compile that change where things lie.
+/// Compiler options that change where things lie.
 const WAYS: [&[&str]; 6] = [
     &["-O0", "-g"],
     &["-O2", "-g", "-fomit-frame-pointer"],
@@ -15,12 +15,12 @@ const WAYS: [&[&str]; 6] = [
     &["-O2", "-g0"],
 ];
 
-/// The name of an element of an array without its number, as all of them are called together.
+/// The name of an array element without its index: the name of all elements together.
 fn folded(name: &str) -> String {
     name.split(['[', ']']).step_by(2).collect()
 }
 
-/// The variables that the program has told lie where their names say.
+/// The variables that the program reported lie where their names lead to.
 fn variables_lead_back(program: &Program, symbols: &Symbols, file: &File, told: &[&str]) {
     for &told in told {
         let address = program.address(told);
@@ -47,7 +47,7 @@ fn variables_lead_back(program: &Program, symbols: &Symbols, file: &File, told: 
     }
 }
 
-/// So does the code of the functions on a stack, and of their lines.
+/// The same for the code of the functions on a stack, and of their lines.
 fn code_leads_back(program: &Program, symbols: &Symbols, file: &File, stack: &str) {
     let mut seen = BTreeSet::new();
     for address in program.unwind(symbols, stack) {
@@ -77,7 +77,7 @@ fn c() {
     for way in WAYS {
         let Some(program) = Build::new("plain.c").flags(way).run("C, back") else { return };
         let (symbols, file) = (Symbols::new(), File::open(&program.path).unwrap());
-        // Two variables within functions share the name that the linker knows.
+        // Two variables within functions have the same linker name.
         let told: Vec<&str> =
             told.into_iter().filter(|&told| way != ["-O2", "-g0"] || told != "local_lock").collect();
         variables_lead_back(&program, &symbols, &file, &told);
@@ -141,7 +141,7 @@ fn without_symbols_nothing_is_found() {
     assert!(File::open(std::path::Path::new("/etc/passwd")).is_none());
 }
 
-/// The calls of a function of libc lie right before where they return to.
+/// The calls of a libc function end directly before the return addresses.
 #[test]
 fn calls_of_other_files() {
     let ways = [

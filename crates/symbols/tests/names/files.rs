@@ -1,5 +1,5 @@
-//! Where the names come from: stripped files, shared libraries, separate debug files; and files that are gone,
-//! replaced or damaged.
+//! The sources of names: stripped files, shared libraries, separate debug files; and files that are gone, replaced or
+//! damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::support::{Build, Program, has_tool, line_of, run};
 use tempfile::TempDir;
 use unspin_symbols::{Frame, Kind, Space, Symbols};
 
-/// A program, and the library that it is linked with, in one folder.
+/// A program and the library that it is linked with, in one folder.
 struct Pair {
     folder: TempDir,
     library: PathBuf,
@@ -71,7 +71,7 @@ fn a_stripped_library_has_the_names_that_it_exports() {
     let program = pair.run();
     let symbols = Symbols::new();
     let frames = program.frames(&symbols, "library");
-    // The unwind tables stay, so the chain is whole.
+    // The unwind tables stay in the file, so the chain is complete.
     let kinds: Vec<Kind> = frames.iter().take(4).map(|frame| frame.kind).collect();
     assert_eq!(kinds, [Kind::Unknown, Kind::Unknown, Kind::Function, Kind::Unknown], "{frames:?}");
     assert_eq!(frames[2].short, "public_function");
@@ -82,13 +82,13 @@ fn a_stripped_library_has_the_names_that_it_exports() {
     assert_eq!(variable("private_lock"), None);
 }
 
-/// Moves the debug information of a file to another one, as packagers do.
+/// Moves the debug information of a file to another file, as packagers do.
 fn split(file: &Path, debug: &Path) {
     run(Command::new("objcopy").arg("--only-keep-debug").arg(file).arg(debug));
     strip(file);
 }
 
-/// Whether the names and lines of the library that a separate debug file has are found.
+/// Whether the names and lines from the library's separate debug file are found.
 fn has_separate_names(program: &Program, symbols: &Symbols) -> bool {
     let frames = program.frames(symbols, "library");
     let found = frames[1].short == "private_function";
@@ -115,7 +115,7 @@ fn separate_debug_files_by_build_id() {
     let program = pair.run();
     assert!(!has_separate_names(&program, &Symbols::new()), "not where this looks");
     assert!(has_separate_names(&program, &Symbols::with_debug_root(root.path())));
-    // Under the right name, but of another build.
+    // A debug file with the right name, but of another build.
     let flags = ["-O2", "-g", "-DLIBRARY", "-shared", "-fPIC", "-Wl,--build-id=0xabcdef0123456780"];
     let (_other, path) = Build::new("library.c").flags(&flags).compile_as("", "other").unwrap();
     fs::copy(path, &debug).unwrap();
@@ -148,7 +148,7 @@ fn separate_debug_files_by_name() {
         assert!(found(), "{place:?}");
         fs::rename(&moved, &beside).unwrap();
     }
-    // One bit of another build, and the checksum is wrong.
+    // One bit differs, as in another build: the checksum does not match.
     let mut bytes = fs::read(&beside).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -184,13 +184,13 @@ fn files_that_are_gone_or_replaced_are_unknown() {
     let program = pair.run();
     let known = program.unwind(&Symbols::new(), "library");
     let address = known[1];
-    // Changed after the process had ended: a file that took over the inode of the one that was mapped.
+    // Changed after the process had ended: another file that reuses the inode of the mapped one.
     let earlier =
         Symbols::new().as_of(fs::metadata(&library).unwrap().modified().unwrap() - Duration::from_secs(1));
     assert_eq!(earlier.code(&program.space, address)[0].kind, Kind::Unknown);
     let later = Symbols::new().as_of(SystemTime::now());
     assert_eq!(later.code(&program.space, address)[0].kind, Kind::Function);
-    // The same path and contents, but another file.
+    // Same path and contents, but another file.
     let copy = folder.join("copy");
     fs::copy(&library, &copy).unwrap();
     fs::rename(&copy, &library).unwrap();
@@ -202,7 +202,7 @@ fn files_that_are_gone_or_replaced_are_unknown() {
         assert_eq!(program.variable(&Symbols::new(), program.address("library_lock")), None);
     };
     unknown(&program);
-    // Without its tables the chain ends at the library, unless frame pointers lead on.
+    // Without its tables the chain ends at the library, unless it has frame pointers.
     assert!(program.unwind(&Symbols::new(), "library").len() < known.len());
     fs::remove_file(&library).unwrap();
     unknown(&program);
@@ -218,7 +218,7 @@ fn a_file_that_is_only_read_has_no_variables() {
     };
     let line = program.maps.lines().next().unwrap();
     let (_, rest) = line.split_once(" r--p ").unwrap();
-    // As a debugger would have it, or the program itself when it prints a backtrace.
+    // As mapped by a debugger, or by the program itself to print a backtrace.
     let (base, length) = (0x1000_0000, fs::metadata(&program.path).unwrap().len() / 4096 * 4096 + 4096);
     let maps = format!("{}{base:x}-{:x} r--p {rest}\n", program.maps, base + length);
     let (space, symbols) = (Space::parse(maps.as_bytes()), Symbols::new());

@@ -1,4 +1,4 @@
-//! Names of real programs, against their source.
+//! Names of real programs, compared with their source.
 
 mod back;
 mod files;

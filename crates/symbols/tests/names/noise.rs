@@ -1,4 +1,4 @@
-//! Whatever is read, nothing panics and everything ends.
+//! For any input there is no panic, and every query ends.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,20 +10,20 @@ use unspin_symbols::{Space, Stack, Symbols};
 
 use crate::support::{Build, Program};
 
-/// A program with everything in it, which ran. `None` without a compiler.
+/// A program with all kinds of symbols, which has run. `None` without a compiler.
 fn program() -> Option<&'static Program> {
     static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
     PROGRAM.get_or_init(|| Build::new("plain.c").flags(&["-O2", "-g", "-no-pie"]).run("noise")).as_ref()
 }
 
-/// One in C++, with inlined functions that have no symbol.
+/// A C++ program with inlined functions that have no symbol.
 fn inlining_program() -> Option<&'static Program> {
     static PROGRAM: OnceLock<Option<Program>> = OnceLock::new();
     let build = || Build::new("classes.cc").flags(&["-O2", "-g", "-no-pie", "-std=c++17"]).run("noise");
     PROGRAM.get_or_init(build).as_ref()
 }
 
-/// Asks everything about an address.
+/// Runs all queries for an address.
 fn ask(symbols: &Symbols, space: &Space, address: u64) {
     let frames = symbols.code(space, address);
     assert!(!frames.is_empty());
@@ -32,7 +32,7 @@ fn ask(symbols: &Symbols, space: &Space, address: u64) {
     let _ = space.module_of(address).map(|module| module.file_name());
 }
 
-/// A line of maps that names a file, with everything else as it comes.
+/// A line of maps that names a file, with arbitrary other fields.
 fn line(path: PathBuf) -> impl Strategy<Value = String> {
     let about = fs::metadata(&path).unwrap();
     let numbers = (0_u64..64, 0_u64..64, 0_u64..64, any::<[bool; 3]>());
@@ -49,10 +49,10 @@ fn line(path: PathBuf) -> impl Strategy<Value = String> {
     })
 }
 
-/// A file with some bytes changed, and perhaps its end missing.
+/// A file with some bytes changed, and possibly truncated.
 fn damage(bytes: &mut Vec<u8>, changes: &[(usize, u8)], cut: Option<usize>) {
     for (at, byte) in changes {
-        // Headers are small, and hit seldom otherwise.
+        // Headers are small and would seldom be hit otherwise.
         let at = if at % 4 == 0 { at % 1024 } else { at % bytes.len() };
         bytes[at] = *byte;
     }
@@ -105,7 +105,7 @@ proptest! {
         addresses in proptest::collection::vec(0x400000_u64..0x440000, 1..20),
     ) {
         let space = Space::parse(lines.concat().as_bytes());
-        // Opened once: the file is large.
+        // Opened once, because the file is large.
         thread_local!(static SYMBOLS: Symbols = Symbols::new());
         for address in addresses {
             SYMBOLS.with(|symbols| ask(symbols, &space, address));
@@ -122,7 +122,7 @@ proptest! {
     ) {
         let Some(program) = program() else { return Ok(()) };
         let code = program.address("main") & !0xfff;
-        // Words that point to code or to the stack lead on.
+        // Words that point to code or to the stack extend the chain.
         let mut bytes = bytes;
         for (at, kind, value) in pointers {
             let word = match kind {

@@ -1,4 +1,4 @@
-//! This program itself: Rust, as it runs.
+//! This test program itself: Rust code, while it runs.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ fn own_space() -> Space {
     Space::parse(&std::fs::read("/proc/self/maps").unwrap())
 }
 
-/// What a hook would copy, and the address it would be called from. A frame of its own, whose caller is the first.
+/// What a hook would copy, and the address of its call. A separate function, so that its caller is the first frame.
 #[inline(never)]
 fn copy_stack() -> ([u64; 3], Vec<u8>) {
     let (ip, sp, bp): (u64, u64, u64);
@@ -22,8 +22,8 @@ fn copy_stack() -> ([u64; 3], Vec<u8>) {
             ip = out(reg) ip, sp = out(reg) sp, bp = out(reg) bp, options(nomem, nostack, preserves_flags)
         );
     }
-    // SAFETY: the stack of a test's thread is larger than what its harness and these few functions use, but not by less
-    // than this: it has two megabytes, and the thread's own data lie above.
+    // SAFETY: the 3800 bytes above `sp` lie in the stack mapping of the test's thread, which has two megabytes: above
+    // `sp` are the frames of these functions and of the harness, and above those the thread's own data.
     let bytes = unsafe { std::slice::from_raw_parts(sp as *const u8, 3800) }.to_vec();
     ([ip, sp, bp], bytes)
 }
@@ -64,7 +64,7 @@ fn functions_of_rust_and_their_callers() {
     let generic = |name: &&str| name.contains("own::generic");
     let test = |name: &&str| name.ends_with("own::functions_of_rust_and_their_callers");
     assert!(names[4..].iter().any(generic) && names[5..].iter().any(test), "{names:?}");
-    // The hash that tells one build's symbol from another's is not for people.
+    // The hash that distinguishes the symbols of different builds is not shown.
     assert!(!frames.iter().any(|frame| frame.short.contains("17h")), "{frames:?}");
     let own = frames.iter().find(|frame| frame.short.ends_with("own::copy_stack")).unwrap();
     assert!(own.location.as_ref().unwrap().file.ends_with("tests/names/own.rs"), "{own:?}");

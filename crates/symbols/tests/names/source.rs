@@ -1,9 +1,9 @@
-//! Programs in C and C++ tell their addresses, stacks and maps; the names that come back are those of their source.
+//! Programs in C and C++ report their addresses, stacks and maps; the resulting names must be those of their source.
 
 use crate::support::{Build, Program, line_of};
 use unspin_symbols::{Frame, Kind, Symbols};
 
-/// Ways to compile that change how code and tables look, but not the names.
+/// Compiler options that change code and tables, but not the names.
 const WAYS: [&[&str]; 6] = [
     &["-O0"],
     &["-O2", "-fomit-frame-pointer"],
@@ -23,10 +23,10 @@ fn c_without_debug_information() {
             ("global_lock", "global_lock"),
             ("hidden_lock", "hidden_lock"),
             ("local_lock", "local_lock"),
-            // struct queue has 136 bytes, its ends begin at 8, have 64 each, and their locks begin at 24.
+            // struct queue has 136 bytes. Its ends begin at 8 and have 64 bytes each; their locks begin at 24.
             ("queues", "queues+0x1f8"),
             ("first_queue", "queues"),
-            // struct cell has 64 bytes, its lock begins at 8.
+            // struct cell has 64 bytes; its lock begins at 8.
             ("field", "field+0xfa008"),
         ] {
             let variable = variable(told).unwrap();
@@ -95,7 +95,7 @@ fn has_lines(program: &Program, symbols: &Symbols, way: &[&str]) {
     assert_eq!(frames.iter().filter(|frame| frame.short == "main").count(), 1, "{way:?}");
 }
 
-/// What is the program's own in the chain past the wrapper of its lock.
+/// The program's own functions in the chain beyond the wrapper of its lock.
 const CHAIN: [&str; 7] = [
     "app::Mutex::Lock",
     "app::Guard<app::Mutex>::Guard",
@@ -106,7 +106,7 @@ const CHAIN: [&str; 7] = [
     "main",
 ];
 
-/// What compilers inline when they optimise.
+/// The functions that compilers inline when they optimise.
 const INLINED: [&str; 2] = ["app::Mutex::Lock", "main::{lambda}::operator()"];
 
 #[test]
@@ -117,7 +117,7 @@ fn cpp() {
             let Some(program) = Build::new("classes.cc").flags(&flags).run("C++") else { return };
             let symbols = Symbols::new();
             let frames = program.frames(&symbols, "wrapper");
-            // Without debug information nobody knows what was inlined.
+            // Without debug information inlined functions are unknown.
             let knows = |name: &&str| debug == "-g" || way[0] == "-O0" || !INLINED.contains(name);
             let expected: Vec<&str> = CHAIN.into_iter().filter(knows).collect();
             let names: Vec<String> =
@@ -133,7 +133,7 @@ fn cpp() {
     }
 }
 
-/// Its short name; the linker's names number the lambdas.
+/// The short name; the linkage names number the lambdas.
 fn short(frame: &Frame) -> String {
     frame.short.replace("{lambda(int)#1}", "{lambda}")
 }

@@ -1,4 +1,4 @@
-//! Building programs, running them, and reading what they tell.
+//! Builds programs, runs them, and parses what they report.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -7,17 +7,17 @@ use std::process::Command;
 
 use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
 
-/// How a program is built.
+/// How to build a program.
 pub struct Build {
     source: &'static str,
     flags: Vec<String>,
 }
 
-/// A program that ran, and what it told.
+/// A program that has run, and what it reported.
 pub struct Program {
     pub path: PathBuf,
     pub space: Space,
-    /// The text that the space was read from: as in a recording, only lines that name something.
+    /// The text of the space: as in a recording, only lines that have a name.
     pub maps: String,
     addresses: HashMap<String, u64>,
     stacks: HashMap<String, Copied>,
@@ -31,12 +31,12 @@ struct Copied {
     bytes: Vec<u8>,
 }
 
-/// Says in the test's output why a test does nothing here, past the capturing of the test harness.
+/// Prints why a test is skipped, past the output capturing of the test harness.
 pub fn skip(test: &str, reason: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
 }
 
-/// Whether a command can be started; if not, the test says so and what to install.
+/// Whether a command can be started; if not, the test prints what to install.
 pub fn has_tool(test: &str, tool: &str, package: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -45,7 +45,7 @@ pub fn has_tool(test: &str, tool: &str, package: &str) -> bool {
     found
 }
 
-/// The number of the line in a program's source that is marked `line: NAME`.
+/// The number of the source line that is marked `line: NAME`.
 pub fn line_of(source: &str, name: &str) -> u32 {
     let text = std::fs::read_to_string(source_path(source)).unwrap();
     let mark = format!("line: {name} ");
@@ -53,7 +53,7 @@ pub fn line_of(source: &str, name: &str) -> u32 {
     index as u32 + 1
 }
 
-/// Where the sources of the test programs are.
+/// The path of a test program's source.
 pub fn source_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
@@ -72,14 +72,14 @@ impl Build {
         Build { source, flags: Vec::new() }
     }
 
-    /// Adds arguments of the compiler.
+    /// Adds compiler arguments.
     pub fn flags<S: AsRef<str>>(mut self, flags: &[S]) -> Build {
         self.flags.extend(flags.iter().map(|flag| flag.as_ref().to_owned()));
         self
     }
 
-    /// Compiles to a file of that name, in a folder of its own. `None` after a word of explanation if there is no
-    /// compiler.
+    /// Compiles to a file with this name, in its own folder. Without a compiler it prints an explanation and returns
+    /// `None`.
     pub fn compile_as(self, test: &str, name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
         let compiler = if self.source.ends_with(".cc") { "c++" } else { "cc" };
         if !has_tool(test, compiler, "gcc and g++") {
@@ -100,7 +100,7 @@ impl Build {
 }
 
 impl Program {
-    /// Runs what was built, to its end.
+    /// Runs the built program to its end.
     pub fn run(folder: tempfile::TempDir, path: PathBuf) -> Program {
         let told = run(&mut Command::new(&path));
         let (told, maps) = told.split_once("maps\n").unwrap();
@@ -138,12 +138,12 @@ impl Program {
         }
     }
 
-    /// What the program told under a name.
+    /// The address that the program reported under a name.
     pub fn address(&self, name: &str) -> u64 {
         self.addresses[name]
     }
 
-    /// All addresses that it told, and those of the stacks that lie in its own file.
+    /// All addresses that it reported, and the addresses of its stacks that lie in its own file.
     pub fn told(&self) -> impl Iterator<Item = u64> {
         let own =
             |address: &u64| self.space.module_of(*address).is_some_and(|module| module.path == self.path);
@@ -156,7 +156,8 @@ impl Program {
         symbols.variable(&self.space, address)
     }
 
-    /// The return addresses of a stack, which must be those that the program found itself, as far as the copy goes.
+    /// The return addresses of a stack, which must equal those that the program found itself, as far as the copy
+    /// reaches.
     pub fn unwind(&self, symbols: &Symbols, name: &str) -> Vec<u64> {
         let Copied { registers: [ip, sp, bp], bytes } = &self.stacks[name];
         let chain = symbols.unwind(&self.space, &Stack { ip: *ip, sp: *sp, bp: *bp, bytes });

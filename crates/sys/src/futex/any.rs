@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU32;
 use core::time::Duration;
 
-/// Words at most (`FUTEX_WAITV_MAX` of include/uapi/linux/futex.h).
+/// Maximum number of words (`FUTEX_WAITV_MAX` of include/uapi/linux/futex.h).
 pub const MOST: usize = 128;
 
 /// `struct futex_waitv`.
@@ -19,11 +19,11 @@ struct Waitv {
     reserved: u32,
 }
 
-/// `FUTEX2_SIZE_U32`, and shared, as `FUTEX2_PRIVATE` is missing.
+/// `FUTEX2_SIZE_U32`; a shared futex, as `FUTEX2_PRIVATE` is not set.
 const SHARED_U32: u32 = 2;
 
-/// Sleeps while each word has the value beside it, at most for `timeout` (relative, monotonic). Words beyond [`MOST`] are
-/// left out. `None` where the kernel has no such call, or may not be asked.
+/// Sleeps while each word has the value beside it, at most for `timeout` (relative, monotonic). Words beyond [`MOST`]
+/// are ignored. `None` if the kernel lacks the call or a filter forbids it.
 pub fn wait<'a>(
     words: impl Iterator<Item = (&'a AtomicU32, u32)>,
     timeout: Option<Duration>,
@@ -42,8 +42,8 @@ pub fn wait<'a>(
     let until = timeout.map(|timeout| Until::after(timeout).timespec());
     let until = until.as_ref().map_or(0, |until| until as *const libc::timespec as usize);
     let arguments = [waiters.as_ptr() as usize, count, 0, until, libc::CLOCK_MONOTONIC as usize];
-    // SAFETY: the first `count` structures are initialised, each with the address of a live aligned word; `until` is null
-    // or a live timespec. The call writes none of them.
+    // SAFETY: the first `count` structures are initialised, each with the address of a live aligned word; `until` is
+    // null or a live timespec. The call writes none of them.
     match unsafe { raw::call(libc::SYS_futex_waitv, arguments) } {
         Err(Errno::ENOSYS | Errno::EPERM) => None,
         Err(Errno::ETIMEDOUT) => Some(Wake::TimedOut),

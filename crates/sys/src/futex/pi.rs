@@ -1,22 +1,24 @@
-//! Futexes that inherit priority (futex(2), "Priority-inheritance futexes"), on words that one process has to itself.
+//! Futexes with priority inheritance (futex(2), "Priority-inheritance futexes"), on words that are private to one
+//! process.
 //!
-//! Such a word is the thread id of its owner, or 0, and the kernel relies on it: threads sleep in a queue by priority, and
-//! lend theirs to the owner. Taking a free word and releasing one without [`WAITERS`] needs no call.
+//! Such a word holds the thread id of its owner, or 0, and the kernel relies on that: waiters sleep in a queue by
+//! priority, and lend their priority to the owner. Taking a free word, and releasing one without [`WAITERS`], needs no
+//! system call.
 
 use super::{Clock, Until};
 use crate::{Errno, raw};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Set by the kernel while threads sleep in its queue: then only the kernel releases the word, to the first of them.
+/// Set by the kernel while threads sleep in its queue. Then only the kernel may release the word, to the first of them.
 pub const WAITERS: u32 = 1 << 31;
-/// The bits that name the owner.
+/// The bits of the owner's thread id.
 pub const OWNER: u32 = (1 << 30) - 1;
 
-/// Acquires the word, asleep in the kernel's queue if need be, until that time at most (`ETIMEDOUT`).
+/// Acquires the word. Sleeps in the kernel's queue if necessary, at most until `until` (`ETIMEDOUT`).
 ///
-/// Other refusals (futex(2)): `EDEADLK`, it is the caller's own, or waiting would close a circle; `ESRCH`, its owner has
-/// ended, or never was; `EAGAIN`, its owner is just ending: try again; `EINVAL`, somebody has written to the word in ways that the
-/// kernel does not allow; `ENOMEM`; `ENOSYS`, this kernel has no such futexes.
+/// Other errors (futex(2)): `EDEADLK`: the caller owns the word, or waiting would close a cycle. `ESRCH`: its owner has
+/// ended or never existed. `EAGAIN`: its owner is about to end: try again. `EINVAL`: a thread has written to the word
+/// in a way that the kernel does not allow. `ENOMEM`. `ENOSYS`: this kernel has no such futexes.
 pub fn lock(word: &AtomicU32, until: Option<Until>) -> Result<(), Errno> {
     let Some(until) = until else { return lock_by(libc::FUTEX_LOCK_PI, word, 0) };
     if until.clock == Clock::Monotonic {
@@ -29,10 +31,10 @@ pub fn lock(word: &AtomicU32, until: Option<Until>) -> Result<(), Errno> {
     lock_by(libc::FUTEX_LOCK_PI, word, &raw const time as usize)
 }
 
-/// By FUTEX_LOCK_PI2, which is Linux 5.14's.
+/// By FUTEX_LOCK_PI2 (Linux 5.14).
 fn lock_monotonic(word: &AtomicU32, until: Until) -> Result<(), Errno> {
     static MISSING: AtomicBool = AtomicBool::new(false);
-    // Relaxed: whoever does not see it asks the kernel once more.
+    // Relaxed: a thread that does not see the flag yet asks the kernel once more.
     if MISSING.load(Ordering::Relaxed) {
         return Err(Errno::ENOSYS);
     }
@@ -48,12 +50,12 @@ fn lock_monotonic(word: &AtomicU32, until: Until) -> Result<(), Errno> {
 fn lock_by(operation: i32, word: &AtomicU32, time: usize) -> Result<(), Errno> {
     let operation = (operation | libc::FUTEX_PRIVATE_FLAG) as usize;
     loop {
-        // SAFETY: `word` is a live aligned word, which may be written through a shared reference; `time` is 0 or the address
-        // of a live timespec.
+        // SAFETY: `word` is a live aligned word, which may be written through a shared reference; `time` is 0 or the
+        // address of a live timespec.
         match unsafe { raw::call(libc::SYS_futex, [word.as_ptr() as usize, operation, 0, time]) } {
             Ok(_) => {
-                // Acquire: partner of the Release in `unlock`. The kernel orders the two already, but no checker sees what
-                // the kernel does.
+                // Acquire: partner of the Release in `unlock`. The kernel orders the two already, but checkers do not
+                // see what the kernel does.
                 word.load(Ordering::Acquire);
                 return Ok(());
             }
@@ -63,11 +65,12 @@ fn lock_by(operation: i32, word: &AtomicU32, time: usize) -> Result<(), Errno> {
     }
 }
 
-/// Releases a word that the calling thread owns: to the first in the kernel's queue, or to nobody. `EPERM`: it is not
-/// the caller's; `EINVAL`: as for [`lock`].
+/// Releases a word that the calling thread owns: to the first thread in the kernel's queue, or else to free. `EPERM`:
+/// the caller does not own the word. `EINVAL`: as for [`lock`].
 pub fn unlock(word: &AtomicU32) -> Result<(), Errno> {
     let operation = (libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG) as usize;
-    // Release: partner of the Acquire in `lock_by`, and of whoever takes the word without a call; see there.
+    // Release: partner of the Acquire in `lock_by`, and of a thread that takes the word without a system call; see
+    // `lock_by`.
     word.fetch_or(0, Ordering::Release);
     loop {
         // SAFETY: `word` is a live aligned word, which may be written through a shared reference.
@@ -79,8 +82,8 @@ pub fn unlock(word: &AtomicU32) -> Result<(), Errno> {
     }
 }
 
-/// Whether threads of this process sleep in the kernel's queue, whatever the word says: after a fork it still says so of
-/// the parent's. The kernel refuses to wake them as it wakes others (futex(2), `EINVAL`).
+/// Whether threads of this process sleep in the kernel's queue. The word does not tell: after a fork it still reports
+/// the parent's waiters. FUTEX_WAKE refuses to wake such threads (futex(2), `EINVAL`), which this function uses.
 pub fn has_waiters(word: &AtomicU32) -> bool {
     let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     // SAFETY: FUTEX_WAKE uses the address as a key only.
@@ -89,7 +92,7 @@ pub fn has_waiters(word: &AtomicU32) -> bool {
 }
 
 impl Until {
-    /// The same moment, as far as the clocks agree until then.
+    /// The same moment on the realtime clock, provided that it is not set until then.
     fn on_realtime_clock(self) -> Until {
         let at = match self.clock {
             Clock::Realtime => self.at,
@@ -113,7 +116,7 @@ mod tests {
     fn a_free_word_is_acquired_and_ones_own_is_refused() {
         let word = AtomicU32::new(0);
         assert_eq!(lock(&word, None), Ok(()));
-        // Relaxed, here and below: the kernel's calls order.
+        // Relaxed, here and below: the system calls provide the ordering.
         assert_eq!(word.load(Ordering::Relaxed) & OWNER, tid::get());
         assert_eq!(lock(&word, None), Err(Errno::EDEADLK));
         assert!(!has_waiters(&word));
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn the_owner_is_gone() {
         let word = AtomicU32::new(thread::spawn(tid::get).join().unwrap());
-        // Until the kernel has buried it, the thread is ending.
+        // A thread counts as ending until the kernel has released it.
         let refused = loop {
             match lock(&word, None) {
                 Err(Errno::EAGAIN) => thread::yield_now(),

@@ -49,7 +49,7 @@ pub mod flag {
     pub const MSG_STAT_ANY: i32 = 13;
     /// `SHM_STAT` of `<linux/shm.h>`: `IPC_STAT` by index.
     pub const SHM_STAT: i32 = 13;
-    /// `SHM_INFO` of `<linux/shm.h>`: what all segments take.
+    /// `SHM_INFO` of `<linux/shm.h>`: resources used by all segments.
     pub const SHM_INFO: i32 = 14;
     /// `SHM_STAT_ANY` of `<linux/shm.h>`: as `SHM_STAT`, without asking for permission.
     pub const SHM_STAT_ANY: i32 = 15;
@@ -59,23 +59,23 @@ pub mod flag {
     pub const SHM_LOCKED: u32 = 0o2000;
 }
 
-/// Largest value of a semaphore, SEMVMX of `<linux/sem.h>`: not a setting.
+/// Largest value of a semaphore, SEMVMX of `<linux/sem.h>`: a constant, not a setting.
 pub const SEMVMX: i32 = 32_767;
-/// Largest adjustment of `SEM_UNDO`, SEMAEM of `<linux/sem.h>`; the least is one less than its negative.
+/// Largest `SEM_UNDO` adjustment, SEMAEM of `<linux/sem.h>`; the smallest is one less than its negative.
 pub const SEMAEM: i32 = SEMVMX;
 
-/// For structures of integers without padding, or whose padding is written out.
+/// For structures of integers without padding, or with explicit padding fields.
 macro_rules! plain {
     ($($name:ty)*) => {$(
         impl $name {
-            /// The structure's bytes, as C sees them.
+            /// The structure's bytes, in C layout.
             pub fn as_bytes(&self) -> &[u8] {
                 // SAFETY: the structure consists of integers without padding between or behind them (its size is
                 // the sum of theirs), so every byte is initialised.
                 unsafe { core::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
             }
 
-            /// The structure's bytes, to be overwritten: any bytes are a valid value.
+            /// The structure's bytes, writable: any bytes are a valid value.
             pub fn as_bytes_mut(&mut self) -> &mut [u8] {
                 // SAFETY: as above, and every pattern of bits is a valid integer.
                 unsafe { core::slice::from_raw_parts_mut((&raw mut *self).cast(), size_of::<Self>()) }

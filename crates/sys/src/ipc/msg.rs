@@ -19,7 +19,7 @@ pub struct MsqidDs {
     pub msg_cbytes: u64,
     /// Messages in the queue.
     pub msg_qnum: u64,
-    /// Most bytes, and most messages, that the queue takes.
+    /// Maximum bytes, and maximum messages, in the queue.
     pub msg_qbytes: u64,
     /// Process of the last `msgsnd`.
     pub msg_lspid: i32,
@@ -37,11 +37,11 @@ pub struct Msginfo {
     pub msgpool: i32,
     /// Unused by the kernel; for `MSG_INFO` the number of messages.
     pub msgmap: i32,
-    /// Most bytes of a message.
+    /// Maximum bytes of a message.
     pub msgmax: i32,
-    /// Most bytes of a new queue.
+    /// Maximum bytes of a new queue.
     pub msgmnb: i32,
-    /// Most queues.
+    /// Maximum number of queues.
     pub msgmni: i32,
     /// Unused by the kernel.
     pub msgssz: i32,
@@ -62,28 +62,28 @@ pub fn msgget(key: i32, flags: i32) -> Result<i32, Errno> {
 /// msgsnd(2), by the kernel.
 ///
 /// # Safety
-/// None beyond the kernel's own checks: `message` may be any address, a bad one is `EFAULT`. Unsafe because a good
-/// one is read.
+/// None beyond the kernel's own checks: `message` may be any address; a bad one is `EFAULT`. Unsafe because the kernel
+/// reads the address.
 pub unsafe fn msgsnd(id: i32, message: usize, size: usize, flags: i32) -> Result<i32, Errno> {
     // SAFETY: the kernel checks the address.
     unsafe { raw::call(libc::SYS_msgsnd, [id as usize, message, size, flags as usize]) }.map(|n| n as i32)
 }
 
-/// msgrcv(2), by the kernel; the bytes of the message's text.
+/// msgrcv(2), by the kernel. Returns the number of bytes of the message's text.
 ///
 /// # Safety
-/// `message` is where the program wants up to `size` bytes and the type before them.
+/// `message` is where the program wants the type and up to `size` bytes after it.
 pub unsafe fn msgrcv(id: i32, message: usize, size: usize, kind: i64, flags: i32) -> Result<usize, Errno> {
-    // SAFETY: the kernel checks the address; what it writes is where the program said.
+    // SAFETY: the kernel checks the address; it writes only where the program asked for it.
     unsafe { raw::call(libc::SYS_msgrcv, [id as usize, message, size, kind as usize, flags as usize]) }
 }
 
 /// msgctl(2), by the kernel.
 ///
 /// # Safety
-/// `arg` is what the command wants: an address must be one the program meant to be written.
+/// `arg` is what the command requires: an address must be one that the program wants written.
 pub unsafe fn msgctl(id: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
-    // SAFETY: the kernel checks the address; what it writes is where the program said.
+    // SAFETY: the kernel checks the address; it writes only where the program asked for it.
     unsafe { raw::call(libc::SYS_msgctl, [id as usize, cmd as usize, arg]) }.map(|n| n as i32)
 }
 

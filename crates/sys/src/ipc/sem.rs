@@ -10,7 +10,7 @@ use crate::{Errno, raw};
 pub struct Sembuf {
     /// Index of the semaphore in its set.
     pub sem_num: u16,
-    /// Added if positive, waited for and taken if negative, waited to be zero if zero.
+    /// If positive, added; if negative, subtracted once the value permits; if zero, waits until the value is zero.
     pub sem_op: i16,
     /// `IPC_NOWAIT`, `SEM_UNDO`.
     pub sem_flg: i16,
@@ -42,15 +42,15 @@ pub struct SemidDs {
 pub struct Seminfo {
     /// Unused by the kernel.
     pub semmap: i32,
-    /// Sets.
+    /// Maximum number of sets.
     pub semmni: i32,
-    /// Semaphores in all sets.
+    /// Maximum number of semaphores in all sets.
     pub semmns: i32,
     /// Unused by the kernel.
     pub semmnu: i32,
-    /// Semaphores in a set.
+    /// Maximum number of semaphores in a set.
     pub semmsl: i32,
-    /// Operations in a call.
+    /// Maximum number of operations in a call.
     pub semopm: i32,
     /// Unused by the kernel.
     pub semume: i32,
@@ -71,8 +71,8 @@ pub fn semget(key: i32, nsems: i32, flags: i32) -> Result<i32, Errno> {
 /// semop(2), by the kernel.
 ///
 /// # Safety
-/// None beyond the kernel's own checks: `ops` may be any address, a bad one is `EFAULT`. Unsafe because a good
-/// one is read.
+/// None beyond the kernel's own checks: `ops` may be any address; a bad one is `EFAULT`. Unsafe because the kernel
+/// reads the address.
 #[inline]
 pub unsafe fn semop(id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
     // SAFETY: the kernel checks `ops`.
@@ -92,10 +92,10 @@ pub unsafe fn semtimedop(id: i32, ops: usize, nsops: usize, timeout: usize) -> R
 /// semctl(2), by the kernel.
 ///
 /// # Safety
-/// `arg` is what the command wants in `union semun`: an address must be one the program meant to be written.
+/// `arg` is what the command requires in `union semun`: an address must be one that the program wants written.
 #[inline]
 pub unsafe fn semctl(id: i32, semnum: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
-    // SAFETY: the kernel checks addresses; what it writes is where the program said.
+    // SAFETY: the kernel checks addresses; it writes only where the program asked for it.
     unsafe { raw::call(libc::SYS_semctl, [id as usize, semnum as usize, cmd as usize, arg]) }
         .map(|n| n as i32)
 }
@@ -103,25 +103,25 @@ pub unsafe fn semctl(id: i32, semnum: i32, cmd: i32, arg: usize) -> Result<i32, 
 /// All values of a set at one moment (`GETALL`), from the kernel.
 pub fn sem_values(id: i32) -> Result<Vec<u16>, Errno> {
     let (count, mut values) = room(id)?;
-    // SAFETY: writes as many values as the set has, for which there is room.
+    // SAFETY: writes one value per semaphore of the set, for which there is room.
     unsafe { semctl(id, 0, flag::GETALL, values.as_mut_ptr() as usize) }?;
     values.truncate(count);
     Ok(values)
 }
 
-/// Sets all values at one moment (`SETALL`), in the kernel. `EINVAL` unless there is one for each semaphore.
+/// Sets all values at one moment (`SETALL`), in the kernel. `EINVAL` unless there is one value per semaphore.
 pub fn set_sem_values(id: i32, new: &[u16]) -> Result<(), Errno> {
     let (count, mut values) = room(id)?;
     if new.len() != count {
         return Err(Errno::EINVAL);
     }
     values[..count].copy_from_slice(new);
-    // SAFETY: reads as many values as the set has, which are there.
+    // SAFETY: reads one value per semaphore of the set; that many are there.
     unsafe { semctl(id, 0, flag::SETALL, values.as_ptr() as usize) }.map(drop)
 }
 
-/// How many semaphores a set has, and room for as many as any can have: until the kernel looks, the id may have become
-/// another set's, which was made under the limit as it is now.
+/// The number of semaphores of a set, and a buffer with room for the most that a set can have. Until the next call the
+/// id may have become that of another set, made under the present limit.
 fn room(id: i32) -> Result<(usize, Vec<u16>), Errno> {
     let mut status = SemidDs::default();
     // SAFETY: the address is that of a live structure of the command's type.

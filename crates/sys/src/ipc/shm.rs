@@ -9,7 +9,7 @@ use crate::{Errno, raw};
 pub struct ShmidDs {
     /// Owner and permissions.
     pub shm_perm: IpcPerm,
-    /// Bytes, as asked for.
+    /// Size in bytes, as requested.
     pub shm_segsz: u64,
     /// Last attachment, seconds since the epoch, 0 if none.
     pub shm_atime: i64,
@@ -17,7 +17,7 @@ pub struct ShmidDs {
     pub shm_dtime: i64,
     /// Last change by `shmctl`, or creation.
     pub shm_ctime: i64,
-    /// Process that made it.
+    /// Process that created it.
     pub shm_cpid: i32,
     /// Process of the last `shmat` or `shmdt`.
     pub shm_lpid: i32,
@@ -31,15 +31,15 @@ pub struct ShmidDs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Shminfo {
-    /// Most bytes of a segment.
+    /// Maximum bytes of a segment.
     pub shmmax: u64,
-    /// Fewest bytes of a segment.
+    /// Minimum bytes of a segment.
     pub shmmin: u64,
-    /// Most segments.
+    /// Maximum number of segments.
     pub shmmni: u64,
-    /// Most segments of a process; the kernel knows no such limit, and gives `shmmni`.
+    /// Maximum number of segments of a process; the kernel has no such limit and returns `shmmni`.
     pub shmseg: u64,
-    /// Most pages of all segments.
+    /// Maximum pages of all segments.
     pub shmall: u64,
     /// Unused.
     pub unused: [u64; 4],
@@ -71,13 +71,13 @@ pub fn shmget(key: i32, size: usize, flags: i32) -> Result<i32, Errno> {
     unsafe { raw::call(libc::SYS_shmget, [key as usize, size, flags as usize]) }.map(|n| n as i32)
 }
 
-/// shmat(2), by the kernel; the address.
+/// shmat(2), by the kernel. Returns the address.
 ///
 /// # Safety
-/// With `SHM_REMAP`, what was mapped at `address` is nobody's any more. What the memory holds changes under its
-/// users.
+/// With `SHM_REMAP`, nothing refers any more to what was mapped at `address`. Other processes may change the memory at
+/// any time.
 pub unsafe fn shmat(id: i32, address: usize, flags: i32) -> Result<usize, Errno> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_shmat, [id as usize, address, flags as usize]) }
 }
 
@@ -86,21 +86,21 @@ pub unsafe fn shmat(id: i32, address: usize, flags: i32) -> Result<usize, Errno>
 /// # Safety
 /// Nothing refers to the attachment at `address` any more.
 pub unsafe fn shmdt(address: usize) -> Result<i32, Errno> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { raw::call(libc::SYS_shmdt, [address]) }.map(|n| n as i32)
 }
 
 /// shmctl(2), by the kernel.
 ///
 /// # Safety
-/// `arg` is what the command wants: an address must be one the program meant to be written.
+/// `arg` is what the command requires: an address must be one that the program wants written.
 pub unsafe fn shmctl(id: i32, cmd: i32, arg: usize) -> Result<i32, Errno> {
-    // SAFETY: the kernel checks the address; what it writes is where the program said.
+    // SAFETY: the kernel checks the address; it writes only where the program asked for it.
     unsafe { raw::call(libc::SYS_shmctl, [id as usize, cmd as usize, arg]) }.map(|n| n as i32)
 }
 
-/// What the kernel has under the index of `id`, whoever may look at it (`SHM_STAT_ANY`, Linux 4.17): the full id, and the
-/// segment. `EINVAL` if there is none.
+/// The kernel's segment under the index of `id`, without a permission check (`SHM_STAT_ANY`, Linux 4.17): its full id
+/// and its data. `EINVAL` if there is none.
 pub fn shm_stat_any(id: i32) -> Result<(i32, ShmidDs), Errno> {
     let mut segment = ShmidDs::default();
     // SAFETY: the address is that of a live structure of the command's type.
@@ -116,9 +116,9 @@ pub fn shm_limits() -> Result<(i32, Shminfo), Errno> {
     Ok((highest, limits))
 }
 
-/// Removes a segment: at once, or at its last detachment.
+/// Removes a segment: at once, or when the last process detaches it.
 pub fn shm_remove(id: i32) -> Result<(), Errno> {
-    // SAFETY: the command takes no address. Who has the segment attached keeps it.
+    // SAFETY: the command takes no address. Processes that have the segment attached keep it.
     unsafe { shmctl(id, super::flag::IPC_RMID, 0) }.map(drop)
 }
 

@@ -1,12 +1,12 @@
-//! A process as a whole, all its threads and whatever programs it executes one after the other.
+//! A process as a whole: all its threads, and all programs that it executes one after another.
 
 use super::{Life, Stat, exists, pid, pid_namespace};
 use crate::child;
 use core::time::Duration;
 
-/// A process (the kernel's thread group), distinguishable from every other that this boot has seen, and the same after
-/// `exec`: a thread that executes a program takes over pid and start time of the group's leader (`de_thread` in
-/// fs/exec.c). Zeroed: nobody.
+/// A process (the kernel's thread group), distinguishable from every other since boot. It stays the same after `exec`:
+/// a thread that executes a program takes over pid and start time of the group's leader (`de_thread` in fs/exec.c).
+/// Zeroed: no process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Group {
     /// Process id, in the pid namespace of the process.
@@ -18,18 +18,18 @@ pub struct Group {
 }
 
 impl Group {
-    /// The calling process. Reads `/proc` once (some 10 us).
+    /// The calling process. Reads `/proc` once (some 10 µs).
     pub fn current() -> Group {
         let pid = pid();
         let start_time = Stat::of(pid).map_or(0, |stat| stat.start_time);
         Group { pid, start_time, namespace: pid_namespace() }
     }
 
-    /// Whether a thread of it can still execute an instruction of a program. A zombie cannot; neither can a process of one
-    /// thread that has begun to exit.
+    /// Whether a thread of the process can still execute an instruction of a program. A zombie cannot, nor can a
+    /// process with one thread that has begun to exit.
     ///
-    /// Costs a read of `/proc` (some 5 us), or less if it is gone without trace. Where `/proc` is not mounted a zombie counts as
-    /// alive; a process of another pid namespace always does.
+    /// Costs a read of `/proc` (some 5 µs), or less if the process no longer exists. Without `/proc` a zombie counts as
+    /// alive. A process of another pid namespace always counts as alive.
     pub fn life(&self) -> Life {
         if self.pid == 0 {
             return Life::Dead;
@@ -37,17 +37,17 @@ impl Group {
         if self.namespace != 0 && self.namespace != pid_namespace() {
             return Life::Alive;
         }
-        // Reaped, or /proc tells nothing.
+        // The process was reaped, or /proc shows nothing.
         let Some(stat) = Stat::of(self.pid) else {
             return if exists(self.pid) { Life::Alive } else { Life::Dead };
         };
         let reused = self.start_time != 0 && stat.start_time != self.start_time;
-        // Threads that are still to end are counted (`__exit_signal`), the leader until it is reaped.
+        // `threads` counts threads that have not ended yet (`__exit_signal`), and the leader until it is reaped.
         if reused || stat.ended && stat.threads <= 1 { Life::Dead } else { Life::Alive }
     }
 
-    /// Waits until the process has ended, at most for `patience`; not at all if its end cannot be waited for. To be asked
-    /// when its end has been announced: some threads of it may be a little later than others.
+    /// Waits until the process has ended, at most for `patience`. Returns at once if its end cannot be waited for. Call
+    /// it when the end has been announced: some threads may end a little later than others.
     pub fn await_end(&self, patience: Duration) {
         let _ = child::ended_within(self.pid, patience);
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_process_outlives_its_first_thread_and_dies_with_its_last() {
-        // SAFETY: the child makes threads and plain calls only, and never returns.
+        // SAFETY: the child only makes threads and plain calls, and never returns.
         unsafe {
             let mut ends = [0; 2];
             assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);

@@ -1,4 +1,4 @@
-//! What messages go through: a pair of ends, of which all senders of a group share one.
+//! Channels for messages: a pair of ends each. All senders of a group share the sending end.
 
 use super::{Options, Transport, queue::Queues};
 use std::fs::File;
@@ -8,20 +8,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// Where the channels of one group come from.
+/// Creates the channels of one group.
 #[derive(Debug)]
 pub enum Channels {
-    /// A pair of sockets each.
+    /// A pair of sockets per channel.
     Socket,
-    /// A pipe each.
+    /// A pipe per channel.
     Pipe,
-    /// A TCP connection each.
+    /// A TCP connection per channel.
     Inet,
-    /// A queue each, of these.
+    /// One of these queues per channel.
     Queue(Arc<Queues>),
 }
 
-/// Where senders put messages.
+/// The sending end.
 #[derive(Debug)]
 pub enum Sink {
     /// A socket or a pipe.
@@ -30,12 +30,12 @@ pub enum Sink {
     Queue(Queue),
 }
 
-/// Where the one receiver takes them.
+/// The receiving end, used by one receiver.
 #[derive(Debug)]
 pub enum Source {
     /// A socket or a pipe.
     Stream(File),
-    /// Its queue.
+    /// The receiver's queue.
     Queue(Queue),
 }
 
@@ -47,7 +47,7 @@ pub struct Queue {
 }
 
 impl Channels {
-    /// For one group.
+    /// The channels of one group.
     pub fn new(options: &Options) -> Result<Channels> {
         Ok(match options.transport {
             Transport::Socket => Channels::Socket,
@@ -59,7 +59,7 @@ impl Channels {
         })
     }
 
-    /// The channel of one receiver.
+    /// Creates the channel of one receiver.
     pub fn pair(&self, receiver: usize) -> Result<(Sink, Source)> {
         match self {
             Channels::Socket => UnixStream::pair().map(|(receiver, sender)| streams(sender, receiver)),
@@ -77,11 +77,11 @@ fn streams(sender: impl Into<OwnedFd>, receiver: impl Into<OwnedFd>) -> (Sink, S
     (Sink::Stream(File::from(sender.into())), Source::Stream(File::from(receiver.into())))
 }
 
-/// A TCP connection of this machine with itself.
+/// A TCP connection within this machine.
 fn inet_pair() -> Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let sender = TcpStream::connect(listener.local_addr()?)?;
-    // Whoever else may have knocked at that port is turned away.
+    // Connections of other clients to this port are rejected.
     loop {
         let (receiver, from) = listener.accept()?;
         if from == sender.local_addr()? {
@@ -91,7 +91,7 @@ fn inet_pair() -> Result<(TcpStream, TcpStream)> {
 }
 
 impl Sink {
-    /// Puts in a whole message, and waits while there is no room.
+    /// Sends a whole message; waits while there is no room.
     pub fn send(&self, message: &[u8]) -> Result<()> {
         match self {
             Sink::Stream(file) => (&mut &*file).write_all(message),
@@ -104,7 +104,7 @@ impl Sink {
 }
 
 impl Source {
-    /// Takes out a whole message, and waits while there is none.
+    /// Receives a whole message; waits while there is none.
     pub fn receive(&self, message: &mut [u8]) -> Result<()> {
         match self {
             Source::Stream(file) => (&mut &*file).read_exact(message),
@@ -117,12 +117,12 @@ impl Source {
 }
 
 impl Queue {
-    /// Takes out a whole message, and waits while there is none.
+    /// Receives a whole message; waits while there is none.
     pub fn receive(&self, message: &mut [u8]) {
         self.queues.receive(self.receiver, message);
     }
 
-    /// Messages that nobody has received.
+    /// Number of messages that were not received.
     pub fn left(&self) -> usize {
         self.queues.left(self.receiver)
     }

@@ -1,15 +1,15 @@
-//! What the master knows of its workers, be they processes or threads.
+//! The master's interface to its workers, which are processes or threads.
 
 use super::{Error, worker::Worker};
 
-/// All workers. Dropping it ends those that can be ended, which processes are.
+/// All workers. Dropping it ends the workers if they are processes; threads cannot be ended.
 pub trait Crew {
-    /// Starts one.
+    /// Starts a worker.
     fn start(&mut self, worker: Worker) -> std::io::Result<()>;
 
-    /// Whether all that have ended did so in order; does not wait.
+    /// Fails if a worker that has ended did not end correctly. Does not wait.
     fn look(&mut self) -> Result<(), Error>;
 
-    /// Waits until all have ended; an error as soon as one did before its work was done.
+    /// Waits until all workers have ended. Fails as soon as one ended before its work was done.
     fn finish(self) -> Result<(), Error>;
 }

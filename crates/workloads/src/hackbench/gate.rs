@@ -1,12 +1,12 @@
-//! The start: every worker says that it is ready, and waits for the same byte.
+//! The start gate: every worker reports that it is ready, and waits for the same byte.
 
 use super::Error;
 use crate::libc_io::{Readable, await_readable};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::time::Duration;
 
-/// How long the master waits for somebody to be ready before it looks whether a worker has ended. A worker that
-/// is ready is heard of at once, however long this is.
+/// How long the master waits for a ready message before it checks whether a worker has ended. Ready messages are
+/// noticed at once, independent of this time.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The workers' side.
@@ -16,14 +16,14 @@ pub struct Gate {
     open: PipeReader,
 }
 
-/// The master's side. Once it is dropped, those who wait at the gate give up.
+/// The master's side. When it is dropped, workers that wait at the gate give up.
 #[derive(Debug)]
 pub struct Starter {
     ready: PipeReader,
     open: PipeWriter,
 }
 
-/// Both sides.
+/// Creates both sides.
 pub fn pair() -> io::Result<(Starter, Gate)> {
     let (ready, say_ready) = io::pipe()?;
     let (see_open, open) = io::pipe()?;
@@ -31,7 +31,7 @@ pub fn pair() -> io::Result<(Starter, Gate)> {
 }
 
 impl Gate {
-    /// Says that the caller is ready, and waits until all are.
+    /// Reports that the caller is ready, and waits until all are.
     pub fn pass(&self) -> io::Result<()> {
         (&self.ready).write_all(b"*")?;
         match await_readable(&self.open, None)? {
@@ -42,7 +42,7 @@ impl Gate {
 }
 
 impl Starter {
-    /// Waits until so many are ready, or `look` finds that one has ended before it was.
+    /// Waits until this many workers are ready, or `look` reports that a worker has ended before it was ready.
     pub fn await_ready(
         &mut self,
         workers: usize,

@@ -1,8 +1,8 @@
-//! Messages: what senders fill them with, and what a receiver makes of them.
+//! Messages: how senders fill them and how receivers check them.
 
 use std::io::{Error, ErrorKind, Result};
 
-/// `bytes` zero bytes; an error where there is no memory for them.
+/// A buffer of `bytes` zero bytes; an error if there is not enough memory.
 pub fn buffer(bytes: usize) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|e| Error::new(ErrorKind::OutOfMemory, e))?;
@@ -10,12 +10,12 @@ pub fn buffer(bytes: usize) -> Result<Vec<u8>> {
     Ok(buffer)
 }
 
-/// The byte that the messages of a sender consist of. From the 257th on they repeat.
+/// The byte that all messages of a sender consist of. The marks repeat after 256 senders.
 pub fn mark(sender: usize) -> u8 {
     sender as u8
 }
 
-/// What one receiver has received, counted by the senders' marks.
+/// The messages of one receiver, counted by the senders' marks.
 #[derive(Debug)]
 pub struct Tally {
     by_mark: [u64; 256],
@@ -23,12 +23,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// A tally without messages.
     pub fn new() -> Tally {
         Tally { by_mark: [0; 256], torn: 0 }
     }
 
-    /// Counts a message, which is torn if it is not of one sender throughout.
+    /// Counts a message. A message that consists of different bytes is counted as torn.
     pub fn add(&mut self, message: &[u8]) {
         let mark = message[0];
         self.by_mark[usize::from(mark)] += 1;
@@ -37,7 +37,8 @@ impl Tally {
         }
     }
 
-    /// Whether `each` messages of each of the `senders` have come, whole; if not, the first thing that is wrong.
+    /// Checks that `each` whole messages have arrived from each of the `senders`. The error describes the first
+    /// mismatch.
     pub fn check(&self, senders: usize, each: u64) -> Result<()> {
         let wrong = |text: String| Err(Error::new(ErrorKind::InvalidData, text));
         if self.torn > 0 {

@@ -1,17 +1,17 @@
-//! hackbench: groups of senders that spray messages at receivers.
+//! hackbench: groups of senders that each send messages to all receivers of their group.
 //!
-//! Rusty Russell wrote the original to test the scheduler; report 004 measured real-time kernels by it, whose
-//! locks decided how long "hackbench 50" took. Each of `-g` groups has 20 senders and 20 receivers. A sender
-//! passes `-l` messages of `-s` bytes to every receiver of its group; a receiver has got all when it has got as
-//! many from each. Workers announce that they are ready, wait in poll(2) for one byte that nobody reads, and
-//! the time from that byte until the last worker has ended is what is printed. Order, options and output are
-//! those of rt-tests' hackbench.
+//! Rusty Russell wrote the original to test the scheduler. Report 004 used it to measure real-time kernels, whose locks
+//! determined the time of "hackbench 50". Each of `-g` groups has 20 senders and 20 receivers. A sender sends `-l`
+//! messages of `-s` bytes to every receiver of its group; a receiver is done when it has received that many from each
+//! sender. Workers report that they are ready and then wait in poll(2) for one byte that is never read. The printed
+//! time is that from this byte until the last worker has ended. Order, options and output are those of rt-tests'
+//! hackbench.
 //!
-//! Through sockets and pipes the locks are the kernel's. Through queues (`--transport queue`), which the
-//! original does not have, they are pthread's: each group has a mutex, and each of its receivers a queue and two
-//! conditions. docs/hackbench.md tells how that was chosen.
+//! With sockets and pipes the locks are the kernel's. With queues (`--transport queue`), which the original does not
+//! have, they are pthread's: each group has a mutex, and each receiver has a queue and two conditions.
+//! docs/hackbench.md explains this design.
 //!
-//! Whatever happens to it, it leaves no process behind: the workers die with the master.
+//! The benchmark never leaves a process behind: the workers die with the master.
 
 mod channel;
 mod crew;
@@ -37,11 +37,11 @@ use worker::{Place, Role, Task, Worker};
 /// Why a benchmark run gives no time.
 #[derive(Debug)]
 pub enum Error {
-    /// An option is out of range; the text names it, and the limit.
+    /// An option is out of range; the text names the option and the limit.
     Option(String),
-    /// The operating system refused something; the text says what, and what can be done.
+    /// The operating system refused an operation; the text says which, and what the user can do.
     System(String, std::io::Error),
-    /// A worker ended before it had passed on, or got, all messages, or messages were lost or changed.
+    /// A worker ended before it had sent or received all messages, or messages were lost or changed.
     Worker(String),
 }
 
@@ -56,8 +56,8 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Runs the benchmark, and answers how long all messages took. With [`Workers::Processes`] the calling process
-/// must have one thread only.
+/// Runs the benchmark and returns the time for all messages. With [`Workers::Processes`] the calling process must have
+/// only one thread.
 pub fn run(options: &Options) -> Result<Duration, Error> {
     match options.workers {
         Workers::Processes => run_with(options, Processes::default()),
@@ -85,7 +85,7 @@ fn run_with(options: &Options, mut crew: impl Crew) -> Result<Duration, Error> {
     Ok(began.elapsed())
 }
 
-/// Receivers first, each as soon as it has its channel, then the senders, which have all of them.
+/// Starts the receivers first, each as soon as its channel exists, then the senders, which use all channels.
 fn start_group(options: &Options, group: usize, gate: &Arc<Gate>, crew: &mut impl Crew) -> Result<(), Error> {
     let mut start = |role, index, task| {
         let place = Place { role, index, group };

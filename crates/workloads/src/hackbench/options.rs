@@ -1,4 +1,4 @@
-//! What the benchmark is asked to do, what it says of that, and whether the kernel will let it.
+//! The options, the header that reports them, and the check against the kernel's limits.
 
 use super::Error;
 use super::worker::Load;
@@ -6,61 +6,61 @@ use super::worker::Load;
 /// The options of rt-tests' hackbench.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `-g`, or the one argument: groups.
+    /// `-g`, or the only argument: number of groups.
     pub groups: usize,
-    /// `-f`: senders of each group, and as many receivers, each with a channel that the senders write to.
+    /// `-f`: number of senders per group; there are as many receivers, each with its own channel.
     pub fds: usize,
     /// `-l`: messages from each sender to each receiver.
     pub loops: u32,
-    /// `-s`: bytes of a message.
+    /// `-s`: bytes per message.
     pub datasize: usize,
-    /// `-p`, `-i`: what messages go through.
+    /// `-p`, `-i`: the transport of messages.
     pub transport: Transport,
-    /// `-T`, `-P`: what senders and receivers are.
+    /// `-T`, `-P`: threads or processes.
     pub workers: Workers,
-    /// `-F`: how the master is scheduled once all workers exist.
+    /// `-F`: scheduling of the master once all workers exist.
     pub master: Master,
 }
 
-/// What messages go through.
+/// The transport of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// A pair of Unix stream sockets for each receiver.
     Socket,
     /// A pipe for each receiver.
     Pipe,
-    /// A TCP connection of this machine with itself for each receiver.
+    /// A TCP connection within this machine for each receiver.
     Inet,
-    /// A queue in memory for each receiver, with room for so many messages. For threads only.
+    /// A queue in memory for each receiver. Only with threads.
     Queue {
-        /// Messages, at least 1.
+        /// Room in messages, at least 1.
         capacity: usize,
     },
 }
 
-/// Messages that a queue has room for if nothing else is said: the choice is explained in docs/hackbench.md.
+/// The default capacity of a queue in messages: docs/hackbench.md explains the choice.
 pub const CAPACITY: usize = 64;
 
-/// What senders and receivers are.
+/// Whether senders and receivers are processes or threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Workers {
-    /// Each a process.
+    /// Each worker is a process.
     Processes,
-    /// Each a thread of one process.
+    /// Each worker is a thread of one process.
     Threads,
 }
 
 /// How the master is scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Master {
-    /// As it was started.
+    /// Unchanged.
     Unchanged,
-    /// As a real-time task, so that it can manage the workers however many they are.
+    /// As a real-time task, so that it can manage any number of workers.
     Fifo,
 }
 
 impl Default for Options {
-    /// The original's: 10 groups of 20 and 20 processes, 100 messages of 100 bytes, sockets.
+    /// The defaults of the original: 10 groups of 20 + 20 processes, 100 messages of 100 bytes, sockets.
     fn default() -> Options {
         Options {
             groups: 10,
@@ -74,31 +74,31 @@ impl Default for Options {
     }
 }
 
-/// What workers may take of the machine.
+/// The limits of the machine for workers.
 #[derive(Clone, Copy, Debug)]
 struct Room {
-    /// Threads that the kernel allows (`kernel.threads-max`, `kernel.pid_max`), and the setting's name.
+    /// Number of threads that the kernel allows (`kernel.threads-max`, `kernel.pid_max`), and the name of the setting.
     tasks: (usize, &'static str),
-    /// Mappings that a process may have: `vm.max_map_count`.
+    /// Maximum number of mappings of a process: `vm.max_map_count`.
     mappings: usize,
-    /// Memory that is available, bytes.
+    /// Available memory in bytes.
     memory: u128,
 }
 
-/// Mappings that a thread of Rust's standard library takes: its stack and the stack for its signal handler,
-/// each with a guard page that is not accessible and so a mapping of its own.
+/// Mappings per thread of Rust's standard library: its stack and its signal stack, each with an inaccessible guard
+/// page, which is a mapping of its own.
 const MAPPINGS_PER_THREAD: u128 = 4;
-/// Mappings of everything else: programs and libraries, arenas of malloc.
+/// Mappings of everything else: program, libraries, malloc arenas.
 const OTHER_MAPPINGS: u128 = 1000;
 
 impl Options {
-    /// Senders and receivers of all groups.
+    /// Number of senders and receivers of all groups.
     pub fn tasks(&self) -> usize {
         self.groups * self.fds * 2
     }
 
-    /// The two lines that are printed before anything is started, as the original prints them. Of queues it
-    /// does not know: they are no descriptors.
+    /// The two lines that are printed before the start, as in the original. Queues are not counted there, because they
+    /// are not descriptors.
     pub fn header(&self) -> String {
         let mode = match self.workers {
             Workers::Processes => "process",
@@ -120,7 +120,7 @@ impl Options {
         Load { senders: self.fds, loops: self.loops, datasize: self.datasize }
     }
 
-    /// Why worker number `number` may not have come to be.
+    /// Likely reasons why worker number `number` could not be created.
     pub(super) fn no_worker(&self, number: usize) -> String {
         let tasks = self.tasks();
         let (verb, what) = match self.workers {
@@ -133,7 +133,7 @@ impl Options {
         )
     }
 
-    /// Why channel number `number` may not have come to be.
+    /// Likely reasons why channel number `number` could not be created.
     pub(super) fn no_channel(&self, number: usize) -> String {
         let channels = self.groups * self.fds;
         match (self.transport, self.workers) {
@@ -151,7 +151,7 @@ impl Options {
         }
     }
 
-    /// Whether the kernel, as it is set now, allows it: an [`Error::Option`] if not.
+    /// Checks the options against the kernel's current limits; [`Error::Option`] if they are exceeded.
     pub fn check(&self) -> Result<(), Error> {
         self.check_against(&Room::read())
     }
@@ -204,7 +204,7 @@ impl Options {
 }
 
 impl Room {
-    /// As it is now. What cannot be read limits nothing: then the kernel's own refusal is reported.
+    /// The current limits. A value that cannot be read imposes no limit; the kernel's own error is reported then.
     fn read() -> Room {
         let number = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
         let setting = |file: &str| number(file).unwrap_or(usize::MAX);
@@ -218,7 +218,7 @@ impl Room {
     }
 }
 
-/// Bytes that the kernel thinks are available without swapping; no limit where it does not say.
+/// Bytes that the kernel considers available without swapping; no limit if it does not report them.
 fn available(meminfo: &str) -> u128 {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u128>().ok());

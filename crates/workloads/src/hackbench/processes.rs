@@ -17,7 +17,7 @@ impl Crew for Processes {
     fn start(&mut self, worker: Worker) -> std::io::Result<()> {
         let master = process::pid();
         let place = worker.place;
-        // The worker moves into the child, so the parent closes its ends of the channels as fork returns.
+        // The worker moves into the child, so the parent closes its ends of the channels when fork returns.
         let pid = child::fork(move || {
             if child::die_with_parent(master).is_err() {
                 return 1;
@@ -69,7 +69,7 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for &pid in self.running.keys() {
-            // Not waited for yet, so the pid is still this child's.
+            // The child has not been waited for yet, so the pid is still its own.
             let _ = child::signal(pid, Signal::Kill);
         }
         for &pid in self.running.keys() {

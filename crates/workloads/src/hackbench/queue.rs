@@ -1,17 +1,17 @@
-//! The queues of one group: one for each receiver, a ring of messages, all in one monitor.
+//! The queues of one group: one ring of messages per receiver, all in one monitor.
 //!
-//! They are the bounded buffer of the textbooks, made so that the kind of lock decides. What was tried, with plain
-//! mutexes and with `PTHREAD_PRIO_INHERIT` ones, which are handed over strictly, stands with its figures in
-//! docs/hackbench.md:
+//! This is the bounded buffer of the textbooks, built so that the kind of lock determines the speed. docs/hackbench.md
+//! has the variants that were tried and their figures, with plain mutexes and with `PTHREAD_PRIO_INHERIT` mutexes,
+//! which are strictly handed over:
 //!
-//! - *One mutex for each group*, so that 40 threads use it. With one for each receiver the locks decide as well, but how
-//!   often two threads meet at one depends on whatever else the machine does, and so do the times.
-//! - *Signals are given with the mutex held*, as POSIX advises for predictable scheduling. So the woken thread finds
-//!   the mutex held. A lock that is handed over then belongs to that sleeper, and who has just released it must sleep
-//!   in turn before its next message: two switches for each. A lock that goes to whoever runs lets the running thread
-//!   pass on several messages first. That is the one difference which report 004 is about.
-//! - *Room for 64 messages.* With 1, every message costs a switch whatever the lock. (A Unix socket has room for some
-//!   hundreds of them, a pipe for 655.)
+//! - *One mutex per group*, used by 40 threads. With one per receiver the locks matter too, but the contention then
+//!   depends on the other load of the machine, and so do the times.
+//! - *Signals are sent with the mutex held*, as POSIX advises for predictable scheduling. So the woken thread finds the
+//!   mutex held. A lock with hand-over then belongs to that sleeper, and the thread that has just released it must
+//!   sleep before its next message: two switches per message. With a lock that any running thread can take, the running
+//!   thread sends several messages first. This is the one difference that report 004 measures.
+//! - *Room for 64 messages.* With 1, every message costs a switch with any lock. (A Unix socket has room for some
+//!   hundreds of messages, a pipe for 655.)
 
 use super::message::buffer;
 use crate::libc_pthread::{Inside, Monitor};
@@ -26,28 +26,28 @@ pub struct Queues {
 
 #[derive(Debug)]
 struct Ring {
-    /// Room for `capacity` messages, one behind the other.
+    /// Room for `capacity` messages, in sequence.
     bytes: Vec<u8>,
     message: usize,
     capacity: usize,
-    /// The place of the oldest message.
+    /// The index of the oldest message.
     first: usize,
-    /// Messages that are in it.
+    /// Number of stored messages.
     count: usize,
 }
 
-/// The condition that a receiver's queue has something to take.
+/// The condition that a receiver's queue is not empty.
 fn not_empty(receiver: usize) -> usize {
     2 * receiver
 }
 
-/// The condition that a receiver's queue has room.
+/// The condition that a receiver's queue is not full.
 fn not_full(receiver: usize) -> usize {
     2 * receiver + 1
 }
 
 impl Queues {
-    /// Empty queues for so many receivers, each with room for `capacity` messages of `message` bytes.
+    /// Empty queues for this many receivers, each with room for `capacity` messages of `message` bytes.
     #[inline(never)] // A lock meter names the locks by this function.
     pub fn new(receivers: usize, capacity: usize, message: usize) -> Result<Queues> {
         let ring = |_| Ok(Ring { bytes: buffer(capacity * message)?, message, capacity, first: 0, count: 0 });
@@ -55,26 +55,26 @@ impl Queues {
         Ok(Queues { rings: Monitor::new(rings, 2 * receivers) })
     }
 
-    /// Copies a message into a receiver's queue, behind the others; sleeps while there is no room.
+    /// Appends a message to a receiver's queue; sleeps while the queue is full.
     pub fn send(&self, receiver: usize, message: &[u8]) {
         let mut rings = self.enter_once(receiver, not_full, |ring| ring.count < ring.capacity);
         rings[receiver].put(message);
         rings.signal(not_empty(receiver));
     }
 
-    /// Copies the oldest message out of a receiver's queue; sleeps while there is none.
+    /// Removes the oldest message from a receiver's queue; sleeps while the queue is empty.
     pub fn receive(&self, receiver: usize, message: &mut [u8]) {
         let mut rings = self.enter_once(receiver, not_empty, |ring| ring.count > 0);
         rings[receiver].take(message);
         rings.signal(not_full(receiver));
     }
 
-    /// Messages in a receiver's queue.
+    /// Number of messages in a receiver's queue.
     pub fn left(&self, receiver: usize) -> usize {
         self.rings.enter()[receiver].count
     }
 
-    /// Enters, and waits inside until the receiver's queue is as wanted.
+    /// Enters the monitor, and waits inside until the receiver's queue is in the wanted state.
     fn enter_once(
         &self,
         receiver: usize,

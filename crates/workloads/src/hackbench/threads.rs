@@ -6,15 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::{Builder, JoinHandle};
 
-/// Stack of a worker: messages lie elsewhere, so this is for libc and what may be preloaded.
+/// Stack size of a worker. Messages are stored elsewhere, so this is for libc and preloaded libraries.
 const STACK_BYTES: usize = 128 << 10;
 
-/// All threads. What has begun to work cannot be ended from outside: after an error the threads that wait for messages
-/// in vain are left to the end of the process.
+/// All threads. A thread that has begun to work cannot be ended by another. After an error, threads that wait for
+/// messages that never come remain until the process ends.
 #[derive(Debug)]
 pub struct Threads {
     handles: Vec<JoinHandle<()>>,
-    /// Each worker's last word.
+    /// The result of each worker.
     ends: Receiver<Result<(), Error>>,
     end: Sender<Result<(), Error>>,
 }
@@ -31,12 +31,13 @@ impl Crew for Threads {
         let end = self.end.clone();
         let place = worker.place;
         let handle = Builder::new().stack_size(STACK_BYTES).spawn(move || {
-            // Nothing of the worker's is used after a panic, but what others share with it: they would wait in vain.
+            // After a panic only what the worker shares with others is still used; the others wait in vain for its
+            // messages.
             let outcome = match catch_unwind(AssertUnwindSafe(|| worker.run())) {
                 Ok(result) => result.map_err(|e| Error::Worker(format!("{place}: {e}"))),
                 Err(_) => Err(Error::Worker(format!("{place} panicked"))),
             };
-            // The master has gone only if it has reported another worker's error.
+            // The receiving end is gone only if the master has already reported another worker's error.
             let _ = end.send(outcome);
         })?;
         self.handles.push(handle);
@@ -71,7 +72,7 @@ mod tests {
 
     const LOAD: Load = Load { senders: 1, loops: 1, datasize: 4 };
 
-    /// Receivers of one message each, ready and waiting; and the ends of their channels.
+    /// Starts receivers of one message each, which are ready and wait; returns also the sending ends of their channels.
     fn receivers(count: usize) -> (Threads, Starter, Vec<Sink>) {
         let (mut starter, gate) = gate::pair().unwrap();
         let gate = Arc::new(gate);
@@ -102,7 +103,7 @@ mod tests {
     fn the_first_error_ends_the_wait_for_the_others() {
         let (threads, mut starter, mut sinks) = receivers(3);
         starter.go().unwrap();
-        sinks.remove(1); // The others wait for ever: what they wait for is never sent.
+        sinks.remove(1); // The other receivers wait for ever, because their messages are never sent.
         let error = threads.finish().unwrap_err().to_string();
         assert_eq!(error, "receiver 1 of group 7: failed to fill whole buffer");
     }

@@ -1,4 +1,4 @@
-//! What one sender or receiver does.
+//! The work of one sender or receiver.
 
 use super::channel::{Sink, Source};
 use super::gate::Gate;
@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::Result;
 use std::sync::Arc;
 
-/// Who in which group a worker is.
+/// Identifies a worker: group, role and index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     pub role: Role,
@@ -15,7 +15,7 @@ pub struct Place {
     pub group: usize,
 }
 
-/// Which half of a group.
+/// The role of a worker in its group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     Sender,
@@ -32,18 +32,18 @@ impl fmt::Display for Place {
     }
 }
 
-/// How much there is to do.
+/// The amount of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Senders of a group.
+    /// Number of senders of a group.
     pub senders: usize,
-    /// Messages from each to each receiver.
+    /// Messages from each sender to each receiver.
     pub loops: u32,
-    /// Bytes of each.
+    /// Bytes per message.
     pub datasize: usize,
 }
 
-/// A worker before it works.
+/// A worker that has not started.
 #[derive(Debug)]
 pub struct Worker {
     pub place: Place,
@@ -52,17 +52,17 @@ pub struct Worker {
     pub load: Load,
 }
 
-/// What it works with.
+/// The channels of a worker.
 #[derive(Debug)]
 pub enum Task {
-    /// Messages are put into each of these in turn.
+    /// A sender sends messages to each of these in turn.
     Send(Arc<Vec<Sink>>),
-    /// All messages come from this.
+    /// A receiver receives all messages from this.
     Receive(Source),
 }
 
 impl Worker {
-    /// Its whole life.
+    /// Runs the worker from start to end.
     pub fn run(self) -> Result<()> {
         let mut message = buffer(self.load.datasize)?;
         self.gate.pass()?;
@@ -85,8 +85,8 @@ fn send(sinks: &[Sink], message: &[u8], loops: u32) -> Result<()> {
     Ok(())
 }
 
-/// Receives as many messages as will come. What is in them is looked at if they came through a queue; the kernel is
-/// trusted, and may cut large messages that several senders write at a time into pieces.
+/// Receives the expected number of messages. The contents are checked only with queues. The kernel's transports are
+/// trusted, and may split large messages that several senders write at the same time.
 fn receive(source: &Source, message: &mut [u8], load: Load) -> Result<()> {
     let expected = load.senders as u64 * u64::from(load.loops);
     let Source::Queue(queue) = source else {

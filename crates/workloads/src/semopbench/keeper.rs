@@ -1,10 +1,10 @@
 //! The process that owns the semaphore sets.
 //!
-//! Kernel semaphores outlive their users. A master that removed its sets on the way out would leave them
-//! behind when it is killed, and one that caught signals would still not catch SIGKILL. So the sets belong
-//! to a process of their own, in a session of its own where neither a terminal's ^C nor a signal to the
-//! process group reaches it: the keeper creates them, holds them until the master lets go of a pipe, be it
-//! by finishing or by dying, and removes them. There is one way of cleaning up, and it is always taken.
+//! Kernel semaphores outlive their users. If the master removed its sets at its end, a killed master would leave them
+//! behind, and SIGKILL cannot be caught. So a separate process, the keeper, owns the sets. It has its own session, so
+//! that neither a terminal's ^C nor a signal to the process group reaches it. The keeper creates the sets, waits until
+//! the master closes a pipe, by finishing or by dying, and removes the sets. There is only one clean-up path, and every
+//! run takes it.
 
 use super::{Error, Options};
 use crate::libc_sem;
@@ -14,16 +14,16 @@ use unspin_sys::{child, process};
 
 /// The master's side.
 pub struct Keeper {
-    /// The keeper's process.
+    /// The keeper's pid.
     pub pid: u32,
-    /// The sets, one for each group.
+    /// The sets, one per group.
     pub sets: Vec<i32>,
-    /// What the keeper waits to see closed by everyone who has it.
+    /// The keeper waits until every process has closed this end of the pipe.
     hold: Option<PipeWriter>,
 }
 
 impl Keeper {
-    /// Forks the keeper and has it create the sets.
+    /// Forks the keeper, which creates the sets.
     pub fn create_sets(options: &Options) -> Result<Keeper, Error> {
         let pipes = || Ok::<_, std::io::Error>((std::io::pipe()?, std::io::pipe()?));
         let ((mut answers, answer), (release, hold)) =
@@ -50,16 +50,17 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// In a forked child: gives up the inherited end of the pipe, which is the master's alone to hold.
+    /// In a forked child: closes the inherited end of the pipe, which only the master may hold.
     pub fn let_go(&mut self) {
         self.hold = None;
     }
 }
 
 impl Drop for Keeper {
-    /// Lets go, and waits until the sets are removed. Other children have been waited for by then.
+    /// Closes the pipe and waits until the sets are removed. Other children have been waited for by then.
     fn drop(&mut self) {
-        // The byte tells an orderly end from a dying master. Should the keeper be dead, so is the pipe.
+        // The byte distinguishes an orderly end from the master's death. If the keeper is dead, the write fails, and
+        // that is ignored.
         let _ = self.hold.as_mut().map(|pipe| pipe.write_all(b"."));
         self.let_go();
         while let Ok(ended) = child::wait_any() {
@@ -78,13 +79,13 @@ fn read_answer(answers: &mut PipeReader) -> std::io::Result<i32> {
     if answer < 0 { Err(std::io::Error::from_raw_os_error(-answer)) } else { Ok(answer) }
 }
 
-/// The keeper's whole life.
+/// The keeper's main function.
 fn keep(groups: usize, gates: usize, answer: Option<PipeWriter>, mut release: PipeReader) -> i32 {
-    // It is no group leader, having been forked just now, so this cannot fail.
+    // The process was just forked, so it is not a group leader, and this cannot fail.
     let _ = child::new_session();
     let master = process::parent();
     let sets = create_and_answer(groups, gates, answer);
-    // Ends with the master's word, or without one when the last writer has closed its end.
+    // Returns with the master's byte, or without one when the last writer has closed its end.
     if !matches!(release.read(&mut [0]), Ok(1)) {
         await_end_of(master);
     }
@@ -94,8 +95,8 @@ fn keep(groups: usize, gates: usize, answer: Option<PipeWriter>, mut release: Pi
     0
 }
 
-/// A dying master closes its pipes before its children are killed; processes whose sets vanished in between
-/// would complain. They are killed when the keeper has been handed to another parent: wait for that.
+/// A dying master closes its pipes before its children are killed. Processes whose sets vanish in between would report
+/// errors. The children are killed by the time the keeper has a new parent, so this waits for that.
 fn await_end_of(master: u32) {
     for _ in 0..1000 {
         if process::parent() != master {

@@ -1,15 +1,15 @@
-//! semopbench: tokens that go round in rings of processes, each asleep on a System V semaphore of its own.
+//! semopbench: tokens that circulate in rings of processes, each of which sleeps on its own System V semaphore.
 //!
-//! Bill Hartner wrote the original in October 2002 to test the patch that put one lock on each semaphore
-//! set where one lock had served them all. As his message explains it: there are `-g` groups of `-s`
-//! semaphores, and for each semaphore a process is forked that sleeps on it. The master posts the first
-//! semaphore of each group. A process that wakes up (a) resets its own semaphore, (b) posts the next one of
-//! its group, and (c) waits on its own, until the token has been round `-n` times.
+//! Bill Hartner wrote the original in October 2002 to test the patch that replaced one global lock by one lock per
+//! semaphore set. As his message explains, there are `-g` groups of `-s` semaphores, and for each semaphore a process
+//! is forked that sleeps on it. The master posts the first semaphore of each group. A process that wakes up (a) resets
+//! its own semaphore, (b) posts the next semaphore of its group, and (c) waits on its own, until the token has gone
+//! round `-n` times.
 //!
-//! So the program does little but call `semop`: three calls for each hand-off, two of which need not wait.
-//! Groups share nothing; all contention between them is the implementation's own.
+//! So the program does little but call `semop`: three calls per hand-off, two of which need not wait. Groups share
+//! nothing, so all contention between them is inside the implementation.
 //!
-//! Whatever happens to it, it leaves no semaphore set and no process behind: see `keeper`.
+//! The benchmark never leaves a semaphore set or a process behind: see `keeper`.
 
 mod keeper;
 mod options;
@@ -26,13 +26,13 @@ use ring::Ring;
 /// Why a benchmark run gives no figures.
 #[derive(Debug)]
 pub enum Error {
-    /// An option is out of range; the text names it, and the limit.
+    /// An option is out of range; the text names the option and the limit.
     Option(String),
-    /// The operating system refused something; the text says what, and what can be done.
+    /// The operating system refused an operation; the text says which, and what the user can do.
     System(String, std::io::Error),
     /// A process of the benchmark ended before its repetitions were complete.
     Process(String),
-    /// Tokens were lost or doubled: the semaphores did not do what semop(2) promises.
+    /// Tokens were lost or duplicated: the semaphores did not behave as semop(2) specifies.
     Tokens(String),
 }
 
@@ -47,7 +47,7 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Runs the benchmark. The calling process must have one thread only.
+/// Runs the benchmark. The calling process must have only one thread.
 pub fn run(options: &Options) -> Result<Report, Error> {
     options.check()?;
     if options.profile_reset == ProfileReset::Yes {

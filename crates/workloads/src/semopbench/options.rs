@@ -1,4 +1,4 @@
-//! What the benchmark is asked to do, and whether the kernel will let it.
+//! The options, and the check against the kernel's limits.
 
 use super::Error;
 use unspin_sys::limits::SemLimits;
@@ -6,16 +6,16 @@ use unspin_sys::limits::SemLimits;
 /// The options of report 000.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `-g`: semaphore sets, each a ring of processes of its own.
+    /// `-g`: number of semaphore sets, each with its own ring of processes.
     pub groups: usize,
-    /// `-s`: semaphores in each set, one process for each. With 1 a process posts to itself: calls are
-    /// measured then, hand-offs are not.
+    /// `-s`: semaphores per set, one process for each. With 1 a process posts to itself, so calls are measured but not
+    /// hand-offs.
     pub semaphores: usize,
     /// `-n`: how many times the token goes round each ring.
     pub repetitions: u32,
     /// `-r`: reset the kernel's profile counters before the test starts.
     pub profile_reset: ProfileReset,
-    /// `-d`: say on standard error what happens.
+    /// `-d`: print each step to standard error.
     pub debug: Debug,
     /// `-v`: report the time of each process too.
     pub verbosity: Verbosity,
@@ -26,7 +26,7 @@ pub struct Options {
 pub enum ProfileReset {
     /// Before the test starts.
     Yes,
-    /// Leave them.
+    /// Leave the counters as they are.
     No,
 }
 
@@ -39,22 +39,22 @@ pub enum Debug {
     Off,
 }
 
-/// How much the report says.
+/// The amount of detail in the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verbosity {
     /// The averages.
     Summary,
-    /// A line for each process too.
+    /// Also a line for each process.
     Processes,
 }
 
 impl Options {
-    /// All processes of the rings: one for each semaphore.
+    /// Number of processes in all rings: one per semaphore.
     pub fn processes(&self) -> usize {
         self.groups * self.semaphores
     }
 
-    /// Posts by processes of the rings: one for each semaphore and repetition.
+    /// Number of posts by the ring's processes: one per semaphore and repetition.
     pub fn hand_offs(&self) -> u64 {
         self.processes() as u64 * u64::from(self.repetitions)
     }
@@ -80,7 +80,7 @@ impl Options {
                 self.groups, limits.sets
             ));
         }
-        // Whatever kernel.sem says, `sem_num` of a `struct sembuf` counts no further.
+        // Independent of kernel.sem, `sem_num` of a `struct sembuf` has 16 bits.
         let per_set = limits.per_set.min(65_536) as usize;
         if self.semaphores > per_set {
             return refuse(format!(

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// Resets the counters, or says on standard error why that cannot be done; the benchmark runs all the same.
+/// Resets the counters. If that fails, prints the reason to standard error; the benchmark runs anyway.
 pub fn reset() {
     match reset_file("/proc/profile") {
         Ok(()) => eprintln!("semopbench: the kernel's profile counters are reset"),
@@ -14,8 +14,8 @@ pub fn reset() {
     }
 }
 
-/// Any write to the file resets all counters; a write of one `int` would set the profiling multiplier too
-/// (`write_profile` in kernel/profile.c), so one byte it is.
+/// Any write to the file resets all counters. A write of one `int` would also set the profiling multiplier
+/// (`write_profile` in kernel/profile.c), so this writes one byte.
 fn reset_file(path: &str) -> std::io::Result<()> {
     std::fs::OpenOptions::new().write(true).open(path)?.write_all(b"\0")
 }

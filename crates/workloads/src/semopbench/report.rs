@@ -1,4 +1,4 @@
-//! What a run of the benchmark found.
+//! The results of a benchmark run.
 
 use super::ring::Record;
 use super::{Options, Verbosity};
@@ -10,11 +10,11 @@ use unspin_sys::sched;
 #[derive(Clone, Debug)]
 pub struct Report {
     options: Options,
-    /// CPUs that the processes could use.
+    /// Number of CPUs that the processes could use.
     pub cpus: usize,
     /// Microseconds from the start until each process had completed its repetitions, group by group.
     pub process_us: Vec<f64>,
-    /// What all processes used from their first wait to their last post.
+    /// CPU use of all processes from their first wait to their last post.
     pub usage: Usage,
 }
 
@@ -33,13 +33,13 @@ impl Report {
         }
     }
 
-    /// Average microseconds that it takes a process to complete its repetitions.
+    /// Average time in microseconds until a process has completed its repetitions.
     pub fn mean_process_us(&self) -> f64 {
         self.process_us.iter().sum::<f64>() / self.process_us.len() as f64
     }
 
-    /// Seconds that it takes a process, on average, to complete *one* repetition: its share of one round of
-    /// the token. (Report 000 prints the time for all 16384 under this name.)
+    /// Average time in seconds for *one* repetition of a process, that is, one round of the token. (Report 000 prints
+    /// the time for all 16384 repetitions under this name.)
     pub fn seconds_per_repetition(&self) -> f64 {
         self.mean_process_us() / 1e6 / f64::from(self.options.repetitions)
     }
@@ -49,12 +49,12 @@ impl Report {
         self.process_us.iter().copied().fold(0.0, f64::max) / 1e6
     }
 
-    /// Tokens handed on per second, in all groups together.
+    /// Hand-offs per second, in all groups together.
     pub fn hand_offs_per_second(&self) -> f64 {
         self.options.hand_offs() as f64 / self.wall_seconds()
     }
 
-    /// CPU time in user mode and in the kernel, in percent of what all CPUs could give.
+    /// CPU time in user mode and in the kernel, in percent of the capacity of all CPUs.
     pub fn utilisation(&self) -> (f64, f64) {
         let capacity_us = self.wall_seconds() * 1e6 * self.cpus as f64;
         (100.0 * self.usage.user_us as f64 / capacity_us, 100.0 * self.usage.system_us as f64 / capacity_us)

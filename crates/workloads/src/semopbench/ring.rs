@@ -8,31 +8,31 @@ use std::time::{Duration, Instant};
 use unspin_sys::child::{self, End, Signal, Usage};
 use unspin_sys::{clock, process};
 
-/// How long the master waits for the next process to fall asleep before it gives up: a loaded machine may
-/// take seconds to run a thousand new processes once, never this long for one.
+/// How long the master waits for the next process to fall asleep before it gives up. A loaded machine may need seconds
+/// until a thousand new processes have run once, but never this long for one.
 const SLEEPER_PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a process reports when it has done its repetitions.
+/// The report of a process that has completed its repetitions.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// `CLOCK_MONOTONIC`, nanoseconds.
+    /// Time of completion: `CLOCK_MONOTONIC`, nanoseconds.
     pub finished_ns: u64,
-    /// Posts it made.
+    /// Number of posts.
     pub posts: u64,
-    /// What it used between its first wait and its last post.
+    /// CPU use between its first wait and its last post.
     pub usage: Usage,
 }
 
 const WORDS: usize = 6;
 const RECORD_BYTES: usize = WORDS * 8;
 
-/// All processes of all groups, in the hands of the master. Kills what is left of them when dropped.
+/// The master's handle on all processes of all groups. Kills the remaining processes when dropped.
 pub struct Ring<'a> {
     options: &'a Options,
     sets: Vec<i32>,
     keeper: u32,
-    /// One record for each process, at its index. Written by the processes, read by the master once they
-    /// have ended; nameless, so it is gone with them.
+    /// One record per process, at its index. The processes write them, and the master reads them after the end. The
+    /// file has no name, so it disappears with its users.
     records: File,
     /// Pid of each process; 0 once it has ended.
     pids: Vec<u32>,
@@ -78,7 +78,7 @@ impl<'a> Ring<'a> {
         (index / self.options.semaphores, index % self.options.semaphores)
     }
 
-    /// The life of one process; answers its exit code.
+    /// The main function of one process; returns its exit code.
     fn run_process(&self, index: usize) -> i32 {
         let (group, gate) = self.place(index);
         let before = Usage::of_self();
@@ -96,7 +96,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// The benchmark itself.
+    /// The benchmark loop.
     fn take_turns(&self, group: usize, gate: usize, posts: &mut u64) -> std::io::Result<()> {
         let id = self.sets[group];
         let next = (gate + 1) % self.options.semaphores;
@@ -127,7 +127,7 @@ impl<'a> Ring<'a> {
         Ok(Record { finished_ns, posts, usage: Usage { user_us, system_us, voluntary, involuntary } })
     }
 
-    /// Waits until every process sleeps on its semaphore, so that forking is no part of what is measured.
+    /// Waits until every process sleeps on its semaphore, so that forking is not part of the measurement.
     pub fn await_sleepers(&mut self) -> Result<(), Error> {
         for index in 0..self.pids.len() {
             let (group, gate) = self.place(index);
@@ -152,7 +152,7 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    /// Posts the first semaphore of each group. Answers the time just before, `CLOCK_MONOTONIC` nanoseconds.
+    /// Posts the first semaphore of each group. Returns the time just before, in `CLOCK_MONOTONIC` nanoseconds.
     pub fn start(&self) -> Result<u64, Error> {
         let started_ns = clock::monotonic_ns();
         for (group, &id) in self.sets.iter().enumerate() {
@@ -162,7 +162,7 @@ impl<'a> Ring<'a> {
         Ok(started_ns)
     }
 
-    /// Waits until every process has ended and answers their records.
+    /// Waits until every process has ended and returns their records.
     pub fn finish(&mut self) -> Result<Vec<Record>, Error> {
         for _ in 0..self.pids.len() {
             let ended = child::wait_any()
@@ -200,8 +200,8 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// One token for each ring, and each where it must be after the last hop: at the first gate, which is open;
-    /// every process has posted exactly as often as it was told to.
+    /// Checks the tokens: in each ring the token is where it must be after the last hop, at the first gate, which is
+    /// open; and all processes together have made the expected number of posts.
     pub fn check_tokens(&self, records: &[Record]) -> Result<(), Error> {
         let posts: u64 = records.iter().map(|r| r.posts).sum();
         if posts != self.options.hand_offs() {
@@ -227,7 +227,7 @@ impl Drop for Ring<'_> {
     fn drop(&mut self) {
         let left = || self.pids.iter().copied().filter(|&pid| pid != 0);
         for pid in left() {
-            // Not waited for yet, so the pid is still this child's.
+            // The child has not been waited for yet, so the pid is still its own.
             let _ = child::signal(pid, Signal::Kill);
         }
         for pid in left() {

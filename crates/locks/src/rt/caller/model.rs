@@ -1,5 +1,5 @@
-//! Threads of a model: their ids, what they hold, and the class that a model gives them. Behind a lock that the checker does
-//! not see, since none of it is shared by two threads.
+//! The threads of a model: their ids, the locks that they hold, and the scheduling class that the model gives them.
+//! Protected by a lock that the checker does not see, because no two threads share an entry.
 
 use std::sync::Mutex;
 use unspin_sync::modelled::{current, lazy_static};
@@ -21,7 +21,7 @@ lazy_static! {
     static ref KNOWN: Mutex<Known> = Mutex::new(Vec::new());
 }
 
-/// Shows the calling thread's entry and its place among all.
+/// Calls `use_it` with the index and the entry of the calling thread.
 fn with<R>(use_it: impl FnOnce(usize, &mut Person) -> R) -> R {
     let me = current().id();
     let mut known = KNOWN.lock().unwrap();

@@ -1,6 +1,6 @@
-//! The kernel's queue of a model, as futex(2) describes it: priority, then arrival. Sleepers are parked, so that whoever is
-//! never handed the lock is a deadlock; a wait with a time may be over at any moment. Nobody is boosted: a model's threads
-//! run when the checker says so.
+//! The kernel's queue of a model, as futex(2) describes it: by priority, then by arrival. Sleepers are parked, so that
+//! a thread that never gets the lock shows as a deadlock. A wait with a timeout may time out at any moment. There is no
+//! boosting: the checker decides when a model's threads run.
 
 use super::{OWNER, WAITERS};
 use crate::Until;
@@ -17,7 +17,7 @@ struct Waiter {
 }
 
 lazy_static! {
-    /// Under a lock, as in the kernel, whose calls on one word exclude each other.
+    /// Protected by a lock, as in the kernel, where calls on one word exclude each other.
     static ref QUEUE: Mutex<Vec<Waiter>> = Mutex::new(Vec::new());
 }
 
@@ -27,14 +27,14 @@ pub(in crate::rt) fn lock(word: &AtomicU32, until: Option<Until>) -> Result<(), 
     {
         let mut queue = QUEUE.lock().unwrap();
         loop {
-            // Relaxed: the exchange orders.
+            // Relaxed: the compare-exchange provides the ordering.
             let seen = word.load(Ordering::Relaxed);
             if seen & OWNER == tid {
                 return Err(Errno::EDEADLK);
             }
             let is_free = seen & OWNER == 0;
             let new = if is_free { seen | tid } else { seen | WAITERS };
-            // Acquire, Release: a system call orders both ways.
+            // Acquire and Release: a system call orders in both directions.
             if word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
@@ -64,16 +64,16 @@ pub(in crate::rt) fn lock(word: &AtomicU32, until: Option<Until>) -> Result<(), 
 pub(in crate::rt) fn unlock(word: &AtomicU32) -> Result<(), Errno> {
     let at = core::ptr::from_ref(word) as usize;
     let mut queue = QUEUE.lock().unwrap();
-    // Relaxed: the exchange orders.
+    // Relaxed: the compare-exchange provides the ordering.
     let seen = word.load(Ordering::Relaxed);
     if seen & OWNER != caller::tid() {
         return Err(Errno::EPERM);
     }
     let here = queue.iter().enumerate().filter(|(_, waiter)| waiter.at == at);
-    // Of those with the same priority the first.
+    // The first of the threads with the highest priority.
     let first = here.rev().max_by_key(|(_, waiter)| waiter.priority).map(|(at, _)| at);
     let new = first.map_or(0, |first| queue[first].tid | WAITERS);
-    // Acquire, Release: a system call orders both ways.
+    // Acquire and Release: a system call orders in both directions.
     if word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return Err(Errno::EAGAIN);
     }
