@@ -34,6 +34,8 @@ const PAUSES: u32 = 12;
 /// Ticks between two checks that indicate that the thread lost its CPU: some 6 us at 2.6 GHz. The kernel's timer
 /// interrupt takes less.
 const AWAY: u64 = 16_000;
+/// So many wake-ups between two looks mean that a computing thread had the CPU for its slice: some 0.2 ms.
+const SLICE_WAKE_UPS: u64 = 6;
 
 /// Calls `look` until it returns something, for at most `budget` ticks.
 #[inline]
@@ -53,10 +55,12 @@ pub fn poll<T>(
     loop {
         let found = look();
         let now = host::ticks();
-        let spent = now.wrapping_sub(began);
-        let is_late = now.wrapping_sub(looked) > AWAY && is_switch(&mut switches);
+        let (spent, away) = (now.wrapping_sub(began), now.wrapping_sub(looked));
+        // A short absence does not matter if the answer came meanwhile.
+        let most = if found.is_some() { SLICE_WAKE_UPS * policy.wake_up } else { AWAY };
+        let is_late = away > most && is_switch(&mut switches);
         if is_late {
-            crowd.note(now.wrapping_sub(looked), now, policy.wake_up);
+            crowd.note(away, now, policy.wake_up);
         }
         match found {
             Some(found) if is_late => return Polled::FoundLate(found),
