@@ -138,7 +138,7 @@ fn inheriting(threads: usize, times: f64, extent: &Extent) -> Row {
     }
 }
 
-/// Report 004's staircase.
+/// The staircase of Rostedt 2008.
 fn staircase(extent: &Extent) -> [Row; 2] {
     let task = Task::Hackbench { groups: 50 / extent.shorter as usize };
     let time = |world| figure(world, task.clone());

@@ -1,5 +1,5 @@
 //! Strict FIFO: an owner that finds waiters hands the lock to the first of them, and waiters sleep at once. This is the
-//! "before" behaviour of report 004: each hand-off costs a wake-up, during which the lock is idle.
+//! "before" behaviour of Rostedt 2008: each hand-off costs a wake-up, during which the lock is idle.
 
 use crate::host;
 use crate::park::{self, Wake};

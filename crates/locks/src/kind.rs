@@ -17,7 +17,7 @@ pub enum Kind {
     Ticket,
     /// The MCS queue lock (Mellor-Crummey and Scott): FIFO, each waiter spins on its own word. Experimental.
     Mcs,
-    /// Strict FIFO hand-off; waiters sleep. It has the "before" behaviour of report 004.
+    /// Strict FIFO hand-off; waiters sleep. It has the "before" behaviour of Rostedt 2008.
     Fair,
     /// A thread that finds the lock free takes it, even if others wait; waiters sleep.
     Steal,

@@ -87,12 +87,12 @@ impl Lock {
         }
     }
 
-    /// Mean utilisation of the folded locks, as report 003 has it for its 8 run queues.
+    /// Mean utilisation of the folded locks, as Hartner 2001 has it for its 8 run queues.
     pub fn util_each(&self) -> f64 {
         self.row.util / self.locks.max(1) as f64
     }
 
-    /// Report 003's sentence: `The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of 0.58 of
+    /// The sentence of Hartner 2001: `The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of 0.58 of
     /// the 8 CPUs.` Of one lock without the `(1)` that it has there.
     pub fn headline(&self, cpus: u32) -> String {
         format!(

@@ -87,7 +87,7 @@ impl Row {
     /// ```
     /// use unspin_meter::{Counts, Row, Window};
     ///
-    /// // Report 003's runqueue_lock, in nanoseconds.
+    /// // The runqueue_lock of Hartner 2001, in nanoseconds.
     /// let counts = Counts {
     ///     nowait: 258_383,
     ///     spun: 2_134_055,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A candidate that runs longer than this many times the control's slowest run has collapsed. The factor is above the
-/// eleven that RCU gained in semopbench (report 002, table 5: 515.3 s to 46.7 s), because the largest difference that
+/// eleven that RCU gained in semopbench (McKenney 2003, table 5: 515.3 s to 46.7 s), because the largest difference that
 /// this tool was built to show must be measured, not cut off.
 pub const LIMIT_FACTOR: u32 = 20;
 

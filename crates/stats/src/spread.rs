@@ -1,7 +1,7 @@
 //! Is the candidate steadier, or more erratic, than the control?
 //!
 //! A contended lock lets some runs be lucky. Its removal may leave the mean nearly unchanged and still be an
-//! improvement: 85.0 ± 7.5 became 89.8 ± 1.0 transactions per second in report 002. The test is Brown and Forsythe's
+//! improvement: 85.0 ± 7.5 became 89.8 ± 1.0 transactions per second in McKenney 2003. The test is Brown and Forsythe's
 //! (*Robust tests for the equality of variances*, J. Am. Stat. Assoc. 69, 1974): an analysis of variance of the
 //! distances from each group's own median, which is robust against skewed run times, unlike the F test. There are two
 //! changes. Distances are divided by the median, because a program that becomes twice as fast is not steadier for that
@@ -9,7 +9,7 @@
 //!
 //! For an odd number of runs one distance, that of the median itself, is zero by construction and contains no
 //! information. It is left out (Hines & O'Hara Hines, *Increased power with modified forms of the Levene (Med) test*,
-//! Biometrics 56(2), 2000). Otherwise the test with five runs would find a difference like report 002's in one session
+//! Biometrics 56(2), 2000). Otherwise the test with five runs would find a difference like McKenney's in one session
 //! of three instead of one of two (simulated in `tests/calibration.rs`).
 
 use crate::p_value::{Enumeration, PValue, TIE};

@@ -8,7 +8,7 @@ use core::str::FromStr;
 pub enum Kind {
     /// The running kernel's own System V IPC: the control.
     Kernel,
-    /// One spin lock for all ids, held during every operation: the kernel before the patch of report 001.
+    /// One spin lock for all ids, held during every operation: the kernel before the patch of Morton 2002.
     Global,
     /// One lock for each id; ids are looked up under RCU. That is the patched kernel. In addition, simple operations
     /// take no lock.

@@ -11,7 +11,7 @@
 //! relies on anything that the lock protects. If it dies during the repair, the next waiter finds it as the dead owner.
 //!
 //! Two disciplines use the same word. [`Discipline::Park`] spins briefly and then sleeps. [`Discipline::Spin`] is the
-//! kernel's lock of 2002 (report 000): it only spins. It yields the CPU every [`SPINS_PER_YIELD`] rounds, because in
+//! kernel's lock of 2002 (Hartner 2002): it only spins. It yields the CPU every [`SPINS_PER_YIELD`] rounds, because in
 //! user space the owner can be preempted; the owner of a kernel spin lock cannot.
 
 use crate::futex;

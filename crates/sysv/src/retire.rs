@@ -1,7 +1,7 @@
 //! Memory that readers may still use: it is freed a grace period after it was unlinked.
 //!
 //! A thread that holds the registry lock returns small blocks to the heap. The pages of large blocks are given back to
-//! the system, by a thread that has just released the lock (report 001: "use the workqueue to enable RCU freeing
+//! the system, by a thread that has just released the lock (Morton 2002: "use the workqueue to enable RCU freeing
 //! vmalloced entries").
 
 use crate::arena::Arena;

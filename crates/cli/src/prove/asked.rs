@@ -23,7 +23,7 @@ pub struct Asked {
 /// The name of the program as it is.
 pub const BARE: &str = "no preload";
 
-/// Report 004's kinds, and what they are to be seen beside.
+/// The kinds of Rostedt 2008, and what they are to be seen beside.
 const HACKBENCH: [Kind; 4] = [Kind::Pi, Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive];
 
 impl Asked {

@@ -33,7 +33,7 @@ pub struct Report {
     pub reports_figure: Option<Comparison>,
     /// How the candidates were found, where none were named.
     pub search: Option<Search>,
-    /// Kinds of mutex step by step: the figures of report 004.
+    /// Kinds of mutex step by step: the figures of Rostedt 2008.
     pub staircase: Option<Staircase>,
     /// Where the CPUs went, contestant by contestant.
     pub cpu: Vec<CpuShares>,

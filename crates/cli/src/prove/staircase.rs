@@ -1,4 +1,4 @@
-//! Report 004's staircase: kinds of mutex each of which is the one before and a step more.
+//! The staircase of Rostedt 2008: kinds of mutex each of which is the one before and a step more.
 
 use super::contestant::Contestant;
 use super::sitting::Sitting;

@@ -6,7 +6,7 @@ use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Rel
 
 /// Header of a table; `capacity` entries follow, each the offset of an object or 0. To grow, a new table is filled with
 /// the entries, its offset is published, and the old one is retired after a grace period (`grow_ary` of the patch in
-/// report 001).
+/// Morton 2002).
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(crate) struct Table {

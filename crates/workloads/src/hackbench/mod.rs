@@ -1,6 +1,6 @@
 //! hackbench: groups of senders that each send messages to all receivers of their group.
 //!
-//! Rusty Russell wrote the original to test the scheduler. Report 004 used it to measure real-time kernels, whose locks
+//! Rusty Russell wrote the original to test the scheduler. Rostedt used it in 2008 to measure real-time kernels, whose locks
 //! determined the time of "hackbench 50". Each of `-g` groups has 20 senders and 20 receivers. A sender sends `-l`
 //! messages of `-s` bytes to every receiver of its group; a receiver is done when it has received that many from each
 //! sender. Workers report that they are ready and then wait in poll(2) for one byte that is never read. The printed

@@ -9,7 +9,7 @@
 //! - *Signals are sent with the mutex held*, as POSIX advises for predictable scheduling. So the woken thread finds the
 //!   mutex held. A lock with hand-over then belongs to that sleeper, and the thread that has just released it must
 //!   sleep before its next message: two switches per message. With a lock that any running thread can take, the running
-//!   thread sends several messages first. This is the one difference that report 004 measures.
+//!   thread sends several messages first. This is the one difference that Rostedt 2008 measures.
 //! - *Room for 64 messages.* With 1, every message costs a switch with any lock. (A Unix socket has room for some
 //!   hundreds of messages, a pipe for 655.)
 

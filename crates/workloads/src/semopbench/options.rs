@@ -3,7 +3,7 @@
 use super::Error;
 use unspin_sys::limits::SemLimits;
 
-/// The options of report 000.
+/// The options of Hartner 2002.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `-g`: number of semaphore sets, each with its own ring of processes.

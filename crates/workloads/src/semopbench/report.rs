@@ -38,7 +38,7 @@ impl Report {
         self.process_us.iter().sum::<f64>() / self.process_us.len() as f64
     }
 
-    /// Average time in seconds for *one* repetition of a process, that is, one round of the token. (Report 000 prints
+    /// Average time in seconds for *one* repetition of a process, that is, one round of the token. (Hartner 2002 prints
     /// the time for all 16384 repetitions under this name.)
     pub fn seconds_per_repetition(&self) -> f64 {
         self.mean_process_us() / 1e6 / f64::from(self.options.repetitions)

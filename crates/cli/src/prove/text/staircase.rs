@@ -1,4 +1,4 @@
-//! The staircase of report 004 as a table.
+//! The staircase of Rostedt 2008 as a table.
 
 use super::super::format::{Scale, paragraph};
 use super::super::report::Report;
