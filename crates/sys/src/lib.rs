@@ -9,7 +9,7 @@
 //! - synchronisation: [`futex`], [`robust`] (words that the kernel marks when a thread ends), [`membarrier`], [`event`]
 //!   (eventfd and epoll), [`local`] (words with one writer);
 //! - memory: [`mem`] (mappings), [`maps`] (what is mapped into this process), [`page`] (pages owned by one thread),
-//!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`file`];
+//!   [`fault`] (access to memory that may not be mapped), [`memfile`] (files in memory), [`mod@file`];
 //! - processes and threads: [`process`] (identity and life), [`child`] (child processes), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`cpu`] (the calling thread's
 //!   CPU), [`sched`], [`signal`], [`creds`], [`namespace`] (IPC namespaces);

@@ -166,7 +166,9 @@ pub unsafe fn wait(
         let Answer { code, waited: mutex } = match waiter.has_mutex.get() {
             false => mutex::lock_after_wait(mutex, hook, others),
             true => {
-                others.map(|wake| wake());
+                if let Some(wake) = others {
+                    wake();
+                }
                 Answer::acquired(Waited::No)
             }
         };
@@ -231,7 +233,9 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
             waiter.has_mutex.get() || waiter.is_user_of_libcs && mutex::is_locked_since_wait(waiter.mutex);
         let code = match has_mutex {
             true => {
-                others.map(|wake| wake());
+                if let Some(wake) = others {
+                    wake();
+                }
                 0
             }
             false => mutex::lock_after_wait(waiter.mutex, waiter.hook, others).code,
