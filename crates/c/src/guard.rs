@@ -1,9 +1,9 @@
-//! A broken invariant ends the program with one line, never with an unwinding through C.
+//! A broken invariant ends the program with one line; no panic unwinds through C.
 
 use std::panic::PanicHookInfo;
 
-/// Makes every later panic of this library's code an abort. The library has its own copy of Rust's standard library, so
-/// a program in Rust that is linked with it keeps its own hook.
+/// Makes every later panic of this library's code abort the process. The library has its own copy of Rust's standard
+/// library, so a Rust program that is linked with it keeps its own hook.
 pub fn install() {
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("{}", line(panic));
@@ -24,7 +24,7 @@ mod tests {
 
     const CHILD: &str = "UNSPIN_C_PANICS";
 
-    /// As its own child, since the process does not outlive it.
+    /// Runs as a child process of itself, because the process does not survive the panic.
     #[test]
     fn a_panic_is_one_line_and_an_abort() {
         if std::env::var_os(CHILD).is_some() {

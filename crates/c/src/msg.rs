@@ -5,7 +5,7 @@ use crate::open::Handle;
 use core::ffi::{c_int, c_long, c_void};
 use libc::{key_t, msqid_ds, size_t, ssize_t};
 
-/// msgget(2) of an engine.
+/// msgget(2) on an engine.
 ///
 /// # Safety
 /// As for [`Handle::engine`].
@@ -15,10 +15,10 @@ pub unsafe extern "C" fn unspin_msgget(handle: *const Handle, key: key_t, flags:
     answer(unsafe { Handle::engine(handle) }.and_then(|engine| engine.msgget(key, flags)))
 }
 
-/// msgsnd(2) of an engine.
+/// msgsnd(2) on an engine.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; `message` is a `long` and `size` bytes.
+/// As for [`Handle::engine`]; `message` points to a `long` and `size` bytes after it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_msgsnd(
     handle: *const Handle,
@@ -33,10 +33,10 @@ pub unsafe extern "C" fn unspin_msgsnd(
     })
 }
 
-/// msgrcv(2) of an engine.
+/// msgrcv(2) on an engine.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; `message` has room for a `long` and `size` bytes.
+/// As for [`Handle::engine`]; `message` points to room for a `long` and `size` bytes after it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_msgrcv(
     handle: *const Handle,
@@ -59,10 +59,10 @@ pub unsafe extern "C" fn unspin_msgrcv(
     }
 }
 
-/// msgctl(2) of an engine.
+/// msgctl(2) on an engine.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; `buffer` is what the command wants.
+/// As for [`Handle::engine`]; `buffer` is valid for the command.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_msgctl(
     handle: *const Handle,

@@ -1,4 +1,4 @@
-//! Engines come and go.
+//! Opens and closes engines.
 
 use crate::answer::set_errno;
 use crate::guard;
@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use unspin_sys::{Errno, fault};
 use unspin_sysv::{ArenaError, Engine, Kind, Options};
 
-/// `unspin_sysv` of the header: what a C program holds of an engine.
+/// `unspin_sysv` of the header: a C program's handle of an engine.
 pub struct Handle(Engine);
 
 impl Handle {
-    /// The engine of a pointer that C gives; `EINVAL` for a null pointer.
+    /// The engine of a handle from C; `EINVAL` for a null pointer.
     ///
     /// # Safety
-    /// `handle` is null, or of `unspin_sysv_open` and not closed yet.
+    /// `handle` is null, or was returned by `unspin_sysv_open` and has not been closed.
     #[inline(always)]
     pub unsafe fn engine<'a>(handle: *const Handle) -> Result<&'a Engine, Errno> {
         // SAFETY: the caller's promise.
@@ -36,7 +36,7 @@ pub struct CommonOptions {
 }
 
 thread_local! {
-    /// Why this thread's last call of `unspin_sysv_open` failed.
+    /// Why this thread's latest call of `unspin_sysv_open` failed.
     static WHY: RefCell<CString> = RefCell::default();
 }
 
@@ -67,11 +67,12 @@ pub unsafe extern "C" fn unspin_sysv_open(
 /// See the header.
 ///
 /// # Safety
-/// `handle` is null, or of `unspin_sysv_open`; nobody uses it any more.
+/// `handle` is null, or was returned by `unspin_sysv_open` and has not been closed; no thread uses it during or after
+/// this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_sysv_close(handle: *mut Handle) {
     if !handle.is_null() {
-        // SAFETY: it came out of a box in `unspin_sysv_open`, and the caller gives it back.
+        // SAFETY: the pointer came from `Box::into_raw` in `unspin_sysv_open`, and the caller gives up its ownership.
         drop(unsafe { Box::from_raw(handle) });
     }
 }
@@ -104,7 +105,7 @@ unsafe fn open(
     Engine::open(kind, &arena, &options, None).map_err(|e| (errno_of(&e), e.to_string()))
 }
 
-/// Zero stands for what is usual. `None` if the structure is of a version that is not known.
+/// Reads the options; zero stands for a default. `None` if the size is not that of a known version of the structure.
 ///
 /// # Safety
 /// `options` is null, or as large as its first member says.
@@ -117,14 +118,15 @@ unsafe fn read(options: *const CommonOptions) -> Option<Options> {
     if unsafe { (*options).size } != size_of::<CommonOptions>() {
         return None;
     }
-    // SAFETY: as large as the structure that is read, as it just said.
+    // SAFETY: the caller promises that the structure is as large as its first member says, and that size has just
+    // been checked.
     let asked = unsafe { *options };
     let bytes = if asked.arena_bytes == 0 { usual.bytes } else { asked.arena_bytes };
     let mode = if asked.arena_mode == 0 { usual.mode } else { asked.arena_mode };
     Some(Options { bytes, mode })
 }
 
-/// What `errno` says of an arena that cannot be used. The text says more.
+/// The `errno` for an arena that cannot be used. The error text is more detailed.
 fn errno_of(error: &ArenaError) -> Errno {
     match error {
         ArenaError::Io(_, e) => Errno(e.raw_os_error().unwrap_or(Errno::EIO.0)),

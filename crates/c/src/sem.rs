@@ -5,7 +5,7 @@ use crate::open::Handle;
 use core::ffi::{c_int, c_void};
 use libc::{key_t, sembuf, size_t, timespec};
 
-/// semget(2) of an engine.
+/// semget(2) on an engine.
 ///
 /// # Safety
 /// As for [`Handle::engine`].
@@ -20,10 +20,10 @@ pub unsafe extern "C" fn unspin_semget(
     answer(unsafe { Handle::engine(handle) }.and_then(|engine| engine.semget(key, nsems, flags)))
 }
 
-/// semop(2) of an engine.
+/// semop(2) on an engine.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; `ops` is `nsops` operations.
+/// As for [`Handle::engine`]; `ops` points to `nsops` operations.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_semop(
     handle: *const Handle,
@@ -35,10 +35,10 @@ pub unsafe extern "C" fn unspin_semop(
     answer(unsafe { Handle::engine(handle).and_then(|engine| engine.semop(id, ops as usize, count(nsops))) })
 }
 
-/// semtimedop(2) of an engine.
+/// semtimedop(2) on an engine.
 ///
 /// # Safety
-/// As for [`unspin_semop`]; `timeout` is null or a time.
+/// As for [`unspin_semop`]; `timeout` is null or points to a `timespec`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_semtimedop(
     handle: *const Handle,
@@ -54,11 +54,12 @@ pub unsafe extern "C" fn unspin_semtimedop(
     })
 }
 
-/// semctl(2) of an engine. Variadic in C: the last argument is a `union semun` of one word, or missing, and the psABI
-/// passes a variadic word in the register of a declared one. A command without argument ignores what it holds.
+/// semctl(2) on an engine. It is variadic in C: the last argument is a `union semun` of one word, or is missing. The
+/// psABI passes a variadic word in the same register as a declared one. A command without an argument ignores the
+/// contents of that register.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; `arg` is what the command wants.
+/// As for [`Handle::engine`]; `arg` is valid for the command.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_semctl(
     handle: *const Handle,
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn unspin_semctl(
     })
 }
 
-/// The kernel takes the count as an `unsigned`, and does not see the upper half of a `size_t`.
+/// The kernel takes the count as an `unsigned` and ignores the upper half of a `size_t`.
 #[inline(always)]
 fn count(nsops: size_t) -> usize {
     nsops as u32 as usize

@@ -5,7 +5,7 @@ use crate::open::Handle;
 use core::ffi::{c_int, c_void};
 use libc::{key_t, shmid_ds, size_t};
 
-/// shmget(2) of an engine.
+/// shmget(2) on an engine.
 ///
 /// # Safety
 /// As for [`Handle::engine`].
@@ -20,10 +20,10 @@ pub unsafe extern "C" fn unspin_shmget(
     answer(unsafe { Handle::engine(handle) }.and_then(|engine| engine.shmget(key, size, flags)))
 }
 
-/// shmat(2) of an engine.
+/// shmat(2) on an engine.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; with `SHM_REMAP`, what is mapped at `address` is nobody's any more.
+/// As for [`Handle::engine`]; with `SHM_REMAP`, no references into the memory mapped at `address` remain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_shmat(
     handle: *const Handle,
@@ -43,20 +43,20 @@ pub unsafe extern "C" fn unspin_shmat(
     }
 }
 
-/// shmdt(2) of an engine.
+/// shmdt(2) on an engine.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; nothing refers to the attachment any more.
+/// As for [`Handle::engine`]; no references into the attachment remain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_shmdt(handle: *const Handle, address: *const c_void) -> c_int {
     // SAFETY: the caller's promises.
     answer(unsafe { Handle::engine(handle).and_then(|engine| engine.shmdt(address as usize)) })
 }
 
-/// shmctl(2) of an engine.
+/// shmctl(2) on an engine.
 ///
 /// # Safety
-/// As for [`Handle::engine`]; `buffer` is what the command wants.
+/// As for [`Handle::engine`]; `buffer` is valid for the command.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unspin_shmctl(
     handle: *const Handle,

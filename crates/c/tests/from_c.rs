@@ -1,4 +1,4 @@
-//! C and C++ programs that find the library as their authors would: installed, through pkg-config.
+//! Builds C and C++ programs against the installed library, through pkg-config, and runs them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use unspin_e2e::{find_tool, skip, target_directory};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Where `install.sh` has put everything; once for all tests. `None`, and a line that says so, if `test` lacks a tool.
+/// The prefix into which `install.sh` has installed everything; installed once for all tests. `None`, after a
+/// message, if `test` lacks a tool.
 fn installed(test: &str, tools: &[&str]) -> Option<&'static Path> {
     for tool in tools {
         if find_tool(tool).is_none() {
@@ -49,7 +50,7 @@ fn compile(prefix: &Path, compiler: &str, source: &str, to: &Path, libraries: &[
     succeed(command.args(libraries));
 }
 
-/// What a program says under an engine, in a new arena.
+/// The output of a program under an engine, in a new arena.
 fn run(prefix: &Path, program: &Path, engine: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(program);
@@ -57,7 +58,7 @@ fn run(prefix: &Path, program: &Path, engine: &str) -> String {
     String::from_utf8(succeed(&mut command).stdout).unwrap()
 }
 
-/// The kernel is the oracle: the other engines print what it prints.
+/// The kernel is the oracle: under the other engines the program must print the same.
 fn says_the_same_everywhere(prefix: &Path, program: &Path) -> String {
     let right = run(prefix, program, "kernel");
     for engine in ["global", "rcu"] {
@@ -86,7 +87,7 @@ fn the_tour_is_linked_statically_too() {
     compile(prefix, "cc", "examples/tour.c", &program, &libraries);
     assert!(run(Path::new("/nowhere"), &program, "rcu").contains("values 7 and 0"));
 
-    // Without any shared library, as the flags are meant to be used.
+    // Linked statically, with the flags that pkg-config gives for that.
     let mut flags = vec!["-static".to_owned()];
     flags.extend(pkg_config(prefix, &["--static", "--libs"]));
     compile(prefix, "cc", "examples/tour.c", &program, &flags);
@@ -126,7 +127,7 @@ fn a_refusal_has_an_errno_and_a_text() {
     assert_eq!(lines[6..], ["a null engine: EINVAL EINVAL EINVAL EINVAL EINVAL", "640"], "{said}");
 }
 
-/// Names of functions that the header declares.
+/// Names of the functions that the header declares.
 fn declared(header: &str) -> BTreeSet<String> {
     let words = header.lines().filter(|line| !line.starts_with(" *") && !line.starts_with('#'));
     let names = words.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '(')));
@@ -137,7 +138,8 @@ fn declared(header: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The first difference between what is declared and what the library defines, or that a program cannot use.
+/// The first difference between the functions that the header declares and those that the library exports, or a
+/// function that a program cannot use.
 fn check(prefix: &Path, header: &str) -> Result<(), String> {
     let declared = declared(header);
     let library = prefix.join("lib/libunspin_sysv.so");
@@ -153,7 +155,7 @@ fn check(prefix: &Path, header: &str) -> Result<(), String> {
     }
 }
 
-/// Every function has a declaration, every declaration a function, and there is nothing else to be linked with.
+/// Every function has a declaration, every declaration has a function, and no other symbol is exported.
 #[test]
 fn the_header_is_the_library() {
     let Some(prefix) = installed("the header", &["cc", "pkg-config", "nm"]) else { return };
@@ -166,7 +168,7 @@ fn the_header_is_the_library() {
     assert!(check(prefix, &missing).is_err());
 }
 
-/// A program that takes the address of every function, with the type that it expects, in both languages.
+/// A program in both languages takes the address of every function, with the expected type.
 #[test]
 fn the_header_is_c_and_cpp() {
     let Some(prefix) = installed("the header", &["cc", "c++", "pkg-config"]) else { return };

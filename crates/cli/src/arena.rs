@@ -1,28 +1,29 @@
-//! The arena that a command line names.
+//! The arena that is given on the command line.
 
 use crate::engine::Engine;
 use std::path::{Path, PathBuf};
 
-/// The name under which `--arena` has the usual one of user, IPC namespace and engine. A file of that name is `./default`.
+/// The value of `--arena` for the default arena of user, IPC namespace and engine. A file of that name is written
+/// `./default`.
 pub const USUAL: &str = "default";
 
-/// The file that `--arena` names, as an absolute path; `None` for the usual one.
+/// The file given by `--arena`, as an absolute path; `None` for the default arena.
 pub fn file(named: &Path) -> Result<Option<PathBuf>, String> {
     if named == Path::new(USUAL) { Ok(None) } else { absolute(named).map(Some) }
 }
 
-/// The file of the arena that a program under an engine is to use; `None` for the usual one.
+/// The arena file for a program that runs with an engine; `None` for the default arena.
 pub fn of(engine: Option<Engine>, named: Option<&Path>) -> Result<Option<PathBuf>, String> {
     check(engine, named)?;
     Ok(named.map(file).transpose()?.flatten())
 }
 
-/// An arena's path, whatever folder a program goes to.
+/// An arena's path as an absolute one, valid in any working directory.
 pub fn absolute(path: &Path) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("arena {}: {error}", path.display()))
 }
 
-/// Refuses an arena that is named for an engine that has none: which objects are meant?
+/// Refuses an arena for the engine `kernel`, which has none.
 pub fn check(engine: Option<Engine>, named: Option<&Path>) -> Result<(), String> {
     match (engine, named) {
         (Some(Engine::Kernel), Some(named)) => Err(format!(
@@ -33,7 +34,7 @@ pub fn check(engine: Option<Engine>, named: Option<&Path>) -> Result<(), String>
     }
 }
 
-/// Says that an arena is not there, and how those that are can be seen.
+/// The message for an arena that does not exist, with the command that lists those that do.
 pub fn there_is_none(arena: &Path) -> String {
     let there = match arena.parent() {
         Some(folder) if folder == Path::new("") => "=.".into(),

@@ -1,8 +1,9 @@
-//! The cache folder: files that programs read long after we are gone. What a file holds decides what it is called, so
-//! that nobody's is ever changed.
+//! The cache folder. It holds files that programs read long after unspin has ended. A file's name depends on its
+//! contents, so a file in use is never changed.
 //!
-//! A user's is his own. Root's is the machine's, and open for reading: what root starts may become somebody else (su(1), a
-//! server that gives up root) and execute programs, into which the dynamic linker loads the library as that user.
+//! A user's cache is private. Root's cache is the machine's and readable by all users. A program that root starts may
+//! change its user (su(1), a server that gives up root) and execute other programs; the dynamic linker then loads the
+//! library as that user.
 
 use crate::error::Error;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
@@ -12,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use unspin_sys::creds::Creds;
 
-/// A file of the cache.
+/// A file of the cache, with its name and contents.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedFile<'f> {
-    /// What it is, for the user.
+    /// What the file is, for messages.
     pub what: &'static str,
-    /// Its name, which no file of other contents has.
+    /// Its name. No file with other contents has the same name.
     pub name: &'f str,
     /// Its contents.
     pub bytes: &'f [u8],
@@ -25,7 +26,8 @@ pub struct CachedFile<'f> {
     pub mode: u32,
 }
 
-/// Its path. The contents are compared at every use, so neither a half-written nor an altered file is ever used.
+/// Stores the file unless it is there, and returns its path. The contents are compared at every use, so a
+/// half-written or altered file is never used.
 pub fn keep(file: &CachedFile<'_>) -> Result<PathBuf, Error> {
     let uid = Creds::current().uid;
     let folders = cache_folders(|name| std::env::var_os(name).map(PathBuf::from), uid);
@@ -42,8 +44,8 @@ pub fn keep(file: &CachedFile<'_>) -> Result<PathBuf, Error> {
     )))
 }
 
-/// Removes the files beside `kept` whose names begin in the same way, which nobody has used for as long, and which no running
-/// program's environment names.
+/// Removes files beside `kept` whose names begin with `prefix`, if they have not been used for `unused` and no
+/// running program's environment names them.
 pub fn sweep(kept: &Path, prefix: &str, unused: Duration) {
     let Some(folder) = kept.parent() else { return };
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -57,7 +59,7 @@ pub fn sweep(kept: &Path, prefix: &str, unused: Duration) {
     }
     let Some(environments) = environments() else { return };
     for path in old.iter().filter(|path| !is_named(path, &environments)) {
-        // Another unspin may be at the same.
+        // Another unspin process may remove the same file.
         let _ = fs::remove_file(path);
     }
 }
@@ -67,14 +69,16 @@ fn is_old(path: &Path, unused: Duration) -> bool {
     touched.and_then(|touched| touched.elapsed().ok()).is_some_and(|age| age >= unused)
 }
 
-/// Of all processes that we may look at, as they were when these began. None if one does not get to begin.
+/// The initial environments of all processes that we may read. None if the environment of a process did not become
+/// readable.
 fn environments() -> Option<Vec<Vec<u8>>> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
     let readable = processes.filter(|process| File::open(process.join("environ")).is_ok());
     readable.map(|process| environment(&process)).collect()
 }
 
-/// Of one process. In the midst of `exec` it has none, for some microseconds on a CPU of its own: that is waited for.
+/// The initial environment of one process. For some microseconds during `exec` it is empty; the function waits for
+/// the end of `exec`.
 fn environment(process: &Path) -> Option<Vec<u8>> {
     for _ in 0..1000 {
         let environment = fs::read(process.join("environ")).unwrap_or_default();
@@ -86,9 +90,9 @@ fn environment(process: &Path) -> Option<Vec<u8>> {
     None
 }
 
-/// Whether a process has begun with an empty environment, or has none to begin with, as a thread of the kernel, or no
-/// longer. Of `/proc/PID/stat` (proc(5)), `exec` sets `env_start` and `env_end`, fields 50 and 51, before `startcode`,
-/// field 26: while this is 0 they say nothing.
+/// Whether a process has an empty environment: it was started with one, it is a kernel thread, or it has ended. In
+/// `/proc/PID/stat` (proc(5)) `exec` sets `env_start` and `env_end` (fields 50 and 51) before `startcode` (field 26).
+/// While `startcode` is 0, they have no meaning.
 fn has_none(process: &Path) -> bool {
     let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
     let after_name = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
@@ -104,28 +108,28 @@ fn is_named(path: &Path, environments: &[Vec<u8>]) -> bool {
     environments.iter().any(|environment| environment.split(|&byte| byte == 0).any(names))
 }
 
-/// A place for the cache.
+/// A candidate for the cache folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Folder {
     path: PathBuf,
     readers: Readers,
 }
 
-/// For whom a folder is made.
+/// The users for which a folder is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Readers {
     /// Its owner.
     Owner,
-    /// Everybody. Nobody but root may be able to put another folder into its place.
+    /// All users. No user except root may be able to replace the folder.
     All,
 }
 
-/// Root's: "application cache data" of the Filesystem Hierarchy Standard. (`/run` is often mounted noexec, and no library
-/// can be loaded from there.)
+/// Root's cache: "application cache data" of the Filesystem Hierarchy Standard. (`/run` is often mounted noexec, so
+/// no library can be loaded from there.)
 const MACHINES: &str = "/var/cache/unspin";
 
-/// Where to try, in order: the XDG Base Directory Specification's places, for root the machine's before the home, which
-/// sudo(8) may have left to be another's; then a private folder in /tmp.
+/// The candidates, in order: the places of the XDG Base Directory Specification, then a private folder in /tmp. For
+/// root the machine's folder comes before the home, because under sudo(8) the home may be another user's.
 fn cache_folders(variable: impl Fn(&str) -> Option<PathBuf>, uid: u32) -> Vec<Folder> {
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     let own = |path: PathBuf| Folder { path, readers: Readers::Owner };
@@ -156,7 +160,7 @@ fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, 
     }
     let path = folder.join(file.name);
     match holds(&path, uid, file) {
-        // Used now: nothing to sweep.
+        // Marks the file as used now, so that it is not swept.
         true => drop(
             File::options().write(true).open(&path).and_then(|open| open.set_modified(SystemTime::now())),
         ),
@@ -165,9 +169,9 @@ fn keep_in(folder: &Folder, uid: u32, file: &CachedFile<'_>) -> Result<PathBuf, 
     Ok(path)
 }
 
-/// Makes a folder for its owner, and those above it that are missing. Not beneath one of another user, who could put his own
-/// into its place: a home that sudo(8) has left to root. Root's, and those whose owner a user namespace does not show, are
-/// the machine's.
+/// Makes a folder for its owner, and the missing folders above it. It refuses a folder beneath one of another user,
+/// because that user could replace it; under sudo(8), root's home may be such a folder. Folders of root, and folders
+/// whose owner a user namespace does not show, count as the machine's.
 fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<()> {
     const UNSHOWN: u32 = 65534;
     let there = folder.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
@@ -179,8 +183,8 @@ fn make_for_owner(folder: &Path, uid: u32) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Makes a folder that everybody may read, whatever the umask, unless it is there; beneath folders in which nobody but
-/// their owner, who is `uid`, can rename it.
+/// Makes a folder that all users may read, regardless of the umask, unless it exists. The folders above must belong
+/// to `uid` and be writable for it only, so that no other user can rename the folder.
 fn make_for_all(folder: &Path, uid: u32) -> std::io::Result<()> {
     for above in folder.ancestors().skip(1) {
         let about = fs::symlink_metadata(above)?;
@@ -196,7 +200,7 @@ fn make_for_all(folder: &Path, uid: u32) -> std::io::Result<()> {
     }
 }
 
-/// Who could alter the file could run code as us.
+/// A user who can alter the file can run code as us.
 fn safe(metadata: &Metadata, uid: u32) -> Result<(), &'static str> {
     if metadata.uid() != uid {
         return Err("belongs to another user");
@@ -212,7 +216,7 @@ fn holds(path: &Path, uid: u32, file: &CachedFile<'_>) -> bool {
         && fs::read(path).is_ok_and(|bytes| bytes == file.bytes)
 }
 
-/// Under another name first, so that nobody ever sees, or maps, half of it.
+/// Writes the file under a temporary name first, so that no process reads or maps a half-written file.
 fn write_atomically(folder: &Path, path: &Path, file: &CachedFile<'_>) -> std::io::Result<()> {
     let mut unnamed = tempfile::Builder::new().prefix(".unpacking-").tempfile_in(folder)?;
     unnamed.write_all(file.bytes)?;
@@ -262,7 +266,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let uid = Creds::current().uid;
         let path = parent.path().join("unspin");
-        // /tmp, above: everybody may write to it.
+        // The folder above is /tmp, to which all users may write.
         let refused = make_for_all(&path, uid).unwrap_err().to_string();
         assert!(refused.contains("others may write to it") || refused.contains("another user"), "{refused}");
         assert!(!path.exists());
@@ -278,7 +282,7 @@ mod tests {
         std::os::unix::fs::symlink(&home, &link).unwrap();
         for home in [&home, &link] {
             assert!(keep_in(&own(home.join(".cache/unspin")), uid, &FILE).is_ok());
-            // As another user, to whom the folders above belong to us.
+            // Called as another user: for that user, the folders above belong to a foreign user.
             let refused = make_for_owner(&home.join("new"), uid + 1);
             assert_eq!(refused.is_err(), uid != 0, "root's folders are the machine's");
         }

@@ -4,12 +4,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 pub use unspin_sysv::Kind as Engine;
 
-/// Parses an engine's name for clap, which lists the names in its help and in its complaint about any other.
+/// Parses an engine's name for clap. Clap lists the names in the help and in the error message for an unknown name.
 pub fn parser() -> impl TypedValueParser<Value = Engine> {
     names(|_| true)
 }
 
-/// The same for the engines that `prove` judges: all but the control.
+/// The same for the engines that `prove` judges: all except the control.
 pub fn judged_parser() -> impl TypedValueParser<Value = Engine> {
     names(|engine| engine != Engine::Kernel)
 }

@@ -1,4 +1,4 @@
-//! The environment in which a program finds its engine.
+//! The environment variables that tell a program's preload library what to do.
 
 use crate::engine::Engine;
 use std::ffi::{OsStr, OsString};
@@ -6,23 +6,23 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
-/// What the preload library is told. See the crate `unspin-preload`, which reads it.
+/// The parameters of the preload library. The crate `unspin-preload` reads them.
 #[derive(Debug)]
 pub struct Environment<'a> {
     /// The library.
     pub library: &'a Path,
     /// The engine.
     pub engine: Engine,
-    /// The arena, an absolute path; the engine's default without one.
+    /// The arena, an absolute path; `None` for the engine's default.
     pub arena: Option<&'a Path>,
-    /// The recording file, an absolute path; nothing is metered without one.
+    /// The recording file, an absolute path; `None` if nothing is metered.
     pub recording: Option<&'a Path>,
-    /// The compiled plan of what replaces which mutex and which wait, an absolute path; all stay libc's without one.
+    /// The compiled plan of replaced mutexes and waits, an absolute path; `None` if all are libc's.
     pub plan: Option<&'a Path>,
 }
 
 impl Environment<'_> {
-    /// Sets the variables for a command. Ours alone: what an outer `unspin` has set does not shine through.
+    /// Sets the variables for a command. The variables of an outer `unspin` are removed first.
     pub fn apply(&self, command: &mut Command) {
         clear(command);
         let others = std::env::var_os("LD_PRELOAD").and_then(|list| others(&list));
@@ -38,7 +38,8 @@ impl Environment<'_> {
     }
 }
 
-/// Takes everything of ours out of a command's environment: an `unspin` that runs under another starts anew.
+/// Removes all of our variables from a command's environment, so that an `unspin` under another one does not inherit
+/// its settings.
 pub fn clear(command: &mut Command) {
     for name in ["UNSPIN_SYSV", "UNSPIN_ARENA", "UNSPIN_RECORD", "UNSPIN_PLAN"] {
         command.env_remove(name);
@@ -51,7 +52,8 @@ pub fn clear(command: &mut Command) {
     }
 }
 
-/// Ours first, since the first definition of a symbol counts; what was there stays behind it.
+/// The value of `LD_PRELOAD`: our library first, because the first definition of a symbol counts, then the libraries
+/// that were there before.
 fn preload(library: &Path, others: Option<OsString>) -> OsString {
     let mut value = library.as_os_str().to_owned();
     if let Some(others) = others {
@@ -61,7 +63,7 @@ fn preload(library: &Path, others: Option<OsString>) -> OsString {
     value
 }
 
-/// The libraries of an `LD_PRELOAD` that are not ours, if there are any. Colons and spaces separate: ld.so(8).
+/// The libraries of an `LD_PRELOAD` that are not ours, if any. Colons and spaces separate them: ld.so(8).
 fn others(list: &OsStr) -> Option<OsString> {
     let entries = list.as_bytes().split(|b| b": ".contains(b)).filter(|entry| !entry.is_empty());
     let ours = |entry: &&[u8]| entry.rsplit(|&b| b == b'/').next().is_some_and(|n| n.starts_with(LIBRARY));
@@ -69,7 +71,7 @@ fn others(list: &OsStr) -> Option<OsString> {
     (!others.is_empty()).then(|| OsString::from_vec(others.join(&b':')))
 }
 
-/// How the file names of preload libraries begin, whichever build they are of.
+/// Prefix of the file names of all builds of our preload library.
 const LIBRARY: &[u8] = crate::library::NAME.as_bytes();
 
 #[cfg(test)]

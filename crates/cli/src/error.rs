@@ -1,6 +1,6 @@
-//! What can go wrong that is not a defect of unspin, and the exit code for it.
+//! Errors that are not defects of unspin, with their exit codes.
 //!
-//! Each is one line on standard error that names the thing and says what to do.
+//! Each error is one line on standard error that names the object and the remedy.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use unspin_sysv::ArenaError;
 
-/// What open(2) answers to a symbolic link that is not to be followed. asm-generic/errno.h: `ErrorKind` has no stable name for it.
+/// The error of open(2) for a symbolic link with O_NOFOLLOW. From asm-generic/errno.h: `ErrorKind` has no stable name
+/// for it.
 const ELOOP: i32 = 40;
 
 /// An error that ends a command.
@@ -16,17 +17,17 @@ const ELOOP: i32 = 40;
 pub enum Error {
     /// The command line asks for something that does not exist or makes no sense.
     Usage(String),
-    /// The benchmark gave no figures.
+    /// The benchmark printed no figures.
     Benchmark(String),
-    /// What was given to be read is not what it should be.
+    /// An input file has the wrong contents.
     Input(String),
-    /// The program does not do what was to be judged.
+    /// The program does not do what the command should judge.
     Unjudged(String),
-    /// Unspin could not do its own part: a cache folder, an arena, a system call.
+    /// Unspin failed at its own part: a cache folder, an arena, a system call.
     Environment(String),
-    /// The program is there but cannot be executed, or cannot be reached by the preload library.
+    /// The program exists but cannot be executed, or the preload library cannot be loaded into it.
     CannotRun(String),
-    /// There is no such program.
+    /// The program was not found.
     NotFound(String),
 }
 
@@ -36,7 +37,7 @@ impl Error {
         Error::Environment(format!("{}: {what}: {error}", path.display()))
     }
 
-    /// An arena cannot be used: why, and which of our options and commands help.
+    /// An arena cannot be used. The text says why, and which options and commands of ours help.
     pub fn arena(error: &ArenaError) -> Error {
         const ANOTHER: &str = "name another file with --arena";
         let remedy = match error {
@@ -71,13 +72,13 @@ impl Error {
         Error::Environment(format!("{error}; {remedy}"))
     }
 
-    /// Documented with each command's `--help` and in docs/exit-codes.md.
+    /// The exit code, as documented in each command's `--help` and in docs/exit-codes.md.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Error::Benchmark(_) | Error::Input(_) => 1,
             Error::Usage(_) => 2,
             Error::Unjudged(_) => 4,
-            // The three of env(1), timeout(1) and their kin.
+            // The three codes of env(1), timeout(1) and similar tools.
             Error::Environment(_) => 125,
             Error::CannotRun(_) => 126,
             Error::NotFound(_) => 127,

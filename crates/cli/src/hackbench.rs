@@ -1,4 +1,4 @@
-//! `unspin hackbench`: the workload, under the original's options.
+//! `unspin hackbench`: the workload, with the original's options.
 
 use crate::error::Error;
 use crate::options;
@@ -6,7 +6,7 @@ use crate::stdout;
 use std::process::ExitCode;
 use unspin_workloads::hackbench::{self, CAPACITY, Master, Options, Transport, Workers};
 
-/// Prints what is going to happen, runs the benchmark, and prints its time.
+/// Prints the parameters, runs the benchmark, and prints its time.
 pub fn run(options: &options::Hackbench) -> Result<ExitCode, Error> {
     let options = translated(options)?;
     options.check().map_err(reported)?;

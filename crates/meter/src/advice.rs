@@ -1,4 +1,5 @@
-//! Sentences about waits: which of them polling could shorten, or what polling has left, and what to do next.
+//! Sentences about waits: which of them polling could shorten, which waits slept although they polled, and what to do
+//! next.
 
 use crate::figures::time;
 use crate::kind::Kind;
@@ -10,22 +11,23 @@ use crate::wait::{Wait, WaitRow};
 use crate::wakeup::WakeUpCost;
 use std::fmt::Write;
 
-/// Columns of the sentences.
+/// Width of the sentences.
 const WIDTH: usize = 100;
 
-/// A share of the metered time that polling must be able to save to be worth a sentence: less drowns in the noise of a proof.
+/// The minimum saving by polling, as a share of the metered time, that is worth a sentence. A smaller one is lost in
+/// the noise of a proof.
 const WORTH_IT: f64 = 0.02;
-/// The same in seconds: a program that runs for less has nothing to win.
+/// The minimum saving in seconds. A shorter program has nothing to gain.
 const WORTH_IT_S: f64 = 1e-3;
 
-/// Waits that have a sentence, at most.
+/// Maximum number of waits with a sentence.
 const SENTENCES_MAX: usize = 2;
 
-/// Bytes of a process's command line that a recording has room for.
+/// Bytes of a process's command line that fit into a recording.
 const COMMAND_MAX: usize = 1024;
 
-/// A sentence for each of the waits that polling could shorten by most, and what to do next. Nothing where that is not worth it:
-/// long waits are an idle thread's. Where every wait polls already: how many slept all the same.
+/// A sentence for each of the waits that polling could shorten most, and what to do next. Nothing if the saving is
+/// too small: long waits are those of idle threads. If every wait polls already: how many slept nevertheless.
 pub(crate) fn write(report: &Report, text: &mut String) {
     if report.invocation.polls_everywhere() {
         return still_slept(report, text);
@@ -59,7 +61,7 @@ pub(crate) fn write(report: &Report, text: &mut String) {
     }
 }
 
-/// The waits that polling could shorten by so much that it is worth a sentence, most first.
+/// The waits that polling could shorten enough for a sentence, largest saving first.
 fn worth_polling(report: &Report) -> Vec<&Wait> {
     let worth = (WORTH_IT * report.seconds).max(WORTH_IT_S);
     let mut waits: Vec<&Wait> = report.waits.iter().filter(|wait| wait.row.saving >= worth).collect();
@@ -67,8 +69,8 @@ fn worth_polling(report: &Report) -> Vec<&Wait> {
     waits
 }
 
-/// The call site that most of a wait is called from, if `--waits` finds it: it looks into the program that is started, and into
-/// no other that this one starts.
+/// The call site with the largest part of a wait, if `--waits` can find it. It searches the program that is started,
+/// and no other program that this one starts.
 fn site_to_name<'r>(report: &'r Report, wait: &'r Wait) -> Option<&'r str> {
     let [process] = &report.processes[..] else { return None };
     let given = &report.invocation.command;
@@ -77,7 +79,7 @@ fn site_to_name<'r>(report: &'r Report, wait: &'r Wait) -> Option<&'r str> {
     (is_call && (given.is_empty() || *given == process.command)).then_some(site)
 }
 
-/// How many waits slept though they polled first, of all and of those where that may still cost time.
+/// How many waits slept although they polled first: of all waits, and of those where that may still cost time.
 fn still_slept(report: &Report, text: &mut String) {
     let sum = |count: fn(&WaitRow) -> u64| {
         report.waits.iter().fold(0u64, |sum, wait| sum.saturating_add(count(&wait.row)))
@@ -107,7 +109,7 @@ fn still_slept(report: &Report, text: &mut String) {
     }
 }
 
-/// ` at PyThread_acquire_lock_timed+0x173`: the call site of a wait that has another name.
+/// ` at PyThread_acquire_lock_timed+0x173`: the call site of a wait whose name differs from it.
 fn from(wait: &Wait) -> String {
     match &wait.callers[..] {
         _ if !wait.kind.has_object() => String::new(),
@@ -128,7 +130,7 @@ fn price(cost: WakeUpCost, kind: Kind) -> String {
     }
 }
 
-/// What polling could save. A whole sleep that was shorter than a wake-up from an idle CPU found its CPU awake.
+/// What polling could save. If a whole sleep was shorter than a wake-up from an idle CPU, its CPU was not idle.
 fn prospect(cost: WakeUpCost, wait: &Wait) -> String {
     let saving = time(wait.row.saving);
     if wait.row.median < cost.seconds(wait.kind) {
@@ -159,7 +161,8 @@ fn subject(wait: &Wait) -> String {
     format!("waits in {call} at {name}")
 }
 
-/// `95 % of the run`; where several threads wait at a time that is not a share.
+/// `95 % of the run`. If several threads wait at a time the value is not a share, and the mean number of threads is
+/// given.
 fn share(of_the_run: f64) -> String {
     if of_the_run > 1.05 {
         format!("{of_the_run:.1} threads at any time")
@@ -181,7 +184,7 @@ fn grouped(n: u64) -> String {
     text
 }
 
-/// The program's command line for a shell: as the user gave it, or as its only process was started; else `CMD`.
+/// The program's command line for a shell: as the user gave it, or as its only process was started; otherwise `CMD`.
 fn command(report: &Report) -> String {
     let given = &report.invocation.command;
     match &report.processes[..] {
@@ -193,7 +196,7 @@ fn command(report: &Report) -> String {
     }
 }
 
-/// Whether a process's command line may be longer than what the recording has room for.
+/// Whether a process's command line may have been truncated in the recording.
 fn is_cut(command: &[String]) -> bool {
     command.iter().map(|word| word.len() + 1).sum::<usize>() >= COMMAND_MAX
 }

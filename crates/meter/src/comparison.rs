@@ -1,4 +1,4 @@
-//! The same locks in several reports, rows under each other.
+//! Compares the same locks in several reports, with their rows below each other.
 
 use crate::figures::number;
 use crate::layout::Layout;
@@ -8,17 +8,16 @@ use crate::report::Report;
 use crate::text::HEADER;
 use std::fmt;
 
-/// Several reports, each under a label: first what was before, then what came after.
+/// Several reports, each with a label: the one before a change first, then those after it.
 ///
-/// Locks pair by name. A lock that only some reports know has a line that says so in the others: it is gone,
-/// or it is new.
+/// Locks are paired by name. If a report lacks a lock, its line says so: the lock is gone, or it is new.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison<'a> {
     columns: Vec<(String, &'a Report)>,
 }
 
 impl<'a> Comparison<'a> {
-    /// Nothing to compare yet.
+    /// An empty comparison.
     pub fn new() -> Comparison<'a> {
         Comparison::default()
     }
@@ -55,7 +54,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Labels are to be told apart, so they have more room than a lock's name has beside its numbers.
+/// A layout that is wide enough for labels, which must be distinguishable beside the numbers.
 fn layout() -> Layout {
     Layout { width: 160, ..Layout::default() }
 }
@@ -79,7 +78,7 @@ impl fmt::Display for Comparison<'_> {
     }
 }
 
-/// The label, with the number of locks where it is not one.
+/// The label, with the number of locks if there are several.
 fn labelled(label: &str, lock: &Lock) -> String {
     match lock.locks {
         1 => label.into(),

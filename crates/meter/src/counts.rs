@@ -2,7 +2,7 @@
 
 use crate::event::{Outcome, Sample};
 
-/// What is known of a set of samples: attempts by outcome, times in ticks.
+/// Sums over a set of samples: attempts by outcome, times in ticks.
 ///
 /// Sums saturate: a recording is a file, and a damaged one must not make its reader panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,11 +15,11 @@ pub struct Counts {
     pub slept: u64,
     /// Refused attempts.
     pub rejected: u64,
-    /// Those of the refused that had waited first.
+    /// Refused attempts that had waited before.
     pub gave_up: u64,
-    /// Holds whose time was taken.
+    /// Holds that were timed.
     pub timed: u64,
-    /// Cumulated time of those.
+    /// Cumulated time of the timed holds.
     pub hold: u64,
     /// Longest hold.
     pub hold_max: u64,
@@ -35,9 +35,9 @@ pub struct Counts {
     pub wait_max: u64,
     /// Locks for reading: cumulated time in which at least one reader held the lock.
     pub busy: u64,
-    /// The longest such time.
+    /// The longest such period.
     pub busy_max: u64,
-    /// How many such times there were.
+    /// The number of such periods.
     pub periods: u64,
 }
 
@@ -62,7 +62,8 @@ impl Counts {
         self.spin.saturating_add(self.sleep)
     }
 
-    /// Cumulated hold time of all acquisitions: as measured if each was timed, else estimated from those that were.
+    /// Cumulated hold time of all acquisitions: the measured sum if every hold was timed, otherwise an estimate from
+    /// the timed holds.
     pub fn hold_in_all(&self) -> f64 {
         match self.timed {
             timed @ 1.. if timed < self.acquisitions() => {

@@ -1,20 +1,20 @@
-//! What can be wrong with a recording file.
+//! Errors of recording files.
 
 use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use unspin_sys::Errno;
 
-/// Why a recording could not be made or opened. Its text is one line that names the file and the remedy.
+/// Error when a recording is created or opened. Its text is one line with the file and the remedy.
 #[derive(Debug)]
 pub struct RecordingError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The cause.
     pub reason: Reason,
 }
 
-/// What is wrong with a recording file.
+/// Cause of a [`RecordingError`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reason {
@@ -24,7 +24,7 @@ pub enum Reason {
     Open(io::Error),
     /// It cannot be mapped, or there is no room for it.
     Map(Errno),
-    /// It is something else.
+    /// It is not a recording.
     NotARecording,
     /// It is a recording of another version of the format.
     Version {

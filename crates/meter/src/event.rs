@@ -1,17 +1,17 @@
-//! What can be recorded: one use of a lock, or a named occurrence that is counted.
+//! What can be recorded: a use of a lock, or an event that is counted.
 
 use crate::kind::Kind;
 use serde::{Deserialize, Serialize};
 
-/// Where a sample belongs: a lock, and the place that took it.
+/// Identifies a row: a lock, and the code that took it.
 ///
-/// Both are opaque to the meter; whoever records decides what they stand for and can name them afterwards.
+/// Both values are opaque to the meter. The recording code chooses their meaning, and can name them later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// The lock: a [`Kind`] in the top byte, below it its address or whatever tells it from others. 0 is no lock: a
-    /// sample for it is counted as not recorded.
+    /// The lock: a [`Kind`] in the top byte, and below it the lock's address or another unique number. 0 is no lock:
+    /// a sample for it is counted as not recorded.
     pub lock: u64,
-    /// Who took it: a return address, or whatever tells it from others.
+    /// The caller: a return address or another unique number.
     pub caller: u64,
 }
 
@@ -27,26 +27,26 @@ impl Key {
         Kind::from_byte((self.lock >> 56) as u8)
     }
 
-    /// The address; 0 for the row that takes up what had no room (see [`Table::publish`](crate::Table::publish)).
+    /// The address; 0 for the row that sums up keys that did not fit (see [`Table::publish`](crate::Table::publish)).
     pub fn address(&self) -> u64 {
         self.lock & ADDRESS
     }
 }
 
-/// Addresses of user space have 47 bits, with five-level paging 56.
+/// A user-space address has 47 bits, with five-level paging 56.
 const ADDRESS: u64 = (1 << 56) - 1;
 
-/// How one attempt at a lock went. The discriminants are part of the recording's format.
+/// Result of one attempt at a lock. The discriminants are part of the recording's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum Outcome {
-    /// Taken at once; a successful try-lock too.
+    /// Acquired at once; includes a successful trylock.
     NoWait = 0,
-    /// Taken after spinning only.
+    /// Acquired after spinning only.
     Spun = 1,
-    /// Taken after sleeping, whether or not it spun before.
+    /// Acquired after sleeping, with or without spinning before.
     Slept = 2,
-    /// Not taken: a try-lock that found it held, or a wait that was given up.
+    /// Not acquired: a trylock that failed, or a wait that ended without the lock.
     Rejected = 3,
 }
 
@@ -55,39 +55,39 @@ impl Outcome {
     pub const ALL: [Outcome; 4] = [Outcome::NoWait, Outcome::Spun, Outcome::Slept, Outcome::Rejected];
 }
 
-/// One attempt at a lock, recorded after it was released (or refused). Times are in
+/// One attempt at a lock, recorded after the release (or after the refusal). Times are in
 /// [ticks](unspin_sys::clock::ticks).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// How it went.
+    /// The result.
     pub outcome: Outcome,
     /// From acquisition to release; 0 if refused.
     pub hold: u64,
-    /// Spent spinning before that, on a CPU.
+    /// Time spent spinning before the acquisition, on a CPU.
     pub spun: u64,
-    /// Spent asleep before that, off the CPU.
+    /// Time spent asleep before the acquisition, off the CPU.
     pub slept: u64,
 }
 
-/// Occurrences that are counted beside the samples, as a second witness to the times: a few words per
-/// thread, no clock. The discriminants are part of the recording's format, which has room for 16.
+/// Events that are counted beside the samples, as an independent check of the times: a few words per thread, no
+/// clock. The discriminants are part of the recording's format, which has room for 16.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(usize)]
 pub enum Event {
     /// An operation done without any lock.
     FastPath = 0,
-    /// An operation that could not proceed and waited for its condition, which is not waiting for a lock.
+    /// An operation that could not proceed and waited for its condition. This is not a wait for a lock.
     Blocked = 1,
-    /// A waiter's operation done on its behalf by another thread.
+    /// A waiter's operation performed on its behalf by another thread.
     HandOff = 2,
-    /// A grace period waited for or driven to its end.
+    /// A grace period that was waited for or polled to its end.
     GracePeriod = 3,
-    /// A lock released by another thread than the one that took it.
+    /// A lock released by a different thread than the one that acquired it.
     HandedOver = 4,
-    /// A release of a lock that no thread was seen to take.
+    /// A release of a lock whose acquisition was not seen.
     Unmatched = 5,
-    /// A hold that was not followed: its thread held too many locks at once.
+    /// A hold that was not followed because the thread held too many locks at once.
     Crowded = 6,
 }
 
@@ -103,7 +103,7 @@ impl Event {
         Event::Crowded,
     ];
 
-    /// What the reports call it.
+    /// Its name in the reports.
     pub const fn name(self) -> &'static str {
         match self {
             Event::FastPath => "operations without a lock",

@@ -1,24 +1,24 @@
-//! Leaving rows out.
+//! Filters rows.
 
 use crate::report::Report;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Whether a name is wanted.
+/// Returns whether a name is wanted.
 pub type Pattern<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Which rows stay. The default is all.
+/// The rows to keep. The default keeps all.
 #[derive(Clone, Copy, Default)]
 pub struct Filter<'a> {
-    /// Locks of at least this utilisation; a share of 1.
+    /// Keeps locks of at least this utilisation; a fraction of 1.
     pub min_util: f64,
-    /// Locks of at least this contention; a share of 1.
+    /// Keeps locks of at least this contention; a fraction of 1.
     pub min_con: f64,
-    /// Locks for which at least so many seconds were lost, and waits of at least so many seconds.
+    /// Keeps locks for which at least this many seconds were lost, and waits of at least this many seconds.
     pub min_lost: f64,
-    /// Locks and waits of these names.
+    /// Keeps locks and waits with a matching name.
     pub lock: Option<Pattern<'a>>,
-    /// Locks and waits with such a caller, and of their callers these only.
+    /// Keeps locks and waits with a matching caller, and of their callers only the matching ones.
     pub caller: Option<Pattern<'a>>,
 }
 
@@ -34,29 +34,29 @@ impl fmt::Debug for Filter<'_> {
     }
 }
 
-/// What a filter has left out.
+/// How much a filter has left out.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Rows of locks.
     pub locks: u64,
-    /// Seconds lost for these.
+    /// Seconds lost for these locks.
     pub lost: f64,
     /// Rows of waits.
     pub waits: u64,
-    /// Callers of the locks and waits that stay.
+    /// Callers of the remaining locks and waits.
     pub callers: u64,
 }
 
 impl LeftOut {
-    /// Whether everything is there.
+    /// Whether nothing was left out.
     pub fn is_nothing(&self) -> bool {
         *self == LeftOut::default()
     }
 }
 
 impl Report {
-    /// Takes out what the filter does not want, and notes how much that was. The totals, and the row of a lock of whose
-    /// callers some are left out, stay what they are.
+    /// Removes the rows that the filter does not keep, and records how much that was. The totals do not change. The
+    /// row of a lock does not change if only some of its callers are removed.
     pub fn filter(&mut self, filter: &Filter<'_>) {
         let mut left = self.left_out;
         let named = |name: &str| filter.lock.is_none_or(|wanted| wanted(name));

@@ -1,4 +1,4 @@
-//! Rows brought together: by name, or each lock by itself.
+//! Groups rows: by name, or one group for each lock.
 
 use crate::event::Key;
 use crate::kind::{Class, Kind};
@@ -19,25 +19,26 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fold {
-    /// Those of one name and origin.
+    /// Locks of the same name and origin.
     #[default]
     ByName,
-    /// None: each address of each process has its own.
+    /// None: each address of each process has its own row.
     Apart,
 }
 
-/// What a row is of.
+/// Identifies a row of the report.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct GroupKey {
     name: String,
     origin: Option<String>,
     /// Waits of different kinds never share a row.
     wait: Option<Kind>,
-    /// Number of the image, and the address or of a wait without an object the call site, where locks are apart.
+    /// With [`Fold::Apart`]: number of the image, and the address. For a wait without an object, the call site takes
+    /// the place of the address.
     apart: Option<(usize, u64)>,
 }
 
-/// All rows, group by group.
+/// All rows, by group.
 #[derive(Default)]
 pub(crate) struct Groups {
     fold: Fold,
@@ -46,8 +47,8 @@ pub(crate) struct Groups {
 
 #[derive(Default)]
 struct Group {
-    /// Number of the image, process, address. An engine's lock lies in memory that all processes share, under one number: it
-    /// is of none.
+    /// Number of the image, process, address. An engine's lock lies in memory that all processes share and has the
+    /// same number in each, so image and process are 0.
     objects: BTreeSet<(usize, u32, u64)>,
     first_used: u64,
     uses: BTreeMap<Kind, Callers>,
@@ -65,7 +66,7 @@ impl Groups {
         let kind = kind(key);
         let object = match kind {
             Kind::Engine => (0, 0, key.address()),
-            // A call site is one wait, in however many processes.
+            // A call site is one wait, in any number of processes.
             kind if !kind.has_object() => (0, 0, 0),
             _ => (number, image.pid, key.address()),
         };
@@ -100,7 +101,7 @@ impl Groups {
     }
 }
 
-/// The kind of a key; locks of an unknown kind are somebody's locks.
+/// The kind of a key. An unknown kind counts as an engine's lock.
 pub(crate) fn kind(key: &Key) -> Kind {
     key.kind().unwrap_or(Kind::Engine)
 }
@@ -157,7 +158,7 @@ impl Group {
         let mut all = Short::default();
         let mut waiters = Vec::new();
         for ((name, place), sum) in callers {
-            // Estimated for each caller, so that callers add up to their wait.
+            // The estimate is made for each caller, so that the callers' values add up to that of their wait.
             let short = Short::of(kind, &sum, cost, window);
             all.merge(short);
             let times = Times::new(&sum.waits, window);
@@ -184,8 +185,8 @@ fn total(callers: &Callers) -> Sum {
     total
 }
 
-/// Most time lost first; where no times are known, those most waited for; then the most used; then by name, so that the
-/// order is always the same.
+/// Orders by time lost, descending. If no times are known, by number of waits; then by number of uses; then by name,
+/// so that the order is deterministic.
 pub(crate) fn by_loss(a: &Row, b: &Row) -> Ordering {
     let waiters = |row: &Row| row.spun.saturating_add(row.slept);
     let contended =
@@ -197,7 +198,7 @@ pub(crate) fn by_loss(a: &Row, b: &Row) -> Ordering {
         .then_with(|| a.name.cmp(&b.name))
 }
 
-/// Most time waited first; where no times are known, those with most waits; else as above.
+/// Orders by time waited, descending; then by number of waits, of calls, and by name.
 pub(crate) fn by_wait(a: &WaitRow, b: &WaitRow) -> Ordering {
     b.waited
         .total_cmp(&a.waited)

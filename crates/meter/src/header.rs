@@ -1,4 +1,4 @@
-//! The first page of a recording: what it is and when it was made.
+//! The first page of a recording: format version, sizes, clock, and facts about the machine.
 
 use crate::error::Reason;
 use crate::histogram::BUCKETS;
@@ -11,11 +11,11 @@ use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::clock;
 use unspin_sys::process::Life;
 
-/// "UNSPINLK" in the order of the file's bytes.
+/// "UNSPINLK" in the byte order of the file.
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"UNSPINLK");
 
-// Words of the header; the rest is reserved and zero.
-/// Written last: a file without it is not finished being made.
+// Indices of the header's words. The other words are reserved and zero.
+/// Written last. A file without it is still being created.
 const MAGIC: usize = 0;
 const VERSION: usize = 1;
 /// The sizes that [`layout`] lists.
@@ -31,24 +31,24 @@ const END_MONOTONIC: usize = 12;
 const END_TICKS: usize = 13;
 /// CPU time of the recorded program in nanoseconds; 0 if unknown.
 const CPU_TIME: usize = 14;
-/// Two words.
+/// Two words, see [`Level::to_words`].
 const LEVEL: usize = 15;
-/// When the recording's owner last said that he is there; 0: he never does.
+/// Time of the owner's latest [`beat`]; 0 if there was none.
 const SEEN_MONOTONIC: usize = 17;
 const SEEN_TICKS: usize = 18;
-/// What a wake-up costs on this machine in nanoseconds, by futex and by epoll; 0: not measured.
+/// Cost of a wake-up on this machine in nanoseconds, by futex and by epoll; 0: not measured.
 const WAKE_UP_FUTEX: usize = 19;
 const WAKE_UP_EPOLL: usize = 20;
-// From word 64 on: how the program was started, see `invocation`.
-// Each of the words that the recorded threads write has a cache line of its own.
-/// The first page that is free.
+// Words from 64 on: how the program was started, see `invocation`.
+// Each word that recorded threads write has a cache line of its own.
+/// Number of the first free page.
 pub(crate) const FREE: usize = 32;
-/// List of images.
+/// Head of the list of images.
 pub(crate) const IMAGES: usize = 40;
-/// Claims that found no table.
+/// Number of claims for which there was no table.
 pub(crate) const REFUSED: usize = 48;
 
-/// Sizes that a reader must share with the writer.
+/// Sizes on which reader and writer must agree.
 fn layout() -> [u64; 4] {
     [WORDS as u64, crate::slot::WHOLE as u64, KEYS as u64, BUCKETS as u64]
 }
@@ -69,28 +69,28 @@ pub(crate) fn write(words: &[AtomicU64], pages: u64, cpus: u32, level: Level) {
     put(LEVEL + 1, every);
     put(FREE, 1);
     start(words);
-    // Release: no partner is needed on the way through exec and open(2), which order everything; it keeps
-    // the number last for a reader that maps the file early.
+    // Release: the file is normally opened after exec and open(2), which order everything, so no partner is needed.
+    // For a reader that maps the file earlier the Release makes the magic number the last store.
     words[MAGIC].store(MAGIC_NUMBER, Release);
 }
 
 /// (Re)starts the clock.
 pub(crate) fn start(words: &[AtomicU64]) {
-    // Relaxed (all): only the recording's owner writes these, before the program that is recorded starts.
+    // Relaxed (all): only the recording's owner writes these words, before the recorded program starts.
     words[START_REALTIME].store(clock::realtime_ns(), Relaxed);
     words[START_MONOTONIC].store(clock::monotonic_ns(), Relaxed);
     words[START_TICKS].store(clock::ticks(), Relaxed);
     words[END_MONOTONIC].store(0, Relaxed);
 }
 
-/// Stores what a wake-up costs.
+/// Stores the cost of a wake-up.
 pub(crate) fn set_wake_up(words: &[AtomicU64], cost: WakeUpCost) {
-    // Relaxed (both): only the recording's owner writes these, before the program that is recorded starts.
+    // Relaxed (both): only the recording's owner writes these words, before the recorded program starts.
     words[WAKE_UP_FUTEX].store(cost.futex_ns, Relaxed);
     words[WAKE_UP_EPOLL].store(cost.epoll_ns, Relaxed);
 }
 
-/// What a wake-up costs; none if it was not measured.
+/// The cost of a wake-up; none if it was not measured.
 pub(crate) fn wake_up(words: &[AtomicU64]) -> Option<WakeUpCost> {
     // Relaxed (both): see `set_wake_up`.
     let [futex_ns, epoll_ns] = [WAKE_UP_FUTEX, WAKE_UP_EPOLL].map(|index| words[index].load(Relaxed));
@@ -106,12 +106,12 @@ pub(crate) fn finish(words: &[AtomicU64], cpu_time_ns: u64) {
     words[END_MONOTONIC].store(clock::monotonic_ns(), Release);
 }
 
-/// What the header says of the whole file.
+/// Facts about the whole file, from the header.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Facts {
-    /// Pages that the writers may use.
+    /// Number of pages that the writers may use.
     pub pages: u64,
-    /// Pages that they have used.
+    /// Number of pages in use.
     pub used: u64,
     pub level: Level,
 }
@@ -158,15 +158,15 @@ pub(crate) fn started(words: &[AtomicU64]) -> u64 {
     words[START_REALTIME].load(Relaxed)
 }
 
-/// Notes that somebody is there.
+/// Records that a participant of the recording is alive now.
 pub(crate) fn beat(words: &[AtomicU64]) {
-    // Relaxed (both): a reader between the two finds ticks that are some microseconds old.
+    // Relaxed (both): a reader that loads between the two stores finds ticks that are some microseconds old.
     words[SEEN_TICKS].store(clock::ticks(), Relaxed);
     words[SEEN_MONOTONIC].store(clock::monotonic_ns(), Relaxed);
 }
 
-/// When it was stopped, in nanoseconds and in ticks. If it never was: now, while a recorded process lives; else when somebody
-/// was last seen.
+/// The end of the recording, in nanoseconds and in ticks. If the clock was never stopped: now, while a recorded
+/// process lives; otherwise the time of the latest [`beat`].
 fn end(words: &[AtomicU64], program: Life) -> (u64, u64) {
     // Relaxed: see `start`, `finish` and `beat`.
     let get = |index: usize| words[index].load(Relaxed);
@@ -179,16 +179,16 @@ fn end(words: &[AtomicU64], program: Life) -> (u64, u64) {
     }
 }
 
-/// When it was started and ended, in ticks.
+/// Start and end of the recording, in ticks.
 pub(crate) fn ticks(words: &[AtomicU64], program: Life) -> (u64, u64) {
     // Relaxed: see `start`.
     (words[START_TICKS].load(Relaxed), end(words, program).1)
 }
 
-/// The time metered so far, or in all if it is finished.
+/// The time metered: up to now, or the whole time if the recording is finished.
 ///
-/// Once there are 10 ms to measure, ticks are converted at the rate measured over the recording itself, which
-/// is more exact than the short calibration in the header.
+/// From 10 ms on, ticks are converted at the rate measured over the recording itself. That rate is more exact than
+/// the short calibration in the header.
 pub(crate) fn window(words: &[AtomicU64], program: Life) -> Window {
     // Relaxed: see `start` and `finish`.
     let get = |index: usize| words[index].load(Relaxed);
@@ -197,7 +197,7 @@ pub(crate) fn window(words: &[AtomicU64], program: Life) -> Window {
     let ticks = end_ticks.saturating_sub(get(START_TICKS));
     let calibrated = get(TICKS_PER_SECOND) as f64;
     let measured = ticks as f64 * 1e9 / ns as f64;
-    // A measured rate far from the calibrated one is a damaged file or a clock that was stopped.
+    // If the measured rate is far from the calibrated one, the file is damaged or a clock was stopped.
     let plausible = ns >= 10_000_000 && (0.9..1.1).contains(&(measured / calibrated));
     Window {
         seconds: ns as f64 / 1e9,

@@ -1,16 +1,16 @@
-//! The locks that a thread holds, in its table: so that the hold is known when it ends, who ever ends it, and so that a
-//! dead program's table says what it held.
+//! The list of locks that a thread holds, kept in its table. It has two uses: at the end of a hold its start is
+//! known, whichever thread releases the lock; and the table of a dead program says which locks it held.
 //!
-//! Nearly always the lock taken last is released first, so this is a stack; others are looked for. An entry that another
-//! thread took away, because it released the lock, is a hole, and goes when it is on top.
+//! The lock taken last is nearly always released first, so the list is a stack. Other locks are searched for. If
+//! another thread releases the lock, it removes the entry and leaves a hole. A hole is dropped when it is on top.
 
 use crate::pages::WORDS;
 use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
-/// Locks that are followed at a time, for each thread.
+/// Maximum number of locks that are followed at a time, per thread.
 pub(crate) const ENTRIES: usize = 32;
 
-/// Word of the table's first page: how many entries there are.
+/// Word of the table's first page that holds the number of entries.
 const DEPTH: usize = 63;
 /// Words of an entry.
 const ENTRY: usize = 8;
@@ -18,29 +18,29 @@ const ENTRY: usize = 8;
 const FIRST: usize = 64;
 const _: () = assert!(FIRST + ENTRIES * ENTRY <= crate::table::INDEX);
 
-// Words of an entry.
+// Indices of the words of an entry.
 /// The lock's key; 0: a hole.
 const LOCK: usize = 0;
-/// Where the table's row begins; with [`WAITED`], if the two last words say how long it was waited for.
+/// First word of the table's row. If [`WAITED`] is set, SPUN and SLEPT hold the wait before the acquisition.
 const ROW: usize = 1;
-/// When it was taken, in ticks; 0 if that was not to be timed.
+/// Time of the acquisition in ticks; 0 if the hold is not timed.
 const SINCE: usize = 2;
-/// Ticks spent spinning before, and asleep.
+/// Ticks spent spinning before the acquisition, and asleep.
 const SPUN: usize = 3;
 const SLEPT: usize = 4;
 
 const WAITED: u64 = 1 << 63;
 
-/// One lock that is held.
+/// A lock that a thread holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grip {
     /// [`Key::lock`](crate::Key::lock).
     pub lock: u64,
     pub(crate) row: u64,
-    /// When it was taken, in ticks; 0 if that is not timed.
+    /// Time of the acquisition in ticks; 0 if the hold is not timed.
     pub since: u64,
-    /// What it was waited for before that, in ticks: spinning, and asleep. It is recorded when the lock is released, as
-    /// until then nobody should have to wait for that. None if it was free, or is not known.
+    /// The wait before the acquisition in ticks: spinning, and asleep. It is recorded when the lock is released, so
+    /// that recording it does not prolong the hold. None if the lock was free, or if the wait is not known.
     pub wait: Option<(u64, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl<'m> Held<'m> {
 
     #[inline(always)]
     fn depth(&self) -> usize {
-        // Relaxed: written by this thread, and read by others as a bound only.
+        // Relaxed: this thread writes it; other threads use it only as a bound.
         self.page[DEPTH].load(Relaxed) as usize
     }
 
@@ -73,7 +73,7 @@ impl<'m> Held<'m> {
         self.page[DEPTH].store(depth as u64, Relaxed);
     }
 
-    /// Notes that the thread took a lock. Whether there was room.
+    /// Records that the thread took a lock. Returns false if there was no room.
     #[inline(always)]
     pub fn push(&self, grip: Grip) -> bool {
         let mut depth = self.depth();
@@ -83,18 +83,19 @@ impl<'m> Held<'m> {
                 return self.fill_hole(grip);
             }
         }
-        // First the depth, then the entry: a signal handler in between takes the next one.
+        // The depth is stored before the entry, so that a signal handler in between uses the next entry.
         self.set_depth(depth + 1);
         compiler_fence(SeqCst);
         Self::write(self.entry(depth), grip);
         true
     }
 
-    /// Uses a hole further down, where there is one: whoever goes from lock to lock and releases the one before with the next
-    /// in hand leaves nothing else. A signal handler that takes the same one has released its lock when it returns.
+    /// Reuses a hole further down, if there is one. Hand-over-hand locking, where the next lock is taken before the
+    /// previous one is released, leaves such holes. A signal handler may choose the same hole; it has released its
+    /// lock before it returns.
     #[cold]
     fn fill_hole(&self, grip: Grip) -> bool {
-        // Relaxed: what another thread empties this moment is left for the next time.
+        // Relaxed: a hole that another thread makes at this moment may be missed; the next call finds it.
         let hole = (0..ENTRIES).map(|at| self.entry(at)).find(|entry| entry[LOCK].load(Relaxed) == 0);
         hole.map(|entry| Self::write(entry, grip)).is_some()
     }
@@ -116,28 +117,28 @@ impl<'m> Held<'m> {
         entry[LOCK].store(grip.lock, Release);
     }
 
-    /// Takes out the entry on top, if it is the lock's and tells nothing of a wait: its row and since when. That is how
-    /// nearly every hold ends; else nothing is done, and [`pop`](Held::pop) is to be called.
+    /// Removes the top entry if it belongs to the lock and records no wait, and returns row and start. Nearly every
+    /// hold ends this way. Otherwise it does nothing, and the caller calls [`pop`](Held::pop).
     #[inline(always)]
     pub fn pop_plain(&self, lock: u64) -> Option<(u64, u64)> {
         let depth = self.depth();
         let top = self.entry(depth.wrapping_sub(1));
-        // Relaxed (all): this thread wrote them. Should another have taken the entry away at this very moment, two threads
-        // release one lock at once, and a hold is counted twice: the program's fault, and harmless. An entry above the depth
-        // is a hole.
+        // Relaxed (all): this thread wrote the words. If another thread removes the entry at this moment, two threads
+        // release one lock at once and a hold is counted twice. That is a bug of the program, and harmless here. An
+        // entry above the depth is a hole.
         let row = top[ROW].load(Relaxed);
         if top[LOCK].load(Relaxed) != lock || row & WAITED != 0 {
             return None;
         }
         let since = top[SINCE].load(Relaxed);
-        // Relaxed: readers that still see the lock see the hold that has just ended.
+        // Relaxed: a reader that still sees the lock sees the hold that has just ended.
         top[LOCK].store(0, Relaxed);
         compiler_fence(SeqCst);
         self.set_depth(depth - 1);
         Some((row, since))
     }
 
-    /// Takes out the latest entry of a lock.
+    /// Removes the latest entry of a lock.
     pub fn pop(&self, lock: u64) -> Option<Grip> {
         let depth = self.depth();
         // Relaxed (both): as in `pop_plain`.
@@ -150,7 +151,8 @@ impl<'m> Held<'m> {
         Some(grip)
     }
 
-    /// Whether the hold of the lock that was taken last is timed; of another lock, it may be.
+    /// Whether the hold of the lock is timed, if the lock was taken last. For any other lock the answer is true: it
+    /// may be timed.
     #[inline(always)]
     pub fn is_timed(&self, lock: u64) -> bool {
         let top = self.entry(self.depth().wrapping_sub(1));
@@ -158,7 +160,7 @@ impl<'m> Held<'m> {
         top[LOCK].load(Relaxed) != lock || top[SINCE].load(Relaxed) != 0
     }
 
-    /// The latest entry of a lock, which stays.
+    /// The latest entry of a lock. It is not removed.
     pub fn latest(&self, lock: u64) -> Option<Grip> {
         // Relaxed: as in `pop`.
         let found =
@@ -174,7 +176,7 @@ impl<'m> Held<'m> {
 
     /// The depth without the holes on top.
     fn trim(&self, depth: usize) -> usize {
-        // Relaxed: an entry taken away this moment is left for the next time.
+        // Relaxed: an entry that another thread removes at this moment may be missed; the next call finds it.
         (0..depth.min(ENTRIES))
             .rev()
             .find(|&at| self.entry(at)[LOCK].load(Relaxed) != 0)
@@ -183,13 +185,13 @@ impl<'m> Held<'m> {
 
     #[inline(always)]
     fn grip(entry: &[AtomicU64; ENTRY], lock: u64) -> Grip {
-        // Relaxed (all): written by this thread, or acquired by the caller.
+        // Relaxed (all): this thread wrote the words, or the caller has acquired them.
         let row = entry[ROW].load(Relaxed);
         let wait = (row & WAITED != 0).then(|| (entry[SPUN].load(Relaxed), entry[SLEPT].load(Relaxed)));
         Grip { lock, row: row & !WAITED, since: entry[SINCE].load(Relaxed), wait }
     }
 
-    /// Takes away another thread's entry of a lock, which the caller has released in its place.
+    /// Removes another thread's entry of a lock that the calling thread has released.
     pub fn take_from_another(&self, lock: u64) -> Option<Grip> {
         (0..self.depth().min(ENTRIES)).rev().find_map(|at| {
             let entry = self.entry(at);
@@ -198,12 +200,12 @@ impl<'m> Held<'m> {
                 return None;
             }
             let grip = Self::grip(entry, lock);
-            // Relaxed (both): the entry was acquired above, and who takes it hands nothing on.
+            // Relaxed (both): the load above acquired the entry, and the thread that removes it publishes nothing.
             entry[LOCK].compare_exchange(lock, 0, Relaxed, Relaxed).ok().map(|_| grip)
         })
     }
 
-    /// What is held, for a reader.
+    /// The locks that are held, for a reader.
     pub fn iter(&self) -> impl Iterator<Item = Grip> + use<'m> {
         let held = *self;
         (0..self.depth().min(ENTRIES)).filter_map(move |at| {
@@ -214,7 +216,7 @@ impl<'m> Held<'m> {
         })
     }
 
-    /// Forgets everything: the table has a new owner.
+    /// Removes all entries, for a new owner of the table.
     pub fn clear(&self) {
         for at in 0..ENTRIES {
             // Relaxed: the table was acquired with its page.
@@ -234,7 +236,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list: locks taken and released in any order, by their thread or by another.
+        /// Compared with a list: locks are taken and released in any order, by their thread or by another.
         #[test]
         fn every_hold_is_found_once(steps in prop::collection::vec((0..3, 1u64..80), 0..400)) {
             let page = page();
@@ -295,7 +297,8 @@ mod models {
     use unspin_sync::atomic::Ordering;
     use unspin_sync::{model, sync::Arc, thread};
 
-    /// A thread takes a lock and another releases it: the entry is seen whole, and found by one of two who look.
+    /// A thread takes a lock and another thread releases it. The entry is seen whole, and exactly one of two
+    /// searching threads gets it.
     fn a_grip_is_seen_whole(order: Ordering) {
         model(move || {
             let entry: Arc<[AtomicU64; 3]> = Arc::new(core::array::from_fn(|_| AtomicU64::new(0)));

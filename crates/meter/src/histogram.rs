@@ -1,11 +1,11 @@
-//! Times by powers of two.
+//! Histograms of times in ticks, with buckets that double.
 
 use core::ops::Range;
 
-/// Buckets of a histogram.
+/// Number of buckets of a histogram.
 pub const BUCKETS: usize = 22;
 
-/// What a histogram is of; the range of times differs.
+/// What a histogram counts. The range of times depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Of {
     /// Hold times: from some tens of nanoseconds to some tens of milliseconds.
@@ -15,7 +15,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// log2 of the first bucket's end, in ticks.
+    /// log2 of the first bucket's end in ticks.
     const fn first(self) -> u32 {
         match self {
             Of::Holds => 6,
@@ -23,7 +23,7 @@ impl Of {
         }
     }
 
-    /// Where a time belongs.
+    /// The bucket that a time belongs to.
     #[inline(always)]
     pub(crate) const fn bucket(self, ticks: u64) -> usize {
         // The number of the highest bit that is set, from 1; 0 for 0.
@@ -32,7 +32,7 @@ impl Of {
     }
 }
 
-/// How many times fell into each bucket.
+/// Number of times in each bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Histogram {
     of: Of,
@@ -40,17 +40,17 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// With these counts.
+    /// A histogram with these counts.
     pub fn new(of: Of, counts: [u64; BUCKETS]) -> Histogram {
         Histogram { of, counts }
     }
 
-    /// Counts, shortest times first.
+    /// The counts, shortest times first.
     pub fn counts(&self) -> &[u64; BUCKETS] {
         &self.counts
     }
 
-    /// The times of a bucket in ticks; the last one has no end but `u64::MAX`.
+    /// The range of a bucket in ticks. The last bucket ends at `u64::MAX`.
     ///
     /// ```
     /// use unspin_meter::{Histogram, Of};
@@ -64,15 +64,15 @@ impl Histogram {
         from..if bucket + 1 < BUCKETS { end(bucket) } else { u64::MAX }
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         for (into, n) in self.counts.iter_mut().zip(other.counts) {
             *into = into.saturating_add(n);
         }
     }
 
-    /// How many of the times are shorter than `limit`, and how long these are together, in ticks. The times of a bucket are
-    /// taken to lie evenly in it; `longest` is the longest of all times, so no bucket reaches further.
+    /// The number of times shorter than `limit`, and their sum in ticks. Times are assumed to be evenly distributed
+    /// within a bucket. `longest` is the longest of all times; it bounds the bucket that contains it.
     pub fn shorter_than(&self, limit: u64, longest: u64) -> (u64, f64) {
         let (mut shorter, mut ticks) = (0u64, 0.0);
         let limit = limit as f64;
@@ -91,7 +91,8 @@ impl Histogram {
         (shorter, ticks)
     }
 
-    /// The median in ticks, interpolated within its bucket as in [`shorter_than`](Histogram::shorter_than). None without times.
+    /// The median in ticks, interpolated within its bucket as in [`shorter_than`](Histogram::shorter_than). None if
+    /// there are no times.
     pub fn median(&self, longest: u64) -> Option<f64> {
         let half = self.counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n)) as f64 / 2.0;
         let mut below = 0.0;
@@ -106,8 +107,9 @@ impl Histogram {
         None
     }
 
-    /// The part of a bucket that times can lie in, if none is longer than `longest`. A bucket that lies beyond that, which only
-    /// torn counts or a damaged file have, is taken whole; the last one has no end, and is taken to be as long as its beginning.
+    /// The part of a bucket in which times can lie, if none is longer than `longest`. A bucket beyond `longest` is
+    /// taken whole; only torn counts or a damaged file have one that is not empty. The last bucket has no end; its
+    /// length is taken to equal its start.
     fn filled(&self, bucket: usize, longest: u64) -> Range<f64> {
         let Range { start, end } = self.ticks(bucket);
         let end = match end {
@@ -118,8 +120,8 @@ impl Histogram {
         start as f64..end as f64
     }
 
-    /// A bound below which at least this share of the times lies, in ticks: the end of a bucket. None without times, or
-    /// in the last bucket.
+    /// A bound in ticks: at least this share of the times lies below it. It is the end of a bucket. None if there are
+    /// no times, or if the bound falls into the last bucket.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let total: u64 = self.counts.iter().fold(0, |sum, &n| sum.saturating_add(n));
         let wanted = (share * total as f64).ceil().max(1.0) as u64;

@@ -1,7 +1,8 @@
-//! A process image in the recording: one for each program that a process runs, and for each child made by fork.
+//! A process image in the recording: one for each program that a process executes, and one for each child made by
+//! fork.
 //!
-//! It holds what is needed to name addresses once the process is gone: its program, the lists of its modules, and pieces
-//! of stack. All of it is written by the process itself, without the C library.
+//! It holds what is needed to name addresses after the process has ended: its command line, the lists of its modules,
+//! and pieces of stack. The process itself writes all of it, without the C library.
 
 use crate::event::Key;
 use crate::list;
@@ -9,35 +10,35 @@ use crate::pages::{self, Pages, WORDS};
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::{clock, file, maps, process};
 
-// Words of the image's first page. Word 0 links the images.
+// Indices of the words of the image's first page. Word 0 links the images.
 /// `pid << 32 | parent`.
 pub(crate) const PROCESS: usize = 1;
-/// When it began to be recorded, in ticks.
+/// Start of recording in this image, in ticks.
 pub(crate) const SINCE: usize = 2;
-/// List of its tables.
+/// Head of the list of tables.
 pub(crate) const TABLES: usize = 3;
-/// Top of the stack of tables given back.
+/// Top of the stack of released tables.
 pub(crate) const RELEASED: usize = 4;
-/// List of texts and stacks.
+/// Head of the list of texts and stacks.
 pub(crate) const BLOBS: usize = 5;
-/// Lists of modules so far.
+/// Number of module lists so far.
 pub(crate) const GENERATION: usize = 6;
-/// Stacks so far.
+/// Number of stacks so far.
 const STACKS: usize = 7;
 /// Bytes of the command line; 0 in recordings of versions that did not store it.
 const COMMAND_BYTES: usize = 8;
-/// The command line: arguments that end with a null byte each, cut off where there is no room.
+/// The command line: arguments that end with a null byte each, truncated to the room there is.
 const COMMAND: usize = 64;
 const COMMAND_WORDS: usize = 128;
-/// Behind the first page: which keys have a stack, as a set of hashes.
+/// Behind the first page: a set of hashes of the locks and callers that have a stack.
 const SEEN_WORDS: usize = 2 * WORDS;
 const PAGES: u64 = 3;
 
-/// Most stacks of an image: 32 MiB of them.
+/// Maximum number of stacks of an image: 32 MiB.
 const STACKS_MAX: u64 = 8192;
 
-// Words of a page of text or of stack. Word 0 links them.
-/// The generation of modules that a text belongs to, from 1; 0: a stack.
+// Indices of the words of a page of text or of stack. Word 0 links the pages.
+/// The module generation that a text belongs to, from 1 on; 0: the page holds a stack.
 pub(crate) const BLOB_GENERATION: usize = 1;
 /// Bytes of text or of stack.
 pub(crate) const BLOB_BYTES: usize = 2;
@@ -49,21 +50,21 @@ pub(crate) const STACK_BP: usize = 6;
 pub(crate) const STACK_IP: usize = 7;
 /// First word of text or of stack.
 pub(crate) const BLOB_FIRST: usize = 8;
-/// Bytes that a page takes.
+/// Bytes of text or of stack that fit into a page.
 pub(crate) const BLOB_ROOM: usize = (WORDS - BLOB_FIRST) * 8;
 
-/// Where a thread was when it used a lock: what an unwinder begins with.
+/// Registers of a thread when it used a lock. An unwinder starts with them.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
-    /// The hook's return address, which is [`Key::caller`] unless that is a caller's caller.
+    /// The hook's return address. It equals [`Key::caller`] unless the key names a caller further out.
     pub ip: u64,
-    /// Stack pointer after the return to it.
+    /// Stack pointer after the return to that address.
     pub sp: u64,
-    /// The frame-base register then.
+    /// The frame-base register at that time.
     pub bp: u64,
 }
 
-/// Writes to an image: any thread of its process.
+/// Write access to an image, for any thread of its process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Image<'m> {
     pages: Pages<'m>,
@@ -72,7 +73,7 @@ pub(crate) struct Image<'m> {
     words: &'m [AtomicU64; WORDS],
 }
 
-/// Makes an image of the calling process, without modules, and puts it on the list. Its page.
+/// Creates an image of the calling process, without modules, and adds it to the list. Returns its page.
 pub(crate) fn create(pages: Pages<'_>, free: &AtomicU64, images: &AtomicU64) -> Option<u64> {
     let page = pages::take(free, pages.len(), PAGES)?;
     pages.populate(page, PAGES).ok()?;
@@ -109,7 +110,7 @@ impl<'m> Image<'m> {
         Some((page, self.pages.page(page)?))
     }
 
-    /// Adds a list of the modules as they are now, and passes the range of each piece of code to `each`.
+    /// Adds a list of the modules as they are now, and passes the address range of each piece of code to `each`.
     pub fn note_modules(&self, each: &mut dyn FnMut(core::ops::Range<u64>)) {
         // Relaxed: a number.
         let generation = self.words[GENERATION].load(Relaxed) + 1;
@@ -125,13 +126,12 @@ impl<'m> Image<'m> {
             }
         });
         text.close();
-        // Relaxed: as above. Two threads that do this at once give one number to two equal texts.
+        // Relaxed: as above. If two threads do this at once, two equal texts get the same number.
         self.words[GENERATION].store(generation, Relaxed);
     }
 
-    /// Whether a stack of this key would tell anything new: the first use of its kind of its lock (an initialisation is one),
-    /// or the first of its caller. (Hashes decide, so a
-    /// stack may be thought known that is not.)
+    /// Whether a stack for this key would be new: the first use of its kind of this lock (an initialisation counts as
+    /// one), or the first use by this caller. (Hashes decide. After a collision a stack is wrongly taken as known.)
     pub fn wants_stack(&self, key: Key) -> bool {
         let lock = self.first_of(key.lock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48);
         let caller = self.first_of(key.caller.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 48);
@@ -141,11 +141,12 @@ impl<'m> Image<'m> {
 
     fn first_of(&self, hash: u64) -> bool {
         let Some(seen) = self.pages.slice((self.page as usize + 1) * WORDS, SEEN_WORDS) else { return false };
-        // Relaxed: whoever sets the bit is the first; nothing else follows from it.
+        // Relaxed: the thread that sets the bit is the first; no other memory depends on the bit.
         seen[hash as usize / 64 % SEEN_WORDS].fetch_or(1 << (hash % 64), Relaxed) >> (hash % 64) & 1 == 0
     }
 
-    /// Keeps a piece of the calling thread's stack, from `registers.sp` up to as much as there is and has room.
+    /// Copies a piece of the calling thread's stack, from `registers.sp` upwards, to the end of the stack or of the
+    /// page.
     #[cfg(not(loom))]
     pub fn keep_stack(&self, key: Key, registers: Registers) {
         let Some((page, words)) = self.blob() else { return };
@@ -163,7 +164,7 @@ impl<'m> Image<'m> {
     }
 }
 
-/// Text that is written to as many pages as it takes.
+/// A text that is written to as many pages as it needs.
 struct Text<'i, 'm> {
     image: &'i Image<'m>,
     generation: u64,
@@ -201,7 +202,7 @@ impl Text<'_, '_> {
     }
 }
 
-/// The arguments of the process, of which the first is its name. An argument may be empty.
+/// The arguments of the process; the first is its name. An argument may be empty.
 pub(crate) fn command(words: &[AtomicU64; WORDS]) -> Vec<String> {
     // Relaxed: acquired with the page.
     let stored = words[COMMAND_BYTES].load(Relaxed).min(8 * COMMAND_WORDS as u64) as usize;
@@ -211,8 +212,8 @@ pub(crate) fn command(words: &[AtomicU64; WORDS]) -> Vec<String> {
     arguments(&text)
 }
 
-/// Takes a text apart that holds arguments as `/proc/PID/cmdline` does: a null byte ends each. The last one lacks it where the
-/// text is cut off.
+/// Splits a text with the format of `/proc/PID/cmdline`: a null byte ends each argument. The last argument lacks it
+/// if the text is truncated.
 pub(crate) fn arguments(text: &[u8]) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
@@ -226,12 +227,12 @@ pub(crate) fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
         let mut eight = [0; 8];
         eight[..chunk.len()].copy_from_slice(chunk);
-        // Relaxed: published by whoever called.
+        // Relaxed: the caller publishes the words.
         word.store(u64::from_ne_bytes(eight), Relaxed);
     }
 }
 
-/// Reads them back.
+/// Reads bytes back that [`store_bytes`] wrote.
 pub(crate) fn load_bytes(words: &[AtomicU64], bytes: usize) -> Vec<u8> {
     // Relaxed: acquired with the page.
     let mut out: Vec<u8> = words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();

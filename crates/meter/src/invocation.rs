@@ -5,24 +5,25 @@ use crate::pages::WORDS;
 use serde::{Deserialize, Serialize};
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 
-// Words of the recording's header.
-/// Bytes of the command line, and behind it of the wait policies. Recordings of versions that did not store them have 0.
+// Indices of words of the recording's header.
+// Bytes of the command line, and of the wait policies that follow it. 0 in recordings of versions that did not store
+// them.
 const COMMAND_BYTES: usize = 64;
 const WAITS_BYTES: usize = 65;
-/// Both texts, up to the end of the page.
+/// Start of the two texts; they may extend to the end of the page.
 const TEXTS: usize = 66;
 
-/// The command that the user gave, and what was asked for in waits.
+/// The command that the user gave, and the requested wait policies.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Invocation {
     /// The program's name and its arguments, as the user gave them; empty if they are not known.
     pub command: Vec<String>,
-    /// What threads do before they sleep, as `--waits` takes it: `poll`, `poll@worker_loop+0x2d`. Empty: they do as without
-    /// unspin.
+    /// The policies of waits in the syntax of `--waits`: `poll`, `poll@worker_loop+0x2d`. Empty: all waits sleep at
+    /// once, as without unspin.
     pub waits: Vec<String>,
 }
 
-/// Policies for waits that are named where there are more.
+/// Maximum number of policies that a summary lists.
 const NAMED_MAX: usize = 3;
 
 impl Invocation {
@@ -48,7 +49,7 @@ impl Invocation {
     }
 }
 
-/// Stores it in the header of a recording. A text that has no room there is left out.
+/// Stores the invocation in the header of a recording. A text that does not fit is omitted.
 pub(crate) fn write(header: &[AtomicU64], invocation: &Invocation) {
     let mut room = 8 * (WORDS - TEXTS);
     let mut kept = |words: &[String]| {
@@ -59,16 +60,16 @@ pub(crate) fn write(header: &[AtomicU64], invocation: &Invocation) {
     };
     let waits = kept(&invocation.waits);
     let command = kept(&invocation.command);
-    // Relaxed (both): only the recording's owner writes these, before the program that is recorded starts.
+    // Relaxed (both): only the recording's owner writes these words, before the recorded program starts.
     header[COMMAND_BYTES].store(command.len() as u64, Relaxed);
     header[WAITS_BYTES].store(waits.len() as u64, Relaxed);
     store_bytes(&header[TEXTS..WORDS], &[command, waits].concat());
 }
 
-/// Reads it back.
+/// Reads an invocation that [`write`] stored.
 pub(crate) fn read(header: &[AtomicU64]) -> Invocation {
     let texts = load_bytes(&header[TEXTS..WORDS], usize::MAX);
-    // Relaxed (both): see `write`. Bounded, as the file may be damaged.
+    // Relaxed (both): see `write`. The lengths are bounded because the file may be damaged.
     let [command, waits] = [COMMAND_BYTES, WAITS_BYTES]
         .map(|index| header[index].load(Relaxed).min(texts.len() as u64) as usize);
     let end = command.saturating_add(waits).min(texts.len());

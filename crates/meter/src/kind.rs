@@ -1,8 +1,8 @@
-//! What a row of the table is about.
+//! Kinds of rows: locks, waits, initialisations.
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of a lock, or of another thing that threads wait for. The discriminants are the top bytes of
+/// The kind of a lock or of another object that threads wait for. The discriminants are the top bytes of
 /// [`Key::lock`](crate::Key::lock) and part of the recording's format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -12,7 +12,7 @@ pub enum Kind {
     Engine = 0x01,
     /// `pthread_mutex_t`, `mtx_t`, `std::mutex`.
     Mutex = 0x10,
-    /// A mutex taken again at the end of a wait for a condition.
+    /// A mutex reacquired at the end of a wait for a condition.
     Reacquired = 0x11,
     /// `pthread_rwlock_t`, for reading.
     Read = 0x12,
@@ -22,43 +22,44 @@ pub enum Kind {
     Spin = 0x14,
     /// A wait for a condition, `pthread_cond_t`.
     Condition = 0x20,
-    /// A wait for the others, `pthread_barrier_t`.
+    /// A wait for the other threads of a `pthread_barrier_t`.
     Barrier = 0x21,
-    /// `sem_t`: taken by `sem_wait`, given by anybody.
+    /// `sem_t`: decremented by `sem_wait`; any thread may post it.
     Semaphore = 0x22,
-    /// A wait for the end of a thread: `pthread_join` and its kin.
+    /// A wait for the end of a thread: `pthread_join` and its variants.
     Join = 0x23,
-    /// A wait in `poll` or `ppoll`. Descriptors are not told apart: the call site names the wait, and the address is
-    /// [`ANY_DESCRIPTOR`].
+    /// A wait in `poll` or `ppoll`. Descriptors are not distinguished: the call site identifies the wait, and the
+    /// address is [`ANY_DESCRIPTOR`].
     Poll = 0x24,
     /// A wait in `select` or `pselect`; as [`Kind::Poll`].
     Select = 0x25,
-    /// A wait in `epoll_wait` or its kin; as [`Kind::Poll`].
+    /// A wait in `epoll_wait` or its variants; as [`Kind::Poll`].
     Epoll = 0x26,
-    /// A blocking `read`, `recv` or one of their kin; as [`Kind::Poll`].
+    /// A blocking `read`, `recv` or a similar call; as [`Kind::Poll`].
     Receive = 0x27,
     /// A blocking `accept` or `accept4`; as [`Kind::Poll`].
     Accept = 0x28,
-    /// A wait in futex(2) through libc's `syscall()`: how Rust's standard library and parking_lot sleep. The address is the
-    /// futex word's.
+    /// A wait in futex(2) through libc's `syscall()`. Rust's standard library and parking_lot sleep this way. The
+    /// address is the futex word's.
     Futex = 0x29,
     /// A sleep of unspin's own System V engine.
     EngineWait = 0x2a,
-    /// Not a use, but where and when the object at an address was initialised: it serves to name it.
+    /// Not a use. The row records where and when the object at an address was initialised, from which the object is
+    /// named.
     Init = 0x30,
 }
 
-/// The address that a key of a wait for descriptors has: the call site alone names it.
+/// The address in the key of a wait for descriptors. The call site alone identifies the wait.
 pub const ANY_DESCRIPTOR: usize = 1;
 
-/// Which part of the report a kind belongs to.
+/// The part of the report that a kind belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Class {
-    /// Held by one thread or by readers together: waiting for it is time lost.
+    /// A lock, held by one thread or by several readers. The time that threads wait for it is lost.
     Lock,
-    /// Waited for by design or for an event from elsewhere: an idle thread loses nothing.
+    /// A wait by design, or for an event from elsewhere. An idle thread loses nothing.
     Wait,
-    /// Neither.
+    /// An initialisation: neither a lock nor a wait.
     Init,
 }
 
@@ -90,7 +91,7 @@ impl Kind {
         Kind::ALL.into_iter().find(|&kind| kind as u8 == byte)
     }
 
-    /// The part of the report that it belongs to.
+    /// The part of the report that the kind belongs to.
     pub fn class(self) -> Class {
         match self {
             Kind::Engine | Kind::Mutex | Kind::Reacquired | Kind::Read | Kind::Write | Kind::Spin => {
@@ -111,14 +112,14 @@ impl Kind {
         }
     }
 
-    /// Whether the address of a key is an object's. If not, the call site alone tells one wait from others: of descriptors and
-    /// of threads that are joined no more is recorded.
+    /// Whether the address in a key is that of an object. If not, the call site alone identifies the wait: no more is
+    /// recorded of descriptors and of joined threads.
     pub fn has_object(self) -> bool {
         !matches!(self, Kind::Join | Kind::Poll | Kind::Select | Kind::Epoll | Kind::Receive | Kind::Accept)
     }
 
-    /// Whether threads wait for it by design, and for each other: conditions, barriers, semaphores. Some runtimes make their
-    /// locks of these.
+    /// Whether threads wait in it for each other, by design: conditions, barriers, semaphores. Some runtimes build
+    /// their locks from these.
     pub fn is_by_design(self) -> bool {
         matches!(self, Kind::Condition | Kind::Barrier | Kind::Semaphore)
     }

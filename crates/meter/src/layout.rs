@@ -1,33 +1,33 @@
-//! How a table is printed, and what its columns mean.
+//! The size of the printed table, and the meaning of its columns.
 
-/// How much of the table is printed, and how wide.
+/// Size of the printed table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Columns in all, at least 110. Names are cut where they are longer; where there is room, callers have their file and
-    /// line.
+    /// Width in characters, at least 110. Names that are longer than their column are cut. Where there is room,
+    /// callers have their file and line.
     pub width: usize,
-    /// Locks, and waits, most lost first; what is left out is said. Locks that nobody waited for are left out too, unless
-    /// all rows are wanted.
+    /// Maximum number of locks, and of waits, most time lost first. The table says how many were omitted. Locks for
+    /// which no thread waited are omitted too, unless all rows are requested.
     pub rows: usize,
-    /// Callers of each.
+    /// Maximum number of callers of each.
     pub callers: usize,
 }
 
 impl Default for Layout {
-    /// 120 columns, 20 locks of 8 callers each.
+    /// 120 columns, 20 locks with 8 callers each.
     fn default() -> Layout {
         Layout { width: 120, rows: 20, callers: 8 }
     }
 }
 
 impl Layout {
-    /// Everything, in as many columns.
+    /// All rows and callers, at this width.
     pub fn all(width: usize) -> Layout {
         Layout { width, rows: usize::MAX, callers: usize::MAX }
     }
 }
 
-/// What the columns of the table mean, for a help text; at most 96 columns wide.
+/// The meaning of the table's columns, for a help text. At most 96 characters wide.
 pub const COLUMNS: &str = "\
 Columns:
   LOST    seconds lost: what all threads together waited for the lock, spinning or asleep. Ten

@@ -4,26 +4,26 @@ use core::fmt;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
-/// How much is recorded. Waits are timed at each level but the first: a thread that waits has the time for it.
+/// How much is recorded. All levels except `Counts` time waits: the clock costs little beside a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// How often, and how often in vain. No clock is read.
+    /// Number of attempts by outcome. No clock is read.
     Counts,
-    /// Besides, how long each wait took, and of the holds of a thread one in `every`, drawn by lot.
+    /// In addition the duration of each wait, and of one hold in `every`, chosen at random per thread.
     Sampled {
-        /// One hold in so many is timed, on average; at least 1.
+        /// The mean number of holds of which one is timed; at least 1.
         every: u32,
     },
-    /// How long each hold and each wait took.
+    /// The duration of each hold and each wait.
     Full,
 }
 
 impl Level {
-    /// What `sampled` stands for without a number.
+    /// The level `sampled` without a number.
     pub const SAMPLED: Level = Level::Sampled { every: 16 };
 
-    /// The two words of the header.
+    /// The level as the two words of the header.
     pub(crate) fn to_words(self) -> [u64; 2] {
         match self {
             Level::Counts => [1, 0],
@@ -55,7 +55,7 @@ impl fmt::Display for Level {
 impl FromStr for Level {
     type Err = String;
 
-    /// `counts`, `sampled`, `sampled=N` or `full`.
+    /// Parses `counts`, `sampled`, `sampled=N` or `full`.
     fn from_str(text: &str) -> Result<Level, String> {
         match text.split_once('=') {
             None if text == "counts" => Ok(Level::Counts),

@@ -1,16 +1,15 @@
-//! The meter: what happens to locks, recorded per thread into a shared file, summed, and printed as the
-//! Lockmeter table. It knows no lock; who takes locks tells it.
+//! The meter records what happens to locks, per thread, in a shared file. It sums the records and prints them as the
+//! Lockmeter table. The meter implements no lock: the code that takes a lock reports each acquisition to it.
 //!
 //! ```text
-//! program under the meter                         whoever wants the report
+//! program under the meter                         reader of the report (the CLI)
 //! thread ── Table::record(key, sample) ─┐
 //! thread ── Table::record(key, sample) ─┼─ file ── Recording::snapshot ── Report ── table, JSON
-//! thread ── Table::record(key, sample) ─┘          (while it runs, or after it ended in whatever way)
+//! thread ── Table::record(key, sample) ─┘          (while the program runs, or after it ended or was killed)
 //! ```
 //!
-//! Every thread writes to its own [`Table`] inside the [`Recording`], with plain stores: no lock, no system
-//! call, no allocation. The tables live in the file, so that what was recorded outlasts the program,
-//! SIGKILL included.
+//! Every thread writes to its own [`Table`] inside the [`Recording`], with plain stores: no lock, no system call, no
+//! allocation. The tables lie in the file, so the recorded data outlast the program even if it is killed by SIGKILL.
 //!
 //! ```
 //! use unspin_meter::{Config, Key, Kind, Outcome, Recording, Report, Sample};
@@ -47,7 +46,7 @@ mod pool;
 mod slot;
 mod table;
 
-// Loom's atomics have no place in a file: its models reach the protocols above, not what is built on them.
+// Loom's atomics cannot be mapped from a file. Its models use the protocols above and nothing that is built on them.
 #[cfg(not(loom))]
 mod advice;
 #[cfg(not(loom))]

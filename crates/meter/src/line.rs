@@ -7,39 +7,39 @@ use crate::level::Level;
 use crate::lock::Caller;
 use crate::row::Row;
 
-/// Columns before the name.
+/// Width of the columns before the name.
 pub(crate) const NAME_AT: usize = 100;
 
-/// One row, and what it is called.
+/// A row with its name.
 #[derive(Clone)]
 pub(crate) struct Line<'a> {
     pub row: &'a Row,
     pub name: String,
     pub place: Option<&'a str>,
     pub indent: usize,
-    /// The utilisation means nothing: of all locks, and of one caller of a lock for reading.
+    /// The utilisation has no meaning: for the sum of all locks, and for one caller of a lock for reading.
     pub blank_util: bool,
 }
 
 impl<'a> Line<'a> {
-    /// A lock's, or another's without a place.
+    /// The line of a lock, or of another row without a place.
     pub fn of_lock(row: &'a Row, name: String) -> Line<'a> {
         Line { row, name, place: None, indent: 0, blank_util: false }
     }
 
-    /// A caller's, with its place.
+    /// The line of a caller, with its place.
     pub fn of_caller(kind: Kind, caller: &'a Caller, indent: usize) -> Line<'a> {
         let place = caller.place.as_deref();
         let name = caller.row.name.clone();
         Line { place, indent, blank_util: kind == Kind::Read, ..Line::of_lock(&caller.row, name) }
     }
 
-    /// The numbers, and the name in what room is left.
+    /// The numbers, and as much of the name as fits.
     pub fn print(&self, level: Level, layout: &Layout) -> String {
         let row = self.row;
         let share = |part: u64| percent(row.share(part));
         let clock = |text: String| if level == Level::Counts { "-".into() } else { text };
-        // Without any timed hold, of rarely used locks at level sampled, nothing is known of their holds.
+        // At level `sampled` a rarely used lock may have no timed hold. Its hold times are then unknown.
         let untimed = row.timed == 0 && row.hold == 0.0 && row.attempts > row.rejected;
         let held = |text: String| if untimed { "-".into() } else { clock(text) };
         let used = |text: String| if self.blank_util { String::new() } else { held(text) };
@@ -68,7 +68,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The name, and where it is if there is room for that.
+/// The name, and its place if that fits.
 pub(crate) fn with_place(name: &str, place: Option<&str>, width: usize) -> String {
     match place {
         Some(place) if name.chars().count() + 2 + place.chars().count() <= width => {
@@ -78,7 +78,8 @@ pub(crate) fn with_place(name: &str, place: Option<&str>, width: usize) -> Strin
     }
 }
 
-/// The name; where it is too long its beginning is cut off, as namespaces say less than what is in them.
+/// The name. If it is too long its beginning is cut off: namespaces carry less information than the names within
+/// them.
 pub(crate) fn fitted(name: &str, width: usize) -> String {
     let length = name.chars().count();
     if length <= width {

@@ -1,4 +1,4 @@
-//! A lock in the report: its row, the kinds of its use, and the callers of each.
+//! A lock in the report: its row, its kinds of use, and the callers of each.
 
 use crate::figures::{number, spoken_percent, time};
 use crate::kind::Kind;
@@ -6,70 +6,72 @@ use crate::row::Row;
 use crate::times::Times;
 use serde::{Deserialize, Serialize};
 
-/// One lock; or several of one name and origin, folded.
+/// One lock, or several locks of one name and origin, folded.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Lock {
-    /// How many locks these are. Their row is their sum; [`Lock::util_each`] is the mean.
+    /// Number of locks. The row is their sum; [`Lock::util_each`] is the mean.
     pub locks: u64,
-    /// Where it is known from: `static, cache.c:31`, `initialised at queue.c:57`.
+    /// How the name is known: `static, cache.c:31`, `initialised at queue.c:57`.
     pub origin: Option<String>,
-    /// Process and address, if it is one lock.
+    /// Process and address, if the row is one lock.
     pub address: Option<Address>,
     /// When it was first used, in seconds since the recording began.
     pub first_used: f64,
     /// The lock's columns.
     #[serde(flatten)]
     pub row: Row,
-    /// How long it was held at a time.
+    /// Hold times.
     pub holds: Times,
-    /// How long it was waited for.
+    /// Wait times.
     pub waits: Times,
-    /// The kinds of its use: one for most locks; reads and writes; first acquisitions and those at the end of a wait for a
-    /// condition. They add up to the lock.
+    /// The kinds of use. Most locks have one. Others have reads and writes, or first acquisitions and those at the
+    /// end of a wait for a condition. The sum of the uses is the lock's row.
     pub uses: Vec<Use>,
 }
 
-/// Which lock it is.
+/// Identity of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Address {
     /// The process.
     pub pid: u32,
-    /// Where the lock lies in it.
+    /// The lock's address in it.
     pub address: u64,
 }
 
 /// One kind of use of a lock, with its callers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Use {
-    /// Which.
+    /// The kind.
     pub kind: Kind,
     /// Its columns.
     #[serde(flatten)]
     pub row: Row,
-    /// The mean time from the first reader to the last, in seconds; 0 but for reads.
+    /// Mean time from the arrival of the first reader to the departure of the last one, in seconds; 0 for all other
+    /// kinds.
     pub busy_mean: f64,
     /// The longest such time.
     pub busy_max: f64,
-    /// The callers, most time lost first. They add up to this use.
+    /// The callers, most time lost first. Their sum is this use's row.
     pub callers: Vec<Caller>,
 }
 
 /// A place in the program that takes the lock.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Caller {
-    /// Its columns. The utilisation by one caller of a lock for reading is no share of anything, and is not printed.
+    /// Its columns. For a caller of a lock for reading the utilisation is not a share of any total, and is not
+    /// printed.
     #[serde(flatten)]
     pub row: Row,
     /// Where it is: `sched.c:612`.
     pub place: Option<String>,
-    /// How long it held the lock at a time.
+    /// Hold times.
     pub holds: Times,
-    /// How long it waited.
+    /// Wait times.
     pub waits: Times,
 }
 
 impl Lock {
-    /// All callers, of whatever kind, each with its kind.
+    /// All callers of all kinds of use, each with its kind.
     pub fn callers(&self) -> impl Iterator<Item = (Kind, &Caller)> {
         self.uses.iter().flat_map(|one| one.callers.iter().map(|caller| (one.kind, caller)))
     }
@@ -79,7 +81,7 @@ impl Lock {
         self.uses.iter().find(|one| one.kind == kind)
     }
 
-    /// The name, with the number of locks where it is not one.
+    /// The name, with the number of locks if there are several.
     pub fn label(&self) -> String {
         match self.locks {
             1 => self.row.name.clone(),
@@ -87,13 +89,13 @@ impl Lock {
         }
     }
 
-    /// Mean utilisation of the folded locks, as Hartner 2001 has it for its 8 run queues.
+    /// Mean utilisation of the folded locks; Hartner 2001 gives it for 8 run queues.
     pub fn util_each(&self) -> f64 {
         self.row.util / self.locks.max(1) as f64
     }
 
-    /// The sentence of Hartner 2001: `The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of 0.58 of
-    /// the 8 CPUs.` Of one lock without the `(1)` that it has there.
+    /// The sentence of Hartner 2001: `The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of
+    /// 0.58 of the 8 CPUs.` For one lock the `(1)` of that report is omitted.
     pub fn headline(&self, cpus: u32) -> String {
         format!(
             "{} utilized {} and spun for {} for a total of {} of the {cpus} CPUs.",
@@ -104,7 +106,7 @@ impl Lock {
         )
     }
 
-    /// The same of a lock that nobody spun for.
+    /// The corresponding sentence for a lock for which no thread spun.
     pub(crate) fn sleepers(&self) -> String {
         let them = if self.locks == 1 { "it" } else { "them" };
         format!(
@@ -121,14 +123,14 @@ impl Lock {
         if self.locks == 1 {
             return format!("The {name} was");
         }
-        // Not every name has a plural.
+        // Only names that end in "lock" get a plural ending.
         let plural = if name.ends_with("lock") { "s" } else { "" };
         format!("The ({}) {name}{plural} were", self.locks)
     }
 }
 
 impl Kind {
-    /// What the table calls this kind of use beside the lock's name; none for what a lock is mostly used for.
+    /// The table's mark for this kind of use beside the lock's name; none for the usual kinds.
     pub(crate) fn mark(self) -> Option<&'static str> {
         match self {
             Kind::Read => Some("(reads)"),
@@ -138,7 +140,7 @@ impl Kind {
         }
     }
 
-    /// What it is, in a word or two.
+    /// The kind in a word or two.
     pub fn noun(self) -> &'static str {
         match self {
             Kind::Engine => "lock",

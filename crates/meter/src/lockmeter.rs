@@ -1,4 +1,4 @@
-//! The layout of 2001: `lockstat` 1.4.11's tables, byte for byte in their number formats.
+//! The layout of 2001: the tables of `lockstat` 1.4.11, with number formats that are equal byte for byte.
 
 use crate::figures::{lockmeter_percent, lockmeter_time};
 use crate::kind::Kind;
@@ -21,12 +21,12 @@ RWLOCK WRITES     HOLD           WAIT (ALL)           WAIT (WW)
 ";
 
 impl Report {
-    /// The tables as Lockmeter printed them, with its arithmetic: the mean hold divides by all attempts, refused
-    /// ones included; the mean wait by those who waited and got the lock. It has no column for sleepers: they
-    /// are in SPIN. Locks are sorted by time lost, which the original could not.
+    /// The tables as Lockmeter printed them, with its arithmetic. The mean hold divides by all attempts, refused ones
+    /// included. The mean wait divides by the attempts that waited and got the lock. There is no column for sleeping;
+    /// it is included in SPIN. Locks are sorted by time lost, an order that the original did not have.
     ///
-    /// Locks for reading and writing have sections of their own, if there are any. What is not recorded is blank there: the
-    /// most readers at a time, and whom a writer waited for.
+    /// Locks for reading and writing have sections of their own, if there are any. Values that are not recorded are
+    /// blank: the maximum number of readers at a time, and whether a writer waited for readers or for a writer.
     pub fn lockmeter(&self) -> String {
         let exclusive = |kind: Kind| !matches!(kind, Kind::Read | Kind::Write);
         let mut text = self.section(SPINLOCKS, &self.totals.exclusive, exclusive, line);
@@ -48,7 +48,7 @@ impl Report {
         for lock in &self.locks {
             let uses: Vec<&Use> = lock.uses.iter().filter(|one| wanted(one.kind)).collect();
             if uses.len() > 1 && uses.len() == lock.uses.len() {
-                // A mutex, and the same after waits for a condition.
+                // First acquisitions of a mutex, and those after waits for a condition.
                 let _ = write!(text, "\n{}\n", line(&lock.row, None, Level::Lock));
                 callers(&mut text, &uses, line);
                 continue;
@@ -68,7 +68,7 @@ fn callers(text: &mut String, uses: &[&Use], line: Line) {
     }
 }
 
-/// What a row is of.
+/// The level of a row within its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
     Total,
@@ -134,7 +134,7 @@ fn write_line(row: &Row, _: Option<&Use>, level: Level) -> String {
     )
 }
 
-/// The utilisation, or blanks where it means nothing.
+/// The utilisation, or blanks if it has no meaning for the row.
 fn util(row: &Row, means_something: bool) -> String {
     if means_something { format!(" {}", lockmeter_percent(row.util)) } else { " ".repeat(6) }
 }
@@ -167,7 +167,7 @@ mod tests {
     use crate::sum::Sum;
     use crate::window::Window;
 
-    /// Rows that Linux machines of 2001 to 2004 printed.
+    /// Rows printed by Linux machines from 2001 to 2004.
     const READ_LOCK: &str = " 0.12% 0.47%   4.2us     2  4.2us(  71ms)   39us(1223us)(0.00%)    114236 99.5% 0.47%  tasklist_lock";
     const READ_CALLER: &str = "          0%                                 0us                       14  100%    0%    do_select+0x28";
     const READ_TOTAL: &str =
@@ -177,9 +177,9 @@ mod tests {
     const WRITE_CALLER: &str = "  1.8%    0%  1.3us(  49us)    0us                   0us           4753020  100%    \
                                 0%(   0%)    __invalidate_buffers+0x270";
 
-    /// Most readers at a time: not recorded.
+    /// Columns of the maximum number of readers at a time: not recorded.
     const READERS: [(usize, usize); 1] = [(20, 27)];
-    /// Waits of writers for writers: not told apart.
+    /// Columns of writers' waits for writers: not recorded separately.
     const WRITERS: [(usize, usize); 2] = [(49, 64), (86, 93)];
 
     fn without(columns: &[(usize, usize)], line: &str) -> String {
@@ -190,7 +190,7 @@ mod tests {
         line
     }
 
-    /// Nanoseconds.
+    /// A use with times in nanoseconds.
     fn one(kind: Kind, name: &str, counts: Counts, seconds: f64) -> Use {
         let window = Window { seconds, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
         let sum = Sum::of(kind, &Record { counts, ..Record::default() });

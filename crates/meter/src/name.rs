@@ -1,19 +1,19 @@
-//! What a row is called. The meter knows addresses only; whoever reports knows the rest.
+//! Names of locks and callers. The meter knows addresses only; the program that makes the report supplies the names.
 
 use crate::event::Key;
 use crate::snapshot::Image;
 
-/// What a lock and a caller of it are called.
+/// The names of a lock and of one of its callers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Name {
-    /// The lock: `cache_lock`. Locks of one name are folded into one row.
+    /// The lock: `cache_lock`. Locks of the same name and origin are folded into one row.
     pub lock: String,
-    /// How that is known and where it is: `static, cache.c:31`, or `initialised at queue.c:57`. Part of what is folded by:
-    /// two locks of one name from two places are two.
+    /// How the name is known and where the lock is: `static, cache.c:31`, or `initialised at queue.c:57`. Two locks
+    /// of one name with different origins are not folded.
     pub origin: Option<String>,
-    /// The caller, as Lockmeter has it: `schedule+0xcc`.
+    /// The caller, in Lockmeter's format: `schedule+0xcc`.
     pub caller: String,
-    /// Where that is: `sched.c:612`, or the callers of the caller.
+    /// The caller's position: `sched.c:612`, or its own callers.
     pub place: Option<String>,
 }
 
@@ -23,5 +23,5 @@ impl From<(String, String)> for Name {
     }
 }
 
-/// Names a key of a process; none: it is shown as a number.
+/// Returns the names of a key of a process. If it returns none, the key is shown as a number.
 pub type Names<'a> = dyn Fn(&Image, &Key) -> Option<Name> + 'a;

@@ -1,4 +1,4 @@
-//! What stands below the tables: the worst lock in a sentence, what is held, what was counted, and what is missing.
+//! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
 use crate::figures::{count, number, spoken_percent, time};
 use crate::kind::Kind;
@@ -7,13 +7,13 @@ use crate::report::Report;
 use crate::shell;
 use std::fmt::Write;
 
-/// Lines of a list, at most.
+/// Maximum number of lines of a list.
 const MOST: usize = 20;
 
-/// Columns of a sentence.
+/// Width of a sentence.
 const WIDTH: usize = 110;
 
-/// Below this CEIL a lock is said not to be worth the time.
+/// If no CEIL reaches this value, the report says that no lock is worth the effort.
 const WORTH_IT: f64 = 1.05;
 
 pub(crate) fn write(report: &Report, text: &mut String) {
@@ -32,10 +32,11 @@ pub(crate) fn write(report: &Report, text: &mut String) {
     unrecorded(report, text);
 }
 
-/// Some runtimes make their locks of what is waited for by design. Said where that could be most of what was lost.
+/// Some runtimes build their locks from semaphores and conditions. The note is written if that could account for most
+/// of the time lost.
 fn locks_among_waits(report: &Report, text: &mut String) {
     let waited = report.blocked.by_design;
-    // Threads whose times are not known lived no longer than this.
+    // Upper bound of the time that threads with unknown times lived.
     let lived = report.blocked.lived + report.blocked.unknown as f64 * report.seconds;
     let possible = report.waits.iter().any(|wait| matches!(wait.kind, Kind::Condition | Kind::Semaphore));
     if possible && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
@@ -46,7 +47,7 @@ fn locks_among_waits(report: &Report, text: &mut String) {
     }
 }
 
-/// The lock that most time was lost on, or that none matters.
+/// The lock for which most time was lost, or that no lock matters.
 fn worst(report: &Report, text: &mut String) {
     let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
     let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);
@@ -127,7 +128,7 @@ fn more(all: usize, text: &mut String) {
     }
 }
 
-/// The beginning of a text that may be long.
+/// The first 70 characters of a text.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(70) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -135,7 +136,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// What the table cannot see, in a sentence.
+/// The time that the tables do not explain, in a sentence.
 fn blocked(report: &Report, text: &mut String) {
     let blocked = &report.blocked;
     if blocked.threads + blocked.unknown == 0 || report.level == crate::level::Level::Counts {
@@ -157,7 +158,7 @@ fn blocked(report: &Report, text: &mut String) {
         )
     };
     let mut sentence = match blocked.unexplained() {
-        // A hundredth is lost in what is printed of the sum.
+        // Up to one hundredth may be due to the rounding of the printed terms.
         Some(rest) if rest < -0.01 * blocked.off_cpu() => format!(
             "{}. These are {} more: of threads that computed before their first lock, too much CPU time is counted.",
             sum(),

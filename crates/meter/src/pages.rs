@@ -1,7 +1,7 @@
-//! The pages of a recording: handed out from first to last, never given back.
+//! The pages of a recording. They are allocated in order and never freed.
 //!
-//! A page is zero until its taker writes to it, and exists in memory from the moment it is reserved: a full file system is
-//! an error then, not a SIGBUS later.
+//! A page is zero until the thread that allocated it writes to it. Its memory is reserved by [`Pages::populate`]
+//! before the first write, so that a full file system is an error at that point and not a SIGBUS later.
 
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::{Errno, mem::Mapping};
@@ -15,74 +15,76 @@ pub(crate) const BYTES: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pages<'m> {
     words: &'m [AtomicU64],
-    /// What makes pages exist; none for plain memory, and for a recording that is only read.
+    /// Reserves the memory of pages. None for plain memory, and for a recording that is only read.
     backing: Option<&'m Mapping>,
 }
 
 impl<'m> Pages<'m> {
-    /// All words of a mapping. Loom's words have no place in one.
+    /// All words of a mapping. Not under loom, whose atomics cannot be mapped from a file.
     #[cfg(not(loom))]
     pub fn of(map: &'m Mapping) -> Pages<'m> {
         Pages { words: map.words(), backing: Some(map) }
     }
 
-    /// Plain memory, whose pages exist.
+    /// Plain memory, which needs no reservation.
     #[cfg(all(test, not(loom)))]
     pub fn plain(words: &'m [AtomicU64]) -> Pages<'m> {
         Pages { words, backing: None }
     }
 
-    /// The word with this number; the file's first for a number that is none, which only a damaged file holds.
+    /// The word with this number. A number out of range, which occurs only in a damaged file, gives the file's first
+    /// word.
     #[inline(always)]
     pub fn word(&self, index: usize) -> &'m AtomicU64 {
         self.words.get(index).unwrap_or(&self.words[0])
     }
 
-    /// `N` words from a number on; none beyond the end.
+    /// `N` words from a number on; none if they exceed the file.
     #[inline(always)]
     pub fn array<const N: usize>(&self, index: usize) -> Option<&'m [AtomicU64; N]> {
         self.words.get(index..)?.first_chunk()
     }
 
-    /// The `N` words that are the `index`-th of all stretches of so many; none beyond the end.
+    /// The words `index * N` to `index * N + N - 1`; none if they exceed the file.
     #[inline(always)]
     pub fn stretch<const N: usize>(&self, index: usize) -> Option<&'m [AtomicU64; N]> {
         self.words.as_chunks().0.get(index)
     }
 
-    /// Words from a number on; none beyond the end.
+    /// `len` words from a number on; none if they exceed the file.
     pub fn slice(&self, index: usize, len: usize) -> Option<&'m [AtomicU64]> {
         self.words.get(index..)?.get(..len)
     }
 
-    /// A page that has been handed out.
+    /// The words of a page that has been allocated.
     pub fn page(&self, page: u64) -> Option<&'m [AtomicU64; WORDS]> {
         self.array(usize::try_from(page).ok()?.checked_mul(WORDS)?)
     }
 
-    /// How many pages there are, the header's included.
+    /// Number of pages, including the header's.
     pub fn len(&self) -> u64 {
         (self.words.len() / WORDS) as u64
     }
 
-    /// Makes sure that pages can be written to.
+    /// Reserves memory for pages, so that they can be written to.
     pub fn populate(&self, page: u64, pages: u64) -> Result<(), Errno> {
         let Some(map) = self.backing else { return Ok(()) };
         match map.populate(page as usize * BYTES, pages as usize * BYTES) {
-            // Kernels before 5.14 cannot; there a full tmpfs is SIGBUS at the first store.
+            // Kernels before 5.14 lack this function. There a full tmpfs causes SIGBUS at the first store.
             Err(Errno::EINVAL) => Ok(()),
             other => other,
         }
     }
 }
 
-/// Takes `pages` neighbouring pages off `counter`, which holds the number of the first that is free, of `all`.
+/// Allocates `pages` adjacent pages. `counter` holds the number of the first free page; there are `all` pages.
+/// Returns the first of them, or none if there are not enough.
 pub(crate) fn take(counter: &AtomicU64, all: u64, pages: u64) -> Option<u64> {
-    // Relaxed: a guess that the exchange below checks.
+    // Relaxed: a guess, which the exchange below checks.
     let mut first = counter.load(Relaxed);
     loop {
         let end = first.checked_add(pages).filter(|&end| end <= all)?;
-        // Relaxed: what is handed out is a number, and pages of zeroes that no store of ours made.
+        // Relaxed: the exchange transfers only a number. The pages themselves are zero without any store of ours.
         match counter.compare_exchange(first, end, Relaxed, Relaxed) {
             Ok(_) => return Some(first),
             Err(now) => first = now,

@@ -1,21 +1,21 @@
-//! Tables that were given back, for the next thread of their process.
+//! The released tables of a process, for reuse by its next thread.
 //!
-//! A table that was given back keeps its counts; its next owner adds to them. The list is a Treiber stack
-//! whose top carries a version, so that a table popped and pushed again in between is noticed. A process
-//! killed between pop and use leaves one table unused, nothing else. Numbers read from the shared words are
-//! checked before they are followed.
+//! A released table keeps its counts, and its next owner adds to them. The list is a Treiber stack whose top word
+//! contains a version number, so that a table that was popped and pushed again in between is detected (ABA). If a
+//! process is killed between pop and use, one table remains unused; nothing else happens. Numbers read from the
+//! shared words are checked before they are used.
 
 use unspin_sync::atomic::{AtomicU64, Ordering, Ordering::*};
 
-/// Takes a table off the list. `link` is the list word of a table, none for a number that is no table's.
+/// Pops a table off the stack. `link` returns the link word of a table, or none if the number is not that of a table.
 pub(crate) fn pop<'w>(top: &AtomicU64, link: impl Fn(u32) -> Option<&'w AtomicU64>) -> Option<u32> {
-    // Acquire (also on failure): pairs with the Release in `push`: the former owner's counts and link are
-    // seen before they are touched.
+    // Acquire (also on failure): pairs with the Release in `push`. The new owner sees the former owner's counts and
+    // link before it changes them.
     let mut seen = top.load(Acquire);
     loop {
         let index = (seen as u32).checked_sub(1)?;
-        // Relaxed: ordered by the load of the top; if the table has been taken meanwhile, the version in the
-        // top has changed and the exchange below fails.
+        // Relaxed: ordered by the load of the top. If another thread has taken the table meanwhile, the version in
+        // the top word has changed and the exchange below fails.
         let below = link(index)?.load(Relaxed) as u32;
         // Acquire: as above.
         match top.compare_exchange(seen, version_after(seen) | u64::from(below), Acquire, Acquire) {
@@ -25,20 +25,20 @@ pub(crate) fn pop<'w>(top: &AtomicU64, link: impl Fn(u32) -> Option<&'w AtomicU6
     }
 }
 
-/// Puts a table on the list; it must be the caller's.
+/// Pushes a table onto the stack. The caller must own the table.
 pub(crate) fn push(top: &AtomicU64, link: &AtomicU64, index: u32) {
     // Release: pairs with the Acquire in `pop`.
     push_with(top, link, index, Release);
 }
 
-/// [`push`] with its ordering as a parameter, so that a model can show what a weaker one breaks.
+/// [`push`] with its ordering as a parameter. A model uses it to show what a weaker ordering breaks.
 fn push_with(top: &AtomicU64, link: &AtomicU64, index: u32, order: Ordering) {
     // Relaxed: the exchange below checks it.
     let mut seen = top.load(Relaxed);
     loop {
         // Relaxed: published by the exchange below.
         link.store(u64::from(seen as u32), Relaxed);
-        // Relaxed on failure: only tried again.
+        // Relaxed on failure: the loop tries again.
         match top.compare_exchange(seen, version_after(seen) | u64::from(index + 1), order, Relaxed) {
             Ok(_) => return,
             Err(now) => seen = now,
@@ -46,7 +46,7 @@ fn push_with(top: &AtomicU64, link: &AtomicU64, index: u32, order: Ordering) {
     }
 }
 
-/// The top's upper half, one up.
+/// The version of the top word, incremented, with a lower half of 0.
 fn version_after(top: u64) -> u64 {
     ((top >> 32).wrapping_add(1)) << 32
 }
@@ -57,7 +57,7 @@ mod models {
     use crate::slot::bump;
     use unspin_sync::{model, sync::Arc, thread};
 
-    /// A list of two tables, each with a counter that only its owner may touch.
+    /// A stack of two tables, each with a counter that only its owner may change.
     #[derive(Default)]
     struct Tables {
         top: AtomicU64,
@@ -66,7 +66,8 @@ mod models {
     }
 
     impl Tables {
-        /// Takes a table, counts in it as an owner does, and gives it back. Whether there was one.
+        /// Takes a table, increments its counter as an owner does, and releases the table. False if there was no
+        /// table.
         fn use_one(&self, order: Ordering) -> bool {
             let Some(index) = pop(&self.top, |index| self.links.get(index as usize)) else { return false };
             bump(&self.counters[index as usize], 1);
@@ -75,7 +76,7 @@ mod models {
         }
     }
 
-    /// Two threads use tables; two counts in one table at once would lose one.
+    /// Two threads use tables. If both owned one table at once, an increment would be lost.
     fn tables_have_one_owner(order: Ordering) {
         model(move || {
             let tables = Arc::new(Tables::default());
@@ -98,7 +99,7 @@ mod models {
         tables_have_one_owner(Release);
     }
 
-    /// The planted bug: a table given back without Release reaches its next owner before its counts.
+    /// The planted bug: without Release the next owner gets the table before its counts.
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]

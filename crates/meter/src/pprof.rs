@@ -1,5 +1,5 @@
-//! The lock table for `go tool pprof` and servers of continuous profiles: `contentions/count` and `delay/nanoseconds`, the
-//! sample types of Go's own mutex profile.
+//! The lock table for `go tool pprof` and for servers of continuous profiles. The sample types are those of Go's own
+//! mutex profile: `contentions/count` and `delay/nanoseconds`.
 //!
 //! ```
 //! use unspin_meter::{Kind, pprof};
@@ -33,7 +33,7 @@ use prost::Message;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// A place in the program.
+/// A position in the program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Frame {
     /// The function, demangled.
@@ -44,7 +44,7 @@ pub struct Frame {
     pub line: u32,
 }
 
-/// The waits for one lock from one place.
+/// The waits for one lock by one caller.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contention {
     /// The lock's name: the leaf of the stack, so that `-top` lists locks.
@@ -55,18 +55,18 @@ pub struct Contention {
     pub kind: Kind,
     /// The process.
     pub pid: u32,
-    /// Who took the lock, innermost first.
+    /// The callers that took the lock, innermost first.
     pub callers: Vec<Frame>,
     /// Attempts that waited.
     pub contentions: u64,
-    /// How long, in seconds.
+    /// Total wait in seconds.
     pub delay: f64,
 }
 
-/// The frames of a key's caller, innermost first. None: it is shown by its name.
+/// Returns the frames of a key's caller, innermost first. If it returns none, the caller is shown by its name.
 pub type Frames<'a> = dyn Fn(&Image, &Key) -> Vec<Frame> + 'a;
 
-/// What a snapshot holds of waits for locks. Other waits are not in it, of whatever kind: idling is no delay.
+/// The waits for locks in a snapshot. All other waits are omitted, because idling is no delay.
 pub fn contentions(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) -> Vec<Contention> {
     let mut all = Vec::new();
     for image in &snapshot.images {
@@ -88,8 +88,8 @@ pub fn contentions(snapshot: &Snapshot, names: &Names<'_>, frames: &Frames<'_>) 
     all
 }
 
-/// The profile as a file: protocol buffers, compressed with gzip. `program` is what was run; `started` is in nanoseconds since
-/// the epoch. Contentions that differ in nothing but their numbers are added up.
+/// The profile as a file: protocol buffers, compressed with gzip. `program` is the program that was run; `started` is
+/// in nanoseconds since the epoch. Contentions that differ only in their numbers are added up.
 pub fn encode(program: &str, contentions: &[Contention], started: u64, seconds: f64) -> Vec<u8> {
     let mut file = GzEncoder::new(Vec::new(), Compression::default());
     let profile = Builder::new(program).build(contentions, started, seconds);
@@ -97,7 +97,7 @@ pub fn encode(program: &str, contentions: &[Contention], started: u64, seconds: 
     written.expect("memory takes everything")
 }
 
-/// Texts, functions and locations that have numbers already.
+/// The texts, functions and locations that have been assigned numbers.
 #[derive(Default)]
 struct Builder {
     profile: Profile,
@@ -111,7 +111,7 @@ impl Builder {
         let mut builder = Builder::default();
         builder.text("");
         let filename = builder.text(program);
-        // Says that names need not be looked for.
+        // The flags say that the profile contains all names, so that pprof does not look for the binary.
         builder.profile.mapping.push(Mapping {
             id: 1,
             filename,
@@ -131,7 +131,7 @@ impl Builder {
             let key = (self.stack(contention), self.labels(contention));
             let [n, ns] = samples.entry(key).or_default();
             *n = n.saturating_add(i64::try_from(contention.contentions).unwrap_or(i64::MAX));
-            // A number too large, which only a damaged recording has, becomes the largest.
+            // A number that is too large, which occurs only in a damaged recording, becomes the maximum.
             *ns = ns.saturating_add((contention.delay * 1e9) as i64);
         }
         let label = |(key, str, num)| Label { key, str, num };
@@ -146,14 +146,14 @@ impl Builder {
             time_nanos: started as i64,
             duration_nanos: (seconds * 1e9) as i64,
             period_type: Some(count),
-            // Every wait is counted.
+            // Period 1: every wait is counted.
             period: 1,
             default_sample_type: delay.r#type,
             ..self.profile
         }
     }
 
-    /// The lock as a leaf, and below it who took it.
+    /// The lock as the leaf of the stack, followed by its callers.
     fn stack(&mut self, contention: &Contention) -> Vec<u64> {
         let file = contention.origin.clone().unwrap_or_default();
         let mark = contention.kind.mark().map_or(String::new(), |mark| format!(" {mark}"));

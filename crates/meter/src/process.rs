@@ -1,4 +1,4 @@
-//! The processes of a recording, their threads' times, and what they held at its end.
+//! The processes of a recording, their threads' times, and the locks that they held at its end.
 
 use crate::event::Key;
 use crate::kind::{Class, Kind};
@@ -6,22 +6,22 @@ use crate::snapshot::{Image, Snapshot, Thread};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
-/// A process from its start, or its last exec, on.
+/// A process from its start, or from its last exec, on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Process {
     /// Process id.
     pub pid: u32,
-    /// Its parent's.
+    /// Process id of its parent.
     pub parent: u32,
     /// Its arguments, the first of which is its name.
     pub command: Vec<String>,
-    /// When it began, in seconds since the recording did.
+    /// Start of recording in it, in seconds since the recording began.
     pub since: f64,
-    /// Threads that used locks; those of which one came after the other may be counted as one.
+    /// Threads that used locks. Threads that ran one after another may be counted as one.
     pub threads: u64,
 }
 
-/// A lock that a thread holds, or waits for, when the recording ends, or at the time of asking.
+/// A lock that a thread holds, or waits for, at the end of the recording or at the time of the snapshot.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HeldLock {
     /// Process.
@@ -30,15 +30,15 @@ pub struct HeldLock {
     pub tid: u32,
     /// The lock's name.
     pub lock: String,
-    /// How it is held, or is to be.
+    /// The kind of use: how it is held, or is to be held.
     pub kind: Kind,
-    /// Who took it, or wants to.
+    /// The caller that took it, or waits for it.
     pub caller: String,
-    /// Since when, in seconds since the recording began; none where that was not timed.
+    /// Start of the hold or the wait, in seconds since the recording began; none if it was not timed.
     pub since: Option<f64>,
 }
 
-/// CPU times of a thread that is still there, for who knows them: `/proc/PID/task/TID/schedstat`.
+/// CPU times of a thread that still exists, from `/proc/PID/task/TID/schedstat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadTimes {
     /// Process.
@@ -62,15 +62,15 @@ pub(crate) fn processes(snapshot: &Snapshot) -> Vec<Process> {
     snapshot.images.iter().map(process).collect()
 }
 
-/// Lock and caller by their names.
+/// Returns the names of lock and caller.
 type LockAndCaller<'a> = dyn Fn(&Image, &Key) -> (String, String) + 'a;
 
-/// What is held.
+/// The locks that are held.
 pub(crate) fn held(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<HeldLock> {
     each(snapshot, names, |thread| thread.holds.clone())
 }
 
-/// The locks that are waited for; not what is waited for by design.
+/// The locks that threads wait for. Waits by design are not included.
 pub(crate) fn waiting(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<HeldLock> {
     let is_lock = |key: &Key| key.kind().is_some_and(|kind| kind.class() == Class::Lock);
     each(snapshot, names, |thread| thread.waits.into_iter().filter(|(key, _)| is_lock(key)).collect())
@@ -95,33 +95,35 @@ fn each(
     all
 }
 
-/// How long the threads were blocked, and how much of that the tables explain.
+/// How long the threads were blocked, and how much of that the report explains.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Blocked {
     /// Threads whose times are known.
     pub threads: u64,
-    /// Threads whose times are not known: they did not end, and nobody asked for their times while they ran.
+    /// Threads whose times are not known: they did not end, and their times were not read while they ran.
     pub unknown: u64,
-    /// Seconds that those lived whose times are known, each from its first lock on.
+    /// Seconds that the threads with known times lived, each from its first use of a lock on.
     pub lived: f64,
     /// Seconds of these that they were on a CPU.
     pub on_cpu: f64,
     /// Seconds of these that they were ready to run and had no CPU.
     pub runnable: f64,
-    /// The rest: seconds blocked, for whatever reason.
+    /// The remainder: seconds blocked, for any reason.
     pub blocked: f64,
-    /// Seconds asleep for locks, of all threads, each until it ran again.
+    /// Seconds asleep for locks, over all threads, each until the thread ran again.
     pub for_locks: f64,
-    /// Seconds asleep for conditions, barriers and semaphores, of all threads.
+    /// Seconds asleep for conditions, barriers and semaphores, over all threads.
     pub by_design: f64,
-    /// The same in all other waits of the report: joins, descriptors, futexes, the System V engine.
+    /// Seconds asleep in all other waits of the report, over all threads: joins, descriptors, futexes, the System V
+    /// engine.
     pub other_waits: f64,
-    /// Seconds that threads spun for locks and polled in waits, on the CPUs: no part of the time off the CPUs.
+    /// Seconds that threads spun for locks and polled in waits. This is time on the CPUs and no part of the time off
+    /// the CPUs.
     pub spun: f64,
 }
 
 impl Blocked {
-    /// What is known of the threads alone: not what they waited for.
+    /// The times of the threads only, without the times that they waited.
     pub(crate) fn of_threads(snapshot: &Snapshot, extra: &[ThreadTimes]) -> Blocked {
         let mut blocked = Blocked::default();
         for image in &snapshot.images {
@@ -151,18 +153,19 @@ impl Blocked {
         self.lived += lived;
         self.on_cpu += on_cpu;
         self.runnable += runnable;
-        // A thread's CPU time begins before its first lock.
+        // A thread's CPU time begins before its first use of a lock, so the difference can be negative.
         self.blocked += (lived - on_cpu - runnable).max(0.0);
     }
 
-    /// Seconds off the CPUs: blocked, or ready to run. A wait lasts until its thread runs again, so it is to be compared
-    /// with this.
+    /// Seconds off the CPUs: blocked, or ready to run. Waits are compared with this time, because a wait lasts until
+    /// its thread runs again.
     pub fn off_cpu(&self) -> f64 {
         self.blocked + self.runnable
     }
 
-    /// Seconds off the CPUs that no row of the report explains; none if it cannot be told. Below 0 if the rows hold more than
-    /// the time off the CPUs: of a thread that computed before its first lock, too much CPU time is counted.
+    /// Seconds off the CPUs that no row of the report explains; none if that is unknown. Negative if the rows contain
+    /// more than the time off the CPUs: if a thread computed before its first use of a lock, too much CPU time is
+    /// counted.
     pub fn unexplained(&self) -> Option<f64> {
         (self.threads > 0 && self.unknown == 0)
             .then(|| self.off_cpu() - self.for_locks - self.by_design - self.other_waits)

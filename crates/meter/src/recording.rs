@@ -1,4 +1,4 @@
-//! The recording file: a header page, and behind it the pages that the recorded processes took, each for what it needed.
+//! The recording file: a header page, followed by the pages that the recorded processes allocated for their data.
 
 use crate::error::{Reason, RecordingError};
 use crate::event::{Event, Key};
@@ -22,20 +22,20 @@ use std::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::{clock, mem::Mapping, process, sched};
 
-/// Version of the file format that this crate writes and reads. Version 3 has rows of waits for descriptors, joins and futexes,
-/// which version 2 would take for locks.
+/// Version of the file format that this crate writes and reads. Version 3 adds rows for waits for descriptors, joins
+/// and futexes; a reader of version 2 would report these as locks.
 pub const VERSION: u64 = 3;
-/// The most pages that a recording can have: 64 GiB of address space, sparse.
+/// The maximum number of pages of a recording: 64 GiB of address space, sparse.
 pub const MAX_PAGES: u64 = 1 << 24;
 
-/// How to make a recording.
+/// Parameters of a new recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Bytes that all tables together may take, rounded up to pages. It is the file's size, but memory is taken page by page:
-    /// some 20 KiB for a process, as much for a thread, and 128 (level counts) or 512 bytes for each lock and caller that a
-    /// thread sees.
+    /// Maximum size of all tables together in bytes, rounded up to pages. The file has this size but is sparse:
+    /// memory is allocated page by page. A process needs some 20 KiB, a thread as much, and each pair of lock and
+    /// caller that a thread sees 128 bytes (level `counts`) or 512 bytes.
     pub bytes: u64,
-    /// CPUs that the program may run on.
+    /// Number of CPUs that the program may run on.
     pub cpus: u32,
     /// How much is recorded of each acquisition.
     pub level: Level,
@@ -48,15 +48,15 @@ impl Default for Config {
     }
 }
 
-/// An open recording. Made by who wants the report, joined by those who are metered.
+/// An open recording. The process that wants the report creates it; the metered processes join it.
 #[derive(Debug)]
 pub struct Recording {
     map: Mapping,
-    /// Kept by who made it or only reads it, for [`save`](Recording::save).
+    /// The file, for [`save`](Recording::save). Kept by a process that created the recording or only reads it.
     file: Option<File>,
     level: Level,
     access: Access,
-    /// `pid << 32 | page` of the calling process's image. A child made by fork has a copy that names its parent.
+    /// `pid << 32 | page` of the calling process's image. After fork the child's copy still names its parent.
     current: AtomicU64,
 }
 
@@ -67,8 +67,8 @@ enum Access {
 }
 
 impl Recording {
-    /// Makes a new recording file, readable and writable by its owner only, and starts its clock. A file that
-    /// exists already is left alone, and an error.
+    /// Creates a recording file, readable and writable by its owner only, and starts its clock. It is an error if the
+    /// file exists; the existing file is left unchanged.
     pub fn create(path: &Path, config: Config) -> Result<Recording, RecordingError> {
         let error = |reason| RecordingError::new(path, reason);
         let pages = config.bytes.div_ceil(BYTES as u64);
@@ -101,8 +101,9 @@ impl Recording {
         Recording { map, file, level, access, current: AtomicU64::new(0) }
     }
 
-    /// Joins a recording that [`create`](Recording::create) made, to record in it. Everything in the file is checked before
-    /// it is relied upon. (Cutting the file short while it is open is SIGBUS for all who use it.)
+    /// Joins a recording made by [`create`](Recording::create), in order to record in it. Everything in the file is
+    /// checked before it is used. (If the file is truncated while it is open, every process that uses it gets
+    /// SIGBUS.)
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
         let joined =
             Self::checked(path, File::options().read(true).write(true)).and_then(|(file, facts, bytes)| {
@@ -116,10 +117,11 @@ impl Recording {
         joined.map_err(|reason| RecordingError::new(path, reason))
     }
 
-    /// Opens a recording to read it, be it live, left behind by a program that is dead, or [saved](Recording::save).
+    /// Opens a recording for reading: a live one, one left behind by a dead program, or a [saved](Recording::save)
+    /// one.
     pub fn load(path: &Path) -> Result<Recording, RecordingError> {
         let loaded = Self::checked(path, File::options().read(true)).and_then(|(file, facts, bytes)| {
-            // A live one grows into pages that the file has already; a saved one has no more than were used.
+            // A live recording grows into pages that the file already has. A saved one has only the used pages.
             let len = bytes.min(facts.pages * BYTES as u64) as usize / BYTES * BYTES;
             let map = Mapping::shared_read_only(&file, len).map_err(Reason::Map)?;
             Ok(Recording::new(map, Some(file), facts.level, Access::Read))
@@ -134,7 +136,7 @@ impl Recording {
         }
         let file = how.open(path).map_err(Reason::Open)?;
         let bytes = unspin_sys::file::bytes(&file).map_err(open)?;
-        // On the stack: a program's first lock may be its allocator's.
+        // On the stack: the first lock that a program takes may be its allocator's.
         let mut page = [0; BYTES];
         let mut filled = 0;
         while filled < BYTES {
@@ -150,47 +152,48 @@ impl Recording {
         Ok((file, facts, bytes))
     }
 
-    /// (Re)starts the clock: to be called right before the program is started, if making the recording and
-    /// starting the program are far apart.
+    /// (Re)starts the clock. Call it right before the program is started, if time passes between `create` and the
+    /// start of the program.
     pub fn start(&self) {
         if self.access == Access::Write {
             header::start(self.map.words());
         }
     }
 
-    /// Stops the clock. `cpu_time` is what the program and its children used, user and system, if known; it
-    /// sharpens the CEIL column.
+    /// Stops the clock. `cpu_time` is the CPU time, user and system, of the program and its children, if known. It
+    /// makes the CEIL column more exact.
     pub fn finish(&self, cpu_time: Option<Duration>) {
         if self.access == Access::Write {
             header::finish(self.map.words(), cpu_time.map_or(0, |t| t.as_nanos() as u64));
         }
     }
 
-    /// Stores what a wake-up costs on this machine: to be called before the program is started. Snapshots have it from then
-    /// on, and so has the file.
+    /// Stores the cost of a wake-up on this machine. Call it before the program is started. From then on the file and
+    /// all snapshots contain it.
     pub fn set_wake_up(&self, cost: WakeUpCost) {
         if self.access == Access::Write {
             header::set_wake_up(self.map.words(), cost);
         }
     }
 
-    /// Stores how the program is started: to be called before that. Snapshots have it from then on, and so has the file.
+    /// Stores how the program is started. Call it before the program is started. From then on the file and all
+    /// snapshots contain it.
     pub fn set_invocation(&self, invocation: &Invocation) {
         if self.access == Access::Write {
             invocation::write(self.map.words(), invocation);
         }
     }
 
-    /// Writes what there is to a file of its own that holds no more than that, for [`load`](Recording::load). Programs may
-    /// go on recording in this one.
+    /// Copies the used pages to a file of their own, for [`load`](Recording::load). Programs may continue to record
+    /// in this one.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let from = self.file.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let mut to = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let mut page = [0; BYTES];
-        // Relaxed: whatever is in use at the time.
+        // Relaxed: the pages in use at this moment; later ones are not copied.
         let used = self.map.words()[FREE].load(Relaxed).min(self.pages().len());
         for number in 0..used {
-            // By read(2), which does not bring pages into being that nobody has written to.
+            // read(2) does not allocate pages that have never been written to.
             from.read_exact_at(&mut page, number * BYTES as u64)?;
             if number == 0 {
                 page[8 * FREE..][..8].copy_from_slice(&used.to_ne_bytes());
@@ -200,18 +203,19 @@ impl Recording {
         to.flush()
     }
 
-    /// How much is recorded.
+    /// How much is recorded of each acquisition.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Bytes of memory that are in use, or set aside.
+    /// Bytes of the file that are in use or reserved.
     pub fn bytes(&self) -> u64 {
         // Relaxed: a number.
         self.map.words()[FREE].load(Relaxed) * BYTES as u64
     }
 
-    /// The addresses at which it is mapped: far more than is in use, so nobody should ask the kernel for all of it.
+    /// The addresses at which the recording is mapped. The range is far larger than the part in use; do not ask the
+    /// kernel to populate or lock all of it.
     pub fn range(&self) -> core::ops::Range<u64> {
         let start = self.map.start().as_ptr() as u64;
         start..start + self.map.len() as u64
@@ -225,7 +229,7 @@ impl Recording {
         self.map.words()
     }
 
-    /// The list of images.
+    /// Head of the list of images.
     pub(crate) fn images(&self) -> &AtomicU64 {
         &self.header()[IMAGES]
     }
@@ -238,10 +242,11 @@ impl Recording {
         if self.level == Level::Counts { Stride::Counts } else { Stride::Whole }
     }
 
-    /// The image of the calling process; made now if there is none yet.
+    /// The image of the calling process. It is created if there is none yet.
     fn image(&self) -> Option<Image<'_>> {
         let at = |page| Image::at(self.pages(), self.free(), page);
-        // Relaxed: written by this process, or by the one that forked it; either way before us.
+        // Relaxed: the word was written by this process, or before the fork by its parent; in both cases before this
+        // load.
         let current = self.current.load(Relaxed);
         let pid = u64::from(process::pid());
         if current >> 32 == pid {
@@ -251,8 +256,8 @@ impl Recording {
             return None;
         }
         let page = image::create(self.pages(), self.free(), self.images())?;
-        // Relaxed (both): the page was made by this thread, and is published by its place in the list. Of two threads that
-        // are first at once one has made an image for nothing.
+        // Relaxed (both): this thread made the page, and its place in the list publishes it. If two threads of a
+        // process arrive first at the same time, one of the two images remains unused.
         let page = match self.current.compare_exchange(current, pid << 32 | page, Relaxed, Relaxed) {
             Ok(_) => page,
             Err(other) => other & 0xFFFF_FFFF,
@@ -260,28 +265,29 @@ impl Recording {
         at(page)
     }
 
-    /// The image of a table, which is that of the process that its thread lives in.
+    /// The image that a table belongs to: that of the process in which its thread lives.
     fn image_of(&self, table: &Table<'_>) -> Option<Image<'_>> {
         Image::at(self.pages(), self.free(), table.image())
     }
 
-    /// Notes the modules of the calling process as they are now, and passes the range of each piece of code to `each`: due
-    /// before its first row, and whenever a caller lies in none that is known.
+    /// Records the modules of the calling process as they are now, and passes the address range of each piece of code
+    /// to `each`. Call it before the process's first row, and whenever a caller lies in no known module.
     pub fn note_modules(&self, table: &Table<'_>, each: &mut dyn FnMut(core::ops::Range<u64>)) {
         if let Some(image) = self.image_of(table) {
             image.note_modules(each);
         }
     }
 
-    /// Keeps a piece of the calling thread's stack, if this lock or this caller has none yet.
+    /// Copies a piece of the calling thread's stack, unless there is one already for this lock and this caller.
     pub fn keep_stack(&self, table: &Table<'_>, key: Key, registers: Registers) {
         if let Some(image) = self.image_of(table).filter(|image| image.wants_stack(key)) {
             image.keep_stack(key, registers);
         }
     }
 
-    /// A table for the calling thread; some microseconds, or a hundred for the first of a process. None if there is no memory
-    /// for another: the thread is then counted as not recorded. None also of a recording that is only read.
+    /// Claims a table for the calling thread. It takes some microseconds, or some hundred for the first table of a
+    /// process. None if there is no memory for another table; the thread is then counted as not recorded. Also none
+    /// if the recording is only read.
     pub fn claim(&self) -> Option<Table<'_>> {
         let table = self.image().and_then(|image| self.reused(&image).or_else(|| self.fresh(&image)));
         if table.is_none() && self.access == Access::Write {
@@ -298,7 +304,7 @@ impl Recording {
         let table = Table::at(pages, self.free(), page.into(), self.stride())?;
         let head = table.head();
         table.holding().clear();
-        // Relaxed (all): times that readers take as they are.
+        // Relaxed (all): readers take these times as they are.
         let lived = head[table::UNTIL].load(Relaxed).saturating_sub(head[table::SINCE].load(Relaxed));
         slot::bump(&head[table::LIVED], lived);
         head[table::SINCE].store(clock::ticks(), Relaxed);
@@ -321,12 +327,13 @@ impl Recording {
         Some(table)
     }
 
-    /// Gives a table back when its thread ends: its counts stay, its next owner adds to them. `used` is how long the thread
-    /// was on a CPU and how long it waited for one, in nanoseconds, if known. A table that was inherited through fork is not
-    /// the caller's to give and is left alone.
+    /// Gives a table back when its thread ends. The counts stay, and the next owner adds to them. `used` is the time
+    /// that the thread was on a CPU and the time that it waited for a CPU, in nanoseconds, if known. A child process
+    /// does not own the tables that it inherited through fork; such a table is left unchanged.
     pub fn release(&self, table: Table<'_>, used: Option<(u64, u64)>) {
         let head = table.head();
-        // Relaxed (all): the owner wrote the words itself; published by the push. The next owner writes its own name.
+        // Relaxed (all): the owner wrote the words itself, and the push publishes them. The next owner stores its own
+        // id.
         if head[OWNER].load(Relaxed) != whoami() {
             return;
         }
@@ -336,7 +343,7 @@ impl Recording {
         slot::bump(&head[table::RUNNABLE], runnable);
         head[table::UNTIL].store(clock::ticks(), Relaxed);
         self.beat();
-        // A wait that was cancelled has ended with its thread.
+        // If the thread was cancelled during a wait, the wait has ended with the thread.
         head[table::WAITING_SINCE].store(0, Relaxed);
         head[OWNER].store(0, Relaxed);
         if let (Some(image), Ok(page)) = (image, u32::try_from(table.page())) {
@@ -344,8 +351,8 @@ impl Recording {
         }
     }
 
-    /// Ends another thread's hold of a lock that the calling thread has released in its place, and says what is known of it.
-    /// Looks at `table`'s fellows in the same process, at most at `most` of them.
+    /// Ends another thread's hold of a lock that the calling thread has released, and returns what was recorded of
+    /// the hold. Searches the tables of the same process, `most` of them at most.
     pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<Grip> {
         let image = self.image_of(table)?;
         let fellows = list::walk(self.pages(), &image.words()[image::TABLES]);
@@ -355,11 +362,11 @@ impl Recording {
         Some(found)
     }
 
-    /// The sums over all tables as they stand; at any time, while the program runs or after its end, however
-    /// it ended.
+    /// The sums over all tables as they are now. It may be called at any time: while the program runs, after it
+    /// ended, and after it was killed.
     ///
-    /// Beside running threads each sum is whole but the sums are not of one instant: a sample may be seen in
-    /// its count and not yet in its time. The error is one sample per thread.
+    /// While threads run, each sum is whole but the sums are not taken at one instant. A sample may already be in its
+    /// count and not yet in its time. The error is at most one sample per thread.
     pub fn snapshot(&self) -> Snapshot {
         crate::snapshot::take(self.pages(), self.map.words(), self.stride(), self.level)
     }

@@ -1,4 +1,4 @@
-//! The report: locks by time lost, callers beneath, and what belongs to them.
+//! The report: locks by time lost, their callers, the waits, and further facts about the run.
 
 use crate::event::{Event, Key};
 use crate::filter::LeftOut;
@@ -18,28 +18,29 @@ use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
-/// What [`Report::schema`] says.
+/// Value of [`Report::schema`].
 pub const SCHEMA: &str = "unspin-locks";
-/// What [`Report::version`] says: raised when a field changes its meaning or goes.
+/// Value of [`Report::version`]. It is raised when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 3;
 
-/// How often something happened.
+/// The number of occurrences of an event.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EventCount {
-    /// What.
+    /// The event.
     pub event: Event,
-    /// How often.
+    /// The number.
     pub count: u64,
 }
 
-/// The table as data: everything that the printed forms show, and what JSON holds. Times are seconds, shares fractions of 1.
+/// The report as data: everything that the printed forms show, and the contents of the JSON form. Times are seconds,
+/// shares fractions of 1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
     /// [`SCHEMA_VERSION`].
     pub version: u32,
-    /// When the recording began, in nanoseconds since the epoch; 0 if unknown.
+    /// Start of the recording, in nanoseconds since the epoch; 0 if unknown.
     pub started: u64,
     /// Seconds metered.
     pub seconds: f64,
@@ -49,59 +50,59 @@ pub struct Report {
     pub cpu_seconds: Option<f64>,
     /// How much was recorded of each acquisition.
     pub level: Level,
-    /// What a wake-up costs on the machine; none if it was not measured.
+    /// The cost of a wake-up on the machine; none if it was not measured.
     pub wake_up: Option<WakeUpCost>,
     /// How the program was started.
     pub invocation: Invocation,
     /// Which locks share a row.
     pub fold: Fold,
-    /// The processes, in the order in which they came.
+    /// The processes, in the order of their first use of a lock.
     pub processes: Vec<Process>,
-    /// All locks together. A thread that holds two locks is counted for both: `util` and `cpus` of this row
-    /// are no share of anything and are not printed.
+    /// The sum of all locks. A thread that holds two locks counts for both, so `util` and `cpus` of this row are not
+    /// shares of any total and are not printed.
     pub total: Row,
-    /// The same by kind of use.
+    /// The sums by kind of use.
     pub totals: Totals,
     /// The locks, most time lost first.
     pub locks: Vec<Lock>,
-    /// What is waited for other than locks, most time waited first.
+    /// Waits for objects other than locks, most time waited first.
     pub waits: Vec<Wait>,
-    /// Locks that are waited for when the recording ends.
+    /// Locks that threads wait for at the end of the recording.
     pub waiting: Vec<HeldLock>,
-    /// Locks that are held then.
+    /// Locks that threads hold at the end of the recording.
     pub held: Vec<HeldLock>,
-    /// What the threads were blocked, and how much of that this report explains.
+    /// How long the threads were blocked, and how much of that the report explains.
     pub blocked: Blocked,
-    /// The events that happened at all.
+    /// The events that occurred.
     pub events: Vec<EventCount>,
-    /// What the tables do not hold.
+    /// How much is missing from the tables.
     pub unrecorded: Unrecorded,
-    /// What was left out on request.
+    /// How much a filter has left out.
     pub left_out: LeftOut,
 }
 
-/// Locks together, as Lockmeter has them: in three sections.
+/// Sums of locks in Lockmeter's three sections.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    /// Locks that one thread holds at a time: mutexes, spin locks.
+    /// Locks with one holder at a time: mutexes, spin locks.
     pub exclusive: Row,
     /// Locks for reading.
     pub reads: Row,
-    /// The same for writing.
+    /// Read-write locks, acquired for writing.
     pub writes: Row,
 }
 
-/// What a report is made with, beside the recording.
+/// Inputs of a report besides the recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// Which locks share a row.
     pub fold: Fold,
-    /// CPU times of threads that are still there, or were when they were last seen.
+    /// CPU times of threads that still exist, or their latest known values.
     pub threads: &'a [ThreadTimes],
 }
 
 impl Report {
-    /// The report of a recording as it stands. Keys that `names` does not know are shown as numbers.
+    /// The report of a recording as it is now. Keys that `names` does not know are shown as numbers.
     pub fn from_recording(recording: &Recording, names: &Names<'_>) -> Report {
         Report::new(&recording.snapshot(), names)
     }
@@ -111,7 +112,7 @@ impl Report {
         Report::with(snapshot, names, Options::default())
     }
 
-    /// The report of a snapshot, in another way.
+    /// The report of a snapshot, with options.
     pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: Options<'_>) -> Report {
         let window = &snapshot.window;
         let mut groups = Groups::new(options.fold);
@@ -130,7 +131,7 @@ impl Report {
         let (total, totals) = sums.finish(window);
         let asleep = |by_design: bool| {
             let waits = waits.iter().filter(|wait| wait.kind.is_by_design() == by_design);
-            // From 0, as a sum of no floating-point numbers is -0.
+            // Starts from 0 because the sum of no floating-point numbers is -0.
             waits.fold(0.0, |sum, wait| sum + wait.row.sleep)
         };
         let polled = waits.iter().fold(0.0, |sum, wait| sum + (wait.row.waited - wait.row.sleep).max(0.0));
@@ -180,7 +181,7 @@ impl Report {
     }
 }
 
-/// A key's name, or what it is and where.
+/// The names of a key; for an unknown key its kind and address.
 pub(crate) fn name(names: &Names<'_>, image: &Image, key: &Key) -> Name {
     let unknown = || {
         let kind = fold::kind(key);

@@ -64,20 +64,21 @@ pub struct Row {
     pub cpus: f64,
     /// Seconds waited in all.
     pub lost: f64,
-    /// Bound on the speed-up if this lock cost nothing: the run would take no less than 1/`ceiling` of its
-    /// time. At least 1; the smaller of two bounds.
+    /// Bound on the speed-up if this lock cost nothing: the run would take at least 1/`ceiling` of its time. At least
+    /// 1; the smaller of two bounds.
     ///
-    /// 1. **1 + W**, W = `lost` / dt being the mean number of threads that wait for the lock. While k threads
-    ///    wait, at least one, the holder, gets on; without the lock at most k + 1 would, each no faster than
-    ///    at present, so that moment cannot become more than k + 1 times shorter. The share of time saved is
-    ///    at most the mean of k/(k+1), which (the function being concave) is at most W/(W+1).
-    /// 2. **n · dt / (C − S)**, C the program's CPU time and S the seconds it spent spinning on this lock: what
-    ///    else it computes has to be computed all the same, on n CPUs. Where C is not known, n stands in its
-    ///    place, which presumes that the program keeps at least one CPU busy with something else.
+    /// 1. **1 + W**. W = `lost` / dt is the mean number of threads that wait for the lock. While k threads wait, at
+    ///    least one thread, the holder, proceeds. Without the lock at most k + 1 threads would proceed, each no
+    ///    faster than at present, so this moment cannot become more than k + 1 times shorter. The share of time saved
+    ///    is at most the mean of k/(k+1). The function is concave, so this mean is at most W/(W+1).
+    /// 2. **n · dt / (C − S)**. C is the program's CPU time and S the seconds that it spun on this lock. The rest of
+    ///    its computation remains, on n CPUs. If C is not known, n is used, on the assumption that the program keeps
+    ///    at least one CPU busy with other work.
     ///
-    /// What it leaves out: work that a thread could not even begin because of the lock counts only from when it
-    /// waits; the cost of an uncontended acquisition, and of cache lines that travel with the lock, is not in
-    /// the table; and while the holder itself cannot run, nobody gets on, which bound 1 takes for progress.
+    /// The bound leaves out the following. Work that a thread cannot start because of the lock counts only from when
+    /// the thread waits. The cost of an uncontended acquisition, and of the transfer of the lock's cache lines, is
+    /// not in the table. While the holder itself cannot run, no thread proceeds, but bound 1 assumes that the holder
+    /// does.
     pub ceiling: f64,
 }
 
@@ -142,13 +143,13 @@ impl Row {
         }
     }
 
-    /// The share that `part` of the attempts is.
+    /// `part` as a share of the attempts.
     pub fn share(&self, part: u64) -> f64 {
         per(part as f64, self.attempts)
     }
 }
 
-/// `sum / n`, and 0 for nothing.
+/// `sum / n`; 0 if `n` is 0.
 fn per(sum: f64, n: u64) -> f64 {
     if n == 0 { 0.0 } else { sum / n as f64 }
 }
@@ -158,7 +159,7 @@ fn ceiling(lost: f64, spin: f64, window: &Window) -> f64 {
     let waiters = 1.0 + lost / window.seconds;
     let machine = f64::from(window.cpus);
     let cpus = match window.cpu_seconds {
-        // A program that did nothing but spin, or whose times do not fit together, is bound by its waiters.
+        // A program that only spins, or whose times are inconsistent, is bounded by its waiters.
         Some(cpu) if cpu > spin => machine * window.seconds / (cpu - spin),
         Some(_) => waiters,
         None => machine,

@@ -1,12 +1,12 @@
-//! Command lines as a shell takes them.
+//! Quotes command lines for a shell.
 
-/// The words with a space between each two, quoted where a shell would take them otherwise.
+/// The words separated by spaces. Words with characters that are special to a shell are quoted.
 pub(crate) fn line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     words.join(" ")
 }
 
-/// A word as a shell takes it.
+/// A word, quoted if it needs to be.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

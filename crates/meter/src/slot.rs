@@ -1,5 +1,5 @@
-//! One row of one thread's table: a key and its counts, 16 words on two cache lines; at all levels but the first, two
-//! histograms behind them.
+//! One row of one thread's table: a key and its counts, 16 words on two cache lines. At all levels except `counts`
+//! two histograms follow.
 
 use crate::counts::Counts;
 use crate::event::{Key, Outcome, Sample};
@@ -11,12 +11,12 @@ pub(crate) const WORDS: usize = 16;
 /// Words of a slot with its histograms.
 pub(crate) const WHOLE: usize = 64;
 
-/// The counts as they lie in the recording.
+/// The counts as laid out in the recording.
 pub(crate) type Slot = [AtomicU64; WORDS];
-/// What lies behind them.
+/// The words that follow the counts at all levels except `counts`.
 pub(crate) type Tail = [AtomicU64; WHOLE - WORDS];
 
-// The order of the words is the format.
+// Indices of the words; their order is part of the file format.
 /// 0 while the slot is free; written once, last, with Release.
 const LOCK: usize = 0;
 const CALLER: usize = 1;
@@ -31,10 +31,10 @@ const SLEEP: usize = 11;
 const SLEEP_MAX: usize = 12;
 const WAIT_MAX: usize = 13;
 const GAVE_UP: usize = 14;
-/// When the key was first seen: ticks, without their lowest 8 bits; these are the generation of the modules then.
+/// When the key was first seen: ticks, whose lowest 8 bits are replaced by the module generation at that time.
 const BORN: usize = 15;
 
-// Words of the tail.
+// Indices of the words of the tail.
 const HOLDS: usize = 0;
 const WAITS: usize = BUCKETS;
 const BUSY: usize = 2 * BUCKETS;
@@ -47,20 +47,20 @@ const _: () = assert!(LATEST < WHOLE - WORDS && PERIODS < WHOLE - WORDS);
 /// When a key was first seen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Born {
-    /// Ticks, to 256 of them.
+    /// Ticks, with a resolution of 256.
     pub ticks: u64,
-    /// The generation of modules that the caller lies in; the newest at the time, 255 at most.
+    /// The module generation that the caller lies in: the newest at the time, at most 255.
     pub generation: u8,
 }
 
-/// Whether the slot is the key's. Only the owner of the table asks.
+/// Whether the slot belongs to the key. Only the owner of the table calls this.
 #[inline(always)]
 pub(crate) fn is(slot: &Slot, key: Key) -> bool {
     // Relaxed (both): only this thread writes the two words.
     slot[LOCK].load(Relaxed) == key.lock && slot[CALLER].load(Relaxed) == key.caller
 }
 
-/// The key of a slot of one's own.
+/// The key of a slot. Callers own the table, or have acquired the slot.
 pub(crate) fn key(slot: &Slot) -> Key {
     // Relaxed (both): as in `is`.
     Key { lock: slot[LOCK].load(Relaxed), caller: slot[CALLER].load(Relaxed) }
@@ -68,11 +68,11 @@ pub(crate) fn key(slot: &Slot) -> Key {
 
 /// Gives a free slot to `key`.
 pub(crate) fn publish(slot: &Slot, key: Key, born: Born) {
-    // Release: pairs with the Acquire load in `read`: who sees the lock sees its caller.
+    // Release: pairs with the Acquire load in `read`. A reader that sees the lock word also sees the caller word.
     publish_with(slot, key, born, Release);
 }
 
-/// [`publish`] with the ordering of its last store as a parameter, so that a model can show what a weaker one
+/// [`publish`] with the ordering of its last store as a parameter. A model uses it to show what a weaker ordering
 /// breaks.
 fn publish_with(slot: &Slot, key: Key, born: Born, order: Ordering) {
     // Relaxed (both): published by the store of LOCK.
@@ -81,13 +81,13 @@ fn publish_with(slot: &Slot, key: Key, born: Born, order: Ordering) {
     slot[LOCK].store(key.lock, order);
 }
 
-/// Counts an attempt before it is known how it ends: as one without waiting.
+/// Counts an attempt before its outcome is known, as one without waiting.
 #[inline(always)]
 pub(crate) fn attempt(slot: &Slot) {
     bump(&slot[OUTCOMES], 1);
 }
 
-/// Counts an attempt otherwise after all.
+/// Moves an attempt that has been counted from one outcome to another.
 pub(crate) fn reclassify(slot: &Slot, from: Outcome, to: Outcome) {
     bump(&slot[OUTCOMES + from as usize], u64::MAX);
     bump(&slot[OUTCOMES + to as usize], 1);
@@ -118,14 +118,14 @@ pub(crate) fn held(slot: &Slot, tail: Option<&Tail>, hold: u64) {
     }
 }
 
-/// Adds a time in which readers held a lock.
+/// Adds a period in which readers held a lock.
 pub(crate) fn busy(tail: &Tail, ticks: u64) {
     bump(&tail[BUSY], ticks);
     bump(&tail[PERIODS], 1);
     raise(&tail[BUSY_MAX], ticks);
 }
 
-/// Notes that the object was initialised again.
+/// Records that the object was initialised again.
 pub(crate) fn initialised(tail: Option<&Tail>, ticks: u64) {
     if let Some(tail) = tail {
         // Relaxed: a time that readers take as it is.
@@ -154,7 +154,8 @@ pub(crate) fn bump(word: &AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// A maximum that a signal handler raises between the two may be lost: harmless.
+/// Raises a maximum. If a signal handler raises it between the load and the store, the handler's value may be lost,
+/// which is harmless.
 #[inline(always)]
 fn raise(word: &AtomicU64, n: u64) {
     // Relaxed (both): as in `bump`.
@@ -163,7 +164,7 @@ fn raise(word: &AtomicU64, n: u64) {
     }
 }
 
-/// More than can be counted in a lifetime.
+/// No count reaches this value in practice; larger ones are negative numbers.
 const COUNT_MAX: u64 = 1 << 63;
 
 /// A slot as it was read.
@@ -177,21 +178,21 @@ pub(crate) struct Row {
     pub latest: u64,
 }
 
-/// The slot's row, unless it is free. Any thread of any process may ask at any time.
+/// The slot's row; none if the slot is free. Any thread of any process may call this at any time.
 ///
-/// A reader beside a running writer may see a sample in some of its words and not yet in others: a count
-/// without its time, a maximum above the sum. Each word is whole, so what is read is off by at most the sample in flight
-/// and those that arrive while reading; nothing is ever counted twice.
+/// While the owner writes, a reader may see a sample in some words and not yet in others: a count without its time,
+/// or a maximum above the sum. Each word is whole. So the result is off by at most the sample that is being recorded
+/// and those that arrive during the read. Nothing is counted twice.
 pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<Row> {
     // Acquire: pairs with the Release store in `publish`.
     let lock = slot[LOCK].load(Acquire);
     if lock == 0 {
         return None;
     }
-    // Relaxed: ordered by the load above for the caller, unordered beyond, as stated.
+    // Relaxed: the load above orders the caller word; the other words are unordered, as stated in the doc comment.
     let word = |index: usize| slot[index].load(Relaxed);
     let rest = |index: usize| tail.map_or(0, |tail| tail[index].load(Relaxed));
-    // Below 0 for a moment where an attempt is counted otherwise and a handler looks.
+    // A count is below 0 for a moment if a signal handler reads while an attempt is reclassified.
     let outcome = |outcome: Outcome| match word(OUTCOMES + outcome as usize) {
         count @ 0..=COUNT_MAX => count,
         _ => 0,
@@ -233,7 +234,7 @@ mod models {
     const KEY: Key = Key { lock: 7, caller: 9 };
     const SAMPLE: Sample = Sample { outcome: Outcome::Spun, hold: 5, spun: 3, slept: 0 };
 
-    /// One thread records two samples of a new key while another reads.
+    /// One thread records two samples of a new key while another thread reads.
     fn record_beside_a_reader(order: Ordering) {
         model(move || {
             let slot = Arc::new(Slot::default());
@@ -262,7 +263,7 @@ mod models {
         record_beside_a_reader(Release);
     }
 
-    /// The planted bug: a key published without Release shows a slot that is not written yet.
+    /// The planted bug: without Release the key is visible before the slot's contents.
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]

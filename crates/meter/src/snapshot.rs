@@ -20,22 +20,22 @@ use std::collections::BTreeMap;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::process::{self, Life};
 
-/// Everything that a recording holds, summed over the threads of each process.
+/// The contents of a recording, summed over the threads of each process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
     /// The time metered.
     pub window: Window,
-    /// When it began, in nanoseconds since the epoch.
+    /// Start of the recording, in nanoseconds since the epoch.
     pub started: u64,
     /// How much was recorded.
     pub level: Level,
-    /// What a wake-up costs on the machine; none if it was not measured.
+    /// The cost of a wake-up on the machine; none if it was not measured.
     pub wake_up: Option<WakeUpCost>,
     /// How the program was started.
     pub invocation: Invocation,
-    /// The processes, in the order in which they came.
+    /// The processes, in the order of their first use of a lock.
     pub images: Vec<Image>,
-    /// What the tables do not hold.
+    /// How much is missing from the tables.
     pub unrecorded: Unrecorded,
 }
 
@@ -46,32 +46,33 @@ pub struct Image {
     pub pid: u32,
     /// Process id of its parent.
     pub parent: u32,
-    /// When it began to be recorded, in ticks since the recording began.
+    /// Start of recording in this process, in ticks since the recording began.
     pub since: u64,
     /// Its arguments, the first of which is its name.
     pub command: Vec<String>,
-    /// What was mapped, by generation from 1 on: lines of `/proc/PID/maps`. A row's
-    /// [generation](Born::generation) n means `modules[n - 1]`.
+    /// What was mapped, by generation from 1 on: lines of `/proc/PID/maps`. A row whose
+    /// [generation](Born::generation) is n refers to `modules[n - 1]`.
     pub modules: Vec<Vec<u8>>,
-    /// Pieces of stack, in the order in which they were taken.
+    /// Pieces of stack, oldest first.
     pub stacks: Vec<Stack>,
     /// The samples' sums.
     pub rows: BTreeMap<Key, Record>,
     /// The event counts, indexed by [`Event`].
     pub events: [u64; Event::ALL.len()],
-    /// Threads, those that ended and those that run; one entry may stand for several that came after each other.
+    /// Threads that ended and threads that run. One entry may stand for several threads that used a table one after
+    /// another.
     pub threads: Vec<Thread>,
 }
 
-/// What is known of a lock and a caller of it, summed over threads.
+/// The counts of one lock and one caller, summed over threads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
-    /// When the key was first seen, in ticks since the recording began, and in which generation of modules.
+    /// When the key was first seen, in ticks since the recording began, and the module generation at that time.
     pub born: Born,
-    /// When an object was last initialised here, in ticks since the recording began; 0 but for
+    /// When an object was last initialised here, in ticks since the recording began. 0 for every kind except
     /// [`Kind::Init`](crate::Kind::Init), and at level `counts`.
     pub latest: u64,
-    /// The counts. Holds and waits that go on are in them up to now, and what was waited for these.
+    /// The counts. They include the holds and waits in progress up to now, and the waits that preceded these holds.
     pub counts: Counts,
     /// The lengths of the timed holds.
     pub holds: Histogram,
@@ -79,12 +80,12 @@ pub struct Record {
     pub waits: Histogram,
 }
 
-/// A piece of a thread's stack when it used a lock for the first time, or for the first time from there.
+/// A piece of a thread's stack, copied at the first use of a lock, or at the first use by a caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stack {
-    /// The use.
+    /// The key of the use.
     pub key: Key,
-    /// The instruction pointer: the use's caller, or a function that took the lock for it.
+    /// The instruction pointer: the caller in the key, or a wrapper function that took the lock for that caller.
     pub ip: u64,
     /// The stack pointer.
     pub sp: u64,
@@ -94,29 +95,29 @@ pub struct Stack {
     pub bytes: Vec<u8>,
 }
 
-/// A thread, or several that used one table after each other.
+/// A thread, or several threads that used one table one after another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Thread {
-    /// Thread id of the present owner; 0 if there is none.
+    /// Thread id of the current owner; 0 if there is none.
     pub tid: u32,
-    /// Ticks from when it first used a lock to its end, or to now if there is an owner (who may be dead).
+    /// Ticks from the first use of a lock to the thread's end, or to now if there is an owner (it may be dead).
     pub lived: u64,
-    /// Nanoseconds on a CPU, and waiting for one, of those that have ended.
+    /// Nanoseconds on a CPU of the threads that have ended.
     pub on_cpu: u64,
-    /// See `on_cpu`.
+    /// Nanoseconds that the threads that have ended waited for a CPU.
     pub runnable: u64,
-    /// What the owner holds: the lock's key, and since when in ticks since the recording began.
+    /// The locks that the owner holds: the key, and the acquisition in ticks since the recording began.
     pub holds: Vec<(Key, u64)>,
-    /// What the owner waits for, if it does, and since when in ticks since the recording began.
+    /// The object that the owner waits for, if any, and the start of the wait in ticks since the recording began.
     pub waits: Option<(Key, u64)>,
 }
 
 /// How much was not recorded, and why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Unrecorded {
-    /// Samples for whose key there was no memory.
+    /// Samples that were lost because there was no memory for a row of their key.
     pub overflowed: u64,
-    /// Threads that got no table; how many samples they had is unknown.
+    /// Threads that got no table. The number of their samples is unknown.
     pub threads: u64,
 }
 
@@ -128,7 +129,7 @@ impl Unrecorded {
 }
 
 impl Snapshot {
-    /// A snapshot of one process that has these rows, for who has counts from elsewhere.
+    /// A snapshot of one process with these rows, for callers that have counts from another source.
     pub fn of_rows(window: Window, rows: impl IntoIterator<Item = (Key, Counts)>) -> Snapshot {
         let record = |(key, counts)| (key, Record { counts, ..Record::default() });
         let image = Image { rows: rows.into_iter().map(record).collect(), ..Image::default() };
@@ -168,7 +169,7 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
     let images = reader.list(&words[IMAGES]);
     let mut images: Vec<Image> = images.into_iter().map(|page| reader.image(page, &mut unrecorded)).collect();
     images.reverse();
-    // Of threads of a new process that are first at once each makes an image, and one of them is used.
+    // If several threads of a new process arrive first at once, each makes an image, and one of the images is used.
     images.retain(|image| !image.threads.is_empty());
     Snapshot {
         window: header::window(words, program),
@@ -181,7 +182,7 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
     }
 }
 
-/// Whether any recorded process lives, or may yet come.
+/// Alive if a recorded process lives, or if no process has joined yet.
 fn life(pages: Pages<'_>, words: &[AtomicU64]) -> Life {
     let mut pids =
         list::walk(pages, &words[IMAGES]).map(|(_, image)| (word(image, image::PROCESS) >> 32) as u32);
@@ -196,15 +197,17 @@ struct Reader<'m> {
     stride: Stride,
     /// Beginning and end of the recording.
     ticks: (u64, u64),
-    /// Which pages have been found in a list: none is in two, nor twice in one, but in a damaged file.
+    /// The pages that have been found in a list. Only in a damaged file is a page in two lists, or in one list twice.
     seen: Vec<bool>,
-    /// Rows that there is memory for. Tables of a damaged file may claim the same over and over.
+    /// Upper bound of the rows still to be read. The tables of a damaged file may refer to the same pages again and
+    /// again.
     rows_left: usize,
 }
 
 type Page = [AtomicU64; WORDS];
 
-/// Relaxed, everywhere below: acquired with the page's place in its list, or a count that is taken as it is.
+/// Loads a word. Relaxed for all uses below: the place of the page in its list was acquired before, or the word is a
+/// count that is taken as it is.
 fn word(page: &Page, index: usize) -> u64 {
     // Relaxed: as stated.
     page[index].load(Relaxed)
@@ -248,7 +251,7 @@ impl<'m> Reader<'m> {
         image
     }
 
-    /// Texts and stacks.
+    /// Reads the texts and stacks of an image.
     fn blobs(&mut self, page: &'m Page, image: &mut Image) {
         let mut texts = BTreeMap::<u64, Vec<Vec<u8>>>::new();
         for blob in self.list(&page[image::BLOBS]) {
@@ -266,7 +269,7 @@ impl<'m> Reader<'m> {
             }
         }
         image.stacks.reverse();
-        // The pages were found latest first.
+        // The list is in reverse order: latest page first.
         image.modules =
             texts.into_values().map(|parts| parts.into_iter().rev().flatten().collect()).collect();
     }
@@ -274,7 +277,7 @@ impl<'m> Reader<'m> {
     fn table(&mut self, head: &'m Page, image: &mut Image) {
         for event in Event::ALL {
             let sum = &mut image.events[event as usize];
-            // Saturating, as the sums of `Counts`: the file may be damaged.
+            // Saturating, as in `Counts`: the file may be damaged.
             *sum = sum.saturating_add(word(head, table::FIRST_EVENT + event as usize));
         }
         for row in table::rows(self.pages, head, self.stride).take(self.rows_left) {
@@ -294,8 +297,8 @@ impl<'m> Reader<'m> {
         for (at, grip) in grips.iter().enumerate() {
             let key = self.pages.array(grip.row as usize).map_or(Key { lock: 0, caller: 0 }, slot::key);
             holds.push((Key { lock: grip.lock, ..key }, self.since(grip.since)));
-            // Only readers hold a lock more than once; else the hold below ended unseen: with a longjmp, or when the lock was
-            // made anew.
+            // Only a reader holds a lock more than once at a time. For any other kind the earlier hold ended unseen:
+            // by longjmp, or because the lock was initialised again.
             let is_over = grips[at + 1..].iter().any(|above| above.lock == grip.lock && above.since != 0);
             if let Some(record) = image.rows.get_mut(&key)
                 && (!is_over || key.kind() == Some(Kind::Read))
@@ -321,7 +324,7 @@ impl<'m> Reader<'m> {
         });
     }
 
-    /// What the owner waits for, and since when in ticks.
+    /// The object that the owner waits for, and the start of the wait in ticks.
     fn wait(&self, head: &Page) -> Option<(Key, u64)> {
         // Acquire: pairs with the Release in `Table::waiting`.
         let since = head[table::WAITING_SINCE].load(Acquire);
@@ -331,7 +334,7 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// A wait that goes on. It is among the attempts already.
+/// Counts of a wait in progress. The attempt itself has been counted already.
 fn waiting(key: Key, ticks: u64) -> Counts {
     let none = Counts { wait_max: ticks, ..Counts::default() };
     match key.kind() {
@@ -340,8 +343,8 @@ fn waiting(key: Key, ticks: u64) -> Counts {
     }
 }
 
-/// Leaves of several holders of a lock that one thread holds at a time the last one: who was killed between the release and
-/// the note of it holds nothing. Of a hold that is not timed nobody knows whether it is the last.
+/// Keeps only the latest of several recorded holders of an exclusive lock. A thread that was killed between the
+/// release and its recording no longer holds the lock. For untimed holds it is unknown which is the latest.
 fn leave_one_holder(image: &mut Image) {
     let exclusive =
         |key: &Key| matches!(key.kind(), Some(Kind::Mutex | Kind::Write | Kind::Spin | Kind::Reacquired));
@@ -359,8 +362,8 @@ fn leave_one_holder(image: &mut Image) {
     }
 }
 
-/// Counts the time of locks that have readers now. It begins with the first reader who is still there; one who came earlier
-/// has left nothing but his own hold.
+/// Adds the current period of locks that have readers now. The period begins with the earliest reader that still
+/// holds the lock. A reader that came earlier and has left has recorded its own hold only.
 fn still_read(image: &mut Image, now: u64) {
     let mut first = BTreeMap::<u64, (u64, Key)>::new();
     for &(key, since) in image.threads.iter().flat_map(|thread| &thread.holds) {
@@ -377,7 +380,7 @@ fn still_read(image: &mut Image, now: u64) {
     }
 }
 
-/// What is known of a hold that has not ended: how long it has lasted, and how long it was waited for.
+/// Counts of a hold that has not ended: its duration so far, and the wait before it.
 fn going_on(grip: &Grip, end: u64) -> Counts {
     let hold = if grip.since == 0 { 0 } else { end.saturating_sub(grip.since) };
     let (spin, sleep) = grip.wait.unwrap_or_default();

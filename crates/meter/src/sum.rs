@@ -1,4 +1,4 @@
-//! What is known of several keys together.
+//! Sums over several keys.
 
 use crate::counts::Counts;
 use crate::histogram::{BUCKETS, Histogram, Of};
@@ -27,14 +27,14 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// Of one key.
+    /// The sum of one key.
     pub fn of(kind: Kind, record: &Record) -> Sum {
         let hold = record.counts.hold_in_all();
         let used = if kind == Kind::Read { record.counts.busy as f64 } else { hold };
         Sum { counts: record.counts, hold, used, holds: record.holds, waits: record.waits }
     }
 
-    /// Adds another.
+    /// Adds another sum.
     pub fn merge(&mut self, other: &Sum) {
         self.counts.merge(&other.counts);
         self.hold += other.hold;

@@ -1,7 +1,7 @@
-//! One thread's table: a first page, blocks of rows that are filled from first to last, and an index to find them by.
+//! One thread's table: a first page, blocks of rows that are filled in order, and an index that finds a key's row.
 //!
-//! Blocks and index grow by doubling, so that a table of two locks is a few pages and one of ten thousand is possible.
-//! Readers never look at the index: they go through the rows.
+//! Blocks and index grow by doubling. A table of two locks takes a few pages, and a table of ten thousand is
+//! possible. Readers do not use the index: they iterate over the rows.
 
 use crate::event::{Event, Key, Outcome, Sample};
 use crate::held::{Grip, Held};
@@ -13,30 +13,31 @@ use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::clock;
 
-// Words of the first page. Word 0 links the tables of an image (see `list`), words 63 to 319 are the locks held (see
-// `held`), the rest is reserved and zero.
-/// `pid << 32 | tid` of the owner; 0 once it is given back.
+// Indices of the words of the first page. Word 0 links the tables of an image (see `list`). Words 63 to 319 are the
+// list of held locks (see `held`). The other words are reserved and zero.
+/// `pid << 32 | tid` of the owner; 0 after the table was released.
 pub(crate) const OWNER: usize = 1;
 /// Link of the list of released tables.
 pub(crate) const LINK: usize = 2;
-/// Page of the image that the table belongs to, for good.
+/// Page of the image that the table belongs to. It never changes.
 pub(crate) const IMAGE: usize = 3;
 /// Rows in use.
 const COUNT: usize = 4;
-/// Samples that found no room.
+/// Samples that were lost because there was no room.
 pub(crate) const OVERFLOWED: usize = 5;
-/// First word and number of words of the index; 0: the one in this page.
+/// First word and number of words of the index; 0: the index in this page.
 const INDEX_AT: usize = 6;
 const INDEX_WORDS: usize = 7;
-/// When the first owner came, and the last one left; in ticks, 0 if it has not.
+/// Time of the current owner's claim and of the last owner's release, in ticks; UNTIL is 0 while there is an owner.
 pub(crate) const SINCE: usize = 8;
 pub(crate) const UNTIL: usize = 9;
-/// Nanoseconds that the owners so far were on a CPU, and were waiting for one; written when they leave.
+/// Nanoseconds that the past owners were on a CPU, and waited for one. An owner adds its times when it releases the
+/// table.
 pub(crate) const ON_CPU: usize = 10;
 pub(crate) const RUNNABLE: usize = 11;
-/// Ticks between the owners' comings and leavings.
+/// Ticks between claim and release, summed over the past owners.
 pub(crate) const LIVED: usize = 12;
-/// The wait that goes on: its row, and since when in ticks; 0 if there is none.
+/// The wait that is in progress: its row, and its start in ticks; 0 if there is none.
 pub(crate) const WAITING_ROW: usize = 13;
 pub(crate) const WAITING_SINCE: usize = 14;
 /// First of [`EVENTS`] event counters.
@@ -46,28 +47,29 @@ pub(crate) const EVENTS: usize = 16;
 /// First of [`BLOCKS`] words, each the first page of a block.
 const FIRST_BLOCK: usize = 32;
 const BLOCKS: usize = 12;
-/// The first index.
+/// Position and size of the first index, in words of this page.
 pub(crate) const INDEX: usize = 320;
 const INDEX_HERE: usize = 128;
-/// The largest index there is.
+/// The maximum size of an index, in words.
 const INDEX_MOST: usize = INDEX_HERE << (2 * ((2 * ROWS / INDEX_HERE).ilog2() / 2 + 1));
 const _: () = assert!(FIRST_EVENT + EVENTS <= FIRST_BLOCK && INDEX + INDEX_HERE <= WORDS);
 
-/// Rows of the first block; each other one has twice as many as the one before.
+/// Rows of the first block. Each further block has twice as many as the one before.
 const FIRST_ROWS: usize = 32;
-/// Keys of a table. What comes after them is summed up by caller, in the rows of the last block.
+/// Maximum number of keys of a table. Further keys are summed up by caller, in the rows of the last block.
 pub(crate) const KEYS: usize = FIRST_ROWS * ((1 << (BLOCKS - 1)) - 1);
 const ROWS: usize = FIRST_ROWS * ((1 << BLOCKS) - 1);
 
-/// Rows found lately, by the hash of their key.
+/// Size of the cache of recently found rows, indexed by the hash of the key.
 const CACHE: usize = 64;
 
-/// The table of one thread: recording writes here and nowhere else.
+/// The table of one thread. A thread records only here.
 ///
-/// It belongs to the thread that claimed it (it is not `Sync`). A child made by fork inherits the value but
-/// must not use it: it claims its own. Should it use it all the same, samples of both can be lost, nothing
-/// worse.
+/// A table belongs to the thread that claimed it (the type is not `Sync`). A child made by fork inherits the value
+/// but must not use it: it claims its own table. If the child uses it all the same, samples of both processes can be
+/// lost; nothing worse happens.
 ///
+/// A signal handler may use its thread's table at any time, whatever it interrupts.
 /// A signal handler may use its thread's table at any time, whatever it interrupts.
 #[derive(Debug)]
 pub struct Table<'r> {
@@ -76,10 +78,10 @@ pub struct Table<'r> {
     free: &'r AtomicU64,
     page: u64,
     head: &'r [AtomicU64; WORDS],
-    /// Words of a row.
+    /// Words from one row to the next.
     stride: Stride,
     cache: [Cell<u32>; CACHE],
-    /// A row is being added: a signal handler that wants another must do without.
+    /// A row is being added. A signal handler that needs a new row at this time gets none.
     publishing: Cell<bool>,
     one_thread: PhantomData<Cell<()>>,
 }
@@ -108,7 +110,7 @@ impl Place {
 }
 
 impl Grip {
-    /// The row of the thread that took the lock.
+    /// The row of the thread that acquired the lock.
     #[inline(always)]
     pub fn place(&self) -> Place {
         Place::of(self.row)
@@ -116,7 +118,7 @@ impl Grip {
 }
 
 impl<'r> Table<'r> {
-    /// The table whose first page this is.
+    /// The table with this first page.
     pub(crate) fn at(pages: Pages<'r>, free: &'r AtomicU64, page: u64, stride: Stride) -> Option<Table<'r>> {
         let head = pages.page(page)?;
         Some(Table {
@@ -131,7 +133,7 @@ impl<'r> Table<'r> {
         })
     }
 
-    /// The row of a key; none if it has none yet.
+    /// The row of a key; none if the key has no row yet.
     #[inline(always)]
     pub fn find(&self, key: Key) -> Option<Place> {
         let hash = hash(key);
@@ -146,7 +148,7 @@ impl<'r> Table<'r> {
     fn look_up(&self, key: Key, hash: usize) -> Option<Place> {
         let (first, mask) = self.index();
         let mut at = hash;
-        // The index is never more than half full; in a damaged one the search ends all the same.
+        // The index is at most half full. The loop is bounded because in a damaged index the search would not end.
         for _ in 0..=mask {
             // Relaxed: only this thread writes it.
             let place = match self.pages.word(first.wrapping_add(at & mask)).load(Relaxed) {
@@ -162,15 +164,16 @@ impl<'r> Table<'r> {
         None
     }
 
-    /// The row of a key, added if need be: a few system calls where new pages are needed. A table that is full has a row
-    /// for each caller, of address 0, that takes up the others. None if there is no memory, or if the caller is a signal
-    /// handler that interrupted this very function: then the sample is to be counted as [`lost`](Table::lost).
+    /// The row of a key. The row is added if there is none, with a few system calls where new pages are needed. A
+    /// full table has one row for each caller, with address 0, for all keys that did not fit. None if there is no
+    /// memory, or if the caller is a signal handler that interrupted this function. In that case count the sample as
+    /// [`lost`](Table::lost).
     #[cold]
     pub fn publish(&self, key: Key) -> Option<Place> {
         if key.lock == 0 || self.publishing.replace(true) {
             return None;
         }
-        // A handler may have added it between the search and the mark.
+        // A signal handler may have added the row after the search and before the mark was set.
         let place = self.look_up(key, hash(key)).or_else(|| self.add(key, KEYS)).or_else(|| {
             let others = Key { lock: key.lock >> 56 << 56, ..key };
             self.look_up(others, hash(others)).or_else(|| self.add(others, ROWS))
@@ -188,13 +191,13 @@ impl<'r> Table<'r> {
         self.make_room_in_index(number)?;
         let place = self.place_of(number)?;
         slot::publish(self.slot(place)?, key, Born { ticks: clock::ticks(), generation: self.generation() });
-        // Relaxed: a bound; a row is known by its lock.
+        // Relaxed: a bound only; a reader recognises a row by its lock word.
         self.head[COUNT].store(number as u64 + 1, Relaxed);
         self.enter(place, hash(key));
         Some(place)
     }
 
-    /// The number of the image that the table belongs to, which no other image of the recording has.
+    /// The number of the table's image, unique within the recording.
     pub fn image(&self) -> u64 {
         // Relaxed: written before the table was handed out.
         self.head[IMAGE].load(Relaxed)
@@ -202,11 +205,11 @@ impl<'r> Table<'r> {
 
     fn generation(&self) -> u8 {
         let image = self.pages.page(self.image());
-        // Relaxed: a number.
+        // Relaxed: a plain number; no other memory depends on it.
         image.map_or(0, |words| words[image::GENERATION].load(Relaxed).min(255) as u8)
     }
 
-    /// Where the row of this number is, in pages that exist from now on.
+    /// The place of the row with this number, in pages that are populated on return.
     fn place_of(&self, number: usize) -> Option<Place> {
         let (block, within) = block_of(number);
         let word = self.head.get(FIRST_BLOCK + block)?;
@@ -233,12 +236,12 @@ impl<'r> Table<'r> {
         // Relaxed (both): only this thread writes them.
         match self.head[INDEX_WORDS].load(Relaxed) as usize {
             0 => (self.page as usize * WORDS + INDEX, INDEX_HERE - 1),
-            // In a damaged file it may be any number; a search through more than there can be would not end.
+            // A damaged file may hold any number here. The bound makes the search end.
             words => (self.head[INDEX_AT].load(Relaxed) as usize, words.min(INDEX_MOST) - 1),
         }
     }
 
-    /// Sees to it that the index has room for another row than the `rows` there are.
+    /// Makes room in the index for one more row than the present `rows`.
     fn make_room_in_index(&self, rows: usize) -> Option<()> {
         let (_, mask) = self.index();
         if 2 * (rows + 1) <= mask + 1 {
@@ -248,7 +251,8 @@ impl<'r> Table<'r> {
         let needed = (words / WORDS).max(1) as u64;
         let first = pages::take(self.free, self.pages.len(), needed)?;
         self.pages.populate(first, needed).ok()?;
-        // Relaxed (both): only this thread looks at them. A handler that searches in between finds less, and cannot add.
+        // Relaxed (both): only this thread reads them. A signal handler that searches between the stores finds fewer
+        // rows, and cannot add any.
         self.head[INDEX_AT].store(first * WORDS as u64, Relaxed);
         self.head[INDEX_WORDS].store(words as u64, Relaxed);
         for number in 0..rows {
@@ -278,13 +282,13 @@ impl<'r> Table<'r> {
         self.pages.stretch(place.0 as usize)
     }
 
-    /// A row and what belongs to it.
+    /// A row and its tail.
     #[inline(always)]
     fn whole(&self, place: Place) -> Option<(&'r Slot, Option<&'r Tail>)> {
         if self.stride == Stride::Counts {
             return Some((self.slot(place)?, None));
         }
-        // A block begins with a page, so its rows are stretches of the whole file.
+        // A block begins at a page boundary, so each row is an aligned stretch of the whole file.
         let words = self.pages.stretch::<{ slot::WHOLE }>(place.word() / slot::WHOLE)?;
         let (slot, tail) = words.split_first_chunk()?;
         Some((slot, tail.first_chunk()))
@@ -295,7 +299,7 @@ impl<'r> Table<'r> {
         if self.stride == Stride::Counts { None } else { self.pages.array(place.word() + slot::WORDS) }
     }
 
-    /// Counts an attempt under a key that has a row, as [`attempt`](Table::attempt) does.
+    /// Counts an attempt as [`attempt`](Table::attempt) does, for a key whose row is in the cache.
     #[inline(always)]
     pub fn attempt_known(&self, key: Key) -> Option<Place> {
         let hash = hash(key);
@@ -311,7 +315,7 @@ impl<'r> Table<'r> {
         Some(place)
     }
 
-    /// Counts an attempt, before it is known how it goes: as one that need not wait.
+    /// Counts an attempt before its outcome is known, as [`Outcome::NoWait`].
     #[inline(always)]
     pub fn attempt(&self, place: Place) {
         if let Some(slot) = self.slot(place) {
@@ -319,7 +323,7 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Counts an attempt otherwise after all.
+    /// Moves an attempt that has been counted from one outcome to another.
     #[inline]
     pub fn reclassify(&self, place: Place, from: Outcome, to: Outcome) {
         if let Some(slot) = self.slot(place) {
@@ -327,7 +331,7 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Adds the wait of an attempt that ended with `outcome`; in ticks.
+    /// Adds the wait of an attempt that ended with `outcome`. Times are in ticks.
     #[inline]
     pub fn waited(&self, place: Place, outcome: Outcome, spun: u64, slept: u64) {
         if let Some(slot) = self.slot(place) {
@@ -335,7 +339,7 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Notes that a wait has begun, at a time in ticks; 0: it has ended.
+    /// Records the start of a wait, in ticks; 0: the wait has ended.
     #[inline]
     pub fn waiting(&self, place: Place, since: u64) {
         // Relaxed: published by the next store.
@@ -344,7 +348,7 @@ impl<'r> Table<'r> {
         self.head[WAITING_SINCE].store(since, Release);
     }
 
-    /// Adds a hold, in ticks.
+    /// Adds a hold time, in ticks.
     #[inline(always)]
     pub fn held(&self, place: Place, hold: u64) {
         if let Some((slot, tail)) = self.whole(place) {
@@ -352,7 +356,7 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Adds a time in which one or more readers held the lock, in ticks.
+    /// Adds a period in which at least one reader held the lock, in ticks.
     #[inline]
     pub fn busy(&self, place: Place, ticks: u64) {
         if let Some(tail) = self.tail(place) {
@@ -360,13 +364,13 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// Notes when an object was initialised, in ticks; the attempt counts how often.
+    /// Records when an object was initialised, in ticks. The attempt counter says how often.
     pub fn initialised(&self, place: Place, ticks: u64) {
         slot::initialised(self.tail(place), ticks);
     }
 
-    /// Notes that the thread holds a lock from now on, until [`let_go`](Table::let_go). `since` is in ticks; 0: this hold
-    /// is not to be timed. `wait` is as in [`Grip::wait`].
+    /// Records that the thread holds a lock from now on, until [`let_go`](Table::let_go). `since` is in ticks; 0:
+    /// this hold is not timed. `wait` is as in [`Grip::wait`].
     #[inline(always)]
     pub fn hold(&self, lock: u64, place: Place, since: u64, wait: Option<(u64, u64)>) {
         if !self.holding().push(Grip { lock, row: place.word() as u64, since, wait }) {
@@ -374,30 +378,32 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// The row and the beginning of the lock's hold by this thread, which ends, if it was the last that it took and had not
-    /// to be waited for; else nothing is done, and [`let_go`](Table::let_go) is to be called.
+    /// Ends the lock's hold by this thread and returns its row and start, if the lock is the last that the thread
+    /// took and the acquisition did not wait. Otherwise it does nothing, and the caller calls
+    /// [`let_go`](Table::let_go).
     #[inline(always)]
     pub fn let_go_last(&self, lock: u64) -> Option<(Place, u64)> {
         self.holding().pop_plain(lock).map(|(row, since)| (Place::of(row), since))
     }
 
-    /// What is known of the lock's latest hold by this thread, which ends.
+    /// Ends the lock's latest hold by this thread and returns what was recorded of it.
     pub fn let_go(&self, lock: u64) -> Option<Grip> {
         self.holding().pop(lock)
     }
 
-    /// Whether the end of this lock's hold needs a clock: not if it was taken last and is not timed.
+    /// Whether the clock must be read at the end of this lock's hold. False if the lock was taken last and the hold
+    /// is not timed.
     #[inline(always)]
     pub fn is_timed(&self, lock: u64) -> bool {
         self.holding().is_timed(lock)
     }
 
-    /// What is known of the lock's latest hold by this thread, which goes on.
+    /// What was recorded of the lock's latest hold by this thread. The hold continues.
     pub fn latest(&self, lock: u64) -> Option<Grip> {
         self.holding().latest(lock)
     }
 
-    /// The key of a row, this table's or another's.
+    /// The key of a row of this table or of another.
     pub fn key(&self, place: Place) -> Option<Key> {
         self.slot(place).map(slot::key)
     }
@@ -412,8 +418,8 @@ impl<'r> Table<'r> {
         Held::new(self.head)
     }
 
-    /// Records one attempt at a lock, all at once: for a key seen before a couple of dozen instructions, no system
-    /// call, no allocation, no store outside this table. Never touches `errno`.
+    /// Records one attempt at a lock in one call. For a known key it takes some two dozen instructions, without a
+    /// system call, an allocation, or a store outside this table. It never changes `errno`.
     #[inline]
     pub fn record(&self, key: Key, sample: &Sample) {
         match self.find(key).or_else(|| self.publish(key)) {
@@ -432,7 +438,7 @@ impl<'r> Table<'r> {
         bump(&self.head[OVERFLOWED], 1);
     }
 
-    /// Counts `n` occurrences.
+    /// Counts `n` occurrences of an event.
     #[inline]
     pub fn count(&self, event: Event, n: u64) {
         bump(&self.head[FIRST_EVENT + event as usize], n);
@@ -443,19 +449,19 @@ impl<'r> Table<'r> {
         self.head
     }
 
-    /// Its number.
+    /// The number of its first page.
     pub(crate) fn page(&self) -> u64 {
         self.page
     }
 }
 
-/// The rows of the table with this first page; see [`slot::read`] for what that means beside its owner.
+/// The rows of the table with this first page. [`slot::read`] says what a reader sees while the owner writes.
 pub(crate) fn rows<'t>(
     pages: Pages<'t>,
     head: &'t [AtomicU64; WORDS],
     stride: Stride,
 ) -> impl Iterator<Item = Row> + 't {
-    // Relaxed: a bound; a row is known by its lock.
+    // Relaxed: a bound only; a reader recognises a row by its lock word.
     let count = (head[COUNT].load(Relaxed) as usize).min(ROWS);
     (0..count).filter_map(move |number| {
         let place = place_in(head, number, stride)?;
@@ -472,7 +478,7 @@ fn place_in(head: &[AtomicU64; WORDS], number: usize, stride: Stride) -> Option<
     (first != 0 && word / (slot::WORDS as u64) < u64::from(u32::MAX)).then(|| Place::of(word))
 }
 
-/// The block that a row lies in, and its number there.
+/// The block that contains a row, and the row's number within it.
 fn block_of(number: usize) -> (usize, usize) {
     let block = (number / FIRST_ROWS + 1).ilog2() as usize;
     (block, number - FIRST_ROWS * ((1 << block) - 1))

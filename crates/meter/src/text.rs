@@ -1,4 +1,4 @@
-//! Our own layout: Lockmeter's columns with sleeping apart and the losses first.
+//! The default layout: Lockmeter's columns, with sleeping separate from spinning, sorted by time lost.
 
 use crate::figures::{percent, time};
 use crate::fold::Fold;
@@ -17,7 +17,7 @@ pub(crate) const HEADER: &str = "                                HOLD         WA
   LOST  CEIL  CPUS  UTIL   CON  MEAN(  MAX)  MEAN(  MAX)(% CPU)     TOTAL NOWAIT SPIN SLEPT RJECT  NAME
 ";
 
-/// Locks that are shown even if nobody waited for any.
+/// Number of locks that are shown even if no thread waited for any lock.
 const SHOWN_MIN: usize = 3;
 
 /// The report in the default layout.
@@ -28,8 +28,9 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The tables with what belongs to them: the time metered, what a wake-up costs, the worst lock in a sentence, locks held at
-    /// the end, event counts, and what was not recorded or cannot be seen. What costs more comes first, locks or waits.
+    /// The tables and the notes: the time metered, the cost of a wake-up, the worst lock in a sentence, locks held at
+    /// the end, event counts, and what was not recorded or cannot be measured. Locks or waits come first, whichever
+    /// cost more.
     pub fn text(&self, layout: &Layout) -> String {
         let cpus = if self.cpus == 1 { "CPU" } else { "CPUs" };
         let (first, second) = match self.waits_cost_more() {
@@ -53,8 +54,8 @@ impl Report {
         text
     }
 
-    /// Whether waits come before locks: polling could save more in one of them than was lost for all locks, or no thread waited
-    /// for a lock.
+    /// Whether waits come before locks: if polling could save more in one wait than was lost for all locks, or if no
+    /// thread waited for a lock.
     fn waits_cost_more(&self) -> bool {
         let saving = self.waits.iter().map(|wait| wait.row.saving).fold(0.0, f64::max);
         let waited = self.waits.iter().any(|wait| wait.row.waits > 0 || wait.row.waited > 0.0);
@@ -62,7 +63,7 @@ impl Report {
         waited && (saving > lost || lost == 0.0 && spun == 0 && slept == 0)
     }
 
-    /// The table of locks, or that there is none.
+    /// The table of locks, or a line that says that there is none.
     fn lock_section(&self, layout: &Layout) -> String {
         match (self.locks.is_empty(), self.left_out.is_nothing()) {
             (false, _) => self.table(layout),
@@ -71,7 +72,7 @@ impl Report {
         }
     }
 
-    /// What was asked for in waits.
+    /// The wait policies that the user requested.
     fn policy_note(&self) -> String {
         self.invocation.policies().map_or(String::new(), |policies| format!("; {policies}"))
     }
@@ -86,7 +87,7 @@ impl Report {
         }
     }
 
-    /// What a wake-up costs here, where anything is compared with it.
+    /// The cost of a wake-up, if the report compares anything with it.
     fn wake_up_note(&self) -> String {
         match self.wake_up {
             Some(cost @ WakeUpCost::ASSUMED) if self.level != Level::Counts => {
@@ -101,7 +102,7 @@ impl Report {
         }
     }
 
-    /// The table of locks alone.
+    /// The table of locks only.
     pub fn table(&self, layout: &Layout) -> String {
         let mut text = String::from(HEADER);
         if !self.locks.is_empty() {
@@ -127,8 +128,8 @@ impl Report {
         text
     }
 
-    /// How many rows at the end are not worth their lines: locks that nobody waited for. Where nobody waited for any, the
-    /// most used stay; and so do all that somebody has chosen by a filter.
+    /// Number of rows at the end that are not shown: locks for which no thread waited. If no thread waited for any
+    /// lock, the most used are shown. All rows that a filter has kept are shown.
     fn idle(&self, layout: &Layout) -> usize {
         if layout.rows == usize::MAX || !self.left_out.is_nothing() {
             return 0;
@@ -154,7 +155,7 @@ impl Report {
             Some(origin) => format!("{name}, {origin}"),
             None => name.clone(),
         };
-        // All of it beside the numbers, or above them if it has no room there.
+        // The full name, beside the numbers if it fits, otherwise above them.
         let fits = known.chars().count() + NAME_AT <= layout.width;
         text.push('\n');
         if !fits {
@@ -166,8 +167,8 @@ impl Report {
         }
     }
 
-    /// The callers, under a row of their own if this is one of several kinds of use. That row and an only caller's are one if it
-    /// has room.
+    /// The callers. If the lock has several kinds of use they come under a row for this use. That row and the row of
+    /// an only caller are merged if there is room.
     fn use_lines(&self, text: &mut String, one: &Use, mark: Option<&str>, layout: &Layout) {
         let mut indent = 2;
         let fits = |caller: &Caller, mark: &str| {
@@ -195,7 +196,7 @@ impl Report {
         }
     }
 
-    /// The row, and above it the name if that has no room beside the numbers.
+    /// The row. The name is written above it if it does not fit beside the numbers.
     fn caller_line(&self, text: &mut String, line: Line<'_>, layout: &Layout) {
         let indent = line.indent;
         if line.name.chars().count() + NAME_AT + indent > layout.width {
@@ -209,7 +210,8 @@ impl Report {
         let _ = writeln!(text, "{}", line.print(self.level, layout));
     }
 
-    /// Number and name, with what is special about it: its address if it has a row of its own, the only kind of its use.
+    /// Number and name. Adds the address if locks are not folded, and the kind of use if it is the only one and
+    /// unusual.
     fn lock_name(&self, lock: &Lock) -> String {
         let mut name = lock.label();
         if let (Fold::Apart, Some(Address { pid, address })) = (self.fold, lock.address) {

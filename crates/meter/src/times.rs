@@ -1,4 +1,4 @@
-//! How long it took, by powers of two, in seconds.
+//! Distribution of hold or wait times over ranges that double, in seconds.
 
 use crate::figures::time;
 use crate::histogram::{BUCKETS, Histogram};
@@ -6,21 +6,21 @@ use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// A histogram of hold or wait times, shortest first; ranges in which nothing fell are left out.
+/// A histogram of hold or wait times, shortest first. Empty ranges are omitted.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Times {
     ranges: Vec<TimeRange>,
 }
 
-/// How many times were that long.
+/// The number of times within a range.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimeRange {
-    /// Seconds from which.
+    /// Lower end in seconds, inclusive.
     pub from: f64,
-    /// Seconds below which; none: however long.
+    /// Upper end in seconds, exclusive; none for the last range, which has no end.
     pub below: Option<f64>,
-    /// How many.
+    /// Number of times in the range.
     pub count: u64,
 }
 
@@ -34,18 +34,18 @@ impl Times {
         Times { ranges: (0..BUCKETS).map(range).filter(|range| range.count > 0).collect() }
     }
 
-    /// The ranges that something fell in.
+    /// The ranges that are not empty.
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
     }
 
-    /// How many times there are.
+    /// Number of times in all ranges.
     pub fn count(&self) -> u64 {
         self.ranges.iter().fold(0, |sum, range| sum.saturating_add(range.count))
     }
 
-    /// A bound in seconds below which at least this share of the times lies. None without times, or if they lie in the last
-    /// range, which has no bound.
+    /// A bound in seconds: at least this share of the times lies below it. None if there are no times, or if the
+    /// bound falls into the last range, which has no end.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let wanted = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut below = 0u64;

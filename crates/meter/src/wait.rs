@@ -1,5 +1,6 @@
-//! What threads wait for, other than locks, in the report: conditions, barriers, semaphores, joins, descriptors, futexes and the
-//! System V engine. An idle thread loses nothing; a thread that sleeps for an answer that comes at once loses the wake-up.
+//! Waits for objects other than locks, in the report: conditions, barriers, semaphores, joins, descriptors, futexes
+//! and the System V engine. An idle thread loses nothing. A thread that sleeps for an answer that comes at once loses
+//! the time of the wake-up.
 
 use crate::kind::Kind;
 use crate::lock::Address;
@@ -9,24 +10,24 @@ use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
-/// One thing to wait for; or several of one name and origin, folded. Waits for descriptors and joins are told apart by their
-/// call site alone: each call site is one wait.
+/// One object of a wait, or several of one name and origin, folded. For descriptors and joins each call site is one
+/// wait.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wait {
-    /// What is waited for.
+    /// The kind of object.
     pub kind: Kind,
-    /// How many objects share the row; 1 for a call site.
+    /// Number of objects in this row; 1 for a call site.
     pub objects: u64,
-    /// Where the name is known from.
+    /// How the name is known.
     pub origin: Option<String>,
     /// Process and address, if it is one object; none for a call site.
     pub address: Option<Address>,
     /// All callers together.
     #[serde(flatten)]
     pub row: WaitRow,
-    /// How long it was waited for.
+    /// Wait times.
     pub times: Times,
-    /// The same per caller, most time waited first.
+    /// The callers, most time waited first.
     pub callers: Vec<Waiter>,
 }
 
@@ -38,7 +39,7 @@ pub struct Waiter {
     pub row: WaitRow,
     /// Where it is: `pool.c:88`.
     pub place: Option<String>,
-    /// How long it waited.
+    /// Wait times.
     pub times: Times,
 }
 
@@ -49,37 +50,39 @@ pub struct WaitRow {
     pub name: String,
     /// All calls.
     pub calls: u64,
-    /// Those that needed no wait.
+    /// Calls that did not wait.
     pub nowait: u64,
-    /// Those that waited and got what they waited for.
+    /// Calls that waited successfully.
     pub satisfied: u64,
-    /// Those that did not: the time was up, or the caller asked not to wait.
+    /// Calls that did not get what they waited for: the timeout expired, or the caller asked not to wait.
     pub gave_up: u64,
-    /// All calls that waited, whether or not they got what they waited for.
+    /// All calls that waited, successful or not.
     pub waits: u64,
-    /// Those of them that ended while their thread polled; the others slept.
+    /// Waits that ended while the thread polled. In the other waits the thread slept.
     pub polled: u64,
-    /// Waited in all, by all threads.
+    /// Total wait of all threads.
     pub waited: f64,
-    /// The part of it that the threads were asleep; the rest they polled.
+    /// The part of it that the threads slept. In the rest they polled.
     pub sleep: f64,
-    /// The same as a share of the metered time: how many threads were in this wait on average. It exceeds 1 where several
+    /// Total wait as a share of the metered time: the mean number of threads in this wait. It exceeds 1 if several
     /// threads wait at a time.
     pub share: f64,
-    /// Mean wait of those who waited.
+    /// Mean wait of the calls that waited.
     pub mean: f64,
-    /// Median of the waits that have ended, interpolated within a range of the histogram. Where none has ended: the mean.
+    /// Median of the completed waits, interpolated within a range of the histogram; the mean if no wait has
+    /// completed.
     pub median: f64,
     /// Longest wait.
     pub max: f64,
-    /// Waits that ended within the time of three wake-ups: that of the waiting thread itself, that of a partner that sleeps as
-    /// well, and the answer between them. Estimated from the histogram: the times of a range are taken to lie evenly in it. 0
-    /// if it is not known what a wake-up costs.
+    /// Number of waits that ended within the time of three wake-ups: that of the waiting thread, that of its partner
+    /// if the partner sleeps too, and the answer between them. Estimated from the histogram, on the assumption that
+    /// times are evenly distributed within a range. 0 if the cost of a wake-up is not known.
     pub short: u64,
-    /// Seconds that polling before sleeping could save at most: the time spent in the short waits, summed over the threads. It
-    /// is not more than what was spent asleep in this wait, because a wait that was polled has no wake-up to save; and not more
-    /// than the metered time, because the report does not know how many threads wait at a time. 0 if it is not known what a
-    /// wake-up costs. The savings of several waits do not add up: two partners that wait for each other save the same time.
+    /// Upper bound of the seconds that polling before sleeping could save: the time spent in short waits, summed over
+    /// the threads. It is at most the time spent asleep in this wait, because a wait that ended while polling has no
+    /// wake-up to save. It is at most the metered time, because the report does not know how many threads wait at a
+    /// time. 0 if the cost of a wake-up is not known. The savings of several waits do not add up: two partners that
+    /// wait for each other save the same time.
     pub saving: f64,
 }
 
@@ -91,18 +94,18 @@ pub(crate) struct Short {
 }
 
 impl Short {
-    /// The short waits of a kind among these.
+    /// The short waits of this kind in `sum`.
     pub fn of(kind: Kind, sum: &Sum, cost: Option<WakeUpCost>, window: &Window) -> Short {
         let Some(limit) = cost.map(|cost| cost.short(kind)) else { return Short::default() };
         let longest = sum.counts.wait_max;
         let (waits, ticks) = sum.waits.shorter_than(window.to_ticks(limit), longest);
-        // Without a longer wait the sum is known exactly.
+        // If no wait was longer, the sum is known exactly.
         let all_short = waits > 0 && window.to_seconds(longest) < limit;
         let seconds = if all_short { f64::INFINITY } else { ticks / window.ticks_per_second };
         Short { waits, seconds: seconds.min(window.to_seconds(sum.counts.sleep)) }
     }
 
-    /// Adds another caller's.
+    /// Adds those of another caller.
     pub fn merge(&mut self, other: Short) {
         self.waits = self.waits.saturating_add(other.waits);
         self.seconds += other.seconds;
@@ -129,7 +132,7 @@ impl WaitRow {
             sleep: window.to_seconds(counts.sleep),
             share: waited / window.seconds,
             mean: if waits == 0 { 0.0 } else { mean },
-            // Counts of a running thread may be torn: a time counted and not yet added.
+            // The counts of a running thread may be torn: a time may be in the histogram and not yet in the sums.
             median: median.unwrap_or(mean).min(max),
             max,
             short: short.waits,
@@ -137,19 +140,19 @@ impl WaitRow {
         }
     }
 
-    /// Waits that slept, after polling or without.
+    /// Waits in which the thread slept, after polling or without.
     pub fn slept(&self) -> u64 {
         self.waits.saturating_sub(self.polled)
     }
 
-    /// Short waits as a share of all that waited.
+    /// Short waits as a share of all waits.
     pub fn short_share(&self) -> f64 {
         if self.waits == 0 { 0.0 } else { self.short as f64 / self.waits as f64 }
     }
 }
 
 impl Wait {
-    /// The name, with what it is and how many share the row, where the name does not say that.
+    /// The name, with the number of objects if there are several, and the kind if the name does not contain it.
     pub fn label(&self) -> String {
         let number = if self.objects == 1 { String::new() } else { format!("({}) ", self.objects) };
         let name = &self.row.name;

@@ -11,10 +11,10 @@ use std::fmt::Write;
 
 const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NAME\n";
 
-/// Columns before the name of a wait.
+/// Width of the columns before the name of a wait.
 const NAME_AT: usize = 56;
 
-/// The table of waits, and the sentences below it. Nothing without waits.
+/// The table of waits, and the sentences below it. Empty if there are no waits.
 pub(crate) fn section(report: &Report, layout: &Layout) -> String {
     let mut text = String::new();
     if !report.waits.is_empty() {
@@ -40,7 +40,7 @@ fn write(report: &Report, layout: &Layout, text: &mut String) {
     advice::write(report, text);
 }
 
-/// What SHORT means, or why it is a dash.
+/// The meaning of SHORT, or why it is a dash.
 fn explanation(report: &Report) -> &'static str {
     match (report.level, report.wake_up) {
         (Level::Counts, _) => "; they were counted, not timed",
@@ -49,13 +49,13 @@ fn explanation(report: &Report) -> &'static str {
     }
 }
 
-/// How many rows at the end are not worth their lines: no call of theirs waited. All are shown on request, and so are those that
-/// a filter has chosen.
+/// Number of rows at the end that are not shown: waits of which no call waited. All are shown on request, and after a
+/// filter.
 fn idle(report: &Report, layout: &Layout) -> usize {
     if layout.rows == usize::MAX || !report.left_out.is_nothing() {
         return 0;
     }
-    // A wait that goes on has time, and is not among those that have ended.
+    // A wait in progress has time, and is not among the waits that have ended.
     let waited = |wait: &Wait| wait.row.waits > 0 || wait.row.waited > 0.0;
     let last = report.waits.iter().rposition(waited);
     report.waits.len() - last.map_or(0, |last| last + 1)
@@ -69,7 +69,7 @@ fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {
     };
     let room = layout.width.saturating_sub(NAME_AT);
     text.push('\n');
-    // All of it beside the numbers, or above them if it has no room there.
+    // The full name, beside the numbers if it fits, otherwise above them.
     let fits = known.chars().count() <= room;
     if !fits {
         let _ = writeln!(text, "{}", beginning(&known, layout.width));
@@ -88,7 +88,7 @@ fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {
     }
 }
 
-/// The text; where it is too long its end is cut off, which says less than a name at its beginning.
+/// The text, truncated at its end if it is too long. The end carries less information than the name at the beginning.
 fn beginning(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
@@ -96,7 +96,7 @@ fn beginning(text: &str, width: usize) -> String {
     }
 }
 
-/// Whether the line of the caller would say again what the line of its wait says: a call site.
+/// Whether the line of the only caller would repeat the line of its wait, as for a call site.
 fn only_caller_is_the_wait(wait: &Wait) -> bool {
     let [caller] = &wait.callers[..] else { return false };
     let says_no_more = caller.place.is_none() || caller.place == wait.origin;

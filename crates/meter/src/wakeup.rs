@@ -1,32 +1,32 @@
-//! What it costs to wake a thread, as the recording's owner has measured it.
+//! The cost of a wake-up, as measured by the recording's owner.
 
 use crate::kind::Kind;
 use serde::{Deserialize, Serialize};
 
-/// The time from the call that wakes a thread to the instant at which that thread runs again, on an idle CPU, in nanoseconds.
+/// The time from the call that wakes a thread until that thread runs again, on an idle CPU, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WakeUpCost {
-    /// Of a thread that sleeps on a futex: in a condition, a barrier, a semaphore, a join.
+    /// For a thread that sleeps on a futex: in a condition, a barrier, a semaphore, a join.
     pub futex_ns: u64,
-    /// Of a thread that sleeps in epoll_wait(2): for descriptors of all sorts.
+    /// For a thread that sleeps in epoll_wait(2), on descriptors of any type.
     pub epoll_ns: u64,
 }
 
-/// A wait is short if it ends within the time of this many wake-ups: that of the waiting thread itself, that of a partner that
-/// sleeps as well, and the answer between them.
+/// A wait is short if it ends within the time of this many wake-ups: that of the waiting thread, that of its partner
+/// if the partner sleeps too, and the answer between them.
 pub(crate) const SHORT_WAKE_UPS: u64 = 3;
 
 impl WakeUpCost {
-    /// What stands in a recording where the CPUs were too busy to measure it: usual for a virtual machine.
+    /// The value in a recording if the CPUs were too busy to measure; typical of a virtual machine.
     pub const ASSUMED: WakeUpCost = WakeUpCost { futex_ns: 40_000, epoll_ns: 40_000 };
 
-    /// What it costs to wake a thread from a wait of a kind, in seconds.
+    /// The cost of waking a thread from a wait of this kind, in seconds.
     pub fn seconds(self, kind: Kind) -> f64 {
         self.ns(kind) as f64 / 1e9
     }
 
-    /// Waits of a kind that end sooner than this, in seconds, are short: a thread that polls first would not have slept in
-    /// most of them.
+    /// A bound in seconds: waits of this kind that end sooner are short. A thread that polled first would not have
+    /// slept in most of them.
     pub fn short(self, kind: Kind) -> f64 {
         self.ns(kind).saturating_mul(SHORT_WAKE_UPS) as f64 / 1e9
     }

@@ -4,46 +4,49 @@
  *     #include <unspin/sysv.h>
  *     cc prog.c $(pkg-config --cflags --libs unspin-sysv)
  *
- * For programs that want unspin's engines without a preload. Each function takes an engine, then the arguments of the
- * system's call of the same name, and answers as that call does: the same values, the same errno, in the same order of
- * checks. The structures, flags and commands are those of <sys/sem.h>, <sys/msg.h> and <sys/shm.h>; read semop(2),
- * msgop(2), shmop(2) and their kin for what they mean. libc's own semop() and the others stay the kernel's.
+ * For programs that use unspin's engines without the preload library. Each function takes an engine, followed by the
+ * arguments of the system call of the same name. It returns the same values and the same errno as that call, with the
+ * checks in the same order. The structures, flags and commands are those of <sys/sem.h>, <sys/msg.h> and <sys/shm.h>;
+ * semop(2), msgop(2), shmop(2) and the related pages document them. libc's own semop() and the others still call the
+ * kernel.
  *
  * PROCESSES
- *     Objects live in an arena, a file that processes share by naming it: one that this library opened, or a program
- *     under `unspin run --sysv ENGINE --arena FILE`. They outlive their users as the kernel's do, until IPC_RMID or the
- *     removal of the file (`unspin ipcrm --arena FILE`). Whoever may write the file can do anything to the objects in
- *     it: permission checks keep honest programs apart, no more.
+ *     Objects lie in an arena: a file that processes share by its name. It was opened by this library, or by a
+ *     program under `unspin run --sysv ENGINE --arena FILE`. As in the kernel, objects outlive the processes that use
+ *     them. They exist until IPC_RMID or the removal of the file (`unspin ipcrm --arena FILE`). A process that may
+ *     write the file can do anything to the objects in it: permission checks separate well-behaved programs only.
  *
  * THREADS, FORK, EXEC
- *     Every function may be called from any thread at any time; nothing has to be set up or torn down for a thread, and
- *     one that ends leaves by itself. A child made by fork() uses its parent's engines and is a process of its own, with
- *     no adjustments (SEM_UNDO) and its parent's attachments, as under the kernel. A program that is executed opens its
- *     own engines; adjustments stay with the process.
+ *     Every function may be called from any thread at any time. A thread needs no initialisation or cleanup; the
+ *     library cleans up when the thread ends. A child made by fork() uses its parent's engines. It is a process of
+ *     its own, without adjustments (SEM_UNDO) and with its parent's attachments, as under the kernel. After exec the
+ *     new program opens its own engines; the adjustments stay with the process.
  *
  * DEATH
- *     A process may be killed at any instruction. What it held is released, finished or undone by whoever is held up by
- *     it; there is no daemon.
+ *     A process may be killed at any instruction. A process that is blocked by the dead one's locks or unfinished
+ *     operations releases, completes or undoes them. There is no daemon.
  *
  * SIGNALS
- *     Signals are blocked for the moments in which the engine holds a lock of its own; these are two system calls, so
- *     messages take about as long as the kernel's, and SEM_UNDO longer, while nobody waits. A signal whose handler runs while
- *     a call sleeps ends that call with EINTR, never restarted, as under the kernel. One that comes in the few
- *     microseconds before the call falls asleep may leave it asleep: give unspin_semtimedop() a time where the kernel's
- *     race between alarm(2) and pause(2) would matter, too. A handler may call these functions, though POSIX calls none of
- *     them safe there; one that leaves a sleeping call by longjmp() leaves its wait behind until the thread's next call.
+ *     Signals are blocked while the engine holds a lock of its own. This takes two system calls. So an uncontended
+ *     message takes about as long as in the kernel, and an uncontended operation with SEM_UNDO longer. If a signal
+ *     handler runs while a call sleeps, the call ends with EINTR and is never restarted, as under the kernel. A
+ *     signal that arrives in the few microseconds before the call falls asleep may not end the sleep. Where the
+ *     kernel's race between alarm(2) and pause(2) would matter, pass a timeout to unspin_semtimedop() here too. A
+ *     handler may call these functions, although POSIX lists none of them as async-signal-safe. If a handler leaves a
+ *     sleeping call by longjmp(), the call's wait remains queued until the thread's next call.
  *
  * CANCELLATION
- *     No function is a cancellation point. A thread must not have asynchronous cancelability within a call.
+ *     No function is a cancellation point. A thread must not have asynchronous cancelability during a call.
  *
  * ADDRESSES
- *     What is passed must be valid; a bad address is SIGSEGV, as in any library, where a system call answers EFAULT.
+ *     All pointers must be valid. A bad address causes SIGSEGV, as in any library; a system call would return EFAULT.
  *
  * DEFECTS
  *     A broken invariant prints one line on standard error and calls abort(3). No C++ exception and no panic leaves a
  *     function.
  *
- * x86-64 Linux with glibc. Include with _GNU_SOURCE, _DEFAULT_SOURCE or _XOPEN_SOURCE defined, as <sys/ipc.h> wants it.
+ * x86-64 Linux with glibc. Define _GNU_SOURCE, _DEFAULT_SOURCE or _XOPEN_SOURCE before the include, as <sys/ipc.h>
+ * requires.
  */
 #ifndef UNSPIN_SYSV_H
 #define UNSPIN_SYSV_H

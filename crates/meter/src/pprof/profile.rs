@@ -1,5 +1,5 @@
-//! The messages of `profile.proto`, as far as they are used: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
-//! Texts are indices into the profile's table of strings, whose first is empty.
+//! The messages of `profile.proto` that are used: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
+//! Texts are indices into the profile's string table; its first entry is empty.
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Profile {
