@@ -45,7 +45,7 @@ fn closure(workspace: &Path, of: &str) -> BTreeSet<String> {
 
 /// A cargo inside cargo, because a dependency cannot be had as a cdylib on stable. It works in a target folder
 /// of its own, as the outer one holds the lock of its; one for all profiles of the outer one, because it is always built in
-/// the profile that inlines the engine: nobody measures an engine with debug assertions.
+/// the profile that inlines the engine: an engine with debug assertions measures nothing.
 fn build_preload(workspace: &Path) -> PathBuf {
     let out = PathBuf::from(env::var("OUT_DIR").unwrap());
     // The target folder, above PROFILE/build/PACKAGE/out.

@@ -43,13 +43,16 @@ const ARRIVED: u32 = 8;
 /// Words of glibc's `struct pthread` that are looked at: it has some six hundred on x86-64.
 const WORDS: usize = 384;
 
-/// Finds `cancelhandling`: the only word that has one bit more while the thread may be cancelled anywhere.
+/// Finds `cancelhandling`: the only word that has one bit more while the thread may be cancelled anywhere. Cancellation is
+/// disabled meanwhile: a thread that uses the library before its constructor may have been cancelled already.
 fn find_handling() {
+    let state = cancel_state(DISABLED);
     let before = words();
     let kind = cancellation(ASYNCHRONOUS);
     let meanwhile = words();
     cancellation(kind);
     let after = words();
+    cancel_state(state);
     let mut changed = (0..WORDS).filter(|&n| before[n] != meanwhile[n]);
     if let (Some(n), None) = (changed.next(), changed.next())
         && before[n] == after[n]
@@ -59,6 +62,17 @@ fn find_handling() {
         // Relaxed: see there.
         HANDLING.store(4 * n, Relaxed);
     }
+}
+
+/// PTHREAD_CANCEL_DISABLE.
+const DISABLED: c_int = 1;
+
+/// Sets whether the thread can be cancelled, and returns what was set before.
+fn cancel_state(state: c_int) -> c_int {
+    let mut before = 0;
+    // SAFETY: a live int.
+    unsafe { pthread_setcancelstate(state, &mut before) };
+    before
 }
 
 /// The beginning of the calling thread's `struct pthread`.
@@ -234,6 +248,8 @@ pub struct Buffer {
 unsafe extern "C-unwind" {
     /// pthread_testcancel(3).
     pub safe fn pthread_testcancel();
+    /// pthread_setcancelstate(3).
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
     /// Implements pthread_cleanup_push(3) in programs built against glibc before 2.3.3. Unlike today's macro it is a
     /// function.
     pub fn _pthread_cleanup_push(

@@ -222,14 +222,15 @@ impl File {
         found.into_iter().filter_map(code).collect()
     }
 
-    /// The start address of each function with this name that has a symbol.
-    pub fn function_starts(&self, name: &str) -> Vec<u64> {
+    /// The addresses of each function with this name that has a symbol, sorted. A range is empty where the symbol states
+    /// no size.
+    pub fn functions_named(&self, name: &str) -> Vec<Range<u64>> {
         let all = self.binary.table(&self.debug_root).functions();
-        let mut starts: Vec<u64> =
-            all.filter(|symbol| demangle(symbol.name).short == name).map(|symbol| symbol.address).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        starts
+        let mut found: Vec<Range<u64>> =
+            all.filter(|symbol| demangle(symbol.name).short == name).map(whole).collect();
+        found.sort_unstable_by_key(|range| (range.start, range.end));
+        found.dedup();
+        found
     }
 
     fn declaration(&self, address: u64) -> Declaration {

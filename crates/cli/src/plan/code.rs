@@ -5,6 +5,7 @@ use super::place::{Address, By, Place, Span};
 use super::resolve::Found;
 use super::site;
 use crate::meter::names::is_of_system;
+use core::ops::Range;
 use std::collections::BTreeMap;
 use unspin_symbols::File;
 
@@ -257,11 +258,11 @@ impl Code {
                 let mut calls = Vec::new();
                 for file in files.iter().filter(|file| file.is_called(module)) {
                     // The return address is known; the call ends one byte before.
-                    let call = |start: Address| {
-                        let end = start.checked_add(offset)?;
+                    let call = |function: Range<Address>| {
+                        let end = function.start.checked_add(offset)?;
                         Some(Span::new(file.path(), end.checked_sub(1)?..end))
                     };
-                    calls.extend(file.function_starts(function).into_iter().filter_map(call));
+                    calls.extend(file.functions_named(function).into_iter().filter_map(call));
                 }
                 calls
             }

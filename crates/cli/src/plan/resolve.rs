@@ -217,6 +217,9 @@ impl Scope<'_> {
                 line.file
             ),
             SiteMeaning::Line(_) => format!("{name}: no code of {} is from that line; {ask}", self.name),
+            SiteMeaning::Call { within, .. } if self.functions().any(|function| function == within) => {
+                format!("{name}: {within} is shorter; {ask}")
+            }
             SiteMeaning::Function(written) | SiteMeaning::Call { within: written, .. } => {
                 let meant = meant(written, &self.functions().collect());
                 format!("{name}: there is no such function in {}{meant}; {ask}", self.name)

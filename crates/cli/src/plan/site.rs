@@ -4,6 +4,7 @@ use super::code::{Calls, Code};
 use super::place::{By, Place, Span};
 use super::resolve::Found;
 use super::site_name::{SiteMeaning, SiteName};
+use core::ops::Range;
 use unspin_symbols::File;
 
 /// What in these files a name means; the libraries of the language wait on behalf of the program's functions.
@@ -25,8 +26,12 @@ pub fn find(name: &SiteName, files: &[File], runtime: &[File]) -> Option<Found> 
 fn call(name: &SiteName, within: &str, offset: u64, files: &[File], runtime: &[File]) -> Option<Found> {
     let mut spans = Vec::new();
     for file in files.iter().chain(runtime) {
-        let end = |start: u64| start.checked_add(offset).filter(|&end| end > 0);
-        let ends = file.function_starts(within).into_iter().filter_map(end);
+        // The last instruction of a function may be a call, which returns to its end.
+        let end = |function: Range<u64>| {
+            let end = function.start.checked_add(offset).filter(|&end| end > 0)?;
+            (function.is_empty() || end <= function.end).then_some(end)
+        };
+        let ends = file.functions_named(within).into_iter().filter_map(end);
         let of_file = (file.is_called(within) && file.extent().contains(&offset)).then_some(offset);
         // A call is known by its last byte; its return address is behind that.
         spans.extend(ends.chain(of_file).map(|end| Span::new(file.path(), end.saturating_sub(1)..end)));
@@ -153,7 +158,7 @@ mod tests {
         let file = File::open(&program.path).unwrap();
         let wait = file.calls(|name| name == "pthread_cond_wait")[0];
         let expected = vec![place(vec![Span::new(&program.path, wait..wait + 1)])];
-        let start = file.function_starts("await_ready")[0];
+        let start = file.functions_named("await_ready")[0].start;
         let name = |offset: u64| format!("await_ready+{offset:#x}");
         assert_eq!(sites(&program, "await_ready"), Ok(expected.clone()));
         assert_eq!(sites(&program, "waits.c:10"), Ok(expected.clone()));
@@ -177,6 +182,8 @@ mod tests {
         );
         assert_eq!(unknown, expected);
         assert!(sites(&program, "await_raedy+0x10").unwrap_err().contains("(meant: await_ready?)"));
+        let beyond = sites(&program, "await_ready+0x99999").unwrap_err();
+        assert!(beyond.starts_with("await_ready+0x99999: await_ready is shorter; "), "{beyond}");
         let lines = sites(&program, "waits.c:10").unwrap_err();
         assert!(lines.contains("has no debug information"), "{lines}");
     }

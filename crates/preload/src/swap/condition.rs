@@ -120,12 +120,28 @@ struct Waiter<'wait> {
 }
 
 impl Waiter<'_> {
-    /// The mutex was acquired, unless `code` says otherwise.
-    fn settle(&self, code: c_int) {
-        if self.is_user_of_libcs && matches!(code, 0 | EOWNERDEAD) {
-            // SAFETY: the mutex is the program's, libc serves it, and the thread has it.
+    /// Acquires the mutex again, unless the thread has it already, and wakes the next thread of a broadcast.
+    ///
+    /// # Safety
+    /// `mutex` is live; the node has left the condition, and this is called once.
+    unsafe fn acquire_again(&self, has_mutex: bool) -> Answer {
+        // SAFETY: the caller's promise.
+        let others = self.node.is_followed().then_some(|| unsafe { self.node.pass_on() });
+        let answer = match has_mutex {
+            // SAFETY: the caller's promise; the mutex was released by `unlock_to_wait`.
+            false => unsafe { mutex::lock_after_wait(self.mutex, self.hook, others) },
+            true => {
+                if let Some(wake) = others {
+                    wake();
+                }
+                Answer::acquired(Waited::No)
+            }
+        };
+        if self.is_user_of_libcs && matches!(answer.code, 0 | EOWNERDEAD) {
+            // SAFETY: libc serves the mutex, and the thread has it.
             unsafe { mutex::count_once(self.mutex) };
         }
+        answer
     }
 }
 
@@ -162,17 +178,7 @@ pub unsafe fn wait(
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
-        let others = node.is_followed().then_some(|| node.pass_on());
-        let Answer { code, waited: mutex } = match waiter.has_mutex.get() {
-            false => mutex::lock_after_wait(mutex, hook, others),
-            true => {
-                if let Some(wake) = others {
-                    wake();
-                }
-                Answer::acquired(Waited::No)
-            }
-        };
-        waiter.settle(code);
+        let Answer { code, waited: mutex } = waiter.acquire_again(waiter.has_mutex.get());
         cancellation(before);
         let code = if code == 0 && is_timeout { ETIMEDOUT } else { code };
         Outcome { code, seen: Some(Seen { condition: waited, woken, mutex }) }
@@ -227,20 +233,10 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
         let waiter = &*waiter.cast::<Waiter<'_>>();
         cancellation(DEFERRED);
         waiter.condition.leave(waiter.node, Leaving::Cancelled);
-        let others = waiter.node.is_followed().then_some(|| waiter.node.pass_on());
         // A handler may have cancelled the thread, or jumped, right after the poll had acquired the mutex.
         let has_mutex =
             waiter.has_mutex.get() || waiter.is_user_of_libcs && mutex::is_locked_since_wait(waiter.mutex);
-        let code = match has_mutex {
-            true => {
-                if let Some(wake) = others {
-                    wake();
-                }
-                0
-            }
-            false => mutex::lock_after_wait(waiter.mutex, waiter.hook, others).code,
-        };
-        waiter.settle(code);
+        waiter.acquire_again(has_mutex);
         cancellation(waiter.cancellation);
     }
 }
