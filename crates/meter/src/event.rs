@@ -16,10 +16,10 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of an object at an address, used by the code before `caller`.
+    /// The key of an object at a user-space address, used by the code before `caller`.
     #[inline(always)]
     pub const fn new(kind: Kind, address: usize, caller: usize) -> Key {
-        Key { lock: (kind as u64) << 56 | address as u64 & ADDRESS, caller: caller as u64 }
+        Key { lock: (kind as u64) << 56 | address as u64, caller: caller as u64 }
     }
 
     /// The kind, if the top byte is one.

@@ -76,24 +76,47 @@ impl<'m> Held<'m> {
     /// Records that the thread took a lock. Returns false if there was no room.
     #[inline(always)]
     pub fn push(&self, grip: Grip) -> bool {
-        let mut depth = self.depth();
+        let depth = self.depth();
         if depth >= ENTRIES {
-            depth = self.trim(depth);
-            if depth >= ENTRIES {
-                return self.fill_hole(grip);
-            }
+            // Words in registers: the frequent path above stores nothing on the stack for this one.
+            let (spun, slept) = grip.wait.unwrap_or_default();
+            return self.push_to_full(grip.lock, Self::row(&grip), grip.since, spun, slept);
         }
+        self.push_at(depth, grip);
+        true
+    }
+
+    /// The row's word in an entry.
+    #[inline(always)]
+    fn row(grip: &Grip) -> u64 {
+        grip.row | if grip.wait.is_some() { WAITED } else { 0 }
+    }
+
+    /// The same if there is no room above the last entry.
+    #[cold]
+    #[inline(never)]
+    fn push_to_full(self, lock: u64, row: u64, since: u64, spun: u64, slept: u64) -> bool {
+        let wait = (row & WAITED != 0).then_some((spun, slept));
+        let grip = Grip { lock, row: row & !WAITED, since, wait };
+        let depth = self.trim(ENTRIES);
+        if depth == ENTRIES {
+            return self.fill_hole(grip);
+        }
+        self.push_at(depth, grip);
+        true
+    }
+
+    #[inline(always)]
+    fn push_at(&self, depth: usize, grip: Grip) {
         // The depth is stored before the entry, so that a signal handler in between uses the next entry.
         self.set_depth(depth + 1);
         compiler_fence(SeqCst);
         Self::write(self.entry(depth), grip);
-        true
     }
 
     /// Reuses a hole further down, if there is one. Hand-over-hand locking, where the next lock is taken before the
     /// previous one is released, leaves such holes. A signal handler may choose the same hole; it has released its
     /// lock before it returns.
-    #[cold]
     fn fill_hole(&self, grip: Grip) -> bool {
         // Relaxed: a hole that another thread makes at this moment may be missed; the next call finds it.
         let hole = (0..ENTRIES).map(|at| self.entry(at)).find(|entry| entry[LOCK].load(Relaxed) == 0);
@@ -104,15 +127,13 @@ impl<'m> Held<'m> {
     fn write(entry: &[AtomicU64; ENTRY], grip: Grip) {
         // Relaxed (both): published by the next store.
         entry[SINCE].store(grip.since, Relaxed);
-        let mut row = grip.row;
         if let Some((spun, slept)) = grip.wait {
             // Relaxed (both): as above.
             entry[SPUN].store(spun, Relaxed);
             entry[SLEPT].store(slept, Relaxed);
-            row |= WAITED;
         }
         // Relaxed: as above.
-        entry[ROW].store(row, Relaxed);
+        entry[ROW].store(Self::row(&grip), Relaxed);
         // Release: pairs with the Acquire in `take_from_another` and `iter`.
         entry[LOCK].store(grip.lock, Release);
     }

@@ -51,6 +51,11 @@ impl<'m> Pages<'m> {
         self.words.as_chunks().0.get(index)
     }
 
+    /// All words, `N` at a time.
+    pub fn slots<const N: usize>(&self) -> &'m [[AtomicU64; N]] {
+        self.words.as_chunks().0
+    }
+
     /// `len` words from a number on; none if they exceed the file.
     pub fn slice(&self, index: usize, len: usize) -> Option<&'m [AtomicU64]> {
         self.words.get(index..)?.get(..len)

@@ -81,6 +81,10 @@ pub struct Table<'r> {
     /// Words from one row to the next.
     stride: Stride,
     cache: [Cell<u32>; CACHE],
+    /// The same for keys of [`attempt_direct`](Table::attempt_direct).
+    direct: [Cell<u32>; CACHE],
+    /// All of `pages`, as rows' first 16 words.
+    slots: &'r [Slot],
     /// A row is being added. A signal handler that needs a new row at this time gets none.
     publishing: Cell<bool>,
     one_thread: PhantomData<Cell<()>>,
@@ -128,6 +132,8 @@ impl<'r> Table<'r> {
             head,
             stride,
             cache: [const { Cell::new(0) }; CACHE],
+            direct: [const { Cell::new(0) }; CACHE],
+            slots: pages.slots(),
             publishing: Cell::new(false),
             one_thread: PhantomData,
         })
@@ -279,7 +285,7 @@ impl<'r> Table<'r> {
 
     #[inline(always)]
     fn slot(&self, place: Place) -> Option<&'r Slot> {
-        self.pages.stretch(place.0 as usize)
+        self.slots.get(place.0 as usize)
     }
 
     /// A row and its tail.
@@ -297,6 +303,33 @@ impl<'r> Table<'r> {
     #[inline(always)]
     fn tail(&self, place: Place) -> Option<&'r Tail> {
         if self.stride == Stride::Counts { None } else { self.pages.array(place.word() + slot::WORDS) }
+    }
+
+    /// Counts an attempt as [`attempt`](Table::attempt) does, for a key that was passed to
+    /// [`remember_direct`](Table::remember_direct) lately; else `None`. The recording code uses it for callers that need
+    /// no look-up of their own.
+    #[inline(always)]
+    pub fn attempt_direct(&self, key: Key) -> Option<Place> {
+        let (place, slot) = self.direct(key)?;
+        slot::attempt(slot);
+        Some(place)
+    }
+
+    /// The row that [`attempt_direct`](Table::attempt_direct) finds.
+    pub fn find_direct(&self, key: Key) -> Option<Place> {
+        self.direct(key).map(|(place, _)| place)
+    }
+
+    #[inline(always)]
+    fn direct(&self, key: Key) -> Option<(Place, &'r Slot)> {
+        let place = Place(self.direct[hash(key) % CACHE].get());
+        let slot = self.slot(place)?;
+        slot::is(slot, key).then_some((place, slot))
+    }
+
+    /// Lets [`attempt_direct`](Table::attempt_direct) find the row of a key.
+    pub fn remember_direct(&self, key: Key, place: Place) {
+        self.direct[hash(key) % CACHE].set(place.0);
     }
 
     /// Counts an attempt as [`attempt`](Table::attempt) does, for a key whose row is in the cache.

@@ -32,6 +32,7 @@ impl Next {
     }
 
     #[cold]
+    #[inline(never)]
     fn look_up(&self) -> usize {
         // SAFETY: the name is a C string. The call is made from this library, and "next" is relative to its place in
         // the search order. The result is used here, so the call is not a tail call.

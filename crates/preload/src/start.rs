@@ -10,7 +10,7 @@
 //! thread-local word ([`Word::Home`]) says so. Threads that it creates afterwards use the engine of the process.
 
 use crate::watch::recording;
-use crate::{cancel, departure, guard, next, notice, plan, sandbox, signal, swap, waits, watch};
+use crate::{cancel, departure, guard, idle, next, notice, plan, sandbox, signal, swap, waits, watch};
 use core::fmt;
 use core::ptr::null_mut;
 use std::path::PathBuf;
@@ -69,6 +69,8 @@ extern "C" fn destruct() {
 #[cfg_attr(test, expect(dead_code, reason = "tests open the engine by their first call"))]
 extern "C" fn construct() {
     settle();
+    recording::get();
+    idle::find_out();
 }
 
 /// The engine, if it is open. Every System V call asks this first.

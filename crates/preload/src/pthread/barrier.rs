@@ -1,7 +1,7 @@
 //! Barriers. The last thread to arrive does not wait.
 
-use super::acquire::{attempt, initialised};
-use super::real;
+use super::attempt::{Attempt, initialised};
+use crate::glibc::functions as real;
 use crate::next::forward;
 use crate::swap::plan;
 use crate::waits::{Ended, Look, Wait};
@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
             false => real::barrier_wait(barrier),
         }
     };
-    let Some((thread, place)) = attempt(Object::new(Kind::Barrier, barrier), 0, hook) else {
+    let Some(Attempt { thread, place, .. }) = Attempt::at(Object::new(Kind::Barrier, barrier), hook) else {
         return waited();
     };
     let begin = thread.now();

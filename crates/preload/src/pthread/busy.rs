@@ -6,10 +6,10 @@
 //! period ends too early, or is counted from the arrival of its last reader. Two locks that share a word overwrite each
 //! other's start time: busy periods are then lost, but never added.
 
-use super::layout;
+use super::attempt::Release;
+use crate::glibc::rwlock::RwLockLayout;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use libc::pthread_rwlock_t;
 use unspin_meter::{Kind, Place};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
@@ -23,55 +23,49 @@ static SINCE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// The bits of a time that the address replaces: 64 ticks, about the time that reading the clock takes.
 const TAG: u64 = 63;
 
-fn word(lock: *const pthread_rwlock_t) -> (&'static AtomicU64, u64) {
-    let hash = (lock as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+fn word(lock: &RwLockLayout) -> (&'static AtomicU64, u64) {
+    let hash = (&raw const *lock as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
     (&SINCE[hash as usize % WORDS], hash >> 10)
 }
 
+/// The lock, held for reading, as an object of the meter.
+fn object(lock: &RwLockLayout) -> Object {
+    Object::new(Kind::Read, lock)
+}
+
 /// To be called after a thread has acquired the lock for reading.
-///
-/// # Safety
-/// `lock` is live.
 #[inline]
-pub unsafe fn reader_came(lock: *const pthread_rwlock_t) {
-    // SAFETY: the caller's promise.
-    if unsafe { layout::readers(lock) } != 1 {
+pub fn reader_came(lock: &RwLockLayout) {
+    if lock.readers() != 1 {
         return;
     }
     let Some(thread) = Thread::current().filter(|thread| thread.has_clock()) else { return };
-    let hold = thread.table().latest(Object::new(Kind::Read, lock).held());
+    let hold = thread.table().latest(object(lock).held());
     let now = hold.map(|hold| hold.since).filter(|&since| since != 0).unwrap_or_else(clock::ticks);
     let (since, tag) = word(lock);
     // Relaxed: a time; the module documentation tells the effects of a race.
     since.store(now & !TAG | tag, Relaxed);
 }
 
-/// Ends a hold for reading. `released` is libc's unlock.
-///
-/// # Safety
-/// `lock` is live.
+/// pthread_rwlock_unlock(3) of a lock that is held for reading.
 #[inline]
-pub unsafe fn release(lock: *const pthread_rwlock_t, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
-    let Some(thread) = Thread::current() else { return released() };
-    let held = Object::new(Kind::Read, lock).held();
-    thread.judge(held, hook);
-    // SAFETY: the caller's promise.
-    let is_last = thread.has_clock() && unsafe { layout::readers(lock) } == 1;
-    let stretch = if is_last { last(thread, lock, held) } else { None };
-    let now = if stretch.is_some() { clock::ticks() } else { thread.letting_go(held) };
-    let code = released();
-    if code == 0 {
-        if let Some((place, begin)) = stretch {
-            thread.table().busy(place, now.saturating_sub(begin));
-        }
-        thread.let_go(held, now);
+pub fn release(lock: &RwLockLayout, hook: Hook) -> c_int {
+    let Some(thread) = Thread::current() else { return lock.unlock() };
+    let Some(mut release) = Release::begin(thread, object(lock), hook) else { return lock.unlock() };
+    let period = if lock.readers() == 1 { last(thread, lock) } else { None };
+    if period.is_some() {
+        release.set_time(clock::ticks());
     }
-    code
+    let code = lock.unlock();
+    if let Some((place, begin)) = period.filter(|_| code == 0) {
+        thread.table().busy(place, release.time().saturating_sub(begin));
+    }
+    release.end(code)
 }
 
 /// The busy period that ends with the last reader: the row to record it in, and its begin.
-fn last(thread: &Thread, lock: *const pthread_rwlock_t, held: u64) -> Option<(Place, u64)> {
-    let hold = thread.table().latest(held)?;
+fn last(thread: &Thread, lock: &RwLockLayout) -> Option<(Place, u64)> {
+    let hold = thread.table().latest(object(lock).held())?;
     let (since, tag) = word(lock);
     // Relaxed: as above. The swap happens before the release; after the release another first reader may come.
     let begin = match since.swap(0, Relaxed) {

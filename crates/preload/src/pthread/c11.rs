@@ -2,8 +2,10 @@
 //! here.
 
 use super::cond;
-use super::mutex::{self, made};
-use super::real;
+use super::mutex::{self, note_init};
+use crate::glibc::functions as real;
+use crate::glibc::mutex::MutexLayout;
+use crate::swap::mutex::Deadline;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, ENOMEM, ETIMEDOUT, timespec};
@@ -41,18 +43,29 @@ fn answer(code: c_int) -> c_int {
 }
 
 unsafe extern "C-unwind" fn init(object: Pointer, kind: c_int, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's arguments; `entry` passes the registers.
-    let (code, hook) = unsafe { (real::mtx_init(object, kind), Hook::new(sp, bp)) };
+    // SAFETY: the program's arguments.
+    let code = unsafe { real::mtx_init(object, kind) };
     if code == answer(0) {
-        // SAFETY: libc has initialised it as a mutex.
-        unsafe { made(object.cast(), hook) };
+        // SAFETY: libc has initialised the mutex; `entry` passes the registers.
+        let (mutex, hook) = unsafe { call(object, sp, bp) };
+        note_init(mutex, hook);
     }
     code
 }
 
+/// The mutex and the hook of a call.
+///
+/// # Safety
+/// `object` is a live `mtx_t`, which is a mutex; `entry` passes the registers.
+unsafe fn call<'mutex>(object: Pointer, sp: usize, bp: usize) -> (&'mutex MutexLayout, Hook) {
+    // SAFETY: the caller's promise.
+    unsafe { (MutexLayout::of(object.cast()), Hook::new(sp, bp)) }
+}
+
 unsafe extern "C-unwind" fn lock(object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: a `mtx_t` is a mutex; `entry` passes the registers.
-    unsafe { answer(mutex::any_lock(object.cast(), sp, bp)) }
+    // SAFETY: the program's mutex; `entry` passes the registers.
+    let (mutex, hook) = unsafe { call(object, sp, bp) };
+    answer(mutex::acquire(mutex, hook, None))
 }
 
 unsafe extern "C-unwind" fn timedlock(
@@ -61,18 +74,22 @@ unsafe extern "C-unwind" fn timedlock(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: as above, and the program's time.
-    unsafe { answer(mutex::take_until(object.cast(), libc::CLOCK_REALTIME, until, Hook::new(sp, bp))) }
+    // SAFETY: the program's mutex and time; `entry` passes the registers.
+    let ((mutex, hook), deadline) =
+        unsafe { (call(object, sp, bp), Deadline::new(libc::CLOCK_REALTIME, until)) };
+    answer(mutex::acquire(mutex, hook, Some(deadline)))
 }
 
 unsafe extern "C-unwind" fn trylock(object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: as above.
-    unsafe { answer(mutex::attempt(object.cast(), Hook::new(sp, bp))) }
+    // SAFETY: the program's mutex; `entry` passes the registers.
+    let (mutex, hook) = unsafe { call(object, sp, bp) };
+    answer(mutex::try_lock(mutex, hook))
 }
 
 unsafe extern "C-unwind" fn unlock(object: Pointer, sp: usize, bp: usize) -> c_int {
-    // SAFETY: as above.
-    unsafe { answer(mutex::any_unlock(object.cast(), sp, bp)) }
+    // SAFETY: the program's mutex; `entry` passes the registers.
+    let (mutex, hook) = unsafe { call(object, sp, bp) };
+    answer(mutex::release(mutex, hook))
 }
 
 /// mtx_destroy(3).

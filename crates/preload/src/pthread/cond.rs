@@ -7,12 +7,15 @@
 //!
 //! For a condition of our own all of this is known.
 
-use super::acquire::{attempt, initialised, is_success};
+use super::attempt::{Attempt, initialised, is_success};
 use super::semaphore::is_time;
-use super::{layout, mutex, real, signalled};
+use super::{mutex, signalled};
+use crate::glibc::condition::ConditionLayout;
+use crate::glibc::functions as real;
+use crate::glibc::mutex::MutexLayout;
 use crate::sandbox;
 use crate::swap::condition::{self as swapped, Outcome as Ended, Owner, Seen};
-use crate::swap::mutex::time;
+use crate::swap::mutex::{Mutex, clock_of, time};
 use crate::swap::shared;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
@@ -57,14 +60,13 @@ pub unsafe extern "C-unwind" fn wait(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        during(condition, mutex, hook, || match swapped::owner(condition) {
-            Owner::Ours(ours) => swapped::wait(ours, mutex, None, hook),
-            Owner::Shared => shared::wait(condition, mutex, hook, |mutex| real::cond_wait(condition, mutex)),
-            Owner::Libc => Ended::bare(real::cond_wait(condition, mutex)),
-        })
-    }
+    let (condition, mutex, hook) =
+        unsafe { (ConditionLayout::of(condition), MutexLayout::of(mutex), Hook::new(sp, bp)) };
+    during(condition, mutex, hook, || match swapped::owner(condition) {
+        Owner::Ours(ours) => swapped::wait(ours, Mutex::new(mutex, hook), None, hook),
+        Owner::Shared => shared::wait(condition, Mutex::new(mutex, hook), |mutex| condition.wait(mutex)),
+        Owner::Libc => Ended::by_libc(condition.wait(mutex)),
+    })
 }
 
 /// pthread_cond_timedwait(3).
@@ -80,9 +82,10 @@ pub unsafe extern "C-unwind" fn timedwait(
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
-        let clock = swapped::clock(condition);
-        until_then(condition, mutex, (clock, until), Hook::new(sp, bp), |mutex| {
-            real::cond_timedwait(condition, mutex, until)
+        let (condition, mutex, hook) =
+            (ConditionLayout::of(condition), MutexLayout::of(mutex), Hook::new(sp, bp));
+        until_then(condition, mutex, (condition.clock(), until), hook, |mutex| {
+            condition.timedwait(mutex, until)
         })
     }
 }
@@ -97,50 +100,52 @@ unsafe extern "C-unwind" fn clockwait(
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
     unsafe {
-        until_then(condition, mutex, (clock, until), Hook::new(sp, bp), |mutex| {
-            real::cond_clockwait(condition, mutex, clock, until)
-        })
+        let (condition, mutex, hook) =
+            (ConditionLayout::of(condition), MutexLayout::of(mutex), Hook::new(sp, bp));
+        until_then(condition, mutex, (clock, until), hook, |mutex| condition.clockwait(mutex, clock, until))
     }
 }
 
 /// A wait with a deadline. `waits` is libc's function.
 ///
 /// # Safety
-/// The program's arguments.
+/// `until` points to a live time, unless libc serves the condition.
 unsafe fn until_then(
-    condition: *mut pthread_cond_t,
-    mutex: *mut pthread_mutex_t,
+    condition: &ConditionLayout,
+    mutex: &MutexLayout,
     (clock, until): (clockid_t, *const timespec),
     hook: Hook,
-    waits: impl FnOnce(*mut pthread_mutex_t) -> c_int,
+    waits: impl FnOnce(&MutexLayout) -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    let waited = || unsafe {
-        match (swapped::owner(condition), crate::swap::mutex::clock_of(clock)) {
-            (Owner::Libc, _) => Ended::bare(waits(mutex)),
-            (_, Some(clock)) if is_time(until) => match swapped::owner(condition) {
-                Owner::Ours(ours) => swapped::wait(ours, mutex, time(clock, until), hook),
-                _ => shared::wait(condition, mutex, hook, waits),
-            },
-            _ => Ended::bare(EINVAL),
-        }
+    let waited = || match (swapped::owner(condition), clock_of(clock)) {
+        (Owner::Libc, _) => Ended::by_libc(waits(mutex)),
+        // SAFETY: the caller's promise.
+        (owner, Some(clock)) if unsafe { is_time(until) } => match owner {
+            Owner::Ours(ours) => {
+                // SAFETY: as above.
+                let until = unsafe { time(clock, until) };
+                swapped::wait(ours, Mutex::new(mutex, hook), until, hook)
+            }
+            _ => shared::wait(condition, Mutex::new(mutex, hook), waits),
+        },
+        _ => Ended::by_libc(EINVAL),
     };
     during(condition, mutex, hook, waited)
 }
 
 /// Makes and measures a wait.
 fn during(
-    condition: *const pthread_cond_t,
-    mutex: *const pthread_mutex_t,
+    condition: &ConditionLayout,
+    mutex: &MutexLayout,
     hook: Hook,
     waited: impl FnOnce() -> Ended,
 ) -> c_int {
     let held = mutex::object(mutex).held();
-    let Some((thread, place)) = attempt(Object::new(Kind::Condition, condition), held, hook) else {
-        return waited().code;
-    };
+    let attempt = Thread::current()
+        .and_then(|thread| Attempt::new(thread, Object::new(Kind::Condition, condition), held, hook));
+    let Some(Attempt { thread, place, .. }) = attempt else { return waited().code };
     let again = thread.place(Object::new(Kind::Reacquired, mutex), hook);
-    let wait = Wait { thread, place, again, condition: condition as usize, held };
+    let wait = Wait { thread, place, again, condition: &raw const *condition as usize, held };
     let begun = wait.begin();
     let ended = waited();
     wait.end(begun, ended);
@@ -180,7 +185,7 @@ impl Wait {
         let at = clock::ticks();
         let grip = table.let_go(self.held);
         if let Some(grip) = &grip {
-            self.thread.settle(grip, grip.place(), at);
+            self.thread.end_hold(grip, grip.place(), at);
         }
         self.thread.set_waiting(self.held);
         table.waiting(self.place, at);
@@ -215,14 +220,14 @@ impl Wait {
         }
         let Some(again) = self.again.filter(|_| begun.held) else { return };
         if !back || how == Waited::No {
-            return self.thread.took(self.held, again);
+            return self.thread.acquired(self.held, again);
         }
         table.reclassify(again, Outcome::NoWait, Outcome::Slept);
         if how == Waited::Spun {
-            self.thread.took_after(self.held, again, now, for_mutex, 0);
+            self.thread.acquired_after(self.held, again, now, for_mutex, 0);
             table.reclassify(again, Outcome::Slept, Outcome::Spun);
         } else {
-            self.thread.took_after(self.held, again, now, 0, for_mutex);
+            self.thread.acquired_after(self.held, again, now, 0, for_mutex);
         }
     }
 
@@ -248,17 +253,16 @@ impl Wait {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pthread_cond_signal(condition: *mut pthread_cond_t) -> c_int {
     // SAFETY: the program's condition.
-    unsafe {
-        match swapped::owner(condition) {
-            Owner::Ours(ours) => {
-                ours.signal();
-                0
-            }
-            Owner::Shared => shared::signal(condition, || real::cond_signal(condition)),
-            Owner::Libc => {
-                signal(condition);
-                real::cond_signal(condition)
-            }
+    let condition = unsafe { ConditionLayout::of(condition) };
+    match swapped::owner(condition) {
+        Owner::Ours(ours) => {
+            ours.signal();
+            0
+        }
+        Owner::Shared => shared::signal(condition, || condition.signal()),
+        Owner::Libc => {
+            note_signal(condition);
+            condition.signal()
         }
     }
 }
@@ -270,17 +274,16 @@ pub unsafe extern "C-unwind" fn pthread_cond_signal(condition: *mut pthread_cond
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pthread_cond_broadcast(condition: *mut pthread_cond_t) -> c_int {
     // SAFETY: the program's condition.
-    unsafe {
-        match swapped::owner(condition) {
-            Owner::Ours(ours) => {
-                ours.broadcast();
-                0
-            }
-            Owner::Shared => shared::signal(condition, || real::cond_broadcast(condition)),
-            Owner::Libc => {
-                signal(condition);
-                real::cond_broadcast(condition)
-            }
+    let condition = unsafe { ConditionLayout::of(condition) };
+    match swapped::owner(condition) {
+        Owner::Ours(ours) => {
+            ours.broadcast();
+            0
+        }
+        Owner::Shared => shared::signal(condition, || condition.broadcast()),
+        Owner::Libc => {
+            note_signal(condition);
+            condition.broadcast()
         }
     }
 }
@@ -293,7 +296,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_broadcast(condition: *mut pthread_c
 pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_cond_t) -> c_int {
     // SAFETY: the program's condition.
     unsafe {
-        if let Owner::Ours(ours) = swapped::owner(condition) {
+        if let Owner::Ours(ours) = swapped::owner(ConditionLayout::of(condition)) {
             ours.retire();
         }
         real::cond_destroy(condition)
@@ -301,13 +304,9 @@ pub unsafe extern "C-unwind" fn pthread_cond_destroy(condition: *mut pthread_con
 }
 
 /// Notes the time of a signal if a thread waits for the condition.
-///
-/// # Safety
-/// `condition` is live.
 #[inline]
-unsafe fn signal(condition: *const pthread_cond_t) {
-    // SAFETY: the caller's promise.
-    if unsafe { layout::is_waited_for(condition) } && Thread::current().is_some_and(Thread::has_clock) {
-        signalled::note(condition as usize, clock::ticks());
+fn note_signal(condition: &ConditionLayout) {
+    if condition.has_waiters() && Thread::current().is_some_and(Thread::has_clock) {
+        signalled::note(&raw const *condition as usize, clock::ticks());
     }
 }

@@ -20,14 +20,12 @@
 //!
 //! A thread may leave every function by cancellation, so none has anything to drop while libc's function runs.
 
-mod acquire;
+mod attempt;
 pub mod barrier;
 mod busy;
 mod c11;
 mod cond;
-pub mod layout;
 mod mutex;
-pub mod real;
 mod rwlock;
 mod semaphore;
 mod signalled;

@@ -1,16 +1,17 @@
-//! Mutexes.
+//! Mutexes. A call goes one way: from the hook to the meter, if the thread is recorded, and on to the implementation that
+//! serves the mutex.
 
-use super::acquire::{Waiting, acquire, initialised, release, try_to};
-use super::layout::{self, Kind};
-use super::real;
+use super::attempt::{Attempt, Manner, Release, initialised, is_success};
+use crate::glibc::functions as real;
+use crate::glibc::mutex::MutexLayout;
+use crate::idle;
 use crate::next::forward;
-use crate::swap::mutex::{self as swapped, Answer};
-use crate::swap::server;
-use crate::watch::{Hook, Object, Thread};
-use core::cell::Cell;
+use crate::swap::mutex::{Acquisition, Deadline, Mutex, lock_fast, unlock_fast};
+use crate::swap::mutex_impl;
+use crate::watch::{Hook, Known, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
-use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use libc::{EBUSY, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use unspin_locks::Waited;
 use unspin_sys::entry;
 
@@ -47,49 +48,8 @@ forward! { identity =>
 
 /// The mutex as an object of the meter.
 #[inline(always)]
-pub fn object<T>(mutex: *const T) -> Object {
-    Object::new(unspin_meter::Kind::Mutex, mutex)
-}
-
-/// Whether the thread, which has just locked the mutex, already held it before.
-///
-/// # Safety
-/// `mutex` is live.
-#[inline(always)]
-unsafe fn again(mutex: *const pthread_mutex_t, thread: &Thread) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { layout::kind(mutex) == Kind::Recursive && thread.table().holds(object(mutex).held()) }
-}
-
-/// How libc waits for this mutex.
-///
-/// # Safety
-/// `mutex` is live.
-unsafe fn waiting(mutex: *const pthread_mutex_t) -> Waiting {
-    // SAFETY: the caller's promise.
-    match unsafe { layout::kind(mutex) } {
-        Kind::Adaptive => Waiting::SpinningFirst,
-        _ => Waiting::Asleep,
-    }
-}
-
-/// The attempt that does not block, before `blocked`.
-///
-/// glibc's trylock of a robust mutex that is not recoverable leaves it locked for ever; the blocking functions do not.
-/// So for a robust mutex the hook only reads the owner, and calls `blocked` if there is none, so that it need not wait.
-///
-/// # Safety
-/// `mutex` is live.
-#[inline(always)]
-unsafe fn try_first(mutex: *mut pthread_mutex_t, hook: Hook, blocked: impl FnOnce() -> c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match layout::is_robust(mutex) {
-            false => swapped::trylock(mutex, hook),
-            true if layout::has_owner(mutex) => libc::EBUSY,
-            true => blocked(),
-        }
-    }
+pub fn object(mutex: &MutexLayout) -> Object {
+    Object::new(unspin_meter::Kind::Mutex, mutex.as_ptr())
 }
 
 unsafe extern "C-unwind" fn init(
@@ -98,23 +58,20 @@ unsafe extern "C-unwind" fn init(
     sp: usize,
     bp: usize,
 ) -> c_int {
-    // SAFETY: the program's arguments; `entry` passes the registers.
-    let (code, hook) = unsafe { (real::mutex_init(mutex, attributes), Hook::new(sp, bp)) };
+    // SAFETY: the program's arguments.
+    let code = unsafe { real::mutex_init(mutex, attributes) };
     if code == 0 {
-        // SAFETY: libc has initialised it as a mutex.
-        unsafe { made(mutex, hook) };
+        // SAFETY: libc has initialised the mutex; `entry` passes the registers.
+        let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
+        note_init(mutex, hook);
     }
     code
 }
 
-/// Records that a mutex was initialised.
-///
-/// # Safety
-/// `mutex` is live, and no thread uses it yet.
-pub unsafe fn made(mutex: *mut pthread_mutex_t, hook: Hook) {
-    // SAFETY: the caller's promise.
-    unsafe { server::initialised(mutex, hook) };
-    initialised(mutex, hook);
+/// To be called after libc has initialised a mutex that no thread uses yet.
+pub fn note_init(mutex: &MutexLayout, hook: Hook) {
+    mutex_impl::initialised(mutex, hook);
+    initialised(mutex.as_ptr(), hook);
 }
 
 /// pthread_mutex_destroy(3).
@@ -126,8 +83,8 @@ pub unsafe extern "C-unwind" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_
     // SAFETY: the program's mutex.
     let code = unsafe { real::mutex_destroy(mutex) };
     if code == 0 {
-        // SAFETY: as above; the memory still belongs to the caller.
-        unsafe { server::destroyed(mutex) };
+        // SAFETY: the memory still belongs to the caller.
+        mutex_impl::destroyed(unsafe { MutexLayout::of(mutex) });
     }
     code
 }
@@ -143,81 +100,138 @@ pub unsafe extern "C-unwind" fn __pthread_mutex_destroy(mutex: *mut pthread_mute
 }
 
 unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
+    if idle::is_idle() {
+        // SAFETY: the program's mutex.
+        return unsafe { real::mutex_lock(mutex) };
+    }
     // SAFETY: the program's mutex; `entry` passes the registers.
-    unsafe {
-        if Thread::current().is_none() {
-            if swapped::lock_at_once(mutex) {
-                return 0;
-            }
-            if swapped::is_libcs(mutex) {
-                return swapped::lock_libcs(mutex, Hook::new(sp, bp)).code;
-            }
-            return swapped::lock(mutex, Hook::new(sp, bp)).code;
-        }
-        any_lock(mutex, sp, bp)
+    let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
+    match Thread::known() {
+        Known::Counted(thread) => lock_counted(mutex, hook, thread),
+        Known::Timed(thread) => lock_timed(mutex, hook, thread),
+        Known::Absent => lock_unrecorded(mutex, hook),
+        Known::Planned(_) | Known::Unknown => lock_slow(mutex, hook),
     }
 }
 
-/// Locks any mutex, whether the thread is recorded or not.
-///
-/// # Safety
-/// The program's mutex, and the registers that `entry` passes.
+/// Locks a mutex, in a thread that is not recorded.
 #[inline(never)]
-pub unsafe extern "C-unwind" fn any_lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        take(mutex, hook, || swapped::lock(mutex, hook), || swapped::lock(mutex, hook))
+fn lock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
+    if lock_fast(mutex) { 0 } else { lock_slow(mutex, hook) }
+}
+
+/// Locks any mutex, in any thread.
+#[inline(never)]
+fn lock_slow(mutex: &MutexLayout, hook: Hook) -> c_int {
+    acquire(mutex, hook, None)
+}
+
+/// Locks a mutex of libc, in a thread of which no times are recorded.
+#[inline(never)]
+fn lock_counted(mutex: &MutexLayout, hook: Hook, thread: &'static Thread) -> c_int {
+    if mutex.is_robust() || Attempt::direct(thread, object(mutex), hook).is_none() {
+        return lock_slow(mutex, hook);
+    }
+    match mutex.libc_trylock() {
+        0 => 0,
+        code => lock_failed(mutex, hook, thread, code),
     }
 }
 
-/// An attempt that may block. `blocked` is the function that the program called. `at_once` does the same for a mutex
-/// for which it need not wait.
-///
-/// # Safety
-/// `mutex` is live.
-#[inline(always)]
-pub unsafe fn take(
-    mutex: *mut pthread_mutex_t,
-    hook: Hook,
-    at_once: impl FnOnce() -> Answer,
-    blocked: impl FnOnce() -> Answer,
-) -> c_int {
-    let waited = Cell::new(None);
-    // SAFETY: the caller's promise.
-    unsafe {
-        acquire(
-            object(mutex),
-            hook,
-            || match waited.get() {
-                Some(Waited::Slept) => Waiting::Asleep,
-                Some(Waited::Spun) => Waiting::Spinning,
-                Some(Waited::No) => Waiting::NotAtAll,
-                None => waiting(mutex),
-            },
-            |thread| again(mutex, thread),
-            || try_first(mutex, hook, || at_once().code),
-            || {
-                let answer = blocked();
-                waited.set(answer.waited);
-                answer.code
-            },
-        )
+/// Locks a mutex of libc, in a thread of which times are recorded.
+#[inline(never)]
+fn lock_timed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread) -> c_int {
+    if !mutex.is_simple() {
+        return lock_slow(mutex, hook);
     }
+    let Some(attempt) = Attempt::direct(thread, object(mutex), hook) else { return lock_slow(mutex, hook) };
+    match mutex.libc_trylock() {
+        0 => {
+            attempt.begin_hold();
+            0
+        }
+        code => lock_failed(mutex, hook, thread, code),
+    }
+}
+
+/// Goes on after [`Attempt::direct`] and a trylock that failed.
+#[cold]
+#[inline(never)]
+fn lock_failed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread, code: c_int) -> c_int {
+    let mutex = Mutex::new(mutex, hook);
+    match Attempt::repeat_direct(thread, object(mutex.words()), hook) {
+        Some(attempt) if code == EBUSY => acquire_contended(attempt, mutex, None),
+        Some(attempt) => end_attempt(attempt, mutex.words(), code),
+        // A signal handler of the program has used the same place of the cache.
+        None if code == EBUSY => mutex.lock().code,
+        None => code,
+    }
+}
+
+/// An attempt that may block.
+#[inline(always)]
+pub fn acquire(mutex: &MutexLayout, hook: Hook, deadline: Option<Deadline>) -> c_int {
+    match Thread::current() {
+        Some(thread) => acquire_recorded(thread, mutex, hook, deadline),
+        None => Mutex::new(mutex, hook).acquire(deadline).code,
+    }
+}
+
+/// An attempt that may block, by a thread that is recorded.
+fn acquire_recorded(
+    thread: &'static Thread,
+    mutex: &MutexLayout,
+    hook: Hook,
+    deadline: Option<Deadline>,
+) -> c_int {
+    let attempt = Attempt::new(thread, object(mutex), object(mutex).held(), hook);
+    let mutex = Mutex::new(mutex, hook);
+    let Some(attempt) = attempt else { return mutex.acquire(deadline).code };
+    match mutex.try_first(deadline) {
+        EBUSY => acquire_contended(attempt, mutex, deadline),
+        code => end_attempt(attempt, mutex.words(), code),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadline>) -> c_int {
+    let wait = attempt.begin_wait();
+    let Acquisition { code, waited } = mutex.acquire(deadline);
+    let manner = match waited {
+        Some(Waited::Slept) => Manner::Asleep,
+        Some(Waited::Spun) => Manner::Spinning,
+        Some(Waited::No) => Manner::NotAtAll,
+        None if mutex.words().is_adaptive() => Manner::SpinningFirst,
+        None => Manner::Asleep,
+    };
+    wait.end(code, manner)
+}
+
+/// Ends an attempt that did not block with its return value.
+#[inline(always)]
+fn end_attempt(attempt: Attempt, mutex: &MutexLayout, code: c_int) -> c_int {
+    if attempt.thread.has_clock() && mutex.is_recursive() && is_success(code) && attempt.is_repeated() {
+        attempt.acquired_again();
+        return code;
+    }
+    attempt.ended(code)
 }
 
 unsafe extern "C-unwind" fn trylock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's mutex; `entry` passes the registers.
-    unsafe { attempt(mutex, Hook::new(sp, bp)) }
+    let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
+    try_lock(mutex, hook)
 }
 
 /// An attempt that does not block.
-///
-/// # Safety
-/// `mutex` is live.
-pub unsafe fn attempt(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { try_to(object(mutex), hook, |thread| again(mutex, thread), || swapped::trylock(mutex, hook)) }
+pub fn try_lock(mutex: &MutexLayout, hook: Hook) -> c_int {
+    let attempt = Attempt::at_lock(object(mutex), hook);
+    let code = Mutex::new(mutex, hook).try_lock();
+    match attempt {
+        None => code,
+        Some(attempt) => end_attempt(attempt, mutex, code),
+    }
 }
 
 unsafe extern "C-unwind" fn timedlock(
@@ -227,24 +241,9 @@ unsafe extern "C-unwind" fn timedlock(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe { take_until(mutex, libc::CLOCK_REALTIME, until, Hook::new(sp, bp)) }
-}
-
-/// An attempt with a deadline.
-///
-/// # Safety
-/// `mutex` is live; `until` is live unless the mutex is free; libc supports the clock for waits.
-pub unsafe fn take_until(
-    mutex: *mut pthread_mutex_t,
-    clock: clockid_t,
-    until: *const timespec,
-    hook: Hook,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let blocked = || swapped::clocklock(mutex, clock, until, hook);
-        take(mutex, hook, blocked, blocked)
-    }
+    let (mutex, hook, deadline) =
+        unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp), Deadline::new(libc::CLOCK_REALTIME, until)) };
+    acquire(mutex, hook, Some(deadline))
 }
 
 unsafe extern "C-unwind" fn clocklock(
@@ -255,15 +254,15 @@ unsafe extern "C-unwind" fn clocklock(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        if is_supported(clock) {
-            return take_until(mutex, clock, until, hook);
-        }
-        // libc rejects an unsupported clock with EINVAL, even if the mutex is free.
-        let refused = || real::mutex_clocklock(mutex, clock, until);
-        try_to(object(mutex), hook, |_| false, refused)
+    let (mutex, hook, deadline) =
+        unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp), Deadline::new(clock, until)) };
+    if is_supported(clock) {
+        return acquire(mutex, hook, Some(deadline));
     }
+    let attempt = Attempt::at_lock(object(mutex), hook);
+    // SAFETY: the program's arguments. libc rejects an unsupported clock with EINVAL, even if the mutex is free.
+    let code = unsafe { mutex.libc_clocklock(clock, until) };
+    attempt.map_or(code, |attempt| attempt.ended(code))
 }
 
 /// Whether libc supports this clock for waits.
@@ -272,30 +271,36 @@ pub fn is_supported(clock: clockid_t) -> bool {
 }
 
 unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
+    if idle::is_idle() {
+        // SAFETY: the program's mutex.
+        return unsafe { real::mutex_unlock(mutex) };
+    }
     // SAFETY: the program's mutex; `entry` passes the registers.
-    unsafe {
-        if Thread::current().is_none() {
-            if swapped::unlock_at_once(mutex) {
-                return 0;
-            }
-            if swapped::is_libcs(mutex) {
-                return real::mutex_unlock(mutex);
-            }
-            return swapped::unlock(mutex, Hook::new(sp, bp));
-        }
-        any_unlock(mutex, sp, bp)
+    let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
+    match Thread::known() {
+        Known::Counted(thread) if !thread.has_candidates() => mutex.libc_unlock(),
+        Known::Timed(thread) if !thread.has_candidates() => unlock_timed(mutex, thread),
+        Known::Absent => unlock_unrecorded(mutex, hook),
+        Known::Counted(_) | Known::Timed(_) | Known::Planned(_) | Known::Unknown => release(mutex, hook),
     }
 }
 
-/// Unlocks any mutex, whether the thread is recorded or not.
-///
-/// # Safety
-/// The program's mutex, and the registers that `entry` passes.
+/// Unlocks a mutex, in a thread that is not recorded.
 #[inline(never)]
-pub unsafe extern "C-unwind" fn any_unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        release(object(mutex), hook, || swapped::unlock(mutex, hook))
-    }
+fn unlock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
+    if unlock_fast(mutex) { 0 } else { release(mutex, hook) }
+}
+
+/// Unlocks a mutex of libc, in a thread of which times are recorded.
+#[inline(never)]
+fn unlock_timed(mutex: &MutexLayout, thread: &'static Thread) -> c_int {
+    Release::of(thread, object(mutex)).end(mutex.libc_unlock())
+}
+
+/// Unlocks any mutex, in any thread.
+#[inline(never)]
+pub fn release(mutex: &MutexLayout, hook: Hook) -> c_int {
+    let release = Thread::current().and_then(|thread| Release::begin(thread, object(mutex), hook));
+    let code = Mutex::new(mutex, hook).unlock();
+    release.map_or(code, |release| release.end(code))
 }

@@ -1,9 +1,11 @@
 //! Read-write locks. Holds for reading and for writing have separate rows.
 
-use super::acquire::{Waiting, acquire, initialised, is_success, release, try_to};
+use super::attempt::{Attempt, acquire, initialised, is_success, release};
+use super::busy;
 use super::mutex::is_supported;
 use super::semaphore::is_time;
-use super::{busy, layout, real};
+use crate::glibc::functions as real;
+use crate::glibc::rwlock::{Mode, Reading, RwLockLayout, Writing};
 use crate::next::forward;
 use crate::watch::{Hook, Object};
 use core::convert::identity;
@@ -63,10 +65,8 @@ pub unsafe extern "C-unwind" fn __pthread_rwlock_destroy(lock: *mut pthread_rwlo
     unsafe { pthread_rwlock_destroy(lock) }
 }
 
-type Lock = *mut pthread_rwlock_t;
-
 unsafe extern "C-unwind" fn init(
-    lock: Lock,
+    lock: *mut pthread_rwlock_t,
     attributes: *const pthread_rwlockattr_t,
     sp: usize,
     bp: usize,
@@ -79,104 +79,32 @@ unsafe extern "C-unwind" fn init(
     code
 }
 
-/// Whether a lock is acquired for reading or for writing.
-///
-/// # Safety (all functions)
-/// As for libc's.
-trait Mode {
-    const KIND: Kind;
-    unsafe fn lock(lock: Lock) -> c_int;
-    unsafe fn trylock(lock: Lock) -> c_int;
-    unsafe fn timedlock(lock: Lock, until: *const timespec) -> c_int;
-    unsafe fn clocklock(lock: Lock, clock: clockid_t, until: *const timespec) -> c_int;
-    /// To be called after the thread has acquired the lock.
-    unsafe fn taken(lock: Lock);
-}
-
-struct Reading;
-struct Writing;
-
-/// Implements [`Mode`] by libc's functions of these names.
-macro_rules! mode {
-    ($mode:ident: $kind:ident, $lock:ident, $trylock:ident, $timedlock:ident, $clocklock:ident, $taken:expr) => {
-        impl Mode for $mode {
-            const KIND: Kind = Kind::$kind;
-
-            #[inline(always)]
-            unsafe fn lock(lock: Lock) -> c_int {
-                // SAFETY: the caller's promise.
-                unsafe { real::$lock(lock) }
-            }
-
-            #[inline(always)]
-            unsafe fn trylock(lock: Lock) -> c_int {
-                // SAFETY: the caller's promise.
-                unsafe { real::$trylock(lock) }
-            }
-
-            #[inline(always)]
-            unsafe fn timedlock(lock: Lock, until: *const timespec) -> c_int {
-                // SAFETY: the caller's promise.
-                unsafe { real::$timedlock(lock, until) }
-            }
-
-            #[inline(always)]
-            unsafe fn clocklock(lock: Lock, clock: clockid_t, until: *const timespec) -> c_int {
-                // SAFETY: the caller's promise.
-                unsafe { real::$clocklock(lock, clock, until) }
-            }
-
-            #[inline(always)]
-            unsafe fn taken(lock: Lock) {
-                let taken: unsafe fn(Lock) = $taken;
-                // SAFETY: the caller's promise.
-                unsafe { taken(lock) }
-            }
-        }
-    };
-}
-
-mode!(Reading: Read, rwlock_rdlock, rwlock_tryrdlock, rwlock_timedrdlock, rwlock_clockrdlock, |lock| {
-    // SAFETY: the caller's promise.
-    unsafe { busy::reader_came(lock) }
-});
-mode!(Writing: Write, rwlock_wrlock, rwlock_trywrlock, rwlock_timedwrlock, rwlock_clockwrlock, |_| ());
-
-/// A blocking attempt.
-///
-/// # Safety
-/// `lock` is live; `sp` and `bp` are the registers that `entry` passes.
 #[inline(always)]
-unsafe fn take<M: Mode>(
-    lock: Lock,
-    (sp, bp): (usize, usize),
-    tried: impl FnOnce() -> c_int,
-    blocked: impl FnOnce() -> c_int,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    let hook = unsafe { Hook::new(sp, bp) };
-    let code = acquire(Object::new(M::KIND, lock), hook, || Waiting::Asleep, |_| false, tried, blocked);
-    if is_success(code) {
-        // SAFETY: the caller's promise.
-        unsafe { M::taken(lock) };
+fn object<M: Mode>(lock: &RwLockLayout) -> Object {
+    Object::new(if M::IS_READING { Kind::Read } else { Kind::Write }, lock)
+}
+
+/// To be called after an attempt with its return value.
+#[inline(always)]
+fn note_reader<M: Mode>(lock: &RwLockLayout, code: c_int) -> c_int {
+    if M::IS_READING && is_success(code) {
+        busy::reader_came(lock);
     }
     code
 }
 
-unsafe extern "C-unwind" fn lock<M: Mode>(lock: Lock, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn lock<M: Mode>(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
-    unsafe { take::<M>(lock, (sp, bp), || M::trylock(lock), || M::lock(lock)) }
+    let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
+    note_reader::<M>(lock, acquire(object::<M>(lock), hook, || M::trylock(lock), || M::lock(lock)))
 }
 
-unsafe extern "C-unwind" fn trylock<M: Mode>(lock: Lock, sp: usize, bp: usize) -> c_int {
+unsafe extern "C-unwind" fn trylock<M: Mode>(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
-    unsafe {
-        let code = try_to(Object::new(M::KIND, lock), Hook::new(sp, bp), |_| false, || M::trylock(lock));
-        if is_success(code) {
-            M::taken(lock);
-        }
-        code
-    }
+    let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
+    let attempt = Attempt::at_lock(object::<M>(lock), hook);
+    let code = M::trylock(lock);
+    note_reader::<M>(lock, attempt.map_or(code, |attempt| attempt.ended(code)))
 }
 
 /// Whether libc accepts this as a deadline. libc checks it even if the lock is free. With a null pointer libc waits for
@@ -190,43 +118,45 @@ unsafe fn is_deadline(clock: clockid_t, until: *const timespec) -> bool {
 }
 
 unsafe extern "C-unwind" fn timedlock<M: Mode>(
-    lock: Lock,
+    lock: *mut pthread_rwlock_t,
     until: *const timespec,
     sp: usize,
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe {
-        let valid = is_deadline(libc::CLOCK_REALTIME, until);
-        let tried = || if valid { M::trylock(lock) } else { libc::EBUSY };
-        take::<M>(lock, (sp, bp), tried, || M::timedlock(lock, until))
-    }
+    let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
+    // SAFETY: the program's time, or null.
+    let is_valid = unsafe { is_deadline(libc::CLOCK_REALTIME, until) };
+    let tried = || if is_valid { M::trylock(lock) } else { libc::EBUSY };
+    // SAFETY: the program's time, or null.
+    let blocked = || unsafe { M::timedlock(lock, until) };
+    note_reader::<M>(lock, acquire(object::<M>(lock), hook, tried, blocked))
 }
 
 unsafe extern "C-unwind" fn clocklock<M: Mode>(
-    lock: Lock,
+    lock: *mut pthread_rwlock_t,
     clock: clockid_t,
     until: *const timespec,
     sp: usize,
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe {
-        let valid = is_deadline(clock, until);
-        let tried = || if valid { M::trylock(lock) } else { libc::EBUSY };
-        take::<M>(lock, (sp, bp), tried, || M::clocklock(lock, clock, until))
-    }
+    let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
+    // SAFETY: the program's time, or null.
+    let is_valid = unsafe { is_deadline(clock, until) };
+    let tried = || if is_valid { M::trylock(lock) } else { libc::EBUSY };
+    // SAFETY: the program's time, or null.
+    let blocked = || unsafe { M::clocklock(lock, clock, until) };
+    note_reader::<M>(lock, acquire(object::<M>(lock), hook, tried, blocked))
 }
 
-unsafe extern "C-unwind" fn unlock(lock: Lock, sp: usize, bp: usize) -> c_int {
-    // SAFETY: the program's lock. The calling thread holds it; if any thread holds it for writing, that is the calling
-    // thread.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        if layout::has_writer(lock) {
-            release(Object::new(Kind::Write, lock), hook, || real::rwlock_unlock(lock))
-        } else {
-            busy::release(lock, hook, || real::rwlock_unlock(lock))
-        }
+unsafe extern "C-unwind" fn unlock(lock: *mut pthread_rwlock_t, sp: usize, bp: usize) -> c_int {
+    // SAFETY: the program's lock; `entry` passes the registers.
+    let (lock, hook) = unsafe { (RwLockLayout::of(lock), Hook::new(sp, bp)) };
+    // The calling thread holds the lock. If any thread holds it for writing, that is the calling thread.
+    if lock.has_writer() {
+        release(object::<Writing>(lock), hook, || lock.unlock())
+    } else {
+        busy::release(lock, hook)
     }
 }

@@ -3,19 +3,20 @@
 //! These functions report errors through `errno`. So an attempt that the program has not made itself must not change
 //! it.
 
-use super::acquire::{attempt, initialised};
+use super::attempt::{Attempt, initialised};
 use super::mutex::is_supported;
-use super::{layout, real};
 use crate::errno;
+use crate::glibc::functions as real;
+use crate::glibc::semaphore::SemaphoreLayout;
 use crate::next::forward;
 use crate::swap::plan;
 use crate::waits::handlers::{Handlers, Interruption};
 use crate::waits::{Ended, Look, Wait};
-use crate::watch::{Hook, Object, Thread};
+use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{Kind, Outcome};
 use unspin_sys::{Errno, entry};
 use unspin_waiting::Looks;
 
@@ -59,15 +60,14 @@ unsafe extern "C-unwind" fn init(
 }
 
 #[inline(always)]
-fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, Place)> {
-    attempt(Object::new(Kind::Semaphore, semaphore), 0, hook)
+fn attempt_at(semaphore: &SemaphoreLayout, hook: Hook) -> Option<Attempt> {
+    Attempt::at(Object::new(Kind::Semaphore, semaphore), hook)
 }
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's semaphore; `entry` passes the registers.
-    unsafe {
-        take(semaphore, Hook::new(sp, bp), true, Interruption::ends_restartable, || real::sem_wait(semaphore))
-    }
+    let (semaphore, hook) = unsafe { (SemaphoreLayout::of(semaphore), Hook::new(sp, bp)) };
+    take(semaphore, hook, true, Interruption::ends_restartable, || semaphore.wait())
 }
 
 unsafe extern "C-unwind" fn timedwait(
@@ -77,12 +77,12 @@ unsafe extern "C-unwind" fn timedwait(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe {
-        let tried = is_time(until);
-        take(semaphore, Hook::new(sp, bp), tried, Interruption::ends_any, || {
-            real::sem_timedwait(semaphore, until)
-        })
-    }
+    let (semaphore, hook) = unsafe { (SemaphoreLayout::of(semaphore), Hook::new(sp, bp)) };
+    // SAFETY: the program's time.
+    let tries = unsafe { is_time(until) };
+    // SAFETY: as above.
+    let blocked = || unsafe { semaphore.timedwait(until) };
+    take(semaphore, hook, tries, Interruption::ends_any, blocked)
 }
 
 unsafe extern "C-unwind" fn clockwait(
@@ -93,12 +93,12 @@ unsafe extern "C-unwind" fn clockwait(
     bp: usize,
 ) -> c_int {
     // SAFETY: the program's arguments; `entry` passes the registers.
-    unsafe {
-        let tried = is_supported(clock) && is_time(until);
-        take(semaphore, Hook::new(sp, bp), tried, Interruption::ends_any, || {
-            real::sem_clockwait(semaphore, clock, until)
-        })
-    }
+    let (semaphore, hook) = unsafe { (SemaphoreLayout::of(semaphore), Hook::new(sp, bp)) };
+    // SAFETY: the program's time.
+    let tries = is_supported(clock) && unsafe { is_time(until) };
+    // SAFETY: as above.
+    let blocked = || unsafe { semaphore.clockwait(clock, until) };
+    take(semaphore, hook, tries, Interruption::ends_any, blocked)
 }
 
 /// Whether libc accepts this as a time. libc checks it even if the semaphore is free.
@@ -112,12 +112,9 @@ pub unsafe fn is_time(until: *const timespec) -> bool {
 
 /// Decrements the semaphore. If `tries` allows it, first tries to do so without a wait. `ends` says which handlers end
 /// the wait: the kernel does not restart a wait with a timeout (signal(7)).
-///
-/// # Safety
-/// `semaphore` is live.
 #[inline(always)]
-unsafe fn take(
-    semaphore: *mut sem_t,
+fn take(
+    semaphore: &SemaphoreLayout,
     hook: Hook,
     tries: bool,
     ends: impl Fn(Interruption) -> bool,
@@ -125,23 +122,20 @@ unsafe fn take(
 ) -> c_int {
     // A pending cancellation takes effect here, whether the semaphore is free or not.
     pthread_testcancel();
-    let Some((thread, place)) = attempt_at(semaphore, hook) else {
+    let Some(Attempt { thread, place, .. }) = attempt_at(semaphore, hook) else {
         if !plan::is_polling() {
             return blocked();
         }
-        // SAFETY: the caller's promise.
-        return unsafe { wait_for(semaphore, hook, tries, ends, blocked) }.0;
+        return wait_for(semaphore, hook, tries, ends, blocked).0;
     };
     let table = thread.table();
-    // SAFETY: the caller's promise.
-    if tries && unsafe { tried(semaphore) } {
+    if tries && semaphore.is_taken() {
         return 0;
     }
     table.reclassify(place, Outcome::NoWait, Outcome::Slept);
     let begin = thread.now();
     table.waiting(place, begin);
-    // SAFETY: the caller's promise.
-    let (code, spun) = unsafe { wait_for(semaphore, hook, tries, ends, blocked) };
+    let (code, spun) = wait_for(semaphore, hook, tries, ends, blocked);
     table.waiting(place, 0);
     let wait = thread.now().saturating_sub(begin);
     let outcome = match code {
@@ -157,41 +151,23 @@ unsafe fn take(
     code
 }
 
-/// Decrements the semaphore if that needs no wait.
-///
-/// # Safety
-/// `semaphore` is live.
-unsafe fn tried(semaphore: *mut sem_t) -> bool {
-    let before = errno::get();
-    // SAFETY: the caller's promise.
-    let is_taken = unsafe { real::sem_trywait(semaphore) } == 0;
-    if !is_taken {
-        errno::set(before);
-    }
-    is_taken
-}
-
 /// Waits for the semaphore. Returns the answer, and whether it came during a poll. A free semaphore is decremented at
 /// once.
-///
-/// # Safety
-/// `semaphore` is live.
-unsafe fn wait_for(
-    semaphore: *mut sem_t,
+fn wait_for(
+    semaphore: &SemaphoreLayout,
     hook: Hook,
     tries: bool,
     ends: impl Fn(Interruption) -> bool,
     blocked: impl FnOnce() -> c_int,
 ) -> (c_int, bool) {
-    // SAFETY: the caller's promise.
-    if tries && unsafe { layout::has_tokens(semaphore) && tried(semaphore) } {
+    let is_taken = || semaphore.has_tokens() && semaphore.is_taken();
+    if tries && is_taken() {
         return (0, false);
     }
     let wait = Wait::begin(hook);
     if tries && wait.polls() {
         let handlers = Handlers::now();
-        // SAFETY: the caller's promise.
-        let look = || match unsafe { layout::has_tokens(semaphore) && tried(semaphore) } {
+        let look = || match is_taken() {
             true => Look::Found(()),
             false if ends(handlers.since()) => Look::Interrupted,
             false => Look::Nothing,
@@ -212,12 +188,11 @@ unsafe fn wait_for(
 
 unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's semaphore; `entry` passes the registers.
-    unsafe {
-        let attempt = attempt_at(semaphore, Hook::new(sp, bp));
-        let code = real::sem_trywait(semaphore);
-        if let Some((thread, place)) = attempt.filter(|_| code != 0) {
-            thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
-        }
-        code
+    let (semaphore, hook) = unsafe { (SemaphoreLayout::of(semaphore), Hook::new(sp, bp)) };
+    let attempt = attempt_at(semaphore, hook);
+    let code = semaphore.trywait();
+    if let Some(attempt) = attempt.filter(|_| code != 0) {
+        attempt.rejected();
     }
+    code
 }

@@ -1,13 +1,14 @@
 //! Spin locks. A waiting thread burns CPU time. The time during which it waits without a CPU is recorded separately.
 
-use super::acquire::{attempt, initialised, release, try_to};
-use super::{layout, real};
+use super::attempt::{Attempt, initialised, release};
+use crate::glibc::functions as real;
+use crate::glibc::spin::SpinLockLayout;
 use crate::next::forward;
-use crate::watch::{Hook, Object, Thread};
+use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{Kind, Outcome};
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 
@@ -28,7 +29,7 @@ forward! { identity =>
 }
 
 #[inline(always)]
-fn object(lock: *mut pthread_spinlock_t) -> Object {
+fn object(lock: &SpinLockLayout) -> Object {
     Object::new(Kind::Spin, lock)
 }
 
@@ -48,16 +49,11 @@ unsafe extern "C-unwind" fn init(
 
 unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        let Some((thread, place)) = attempt(object(lock), object(lock).held(), hook) else {
-            return real::spin_lock(lock);
-        };
-        if real::spin_trylock(lock) == 0 {
-            thread.took(object(lock).held(), place);
-            return 0;
-        }
-        contended(thread, place, lock)
+    let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
+    match Attempt::at_lock(object(lock), hook) {
+        None => lock.lock(),
+        Some(attempt) if lock.trylock() == 0 => attempt.ended(0),
+        Some(attempt) => contended(attempt, lock),
     }
 }
 
@@ -65,18 +61,16 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
 const ABSENCE: u64 = 25_000;
 
 #[cold]
-unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t) -> c_int {
+fn contended(Attempt { thread, place, .. }: Attempt, lock: &SpinLockLayout) -> c_int {
     thread.table().reclassify(place, Outcome::NoWait, Outcome::Spun);
     if !thread.has_clock() {
-        // SAFETY: the program's lock.
-        return unsafe { real::spin_lock(lock) };
+        return lock.lock();
     }
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
     thread.table().waiting(place, begin);
-    // SAFETY: the program's lock. The loop waits as glibc does: it reads until the lock is free, and only then tries to
-    // acquire it.
-    while !unsafe { layout::is_free(lock) && real::spin_trylock(lock) == 0 } {
+    // The loop waits as glibc does: it reads until the lock is free, and only then tries to acquire it.
+    while !(lock.is_free() && lock.trylock() == 0) {
         spin_loop();
         let now = clock::ticks();
         let pause = now.saturating_sub(last);
@@ -91,25 +85,21 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
     if pause > ABSENCE {
         absent += pause;
     }
-    thread.took_after(
-        object(lock).held(),
-        place,
-        end,
-        end.saturating_sub(begin).saturating_sub(absent),
-        absent,
-    );
+    let spun = end.saturating_sub(begin).saturating_sub(absent);
+    thread.acquired_after(object(lock).held(), place, end, spun, absent);
     0
 }
 
 unsafe extern "C-unwind" fn trylock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
-    unsafe {
-        let hook = Hook::new(sp, bp);
-        try_to(object(lock), hook, |_| false, || real::spin_trylock(lock))
-    }
+    let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
+    let attempt = Attempt::at_lock(object(lock), hook);
+    let code = lock.trylock();
+    attempt.map_or(code, |attempt| attempt.ended(code))
 }
 
 unsafe extern "C-unwind" fn unlock(lock: *mut pthread_spinlock_t, sp: usize, bp: usize) -> c_int {
     // SAFETY: the program's lock; `entry` passes the registers.
-    unsafe { release(object(lock), Hook::new(sp, bp), || real::spin_unlock(lock)) }
+    let (lock, hook) = unsafe { (SpinLockLayout::of(lock), Hook::new(sp, bp)) };
+    release(object(lock), hook, || lock.unlock())
 }

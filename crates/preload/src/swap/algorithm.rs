@@ -1,25 +1,25 @@
-//! The locks of `unspin-locks` as a table of operations. Each takes the body of the mutex that contains the lock.
+//! The locks of `unspin-locks` as a table of operations. Each takes the mutex that contains the lock.
 
-use super::body::Body;
+use crate::glibc::mutex::MutexLayout;
 use unspin_locks::{
     Adaptive, Fair, Kind, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas, Until, Waited,
 };
 
 /// The operations of one kind of lock.
 ///
-/// Each function requires a body that contains a lock of this kind.
+/// Each function requires a mutex that contains a lock of this kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Algorithm {
     /// [`RawLock::try_lock`].
-    pub try_lock: fn(&Body) -> bool,
+    pub try_lock: fn(&MutexLayout) -> bool,
     /// [`RawLock::lock`].
-    pub lock: fn(&Body) -> Waited,
+    pub lock: fn(&MutexLayout) -> Waited,
     /// [`RawLock::lock_until`].
-    pub lock_until: fn(&Body, Until) -> Option<Waited>,
+    pub lock_until: fn(&MutexLayout, Until) -> Option<Waited>,
     /// [`RawLock::unlock`].
-    pub unlock: unsafe fn(&Body),
+    pub unlock: unsafe fn(&MutexLayout),
     /// [`RawLock::is_locked`].
-    pub is_locked: fn(&Body) -> bool,
+    pub is_locked: fn(&MutexLayout) -> bool,
     /// The type name of the lock.
     #[cfg(test)]
     name: fn() -> &'static str,
@@ -33,24 +33,24 @@ impl Algorithm {
 
     const fn new<L: RawLock>() -> Option<Algorithm> {
         Some(Algorithm {
-            try_lock: |body| body.lock::<L>().try_lock(),
-            lock: |body| body.lock::<L>().lock(&mut L::Node::default()),
-            lock_until: |body, until| body.lock::<L>().lock_until(&mut L::Node::default(), until),
+            try_lock: |mutex| mutex.lock_in_place::<L>().try_lock(),
+            lock: |mutex| mutex.lock_in_place::<L>().lock(&mut L::Node::default()),
+            lock_until: |mutex, until| mutex.lock_in_place::<L>().lock_until(&mut L::Node::default(), until),
             unlock: unlock::<L>,
-            is_locked: |body| body.lock::<L>().is_locked(),
+            is_locked: |mutex| mutex.lock_in_place::<L>().is_locked(),
             #[cfg(test)]
             name: core::any::type_name::<L>,
         })
     }
 }
 
-/// [`RawLock::unlock`] of the lock in this body.
+/// [`RawLock::unlock`] of the lock in this mutex.
 ///
 /// # Safety
 /// As for [`RawLock::unlock`].
-unsafe fn unlock<L: RawLock>(body: &Body) {
+unsafe fn unlock<L: RawLock>(mutex: &MutexLayout) {
     // SAFETY: the caller's promise.
-    unsafe { body.lock::<L>().unlock() }
+    unsafe { mutex.lock_in_place::<L>().unlock() }
 }
 
 /// The lock of the fast path.

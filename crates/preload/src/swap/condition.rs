@@ -10,30 +10,23 @@
 //! functions of LinuxThreads: glibc runs the handlers of that list whatever language unwinds. No frame in this module
 //! has anything to drop.
 
-use super::mutex::{self, Answer, Released, Tried};
+use super::mutex::{Acquisition, Mutex, Released, Tried};
 use super::plan::{self, Conditions};
 use crate::cancel::{
     _pthread_cleanup_pop, _pthread_cleanup_push, ASYNCHRONOUS, Buffer, DEFERRED, cancellation, end_of_sleep,
     pthread_testcancel,
 };
+use crate::glibc::condition::ConditionLayout;
 use crate::waits::{Ended, Look, Wait};
 use crate::watch::Hook;
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
-use libc::{EOWNERDEAD, ETIMEDOUT, pthread_cond_t, pthread_mutex_t};
+use libc::{EOWNERDEAD, ETIMEDOUT};
 use unspin_locks::{Condition, Leaving, Left, Node, Until, Waited};
-use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
 use unspin_waiting::Looks;
-
-/// `__wrefs`, at byte 36. Bit 0: shared between processes. Bit 1: deadlines are times of CLOCK_MONOTONIC.
-const FLAGS: usize = 36;
-const SHARED: u32 = 1;
-const MONOTONIC: u32 = 2;
-
-const _: () = assert!(size_of::<Condition>() <= 24 && align_of::<Condition>() <= 8, "below `__g_refs`");
 
 /// Which implementation a condition has.
 #[derive(Clone, Copy)]
@@ -47,35 +40,17 @@ pub enum Owner<'condition> {
 }
 
 /// The implementation of a condition.
-///
-/// # Safety
-/// `condition` is live.
 #[inline]
-pub unsafe fn owner<'condition>(condition: *const pthread_cond_t) -> Owner<'condition> {
+pub fn owner(condition: &ConditionLayout) -> Owner<'_> {
     if plan::conditions() == Conditions::Libc {
-        return Owner::Libc;
+        Owner::Libc
+    } else if condition.is_shared() {
+        Owner::Shared
+    } else {
+        // SAFETY: the plan holds for the whole life of the process, so every hook takes this path for every private
+        // condition.
+        Owner::Ours(unsafe { condition.ours() })
     }
-    // SAFETY: the caller's promise. All zero is a valid `Condition`, which consists of atomics. These bytes have no
-    // other use.
-    unsafe { if flags(condition) & SHARED != 0 { Owner::Shared } else { Owner::Ours(&*condition.cast()) } }
-}
-
-/// The clock of the condition's deadlines.
-///
-/// # Safety
-/// `condition` is live.
-pub unsafe fn clock(condition: *const pthread_cond_t) -> libc::clockid_t {
-    // SAFETY: the caller's promise.
-    if unsafe { flags(condition) } & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
-}
-
-/// The word [`FLAGS`].
-///
-/// # Safety
-/// `condition` is live.
-unsafe fn flags(condition: *const pthread_cond_t) -> u32 {
-    // SAFETY: the caller's promise. Relaxed: written when the condition was initialised.
-    unsafe { &*condition.byte_add(FLAGS).cast::<AtomicU32>() }.load(Relaxed)
 }
 
 /// The result of a wait.
@@ -89,7 +64,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The result of libc's wait, or of a call that was refused.
-    pub fn bare(code: c_int) -> Outcome {
+    pub fn by_libc(code: c_int) -> Outcome {
         Outcome { code, seen: None }
     }
 }
@@ -109,7 +84,7 @@ pub struct Seen {
 struct Waiter<'wait> {
     condition: &'wait Condition,
     node: &'wait Node,
-    mutex: *mut pthread_mutex_t,
+    mutex: Mutex<'wait>,
     hook: Hook,
     /// The thread's cancellation type before the wait.
     cancellation: c_int,
@@ -123,52 +98,42 @@ impl Waiter<'_> {
     /// Acquires the mutex again, unless the thread has it already, and wakes the next thread of a broadcast.
     ///
     /// # Safety
-    /// `mutex` is live; the node has left the condition, and this is called once.
-    unsafe fn acquire_again(&self, has_mutex: bool) -> Answer {
+    /// The node has left the condition, and this is called once.
+    unsafe fn acquire_again(&self, has_mutex: bool) -> Acquisition {
         // SAFETY: the caller's promise.
         let others = self.node.is_followed().then_some(|| unsafe { self.node.pass_on() });
-        let answer = match has_mutex {
-            // SAFETY: the caller's promise; the mutex was released by `unlock_to_wait`.
-            false => unsafe { mutex::lock_after_wait(self.mutex, self.hook, others) },
+        let acquisition = match has_mutex {
+            false => self.mutex.lock_after_wait(others),
             true => {
                 if let Some(wake) = others {
                     wake();
                 }
-                Answer::acquired(Waited::No)
+                Acquisition::done(Waited::No)
             }
         };
-        if self.is_user_of_libcs && matches!(answer.code, 0 | EOWNERDEAD) {
-            // SAFETY: libc serves the mutex, and the thread has it.
-            unsafe { mutex::count_once(self.mutex) };
+        if self.is_user_of_libcs && matches!(acquisition.code, 0 | EOWNERDEAD) {
+            self.mutex.count_once();
         }
-        answer
+        acquisition
     }
 }
 
 /// pthread_cond_wait(3) and its variants with a deadline.
-///
-/// # Safety
-/// `mutex` is live; `hook` is that of the calling function.
-pub unsafe fn wait(
-    condition: &Condition,
-    mutex: *mut pthread_mutex_t,
-    until: Option<Until>,
-    hook: Hook,
-) -> Outcome {
+pub fn wait(condition: &Condition, mutex: Mutex<'_>, until: Option<Until>, hook: Hook) -> Outcome {
     let before = cancellation(DEFERRED);
     // The order is by real-time priority, in which the kernel would also wake sleeping threads.
-    let node = Node::new(sched::real_time_priority()).for_mutex(mutex);
+    let node = Node::new(sched::real_time_priority()).for_mutex(mutex.words().as_ptr());
     let mut buffer = MaybeUninit::<Buffer>::uninit();
     // SAFETY: 1. the node stays in place until it has left the condition and has woken its successor (`pass_on`), here
-    // or in `cancelled`; 2. the mutex is the caller's; 3. the buffer is popped before this function returns.
+    // or in `cancelled`; 2. the buffer is popped before this function returns.
     unsafe {
         condition.enqueue(&node);
-        let Released { code, is_user_of_libcs } = mutex::unlock_to_wait(mutex, hook);
+        let Released { code, is_user_of_libcs } = mutex.unlock_to_wait();
         if code != 0 {
             condition.leave(&node, Leaving::Cancelled);
             node.pass_on();
             cancellation(before);
-            return Outcome::bare(code);
+            return Outcome::by_libc(code);
         }
         let has_mutex = Cell::new(false);
         let waiter =
@@ -178,7 +143,7 @@ pub unsafe fn wait(
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
         let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
-        let Answer { code, waited: mutex } = waiter.acquire_again(waiter.has_mutex.get());
+        let Acquisition { code, waited: mutex } = waiter.acquire_again(waiter.has_mutex.get());
         cancellation(before);
         let code = if code == 0 && is_timeout { ETIMEDOUT } else { code };
         Outcome { code, seen: Some(Seen { condition: waited, woken, mutex }) }
@@ -197,8 +162,7 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
         // then end in a sleep for the mutex.
         let look = || match node.is_waiting() {
             true => Look::Nothing,
-            // SAFETY: the mutex is the program's, which was released for this wait and must be acquired again.
-            false => match unsafe { mutex::try_after_wait(waiter.mutex, waiter.hook) } {
+            false => match waiter.mutex.try_after_wait() {
                 Tried::Taken => Look::Nothing,
                 Tried::Untried => Look::Found(()),
                 Tried::Acquired => {
@@ -235,7 +199,7 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
         waiter.condition.leave(waiter.node, Leaving::Cancelled);
         // A handler may have cancelled the thread, or jumped, right after the poll had acquired the mutex.
         let has_mutex =
-            waiter.has_mutex.get() || waiter.is_user_of_libcs && mutex::is_locked_since_wait(waiter.mutex);
+            waiter.has_mutex.get() || waiter.is_user_of_libcs && waiter.mutex.is_locked_since_wait();
         waiter.acquire_again(has_mutex);
         cancellation(waiter.cancellation);
     }

@@ -4,8 +4,8 @@
 //! | module | contents |
 //! |---|---|
 //! | `plan`, `text` | what replaces which mutex: the file that `UNSPIN_PLAN` names |
-//! | [`server`], `decision`, `modules` | which rule of the plan applies to a mutex: decided once in its life, at pthread_mutex_init(3) or its first use |
-//! | `mark`, `body` | the words of a `pthread_mutex_t`, and the decision, stored in one of them |
+//! | [`mutex_impl`], [`decision`], `modules` | which rule of the plan applies to a mutex: decided once in its life, at pthread_mutex_init(3) or its first use |
+//! | `tag` | the decision, stored in one of the words of a `pthread_mutex_t` |
 //! | `algorithm` | the locks of `unspin-locks` as a table |
 //! | [`mutex`] | the mutex operations of a program |
 //! | [`condition`], `shared` | condition variables: ours if they are private, libc's if they are shared between processes |
@@ -16,15 +16,14 @@
 //! everything.
 
 mod algorithm;
-mod body;
 pub mod condition;
 pub mod decision;
-mod mark;
 mod modules;
 pub mod mutex;
+pub mod mutex_impl;
 pub mod plan;
-pub mod server;
 pub mod shared;
+mod tag;
 mod text;
 
 use unspin_sys::tid;

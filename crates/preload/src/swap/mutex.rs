@@ -5,155 +5,99 @@
 //! not checked for its owner.
 
 use super::algorithm::{Algorithm, Fast};
-use super::body::Body;
-use super::mark::{Mark, Nature, Type};
+use super::mutex_impl::MutexImpl;
 use super::plan;
-use super::server::Server;
-use crate::pthread::{layout, real};
+use super::tag::{Tag, Type};
+use crate::glibc::mutex::{MutexLayout, current_tid};
 use crate::waits::{Ended, Look, Wait};
 use crate::watch::Hook;
 use core::ffi::c_int;
 use core::time::Duration;
-use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, pthread_mutex_t, timespec};
+use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use unspin_locks::{Clock, RawLock, Until, Waited};
+use unspin_sys::tid;
 use unspin_waiting::Looks;
+
+/// A mutex of the program, for one call of a hook: with the implementation that serves it.
+#[derive(Clone, Copy)]
+pub struct Mutex<'mutex> {
+    words: &'mutex MutexLayout,
+    served_by: &'static MutexImpl,
+    hook: Hook,
+}
 
 /// The result of an acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct Acquisition {
     /// 0, or an error number.
     pub code: c_int,
     /// How the thread waited, if that is known: libc does not tell.
     pub waited: Option<Waited>,
 }
 
-impl Answer {
-    /// The answer of libc.
+impl Acquisition {
+    /// libc's return value.
     #[inline(always)]
-    fn of_libc(code: c_int) -> Answer {
-        Answer { code, waited: None }
+    pub fn by_libc(code: c_int) -> Acquisition {
+        Acquisition { code, waited: None }
     }
 
     /// The thread has acquired the mutex.
-    pub fn acquired(waited: Waited) -> Answer {
-        Answer { code: 0, waited: Some(waited) }
+    pub fn done(waited: Waited) -> Acquisition {
+        Acquisition { code: 0, waited: Some(waited) }
     }
 
-    fn refused(code: c_int) -> Answer {
-        Answer { code, waited: None }
+    fn failed(code: c_int) -> Acquisition {
+        Acquisition { code, waited: None }
     }
 }
 
-/// Acquires a free mutex of the most frequent kind ([`Mark::FAST`]). Returns whether it did; if not, the caller must
-/// call [`lock`].
-///
-/// # Safety
-/// `mutex` is live.
+/// The deadline of a call.
+#[derive(Clone, Copy)]
+pub struct Deadline {
+    clock: clockid_t,
+    until: *const timespec,
+}
+
+impl Deadline {
+    /// A time of this clock.
+    ///
+    /// # Safety
+    /// `until` is live as long as the value is used with a mutex that is not free.
+    #[inline(always)]
+    pub unsafe fn new(clock: clockid_t, until: *const timespec) -> Deadline {
+        Deadline { clock, until }
+    }
+
+    /// The time, for our locks; `None` if it is malformed.
+    fn read(self, clock: Clock) -> Option<Until> {
+        // SAFETY: `new`'s promise; the callers have found that the mutex is not free.
+        unsafe { time(clock, self.until) }
+    }
+}
+
+/// Acquires a free mutex of the most frequent kind ([`Tag::FAST`]). Returns whether it did.
 #[inline(always)]
-pub unsafe fn lock_at_once(mutex: *const pthread_mutex_t) -> bool {
-    // SAFETY: the caller's promise.
-    let body = unsafe { Body::of(mutex) };
-    let is_locked = body.mark() == Mark::FAST && body.lock::<Fast>().try_lock();
+pub fn lock_fast(mutex: &MutexLayout) -> bool {
+    let tid = tid::known();
+    let is_locked = Tag::of(mutex) == Tag::FAST && tid != 0 && mutex.lock_in_place::<Fast>().try_lock();
     if is_locked {
-        body.own();
+        mutex.own(tid);
     }
     is_locked
 }
 
-/// Releases a mutex of the most frequent kind ([`Mark::FAST`]). Returns whether it did; if not, the caller must call
-/// [`unlock`].
-///
-/// # Safety
-/// `mutex` is live. The calling thread holds it, or releases it for another thread.
+/// Releases a mutex of the most frequent kind ([`Tag::FAST`]). Returns whether it did.
 #[inline(always)]
-pub unsafe fn unlock_at_once(mutex: *const pthread_mutex_t) -> bool {
-    // SAFETY: the caller's promise.
-    let body = unsafe { Body::of(mutex) };
-    if body.mark() != Mark::FAST {
+pub fn unlock_fast(mutex: &MutexLayout) -> bool {
+    if Tag::of(mutex) != Tag::FAST {
         return false;
     }
-    body.disown();
-    // SAFETY: the caller's promise.
-    unsafe { body.lock::<Fast>().unlock() };
+    mutex.disown();
+    // SAFETY: the program releases the mutex; a thread that releases a lock that another thread holds is responsible
+    // for the result.
+    unsafe { mutex.lock_in_place::<Fast>().unlock() };
     true
-}
-
-/// Whether libc serves the mutex. Only the fast part of the decision: false if more work is needed.
-///
-/// # Safety
-/// `mutex` is live.
-#[inline(always)]
-pub unsafe fn is_libcs(mutex: *const pthread_mutex_t) -> bool {
-    // SAFETY: the caller's promise.
-    let body = unsafe { Body::of(mutex) };
-    plan::is_off() || body.mark() == Mark::LIBC || body.nature() == Nature::Other
-}
-
-/// Whether one of our locks replaces the mutex.
-///
-/// # Safety
-/// `mutex` is live.
-pub unsafe fn is_replaced(mutex: *const pthread_mutex_t, hook: Hook) -> bool {
-    // SAFETY: the caller's promise.
-    matches!(unsafe { served(mutex, hook) }.1, Server::Lock(..))
-}
-
-/// pthread_mutex_lock(3).
-///
-/// # Safety
-/// `mutex` is live.
-pub unsafe fn lock(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
-    // SAFETY: the caller's promise.
-    let (body, server) = unsafe { served(mutex, hook) };
-    match server {
-        // SAFETY: the caller's promise.
-        Server::Libc | Server::Inheriting(_) => unsafe { lock_libcs(mutex, hook) },
-        Server::Lock(algorithm, of) => {
-            owned(body, of).unwrap_or_else(|| enter(body, of, Some((algorithm.lock)(body))))
-        }
-    }
-}
-
-/// pthread_mutex_lock(3) of a mutex that libc serves. If waits poll, the thread polls before it sleeps.
-///
-/// # Safety
-/// `mutex` is live.
-#[inline(always)]
-pub unsafe fn lock_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match layout::has_owner(mutex) && plan::is_polling() {
-            true => poll_for_libcs(mutex, hook),
-            false => Answer::of_libc(real::mutex_lock(mutex)),
-        }
-    }
-}
-
-/// Polls for a mutex that libc serves, then calls libc.
-///
-/// # Safety
-/// `mutex` is live.
-#[inline(never)]
-unsafe fn poll_for_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
-    // SAFETY: the caller's promise.
-    unsafe {
-        // The thread must not poll for a mutex that it owns already: libc counts, refuses, or waits for ever.
-        if Body::of(mutex).is_mine() {
-            return Answer::of_libc(real::mutex_lock(mutex));
-        }
-        let wait = Wait::begin(hook);
-        let look = || match try_libcs(mutex) {
-            Tried::Acquired => Look::Found(Answer::acquired(Waited::Spun)),
-            Tried::Taken => Look::Nothing,
-            Tried::Untried => Look::Found(Answer::of_libc(real::mutex_lock(mutex))),
-        };
-        if let Ended::Found(answer) = wait.poll(Looks::Load, look, |_| None) {
-            return answer;
-        }
-        let code = real::mutex_lock(mutex);
-        wait.slept();
-        Answer::of_libc(code)
-    }
 }
 
 /// The result of one attempt to acquire a mutex that libc serves.
@@ -167,154 +111,6 @@ pub enum Tried {
     Untried,
 }
 
-/// Acquires a mutex that libc serves, if it is free. glibc's trylock of a robust mutex that is not recoverable leaves
-/// it locked for ever. So a robust mutex that is free is not tried.
-///
-/// # Safety
-/// `mutex` is live.
-unsafe fn try_libcs(mutex: *mut pthread_mutex_t) -> Tried {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if layout::has_owner(mutex) {
-            return Tried::Taken;
-        }
-        if layout::is_robust(mutex) {
-            return Tried::Untried;
-        }
-        match real::mutex_trylock(mutex) {
-            0 => Tried::Acquired,
-            EBUSY => Tried::Taken,
-            _ => Tried::Untried,
-        }
-    }
-}
-
-/// One attempt to acquire a mutex at the end of a wait for a condition. A replaced mutex is not tried:
-/// [`lock_after_wait`] acquires it.
-///
-/// # Safety
-/// `mutex` is live, and [`unlock_to_wait`] has released it.
-pub unsafe fn try_after_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Tried {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match served(mutex, hook).1 {
-            Server::Lock(..) => Tried::Untried,
-            Server::Libc | Server::Inheriting(_) => try_libcs(mutex),
-        }
-    }
-}
-
-/// pthread_mutex_trylock(3).
-///
-/// # Safety
-/// `mutex` is live.
-pub unsafe fn trylock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
-    // SAFETY: the caller's promise.
-    let (body, server) = unsafe { served(mutex, hook) };
-    match server {
-        // If the calling thread owns an errorcheck mutex, glibc's trylock returns EBUSY; but EDEADLK if the program has
-        // chosen PTHREAD_PRIO_INHERIT.
-        Server::Inheriting(Type::ErrorCheck) if body.is_mine() => EBUSY,
-        Server::Lock(_, Type::ErrorCheck) if body.inherits() && body.is_mine() => EDEADLK,
-        // SAFETY: the caller's promise.
-        Server::Libc | Server::Inheriting(_) => unsafe { real::mutex_trylock(mutex) },
-        Server::Lock(_, Type::Recursive) if body.is_mine() => deeper(body),
-        Server::Lock(algorithm, of) => {
-            let waited = (algorithm.try_lock)(body).then_some(Waited::No);
-            enter_or(body, of, waited, EBUSY).code
-        }
-    }
-}
-
-/// pthread_mutex_clocklock(3), and pthread_mutex_timedlock(3) with CLOCK_REALTIME.
-///
-/// # Safety
-/// `mutex` is live. `until` is live, unless the mutex is free.
-pub unsafe fn clocklock(
-    mutex: *mut pthread_mutex_t,
-    clock: clockid_t,
-    until: *const timespec,
-    hook: Hook,
-) -> Answer {
-    // SAFETY: the caller's promise.
-    let (body, server) = unsafe { served(mutex, hook) };
-    let (algorithm, of) = match server {
-        Server::Lock(algorithm, of) => (algorithm, of),
-        // SAFETY: the caller's promise.
-        Server::Libc => return Answer::of_libc(unsafe { libc_clocklock(mutex, clock, until) }),
-        // SAFETY: as above.
-        Server::Inheriting(_) => return Answer::of_libc(unsafe { inherit_until(mutex, clock, until) }),
-    };
-    let Some(clock) = clock_of(clock) else { return Answer::refused(EINVAL) };
-    if let Some(answer) = owned(body, of) {
-        return answer;
-    }
-    if (algorithm.try_lock)(body) {
-        return enter(body, of, Some(Waited::No));
-    }
-    // SAFETY: the caller's promise, as the mutex is not free.
-    match unsafe { time(clock, until) } {
-        Some(until) => enter_or(body, of, (algorithm.lock_until)(body, until), ETIMEDOUT),
-        None => Answer::refused(EINVAL),
-    }
-}
-
-/// libc's wait with a deadline.
-///
-/// # Safety
-/// As for [`clocklock`].
-unsafe fn libc_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match clock {
-            libc::CLOCK_REALTIME => real::mutex_timedlock(mutex, until),
-            clock => real::mutex_clocklock(mutex, clock, until),
-        }
-    }
-}
-
-/// The same for a mutex with priority inheritance that the program has not requested. A time before the clock's zero is
-/// malformed for the kernel's PI futexes. For all other mutexes it is a deadline that has passed. So zero replaces it.
-///
-/// # Safety
-/// As for [`clocklock`].
-unsafe fn inherit_until(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int {
-    // SAFETY: the caller's promise; the time is read only if the mutex is not free.
-    unsafe {
-        if real::mutex_trylock(mutex) == 0 {
-            return 0;
-        }
-        let zero = timespec { tv_sec: 0, tv_nsec: (*until).tv_nsec };
-        libc_clocklock(mutex, clock, if (*until).tv_sec < 0 { &zero } else { until })
-    }
-}
-
-/// pthread_mutex_unlock(3).
-///
-/// # Safety
-/// `mutex` is live.
-pub unsafe fn unlock(mutex: *mut pthread_mutex_t, hook: Hook) -> c_int {
-    // SAFETY: the caller's promise.
-    let (body, server) = unsafe { served(mutex, hook) };
-    let (algorithm, of) = match server {
-        Server::Lock(algorithm, of) => (algorithm, of),
-        Server::Inheriting(Type::Normal) if body.seize() => return 0,
-        // SAFETY: the caller's promise.
-        Server::Libc | Server::Inheriting(_) => return unsafe { real::mutex_unlock(mutex) },
-    };
-    match leave(body, algorithm, of) {
-        Leave::Refused => EPERM,
-        Leave::Deep => 0,
-        Leave::Free => {
-            body.disown();
-            // SAFETY: the caller's promise; a thread that releases a lock that another thread holds is responsible for
-            // the result.
-            unsafe { (algorithm.unlock)(body) };
-            0
-        }
-    }
-}
-
 /// How a mutex was released at the beginning of a wait for a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Released {
@@ -324,171 +120,332 @@ pub struct Released {
     pub is_user_of_libcs: bool,
 }
 
-/// The release at the beginning of a wait for a condition: the thread stays one of the users, so that
-/// pthread_mutex_destroy(3) answers EBUSY meanwhile.
-///
-/// # Safety
-/// A live mutex.
-pub unsafe fn unlock_to_wait(mutex: *mut pthread_mutex_t, hook: Hook) -> Released {
-    // SAFETY: the caller's promise.
-    let (body, server) = unsafe { served(mutex, hook) };
-    let Server::Lock(algorithm, of) = server else {
-        // SAFETY: the caller's promise.
-        return unsafe { unlock_libcs_to_wait(body, mutex, hook) };
-    };
-    let code = match leave(body, algorithm, of) {
-        Leave::Refused => EPERM,
-        // As with libc: the thread still holds the mutex while it waits.
-        Leave::Deep => 0,
-        Leave::Free => {
-            body.disown_for_now();
-            // SAFETY: as in `unlock`.
-            unsafe { (algorithm.unlock)(body) };
-            0
-        }
-    };
-    Released { code, is_user_of_libcs: false }
-}
-
-/// The same for a mutex that libc serves. libc's own waits keep the count of users, but its unlock lowers it.
-///
-/// # Safety
-/// A live mutex.
-unsafe fn unlock_libcs_to_wait(body: &Body, mutex: *mut pthread_mutex_t, hook: Hook) -> Released {
-    // A recursive mutex that the thread has locked more than once stays locked.
-    let is_user = body.is_mine() && body.depth() <= 1;
-    if is_user {
-        body.add_user();
-    }
-    // SAFETY: the caller's promise.
-    let code = unsafe { unlock(mutex, hook) };
-    if is_user && code != 0 {
-        body.remove_user();
-    }
-    Released { code, is_user_of_libcs: is_user && code == 0 }
-}
-
-/// The thread, which counted as a user of libc's mutex during a wait, has acquired the mutex, and so counts twice.
-///
-/// # Safety
-/// A live mutex that libc serves and that the thread owns.
-pub unsafe fn count_once(mutex: *mut pthread_mutex_t) {
-    // SAFETY: the caller's promise.
-    unsafe { Body::of(mutex) }.remove_user();
-}
-
-/// Whether the thread owns a mutex that it cannot have kept from before a wait for a condition.
-///
-/// # Safety
-/// A live mutex.
-pub unsafe fn is_locked_since_wait(mutex: *mut pthread_mutex_t) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { layout::kind(mutex) != layout::Kind::Recursive && Body::of(mutex).is_mine() }
-}
-
-/// The acquisition at the end of a wait for a condition. `others` wakes the threads that are to be woken after this
-/// thread has the mutex. If the acquisition takes longer than [`SOON`], it wakes them before. It takes long if all
-/// other threads are faster; then the thread that is woken last would wait for as long as all threads before it
-/// together.
-///
-/// # Safety
-/// `mutex` is live, and [`unlock_to_wait`] has released it.
-pub unsafe fn lock_after_wait(
-    mutex: *mut pthread_mutex_t,
-    hook: Hook,
-    others: Option<impl FnOnce()>,
-) -> Answer {
-    // SAFETY: the caller's promise.
-    let (body, server) = unsafe { served(mutex, hook) };
-    let Server::Lock(algorithm, of) = server else {
-        if let Some(wake) = others {
-            wake()
-        }
-        // SAFETY: the caller's promise.
-        return Answer::of_libc(unsafe { real::mutex_lock(mutex) });
-    };
-    if let Some(answer) = owned(body, of) {
-        if let Some(wake) = others {
-            wake()
-        }
-        return answer;
-    }
-    let in_time = match &others {
-        Some(_) if !(algorithm.try_lock)(body) => (algorithm.lock_until)(body, Until::after(SOON)),
-        Some(_) => Some(Waited::No),
-        None => Some((algorithm.lock)(body)),
-    };
-    let (waited, others) = match in_time {
-        Some(waited) => (waited, others),
-        None => {
-            if let Some(wake) = others {
-                wake()
-            }
-            ((algorithm.lock)(body), None)
-        }
-    };
-    body.own_again();
-    if of == Type::Recursive {
-        body.set_depth(1);
-    }
-    if let Some(wake) = others {
-        wake()
-    }
-    Answer::acquired(waited)
-}
-
 /// Longer than most mutexes are held. The kernel's timer slack adds some fifty microseconds.
 const SOON: Duration = Duration::from_micros(30);
 
-/// The body of a mutex, and the implementation that serves it.
-///
-/// # Safety
-/// `mutex` is live.
-#[inline]
-unsafe fn served<'mutex>(mutex: *const pthread_mutex_t, hook: Hook) -> (&'mutex Body, Server) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let body = Body::of(mutex);
-        (body, Server::of(body, mutex, hook))
+impl<'mutex> Mutex<'mutex> {
+    /// The mutex with these words, used by the function that called this hook.
+    #[inline(always)]
+    pub fn new(words: &'mutex MutexLayout, hook: Hook) -> Mutex<'mutex> {
+        Mutex { words, served_by: MutexImpl::of(words, hook), hook }
     }
-}
 
-/// The answer to a thread that acquires a mutex which it owns already. `None` if it does not own it, or if the mutex is
-/// normal, as that type does not check.
-fn owned(body: &Body, of: Type) -> Option<Answer> {
-    match of {
-        Type::Normal => None,
-        _ if !body.is_mine() => None,
-        Type::Recursive => Some(Answer::refused(deeper(body))),
-        Type::ErrorCheck => Some(Answer::refused(EDEADLK)),
+    /// Its words.
+    #[inline(always)]
+    pub fn words(self) -> &'mutex MutexLayout {
+        self.words
     }
-}
 
-/// Counts another acquisition by the owner.
-fn deeper(body: &Body) -> c_int {
-    match body.depth().checked_add(1) {
-        Some(depth) => {
-            body.set_depth(depth);
-            0
+    /// Whether one of our locks replaces the mutex.
+    pub fn is_replaced(self) -> bool {
+        matches!(*self.served_by, MutexImpl::Lock(..))
+    }
+
+    /// pthread_mutex_lock(3), or pthread_mutex_clocklock(3) if there is a deadline.
+    #[inline(always)]
+    pub fn acquire(self, deadline: Option<Deadline>) -> Acquisition {
+        match deadline {
+            None => self.lock(),
+            Some(deadline) => self.lock_until(deadline),
         }
-        None => EAGAIN,
     }
-}
 
-fn enter_or(body: &Body, of: Type, waited: Option<Waited>, otherwise: c_int) -> Answer {
-    match waited {
-        Some(_) => enter(body, of, waited),
-        None => Answer::refused(otherwise),
+    /// pthread_mutex_lock(3).
+    #[inline(always)]
+    pub fn lock(self) -> Acquisition {
+        match *self.served_by {
+            MutexImpl::Libc | MutexImpl::Inheriting(_) => self.lock_libcs(),
+            MutexImpl::Lock(algorithm, of) => {
+                self.owned(of).unwrap_or_else(|| self.enter(of, (algorithm.lock)(self.words)))
+            }
+        }
     }
-}
 
-/// To be called after the thread has acquired the lock: notes the owner.
-fn enter(body: &Body, of: Type, waited: Option<Waited>) -> Answer {
-    body.own();
-    if of == Type::Recursive {
-        body.set_depth(1);
+    /// pthread_mutex_lock(3) of a mutex that libc serves. If waits poll, the thread polls before it sleeps.
+    #[inline(always)]
+    fn lock_libcs(self) -> Acquisition {
+        match plan::is_polling() && self.words.has_owner() {
+            true => self.poll_for_libcs(),
+            false => Acquisition::by_libc(self.words.libc_lock()),
+        }
     }
-    Answer { code: 0, waited }
+
+    /// Polls for a mutex that libc serves, then calls libc.
+    #[inline(never)]
+    fn poll_for_libcs(self) -> Acquisition {
+        // The thread must not poll for a mutex that it owns already: libc counts, refuses, or waits for ever.
+        if self.words.is_mine() {
+            return Acquisition::by_libc(self.words.libc_lock());
+        }
+        let wait = Wait::begin(self.hook);
+        let look = || match self.try_libcs() {
+            Tried::Acquired => Look::Found(Acquisition::done(Waited::Spun)),
+            Tried::Taken => Look::Nothing,
+            Tried::Untried => Look::Found(Acquisition::by_libc(self.words.libc_lock())),
+        };
+        if let Ended::Found(acquisition) = wait.poll(Looks::Load, look, |_| None) {
+            return acquisition;
+        }
+        let code = self.words.libc_lock();
+        wait.slept();
+        Acquisition::by_libc(code)
+    }
+
+    /// Acquires a mutex that libc serves, if it is free. glibc's trylock of a robust mutex that is not recoverable
+    /// leaves it locked for ever. So a robust mutex that is free is not tried.
+    fn try_libcs(self) -> Tried {
+        if self.words.has_owner() {
+            return Tried::Taken;
+        }
+        if self.words.is_robust() {
+            return Tried::Untried;
+        }
+        match self.words.libc_trylock() {
+            0 => Tried::Acquired,
+            EBUSY => Tried::Taken,
+            _ => Tried::Untried,
+        }
+    }
+
+    /// The attempt that does not block, before [`acquire`](Self::acquire).
+    ///
+    /// As glibc's trylock cannot be used with a robust mutex ([`try_libcs`](Self::try_libcs)), the owner of a robust
+    /// mutex is only read. If there is none, `acquire` need not wait.
+    #[inline(always)]
+    pub fn try_first(self, deadline: Option<Deadline>) -> c_int {
+        match self.words.is_robust() {
+            false => self.try_lock(),
+            true if self.words.has_owner() => EBUSY,
+            true => self.acquire(deadline).code,
+        }
+    }
+
+    /// pthread_mutex_trylock(3).
+    #[inline(always)]
+    pub fn try_lock(self) -> c_int {
+        match *self.served_by {
+            MutexImpl::Libc => self.words.libc_trylock(),
+            _ => self.try_planned(),
+        }
+    }
+
+    fn try_planned(self) -> c_int {
+        match *self.served_by {
+            // If the calling thread owns an errorcheck mutex, glibc's trylock returns EBUSY; but EDEADLK if the program
+            // has chosen PTHREAD_PRIO_INHERIT.
+            MutexImpl::Inheriting(Type::ErrorCheck) if self.words.is_mine() => EBUSY,
+            MutexImpl::Lock(_, Type::ErrorCheck) if self.words.inherits() && self.words.is_mine() => EDEADLK,
+            MutexImpl::Libc | MutexImpl::Inheriting(_) => self.words.libc_trylock(),
+            MutexImpl::Lock(_, Type::Recursive) if self.words.is_mine() => self.lock_again(),
+            MutexImpl::Lock(algorithm, of) => match (algorithm.try_lock)(self.words) {
+                true => self.enter(of, Waited::No).code,
+                false => EBUSY,
+            },
+        }
+    }
+
+    /// pthread_mutex_clocklock(3), and pthread_mutex_timedlock(3) with CLOCK_REALTIME.
+    pub fn lock_until(self, deadline: Deadline) -> Acquisition {
+        let (algorithm, of) = match *self.served_by {
+            MutexImpl::Lock(algorithm, of) => (algorithm, of),
+            MutexImpl::Libc => {
+                // SAFETY: `Deadline::new`'s promise.
+                let code = unsafe { self.words.libc_clocklock(deadline.clock, deadline.until) };
+                return Acquisition::by_libc(code);
+            }
+            MutexImpl::Inheriting(_) => return Acquisition::by_libc(self.inherit_until(deadline)),
+        };
+        let Some(clock) = clock_of(deadline.clock) else { return Acquisition::failed(EINVAL) };
+        if let Some(acquisition) = self.owned(of) {
+            return acquisition;
+        }
+        if (algorithm.try_lock)(self.words) {
+            return self.enter(of, Waited::No);
+        }
+        let Some(until) = deadline.read(clock) else { return Acquisition::failed(EINVAL) };
+        match (algorithm.lock_until)(self.words, until) {
+            Some(waited) => self.enter(of, waited),
+            None => Acquisition::failed(ETIMEDOUT),
+        }
+    }
+
+    /// libc's wait with a deadline, for a mutex with priority inheritance that the program has not requested. A time
+    /// before the clock's zero is malformed for the kernel's PI futexes. For all other mutexes it is a deadline that has
+    /// passed. So zero replaces it.
+    fn inherit_until(self, Deadline { clock, until }: Deadline) -> c_int {
+        if self.words.libc_trylock() == 0 {
+            return 0;
+        }
+        // SAFETY: `Deadline::new`'s promise, as the mutex is not free; and a local variable.
+        unsafe {
+            let zero = timespec { tv_sec: 0, tv_nsec: (*until).tv_nsec };
+            self.words.libc_clocklock(clock, if (*until).tv_sec < 0 { &zero } else { until })
+        }
+    }
+
+    /// pthread_mutex_unlock(3).
+    #[inline(always)]
+    pub fn unlock(self) -> c_int {
+        match *self.served_by {
+            MutexImpl::Libc => self.words.libc_unlock(),
+            _ => self.unlock_planned(),
+        }
+    }
+
+    fn unlock_planned(self) -> c_int {
+        let (algorithm, of) = match *self.served_by {
+            MutexImpl::Lock(algorithm, of) => (algorithm, of),
+            MutexImpl::Inheriting(Type::Normal) if self.words.seize() => return 0,
+            MutexImpl::Libc | MutexImpl::Inheriting(_) => return self.words.libc_unlock(),
+        };
+        match self.leave(algorithm, of) {
+            Leave::Refused => EPERM,
+            Leave::Deep => 0,
+            Leave::Free => {
+                self.words.disown();
+                // SAFETY: the program releases the mutex; a thread that releases a lock that another thread holds is
+                // responsible for the result.
+                unsafe { (algorithm.unlock)(self.words) };
+                0
+            }
+        }
+    }
+
+    /// The release at the beginning of a wait for a condition: the thread stays one of the users, so that
+    /// pthread_mutex_destroy(3) answers EBUSY meanwhile.
+    pub fn unlock_to_wait(self) -> Released {
+        let MutexImpl::Lock(algorithm, of) = *self.served_by else { return self.unlock_libcs_to_wait() };
+        let code = match self.leave(algorithm, of) {
+            Leave::Refused => EPERM,
+            // As with libc: the thread still holds the mutex while it waits.
+            Leave::Deep => 0,
+            Leave::Free => {
+                self.words.disown_for_now();
+                // SAFETY: as in `unlock_planned`.
+                unsafe { (algorithm.unlock)(self.words) };
+                0
+            }
+        };
+        Released { code, is_user_of_libcs: false }
+    }
+
+    /// The same for a mutex that libc serves. libc's own waits keep the count of users, but its unlock lowers it.
+    fn unlock_libcs_to_wait(self) -> Released {
+        // A recursive mutex that the thread has locked more than once stays locked.
+        let is_user = self.words.is_mine() && self.words.depth() <= 1;
+        if is_user {
+            self.words.add_user();
+        }
+        let code = self.unlock();
+        if is_user && code != 0 {
+            self.words.remove_user();
+        }
+        Released { code, is_user_of_libcs: is_user && code == 0 }
+    }
+
+    /// One attempt at the end of a wait for a condition, after [`unlock_to_wait`](Self::unlock_to_wait). A replaced
+    /// mutex is not tried: [`lock_after_wait`](Self::lock_after_wait) acquires it.
+    pub fn try_after_wait(self) -> Tried {
+        if self.is_replaced() { Tried::Untried } else { self.try_libcs() }
+    }
+
+    /// The thread, which counted as a user of libc's mutex during a wait, has acquired the mutex, and so counts twice.
+    pub fn count_once(self) {
+        self.words.remove_user();
+    }
+
+    /// Whether the thread owns a mutex that it cannot have kept from before a wait for a condition.
+    pub fn is_locked_since_wait(self) -> bool {
+        !self.words.is_recursive() && self.words.is_mine()
+    }
+
+    /// The acquisition at the end of a wait for a condition. `others` wakes the threads that are to be woken after this
+    /// thread has the mutex. If the acquisition takes longer than [`SOON`], it wakes them before. It takes long if all
+    /// other threads are faster; then the thread that is woken last would wait for as long as all threads before it
+    /// together.
+    pub fn lock_after_wait(self, others: Option<impl FnOnce()>) -> Acquisition {
+        let MutexImpl::Lock(algorithm, of) = *self.served_by else {
+            if let Some(wake) = others {
+                wake()
+            }
+            return Acquisition::by_libc(self.words.libc_lock());
+        };
+        if let Some(acquisition) = self.owned(of) {
+            if let Some(wake) = others {
+                wake()
+            }
+            return acquisition;
+        }
+        let in_time = match &others {
+            Some(_) if !(algorithm.try_lock)(self.words) => {
+                (algorithm.lock_until)(self.words, Until::after(SOON))
+            }
+            Some(_) => Some(Waited::No),
+            None => Some((algorithm.lock)(self.words)),
+        };
+        let (waited, others) = match in_time {
+            Some(waited) => (waited, others),
+            None => {
+                if let Some(wake) = others {
+                    wake()
+                }
+                ((algorithm.lock)(self.words), None)
+            }
+        };
+        self.words.own_again(current_tid());
+        if of == Type::Recursive {
+            self.words.set_depth(1);
+        }
+        if let Some(wake) = others {
+            wake()
+        }
+        Acquisition::done(waited)
+    }
+
+    /// The answer to a thread that acquires a mutex which it owns already. `None` if it does not own it, or if the mutex
+    /// is normal, as that type does not check.
+    fn owned(self, of: Type) -> Option<Acquisition> {
+        match of {
+            Type::Normal => None,
+            _ if !self.words.is_mine() => None,
+            Type::Recursive => Some(Acquisition::failed(self.lock_again())),
+            Type::ErrorCheck => Some(Acquisition::failed(EDEADLK)),
+        }
+    }
+
+    /// Counts another acquisition by the owner.
+    fn lock_again(self) -> c_int {
+        match self.words.depth().checked_add(1) {
+            Some(depth) => {
+                self.words.set_depth(depth);
+                0
+            }
+            None => EAGAIN,
+        }
+    }
+
+    /// To be called after the thread has acquired the lock: notes the owner.
+    fn enter(self, of: Type, waited: Waited) -> Acquisition {
+        self.words.own(current_tid());
+        if of == Type::Recursive {
+            self.words.set_depth(1);
+        }
+        Acquisition::done(waited)
+    }
+
+    /// To be called before a release: what it does.
+    fn leave(self, algorithm: &Algorithm, of: Type) -> Leave {
+        match of {
+            Type::Normal => Leave::Free,
+            _ if !self.words.is_mine() => Leave::Refused,
+            Type::ErrorCheck if !(algorithm.is_locked)(self.words) => Leave::Refused,
+            Type::ErrorCheck => Leave::Free,
+            Type::Recursive => {
+                self.words.set_depth(self.words.depth().wrapping_sub(1));
+                if self.words.depth() == 0 { Leave::Free } else { Leave::Deep }
+            }
+        }
+    }
 }
 
 /// What a release does.
@@ -499,19 +456,6 @@ enum Leave {
     Deep,
     /// The lock must be released.
     Free,
-}
-
-fn leave(body: &Body, algorithm: &Algorithm, of: Type) -> Leave {
-    match of {
-        Type::Normal => Leave::Free,
-        _ if !body.is_mine() => Leave::Refused,
-        Type::ErrorCheck if !(algorithm.is_locked)(body) => Leave::Refused,
-        Type::ErrorCheck => Leave::Free,
-        Type::Recursive => {
-            body.set_depth(body.depth().wrapping_sub(1));
-            if body.depth() == 0 { Leave::Free } else { Leave::Deep }
-        }
-    }
 }
 
 /// The clock for a wait; `None` if waits do not support it.

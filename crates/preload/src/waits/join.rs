@@ -2,7 +2,7 @@
 
 use super::wait::{Ended, Look, Wait};
 use crate::cancel::pthread_testcancel;
-use crate::pthread::real;
+use crate::glibc::functions as real;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};

@@ -5,9 +5,9 @@
 //! their callers.
 
 pub mod frames;
-mod lot;
 pub mod modules;
 pub mod recording;
+mod sample_rng;
 pub mod thread;
 mod wrappers;
 
@@ -16,4 +16,4 @@ pub fn prepare() {
     frames::prepare();
 }
 
-pub use thread::{Hook, Object, Thread};
+pub use thread::{Hook, Known, Object, Thread};

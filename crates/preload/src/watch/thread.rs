@@ -4,10 +4,11 @@
 //! parent's memory (vfork) records as its parent.
 
 use super::frames::{self, Frame};
-use super::lot::Lot;
-use super::wrappers::{self, Suspects};
+use super::sample_rng::SampleRng;
+use super::wrappers::{self, Caller, WrapperCandidates};
 use super::{modules, recording};
-use crate::{departure, sandbox};
+use crate::swap::plan;
+use crate::{departure, idle, sandbox};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -23,30 +24,34 @@ pub struct Thread {
     countdown: Cell<u32>,
     /// One hold in this many is timed; 0 at level `counts`, which tracks no holds.
     every: Cell<u32>,
-    lot: Lot,
+    random: SampleRng,
     /// The mutex that a wait for a condition has released and will lock again.
     waiting: Cell<u64>,
-    suspects: Suspects,
+    candidates: WrapperCandidates,
     recording: Cell<Option<&'static Recording>>,
-    /// Initialised while the phase is [`READY`].
+    /// Initialised in the phases [`COUNTED`], [`TIMED`] and [`PLANNED`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
 }
 
 const _: () = assert!(size_of::<Thread>() <= page::BYTES);
 
-/// The table exists.
-const READY: u32 = 1;
+/// The table exists, no times are recorded, and libc serves all mutexes.
+const COUNTED: u32 = 1;
+/// The table exists, times are recorded, and libc serves all mutexes.
+const TIMED: u32 = 2;
+/// The table exists, and some mutexes may be replaced.
+const PLANNED: u32 = 3;
 /// The thread is not recorded: it is being set up, or there was no room.
-const ABSENT: u32 = 2;
+const ABSENT: u32 = 4;
 
 /// Stands for every thread if nothing is recorded.
 static NOBODY: Nobody = Nobody(Thread {
     phase: Cell::new(ABSENT),
     countdown: Cell::new(0),
     every: Cell::new(0),
-    lot: Lot::new(),
+    random: SampleRng::new(),
     waiting: Cell::new(0),
-    suspects: Suspects::none(),
+    candidates: WrapperCandidates::none(),
     recording: Cell::new(None),
     table: UnsafeCell::new(MaybeUninit::uninit()),
 });
@@ -92,12 +97,11 @@ impl Hook {
             .map(|frame| frame.address)
     }
 
-    /// The return address that names the caller: that of the first function, from the hook on, that is not a known
-    /// [wrapper](wrappers).
+    /// The caller: the first function, from the hook on, that is not a known [wrapper](wrappers).
     #[inline(always)]
-    fn caller(self) -> usize {
+    fn caller(self) -> Caller {
         // SAFETY: `new`'s promise.
-        unsafe { wrappers::address(self.sp, self.bp) }
+        unsafe { wrappers::caller(self.sp, self.bp) }
     }
 
     /// The same, as a position on the stack.
@@ -144,17 +148,44 @@ impl Object {
     }
 }
 
+/// How a thread is recorded.
+pub enum Known {
+    /// No times are recorded, and libc serves all mutexes.
+    Counted(&'static Thread),
+    /// Times are recorded, and libc serves all mutexes.
+    Timed(&'static Thread),
+    /// Some mutexes may be replaced.
+    Planned(&'static Thread),
+    /// Not at all.
+    Absent,
+    /// Not decided yet: [`Thread::current`] decides.
+    Unknown,
+}
+
 impl Thread {
     /// The calling thread, if it is recorded.
     #[inline(always)]
     pub fn current() -> Option<&'static Thread> {
+        match Thread::known() {
+            Known::Counted(thread) | Known::Timed(thread) | Known::Planned(thread) => Some(thread),
+            Known::Absent => None,
+            Known::Unknown => Thread::unknown(),
+        }
+    }
+
+    /// The calling thread, as far as that is known in a few instructions.
+    #[inline(always)]
+    pub fn known() -> Known {
         let address = tls::value::<{ Word::Meter as usize }>() as *const Thread;
         // SAFETY: the word is zero or the address of a `Thread`: `NOBODY`, or a page that only `leave` gives back,
         // after it has zeroed the word.
-        match unsafe { address.as_ref() } {
-            Some(thread) if thread.phase.get() == READY => Some(thread),
-            Some(thread) if thread.phase.get() == ABSENT => None,
-            _ => Thread::unknown(),
+        let Some(thread) = (unsafe { address.as_ref() }) else { return Known::Unknown };
+        match thread.phase.get() {
+            COUNTED => Known::Counted(thread),
+            TIMED => Known::Timed(thread),
+            PLANNED => Known::Planned(thread),
+            ABSENT => Known::Absent,
+            _ => Known::Unknown,
         }
     }
 
@@ -163,6 +194,7 @@ impl Thread {
     fn unknown() -> Option<&'static Thread> {
         if recording::is_off() {
             tls::word(Word::Meter).set(&raw const NOBODY as usize);
+            idle::find_out();
             return None;
         }
         Thread::arrive(recording::get()?)
@@ -201,11 +233,15 @@ impl Thread {
             Level::Full => 1,
         });
         self.countdown.set(self.every.get());
-        self.lot.begin(clock::ticks());
+        self.random.begin(clock::ticks());
         self.recording.set(Some(recording));
-        // SAFETY: the phase is not READY, so there is no table yet, and no reference to it.
+        // SAFETY: the phase is ABSENT, so there is no table yet, and no reference to it.
         unsafe { (*self.table.get()).write(table) };
-        self.phase.set(READY);
+        self.phase.set(match self.every.get() {
+            _ if plan::is_on() => PLANNED,
+            0 => COUNTED,
+            _ => TIMED,
+        });
         departure::expect();
         true
     }
@@ -213,7 +249,7 @@ impl Thread {
     /// The thread's table.
     #[inline(always)]
     pub fn table(&self) -> &Table<'static> {
-        // SAFETY: the phase is READY: `current` returns no other thread.
+        // SAFETY: the table is initialised: `known` returns no other thread.
         unsafe { (*self.table.get()).assume_init_ref() }
     }
 
@@ -229,23 +265,45 @@ impl Thread {
         if self.has_clock() { clock::ticks() } else { 0 }
     }
 
-    /// Counts an attempt as one without a wait, and returns its row. `released` is the key, in the list of held locks,
-    /// of the lock that the caller will release later; 0 if there is none.
+    /// Counts an attempt as one without a wait, and returns its row. `held` is the key, in the list of held locks, of
+    /// the lock that the caller will release later; 0 if there is none.
     #[inline(always)]
-    pub fn attempt(&self, object: Object, released: u64, hook: Hook) -> Option<Place> {
-        let key = object.used_by(hook.caller());
-        match self.table().attempt_known(key) {
+    pub fn attempt(&self, object: Object, held: u64, hook: Hook) -> Option<Place> {
+        match self.attempt_direct(object, hook) {
             Some(place) => Some(place),
-            None => self.first_attempt(key, released, hook),
+            None => self.attempt_indirect(object, held, hook),
         }
+    }
+
+    /// The same if the hook's caller is known to be no wrapper, and has a row. Nearly every attempt ends here.
+    #[inline(always)]
+    pub fn attempt_direct(&self, object: Object, hook: Hook) -> Option<Place> {
+        self.table().attempt_direct(object.used_by(hook.return_address()))
+    }
+
+    /// The row of [`attempt_direct`](Self::attempt_direct); nothing is counted.
+    pub fn find_direct(&self, object: Object, hook: Hook) -> Option<Place> {
+        self.table().find_direct(object.used_by(hook.return_address()))
     }
 
     #[cold]
     #[inline(never)]
-    fn first_attempt(&self, key: Key, released: u64, hook: Hook) -> Option<Place> {
+    fn attempt_indirect(&self, object: Object, held: u64, hook: Hook) -> Option<Place> {
+        let Caller { address, is_direct } = hook.caller();
+        let key = object.used_by(address);
+        let Some(place) = self.table().attempt_known(key) else { return self.first_attempt(key, held, hook) };
+        if is_direct {
+            self.table().remember_direct(key, place);
+        }
+        Some(place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_attempt(&self, key: Key, held: u64, hook: Hook) -> Option<Place> {
         let place = self.publish(key, hook)?;
-        if released != 0 {
-            self.suspects.add(released, hook.place());
+        if held != 0 {
+            self.candidates.add(held, hook.place());
         }
         self.table().attempt(place);
         Some(place)
@@ -253,7 +311,7 @@ impl Thread {
 
     /// The row of this use of an object; no attempt is counted.
     pub fn place(&self, object: Object, hook: Hook) -> Option<Place> {
-        let key = object.used_by(hook.caller());
+        let key = object.used_by(hook.caller().address);
         self.table().find(key).or_else(|| self.publish(key, hook))
     }
 
@@ -274,17 +332,23 @@ impl Thread {
 
     /// Records that the thread has acquired a lock without a wait.
     #[inline(always)]
-    pub fn took(&self, lock: u64, place: Place) {
+    pub fn acquired(&self, lock: u64, place: Place) {
         if self.has_clock() {
-            let since = if self.is_due() { self.timed_from(clock::ticks()) } else { 0 };
-            self.table().hold(lock, place, since, None);
+            self.begin_hold(lock, place);
         }
+    }
+
+    /// The same in a thread of which times are recorded.
+    #[inline(always)]
+    pub fn begin_hold(&self, lock: u64, place: Place) {
+        let since = if self.is_due() { self.timed_from(clock::ticks()) } else { 0 };
+        self.table().hold(lock, place, since, None);
     }
 
     /// Records that the thread has acquired a lock at time `now`, after this many ticks of spinning and of sleep.
     /// Whether the hold is timed does not depend on the wait; otherwise the holds of contended locks would stand for
     /// all holds.
-    pub fn took_after(&self, lock: u64, place: Place, now: u64, spun: u64, slept: u64) {
+    pub fn acquired_after(&self, lock: u64, place: Place, now: u64, spun: u64, slept: u64) {
         if self.has_clock() {
             let since = if self.is_due() { self.timed_from(now) } else { 0 };
             self.table().hold(lock, place, since, Some((spun, slept)));
@@ -292,7 +356,7 @@ impl Thread {
     }
 
     /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
-    pub fn took_again(&self, lock: u64, place: Place) {
+    pub fn acquired_again(&self, lock: u64, place: Place) {
         if self.has_clock() {
             if self.is_due() {
                 self.timed_from(clock::ticks());
@@ -317,47 +381,39 @@ impl Thread {
     fn timed_from(&self, now: u64) -> u64 {
         let every = self.every.get();
         if every > 1 {
-            self.countdown.set(self.lot.draw(every));
+            self.countdown.set(self.random.draw(every));
         }
         now
     }
 
-    /// The time at which the hold ends, for [`let_go`](Thread::let_go). Only the thread that holds the lock can take
+    /// The time at which the hold ends, in a thread of which times are recorded, for [`after_unlock`](Thread::after_unlock). Only the thread that holds the lock can take
     /// it.
     #[inline(always)]
-    pub fn letting_go(&self, lock: u64) -> u64 {
-        match self.every.get() {
-            0 => 0,
-            1 => clock::ticks(),
-            _ if self.table().is_timed(lock) => clock::ticks(),
-            _ => 0,
-        }
+    pub fn before_unlock(&self, lock: u64) -> u64 {
+        if self.every.get() == 1 || self.table().is_timed(lock) { clock::ticks() } else { 0 }
     }
 
-    /// Records that the thread has released a lock, at the time that [`letting_go`](Thread::letting_go) returned.
+    /// Records that the thread has released a lock, at the time that [`before_unlock`](Thread::before_unlock) returned.
     #[inline(always)]
-    pub fn let_go(&self, lock: u64, now: u64) {
-        if !self.has_clock() {
-            return;
-        }
+    pub fn after_unlock(&self, lock: u64, now: u64) {
         match self.table().let_go_last(lock) {
             Some((_, 0)) => {}
             Some((place, since)) => self.table().held(place, now.saturating_sub(since)),
-            None => self.let_go_slowly(lock, now),
+            None => self.after_unlock_slow(lock, now),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn let_go_slowly(&self, lock: u64, now: u64) {
+    fn after_unlock_slow(&self, lock: u64, now: u64) {
         match self.table().let_go(lock) {
-            Some(grip) => self.settle(&grip, grip.place(), now),
-            None => self.stranger(lock, now),
+            Some(grip) => self.end_hold(&grip, grip.place(), now),
+            None => self.foreign_unlock(lock, now),
         }
     }
 
     /// Records the end of a hold in a row of this thread.
-    pub fn settle(&self, grip: &Grip, place: Place, now: u64) {
+    pub fn end_hold(&self, grip: &Grip, place: Place, now: u64) {
         if grip.since != 0 {
             self.table().held(place, now.saturating_sub(grip.since));
         }
@@ -367,7 +423,7 @@ impl Thread {
     }
 
     /// Records the release of a lock that another thread acquired, or that no thread was seen to acquire.
-    fn stranger(&self, lock: u64, now: u64) {
+    fn foreign_unlock(&self, lock: u64, now: u64) {
         if self.waiting.get() == lock {
             // A wait for a condition was cancelled. Its mutex was locked again, unseen by the meter.
             return self.waiting.set(0);
@@ -382,16 +438,22 @@ impl Thread {
             table.find(key).or_else(|| table.publish(key))
         });
         if let Some(place) = own {
-            self.settle(&grip, place, now);
+            self.end_hold(&grip, place, now);
         }
+    }
+
+    /// Whether it is not yet known of some function that acquired a lock whether it is a wrapper.
+    #[inline(always)]
+    pub fn has_candidates(&self) -> bool {
+        !self.candidates.is_empty()
     }
 
     /// To be called before a lock is released: decides whether the function that acquired it is a wrapper, if that is
     /// not yet known.
     #[inline(always)]
-    pub fn judge(&self, lock: u64, hook: Hook) {
-        if !self.suspects.is_empty() && !sandbox::is_closed() {
-            self.suspects.judge(lock, hook.sp);
+    pub fn classify_wrapper(&self, lock: u64, hook: Hook) {
+        if !self.candidates.is_empty() && !sandbox::is_closed() {
+            self.candidates.classify(lock, hook.sp);
         }
     }
 
@@ -401,10 +463,10 @@ impl Thread {
     }
 
     fn leave(&'static self) {
-        if self.phase.replace(ABSENT) != READY {
+        if !matches!(self.phase.replace(ABSENT), COUNTED | TIMED | PLANNED) {
             return;
         }
-        // SAFETY: the table was written, and the phase is no longer READY, so it is taken once only.
+        // SAFETY: the table was written, and the phase is ABSENT now, so it is taken once only.
         let table = unsafe { (*self.table.get()).assume_init_read() };
         if let Some(recording) = self.recording.get() {
             recording.release(table, process::thread_times());

@@ -9,7 +9,7 @@ use super::frames::{self, End, word};
 use core::cell::Cell;
 use unspin_sync::atomic::{AtomicU64, Ordering::*, compiler_fence};
 
-/// Number of return addresses that are remembered. If the slot of an address is taken, it is checked again for each
+/// Number of return addresses that are remembered. If the slots of an address are taken, it is checked again for each
 /// row.
 const KNOWN: usize = 1024;
 /// Maximum number of nested wrappers.
@@ -35,26 +35,32 @@ const ABOVE_FRAME_BASE: u64 = 1 << 63;
 
 #[inline(always)]
 fn verdict(address: usize) -> Option<u64> {
-    let known = place(address);
     // Acquire: pairs with the Release in `decide`; a slot is assigned once. Relaxed: ordered by that Acquire.
-    (known.address.load(Acquire) == address as u64).then(|| known.verdict.load(Relaxed))
+    let known = slots(address).find(|known| known.address.load(Acquire) == address as u64)?;
+    Some(known.verdict.load(Relaxed))
 }
 
+/// Number of slots in which an address may be.
+const WAYS: usize = 4;
+
+/// The slots in which an address may be, in the order in which they are taken.
 #[inline(always)]
-fn place(address: usize) -> &'static Known {
-    &TABLE[((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % KNOWN]
+fn slots(address: usize) -> impl Iterator<Item = &'static Known> {
+    let first = ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+    (first..first + WAYS).map(|at| &TABLE[at % KNOWN])
 }
 
 fn decide(address: usize, verdict: u64) {
     static ONE_AT_A_TIME: unspin_sync::atomic::AtomicBool = unspin_sync::atomic::AtomicBool::new(false);
-    let known = place(address);
     // Acquire and Release: the thread that gets the flag sees what its last holder wrote. A thread that does not get it
     // decides another time.
     if ONE_AT_A_TIME.swap(true, Acquire) {
         return;
     }
-    // Relaxed (both): accessed only while the flag is held.
-    if known.address.load(Relaxed) == 0 {
+    // Relaxed (all): written only while the flag is held. Another thread may have decided on the address meanwhile.
+    let is_address = |known: &&Known, address| known.address.load(Relaxed) == address;
+    let is_decided = slots(address).any(|known| is_address(&known, address as u64));
+    if let Some(known) = slots(address).find(|known| !is_decided && is_address(known, 0)) {
         known.verdict.store(verdict, Relaxed);
         // Release: pairs with the Acquire in `verdict`.
         known.address.store(address as u64, Release);
@@ -81,18 +87,28 @@ pub struct Place {
     pub bp: usize,
 }
 
-/// The return address in the first function, counted from a hook outwards, that is not a known wrapper.
+/// The caller of a hook, as the meter names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// The return address in the first function, counted from the hook outwards, that is not a known wrapper.
+    pub address: usize,
+    /// Whether this is the function that called the hook, and is known to be no wrapper.
+    pub is_direct: bool,
+}
+
+/// The caller of a hook.
 ///
 /// # Safety
 /// As for [`outermost`].
 #[inline(always)]
-pub unsafe fn address(sp: usize, bp: usize) -> usize {
+pub unsafe fn caller(sp: usize, bp: usize) -> Caller {
     // SAFETY: at the entry of a hook the stack pointer points to the return address (psABI).
     let address = unsafe { *(sp as *const usize) };
     match verdict(address) {
-        None | Some(ITSELF) => address,
+        None => Caller { address, is_direct: false },
+        Some(ITSELF) => Caller { address, is_direct: true },
         // SAFETY: the caller's promise.
-        Some(_) => unsafe { outermost(sp, bp).address },
+        Some(_) => Caller { address: unsafe { outermost(sp, bp).address }, is_direct: false },
     }
 }
 
@@ -141,7 +157,7 @@ unsafe fn outer(mut place: Place, mut verdict: u64) -> Place {
 /// A function that acquired a lock and may be a wrapper.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Suspect {
+struct Candidate {
     /// The key of the lock in the list of locks that the thread holds.
     lock: u64,
     /// The return address within the function.
@@ -153,11 +169,11 @@ struct Suspect {
     wrapper: u64,
 }
 
-impl Suspect {
-    const NOBODY: Suspect = Suspect { lock: 0, address: 0, at: 0, outer: 0, wrapper: 0 };
+impl Candidate {
+    const NONE: Candidate = Candidate { lock: 0, address: 0, at: 0, outer: 0, wrapper: 0 };
 
     /// The function at this position; `None` if its frame is unknown.
-    fn new(lock: u64, caller: Place) -> Option<Suspect> {
+    fn new(lock: u64, caller: Place) -> Option<Candidate> {
         let (end, wrapper) = match frames::end(caller.address)? {
             End::AboveStackPointer(n) => {
                 (caller.at.checked_add(size_of::<usize>() + n)?, ABOVE_STACK_POINTER | n as u64)
@@ -166,7 +182,7 @@ impl Suspect {
         };
         let at =
             end.checked_sub(size_of::<usize>()).filter(|&at| at > caller.at && at - caller.at < FRAME_MAX)?;
-        Some(Suspect { lock, address: caller.address, at, outer: word(at)?, wrapper })
+        Some(Candidate { lock, address: caller.address, at, outer: word(at)?, wrapper })
     }
 
     /// Whether the function has returned, seen from a hook with this stack pointer at its entry.
@@ -179,26 +195,26 @@ impl Suspect {
     }
 }
 
-/// The suspects of a thread. Valid when zeroed: there are none.
-pub struct Suspects {
+/// The candidates of a thread. Valid when zeroed: there are none.
+pub struct WrapperCandidates {
     /// An entry with lock 0 is free.
-    all: [Cell<Suspect>; 4],
+    all: [Cell<Candidate>; 4],
     count: Cell<usize>,
-    /// A change is in progress: a signal handler in between would see half a suspect, or leave one.
+    /// A change is in progress: a signal handler in between would see half a candidate, or leave one.
     changing: Cell<bool>,
 }
 
-impl Suspects {
+impl WrapperCandidates {
     /// An empty set.
-    pub const fn none() -> Suspects {
-        Suspects {
-            all: [const { Cell::new(Suspect::NOBODY) }; 4],
+    pub const fn none() -> WrapperCandidates {
+        WrapperCandidates {
+            all: [const { Cell::new(Candidate::NONE) }; 4],
             count: Cell::new(0),
             changing: Cell::new(false),
         }
     }
 
-    /// Whether there are no suspects.
+    /// Whether there are no candidates.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.count.get() == 0
@@ -209,11 +225,11 @@ impl Suspects {
         if verdict(caller.address).is_some() {
             return;
         }
-        let Some(suspect) = Suspect::new(lock, caller) else { return decide(caller.address, ITSELF) };
+        let Some(candidate) = Candidate::new(lock, caller) else { return decide(caller.address, ITSELF) };
         self.change(|| {
             let free = self.all.iter().find(|cell| [0, lock].contains(&cell.get().lock));
             // A thread with four undecided locks forgets one of them. It is checked the next time.
-            free.unwrap_or(&self.all[0]).set(suspect);
+            free.unwrap_or(&self.all[0]).set(candidate);
             self.count.set(self.all.iter().filter(|cell| cell.get().lock != 0).count());
             None
         });
@@ -222,21 +238,21 @@ impl Suspects {
     /// Decides on the function that acquired the lock. A hook with this stack pointer at its entry is releasing the
     /// lock.
     #[cold]
-    pub fn judge(&self, lock: u64, sp: usize) {
+    pub fn classify(&self, lock: u64, sp: usize) {
         let taken = self.change(|| {
             let cell = self.all.iter().find(|cell| cell.get().lock == lock)?;
             self.count.set(self.count.get().saturating_sub(1));
-            Some(cell.replace(Suspect::NOBODY))
+            Some(cell.replace(Candidate::NONE))
         });
-        if let Some(suspect) = taken
-            && let Some(has_returned) = suspect.has_returned(sp)
+        if let Some(candidate) = taken
+            && let Some(has_returned) = candidate.has_returned(sp)
         {
-            decide(suspect.address, if has_returned { suspect.wrapper } else { ITSELF });
+            decide(candidate.address, if has_returned { candidate.wrapper } else { ITSELF });
         }
     }
 
-    /// Runs a change of the suspects, but not in a signal handler that interrupted another change.
-    fn change(&self, change: impl FnOnce() -> Option<Suspect>) -> Option<Suspect> {
+    /// Runs a change of the candidates, but not in a signal handler that interrupted another change.
+    fn change(&self, change: impl FnOnce() -> Option<Candidate>) -> Option<Candidate> {
         if self.changing.replace(true) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The functions behind the hooks: the next definitions (libc's own), which do the work.
+//! libc's own functions behind the hooks: the next definitions, which do the work.
 
 use crate::next::{c_name, next};
 use core::ffi::{c_int, c_uint, c_void};
@@ -18,16 +18,26 @@ macro_rules! real {
         #[inline(always)]
         pub unsafe fn $ours($($arg: $type),*) -> c_int {
             next! { static NEXT = c_name(concat!(stringify!($name), "\0")); }
-            let address = NEXT.address();
-            if address == 0 {
-                return libc::ENOSYS;
+            type Function = unsafe extern "C-unwind" fn($($type),*) -> c_int;
+
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C-unwind" fn first($($arg: $type),*) -> c_int {
+                match NEXT.address() {
+                    0 => libc::ENOSYS,
+                    // SAFETY: as below.
+                    address => unsafe { core::mem::transmute::<usize, Function>(address)($($arg),*) },
+                }
             }
-            // SAFETY: the next definition of the name has the type that libc's header gives it.
-            let next = unsafe {
-                core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($type),*) -> c_int>(address)
-            };
-            // SAFETY: the next definition requires what the caller promises.
-            unsafe { next($($arg),*) }
+
+            // SAFETY: 1. the next definition of the name has the type that libc's header gives it; 2. it requires what
+            // the caller promises.
+            unsafe {
+                match NEXT.known() {
+                    0 => first($($arg),*),
+                    address => core::mem::transmute::<usize, Function>(address)($($arg),*),
+                }
+            }
         }
     )*};
 }

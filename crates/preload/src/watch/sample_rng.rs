@@ -6,12 +6,12 @@
 use core::cell::Cell;
 
 /// A sequence of pseudo-random numbers that is independent of the program: `SplitMix64` (Steele, Lea and Flood 2014).
-pub struct Lot(Cell<u64>);
+pub struct SampleRng(Cell<u64>);
 
-impl Lot {
+impl SampleRng {
     /// A sequence without a seed: until `begin`, every thread would draw the same numbers.
-    pub const fn new() -> Lot {
-        Lot(Cell::new(0))
+    pub const fn new() -> SampleRng {
+        SampleRng(Cell::new(0))
     }
 
     /// Starts the sequence at `seed`.
@@ -38,27 +38,27 @@ mod tests {
     #[test]
     fn one_in_so_many_is_drawn() {
         for every in [1, 2, 3, 16, 1000] {
-            let lot = Lot::new();
-            let draws: Vec<u64> = (0..100_000).map(|_| lot.draw(every).into()).collect();
+            let random = SampleRng::new();
+            let draws: Vec<u64> = (0..100_000).map(|_| random.draw(every).into()).collect();
             let (least, most) = (*draws.iter().min().unwrap(), *draws.iter().max().unwrap());
             let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
             assert!(least >= 1 && most < 2 * u64::from(every), "{every}: from {least} to {most}");
             assert!((mean / f64::from(every) - 1.0).abs() < 0.02, "{every}: {mean}");
         }
-        assert!(Lot::new().draw(u32::MAX) >= 1);
+        assert!(SampleRng::new().draw(u32::MAX) >= 1);
     }
 
     /// A thread that acquires two locks in turn.
     #[test]
     fn turns_are_not_followed() {
-        let lot = Lot::new();
+        let random = SampleRng::new();
         for seed in 0..100 {
-            lot.begin(seed);
+            random.begin(seed);
             let mut timed = [0; 2];
             let mut hold = 0;
             while hold < 20_000 {
                 timed[hold % 2] += 1;
-                hold += lot.draw(16) as usize;
+                hold += random.draw(16) as usize;
             }
             assert!(timed.iter().all(|n| (500..750).contains(n)), "{seed}: {timed:?}");
         }

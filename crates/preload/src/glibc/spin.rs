@@ -1,0 +1,76 @@
+//! The word of a `pthread_spinlock_t`, and libc's operations on it.
+
+use super::functions as real;
+use core::ffi::c_int;
+use libc::pthread_spinlock_t;
+use unspin_sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+/// The word of a spin lock. This library reads it and never writes it.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct SpinLockLayout(AtomicI32);
+
+const _: () = assert!(size_of::<SpinLockLayout>() == size_of::<pthread_spinlock_t>());
+
+impl SpinLockLayout {
+    /// The word of this lock.
+    ///
+    /// # Safety
+    /// The lock is live as long as the reference.
+    #[inline(always)]
+    pub unsafe fn of<'lock>(lock: *const pthread_spinlock_t) -> &'lock SpinLockLayout {
+        // SAFETY: a lock is an int, which other threads change by atomic instructions.
+        unsafe { &*lock.cast() }
+    }
+
+    fn as_ptr(&self) -> *mut pthread_spinlock_t {
+        (&raw const *self).cast_mut().cast()
+    }
+
+    /// Whether the lock is free: glibc's lock for x86 then has the value 1.
+    #[inline(always)]
+    pub fn is_free(&self) -> bool {
+        // Relaxed: a hint; libc's trylock decides.
+        self.0.load(Relaxed) > 0
+    }
+
+    /// libc's pthread_spin_lock(3).
+    #[inline(always)]
+    pub fn lock(&self) -> c_int {
+        // SAFETY: a live lock.
+        unsafe { real::spin_lock(self.as_ptr()) }
+    }
+
+    /// libc's pthread_spin_trylock(3).
+    #[inline(always)]
+    pub fn trylock(&self) -> c_int {
+        // SAFETY: a live lock.
+        unsafe { real::spin_trylock(self.as_ptr()) }
+    }
+
+    /// libc's pthread_spin_unlock(3).
+    #[inline(always)]
+    pub fn unlock(&self) -> c_int {
+        // SAFETY: a live lock, which the program releases.
+        unsafe { real::spin_unlock(self.as_ptr()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_lock_is_recognised() {
+        let mut object: pthread_spinlock_t = 0;
+        // SAFETY: a live lock of this thread.
+        let lock = unsafe {
+            libc::pthread_spin_init(&raw mut object, 0);
+            SpinLockLayout::of(&raw mut object)
+        };
+        assert!(lock.is_free());
+        assert_eq!((lock.lock(), lock.is_free()), (0, false));
+        assert_eq!((lock.trylock(), lock.unlock()), (libc::EBUSY, 0));
+        assert!(lock.is_free());
+    }
+}

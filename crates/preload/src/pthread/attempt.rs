@@ -1,0 +1,241 @@
+//! What the hooks of all locks record: an attempt, possibly a wait, a hold.
+
+use crate::watch::{Hook, Object, Thread};
+use core::ffi::c_int;
+use libc::{EBUSY, EOWNERDEAD};
+use unspin_meter::{Kind, Outcome, Place};
+
+/// An attempt to acquire an object, by a thread that is recorded. It is counted first as one without a wait.
+#[derive(Clone, Copy)]
+pub struct Attempt {
+    /// The calling thread.
+    pub thread: &'static Thread,
+    /// The row in which it is counted.
+    pub place: Place,
+    /// The key of the lock in the list of locks that the thread holds; 0 for an object that is not held.
+    held: u64,
+}
+
+impl Attempt {
+    /// An attempt at a lock that the thread will release later. `None` if the thread is not recorded.
+    #[inline(always)]
+    pub fn at_lock(object: Object, hook: Hook) -> Option<Attempt> {
+        Attempt::new(Thread::current()?, object, object.held(), hook)
+    }
+
+    /// An attempt at an object that is not held afterwards. `None` if the thread is not recorded.
+    #[inline(always)]
+    pub fn at(object: Object, hook: Hook) -> Option<Attempt> {
+        Attempt::new(Thread::current()?, object, 0, hook)
+    }
+
+    /// An attempt by this thread. `held` is the key of the lock that it will release later; 0 if there is none.
+    #[inline(always)]
+    pub fn new(thread: &'static Thread, object: Object, held: u64, hook: Hook) -> Option<Attempt> {
+        let place = thread.attempt(object, held, hook)?;
+        Some(Attempt { thread, place, held })
+    }
+
+    /// The same for a lock, if that takes a few instructions only; else `None`, and nothing is counted.
+    #[inline(always)]
+    pub fn direct(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
+        let place = thread.attempt_direct(object, hook)?;
+        Some(Attempt { thread, place, held: object.held() })
+    }
+
+    /// The attempt that [`direct`](Self::direct) has just counted.
+    pub fn repeat_direct(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
+        let place = thread.find_direct(object, hook)?;
+        Some(Attempt { thread, place, held: object.held() })
+    }
+
+    /// Whether the thread has the lock already, as the meter has seen.
+    pub fn is_repeated(self) -> bool {
+        self.thread.table().holds(self.held)
+    }
+
+    /// The thread has acquired the lock without a wait.
+    #[inline(always)]
+    pub fn acquired(self) {
+        self.thread.acquired(self.held, self.place);
+    }
+
+    /// The same in a thread of which times are recorded.
+    #[inline(always)]
+    pub fn begin_hold(self) {
+        self.thread.begin_hold(self.held, self.place);
+    }
+
+    /// The thread has acquired a lock that it holds already.
+    pub fn acquired_again(self) {
+        self.thread.acquired_again(self.held, self.place);
+    }
+
+    /// The thread did not get the object, and did not wait for it.
+    #[cold]
+    pub fn rejected(self) {
+        self.thread.table().reclassify(self.place, Outcome::NoWait, Outcome::Rejected);
+    }
+
+    /// Ends an attempt that did not block with its return value.
+    #[inline(always)]
+    pub fn ended(self, code: c_int) -> c_int {
+        if is_success(code) {
+            self.acquired()
+        } else {
+            self.rejected()
+        }
+        code
+    }
+
+    /// The thread begins to wait for the lock.
+    pub fn begin_wait(self) -> LockWait {
+        self.thread.table().reclassify(self.place, Outcome::NoWait, Outcome::Slept);
+        let begin = self.thread.now();
+        self.thread.table().waiting(self.place, begin);
+        LockWait { attempt: self, begin }
+    }
+}
+
+/// How a thread waited for a lock that was not free.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// It slept.
+    Asleep,
+    /// It spun for a while; whether it slept then is not known.
+    SpinningFirst,
+    /// It spun; the lock has reported so.
+    Spinning,
+    /// It did not wait: the lock had become free in the meantime.
+    NotAtAll,
+}
+
+/// A wait for a lock.
+pub struct LockWait {
+    attempt: Attempt,
+    /// In ticks; 0 if no times are recorded.
+    begin: u64,
+}
+
+/// Upper limit, in ticks, of glibc's spinning before it sleeps: a hundred pauses (MAX_ADAPTIVE_COUNT).
+const SPINNING_MAX: u64 = 10_000;
+
+impl LockWait {
+    /// The call that blocked has returned this value.
+    pub fn end(self, code: c_int, manner: Manner) -> c_int {
+        let Attempt { thread, place, held } = self.attempt;
+        let table = thread.table();
+        let end = thread.now();
+        table.waiting(place, 0);
+        let wait = end.saturating_sub(self.begin);
+        if is_success(code) && manner == Manner::NotAtAll {
+            table.reclassify(place, Outcome::Slept, Outcome::NoWait);
+            thread.acquired(held, place);
+            return code;
+        }
+        let is_spin = match manner {
+            Manner::Spinning => true,
+            Manner::SpinningFirst => thread.has_clock() && wait <= SPINNING_MAX,
+            Manner::Asleep | Manner::NotAtAll => false,
+        };
+        let (spun, slept) = if is_spin { (wait, 0) } else { (0, wait) };
+        if is_success(code) {
+            thread.acquired_after(held, place, end, spun, slept);
+            if is_spin {
+                table.reclassify(place, Outcome::Slept, Outcome::Spun);
+            }
+        } else {
+            table.reclassify(place, Outcome::Slept, Outcome::Rejected);
+            if thread.has_clock() {
+                table.waited(place, Outcome::Rejected, spun, slept);
+            }
+        }
+        code
+    }
+}
+
+/// A blocking attempt to acquire a lock of libc. `tried` is the function that does not block. `blocked` is the function
+/// that the program called.
+#[inline(always)]
+pub fn acquire(
+    object: Object,
+    hook: Hook,
+    tried: impl FnOnce() -> c_int,
+    blocked: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(attempt) = Attempt::at_lock(object, hook) else { return blocked() };
+    match tried() {
+        EBUSY => {
+            let wait = attempt.begin_wait();
+            wait.end(blocked(), Manner::Asleep)
+        }
+        code => attempt.ended(code),
+    }
+}
+
+/// The end of a hold, by a thread that is recorded.
+#[derive(Clone, Copy)]
+pub struct Release {
+    thread: &'static Thread,
+    held: u64,
+    at: u64,
+}
+
+impl Release {
+    /// To be called before the lock is released. `None` if the meter needs to know nothing more of it.
+    #[inline(always)]
+    pub fn begin(thread: &'static Thread, object: Object, hook: Hook) -> Option<Release> {
+        thread.classify_wrapper(object.held(), hook);
+        thread.has_clock().then(|| Release::of(thread, object))
+    }
+
+    /// The same in a thread of which times are recorded, and which has no candidates.
+    #[inline(always)]
+    pub fn of(thread: &'static Thread, object: Object) -> Release {
+        let held = object.held();
+        Release { thread, held, at: thread.before_unlock(held) }
+    }
+
+    /// The time of the release, in ticks; 0 if the hold is not timed.
+    pub fn time(self) -> u64 {
+        self.at
+    }
+
+    /// Sets the time of the release, in ticks.
+    pub fn set_time(&mut self, at: u64) {
+        self.at = at;
+    }
+
+    /// The call that released the lock has returned this value.
+    #[inline(always)]
+    pub fn end(self, code: c_int) -> c_int {
+        if code == 0 {
+            self.thread.after_unlock(self.held, self.at);
+        }
+        code
+    }
+}
+
+/// Ends a hold of a lock of libc. `released` is the function that the program called.
+#[inline(always)]
+pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
+    match Thread::current().and_then(|thread| Release::begin(thread, object, hook)) {
+        None => released(),
+        Some(release) => release.end(released()),
+    }
+}
+
+/// Records where an object was initialised.
+#[cold]
+pub fn initialised<T>(object: *const T, hook: Hook) {
+    if let Some(attempt) = Attempt::at(Object::new(Kind::Init, object), hook) {
+        attempt.thread.table().initialised(attempt.place, attempt.thread.now());
+    }
+}
+
+/// Whether the lock was acquired: EOWNERDEAD means that the owner of a robust mutex has died, and that the caller has
+/// acquired it.
+#[inline(always)]
+pub fn is_success(code: c_int) -> bool {
+    code == 0 || code == EOWNERDEAD
+}

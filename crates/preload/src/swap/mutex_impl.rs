@@ -1,0 +1,86 @@
+//! Which implementation serves a mutex, and when that is decided.
+
+use super::algorithm::Algorithm;
+use super::decision::{self, Occasion};
+use super::plan;
+use super::tag::{MutexKind, Tag, Type};
+use crate::glibc::mutex::{self, MutexLayout};
+use crate::watch::Hook;
+use unspin_locks::Kind;
+
+/// The implementation that serves a mutex.
+#[derive(Clone, Copy, Debug)]
+pub enum MutexImpl {
+    /// libc.
+    Libc,
+    /// libc, with priority inheritance that the program has not requested.
+    Inheriting(Type),
+    /// One of the locks of `unspin-locks`.
+    Lock(&'static Algorithm, Type),
+}
+
+/// The implementations, by the index of the tag.
+static BY_TAG: [MutexImpl; Tag::VALUES] = {
+    let mut all = [MutexImpl::Libc; Tag::VALUES];
+    let mut n = 0;
+    while n < Kind::ALL.len() * Type::ALL.len() {
+        let (kind, of) = (Kind::ALL[n / Type::ALL.len()], Type::ALL[n % Type::ALL.len()]);
+        all[Tag::new(kind, of).index()] = match Algorithm::of(kind) {
+            Some(algorithm) => MutexImpl::Lock(algorithm, of),
+            None if matches!(kind, Kind::Pi) => MutexImpl::Inheriting(of),
+            None => MutexImpl::Libc,
+        };
+        n += 1;
+    }
+    all
+};
+
+impl MutexImpl {
+    /// The implementation of this mutex. It is decided now if it was not decided before.
+    #[inline(always)]
+    pub fn of(mutex: &MutexLayout, hook: Hook) -> &'static MutexImpl {
+        if plan::is_off() { &MutexImpl::Libc } else { MutexImpl::planned(mutex, hook) }
+    }
+
+    fn planned(mutex: &MutexLayout, hook: Hook) -> &'static MutexImpl {
+        let mut tag = Tag::of(mutex);
+        if !tag.is_valid() {
+            tag = first_use(mutex, tag, hook);
+        }
+        let served_by = &BY_TAG[tag.index()];
+        match served_by {
+            MutexImpl::Libc => {}
+            // Done here, not at the decision: every thread that sees the tag must see the mutex inherit.
+            MutexImpl::Inheriting(_) => mutex.make_inheriting(),
+            // Some locks store their owner's thread id. It must be known now, or they would make a system call for it.
+            MutexImpl::Lock(..) => drop(mutex::current_tid()),
+        }
+        served_by
+    }
+}
+
+/// Decides on a mutex that has no tag.
+#[cold]
+fn first_use(mutex: &MutexLayout, seen: Tag, hook: Hook) -> Tag {
+    // A mutex that is not to be replaced is left unchanged: libc may use its sixteen bits.
+    if MutexKind::of(mutex) == MutexKind::Other || !plan::is_on() {
+        return Tag::LIBC;
+    }
+    let kind = decision::decide(mutex.as_ptr(), Occasion::Use, hook);
+    Tag::decide(mutex, seen, MutexKind::of(mutex).tag(kind))
+}
+
+/// To be called after libc has initialised a mutex that no other thread uses yet: decides on its implementation.
+pub fn initialised(mutex: &MutexLayout, hook: Hook) {
+    if plan::is_on() && MutexKind::of(mutex) != MutexKind::Other {
+        let kind = decision::decide(mutex.as_ptr(), Occasion::Initialisation, hook);
+        Tag::decide(mutex, Tag::of(mutex), MutexKind::of(mutex).tag(kind));
+    }
+}
+
+/// To be called after a mutex was destroyed. If a thread uses it nevertheless, the call goes to libc, which refuses it.
+pub fn destroyed(mutex: &MutexLayout) {
+    if Tag::of(mutex).is_valid() {
+        Tag::forget(mutex);
+    }
+}

@@ -1,0 +1,183 @@
+//! The *tag*: the decision for a mutex, stored in the mutex itself. It consists of sixteen bits at `__elision`. glibc
+//! uses them only where it elides locks, and such mutexes stay libc's.
+//!
+//! | bits | meaning |
+//! |---|---|
+//! | 0–3 | the implementation: an index into [`Kind::ALL`], of which [`Kind::System`] means libc |
+//! | 4–5 | its type, one of [`Type`] |
+//! | 6–7 | 0 |
+//! | 8–15 | [`MAGIC`], so that nothing that libc may leave there is a tag |
+//!
+//! Written once in a mutex's life, by the thread that initialises it or uses it first. Any value that is not a tag
+//! means that nothing was decided; so does zero, the value of a static initialiser.
+
+use crate::glibc::mutex::{INHERITS, MutexLayout};
+use unspin_locks::Kind;
+use unspin_sync::atomic::Ordering::Relaxed;
+
+/// The value of the tag; see the module documentation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag(u16);
+
+/// What happens if the owner locks the mutex again, and if another thread unlocks it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// Locking again blocks; any thread may unlock. PTHREAD_MUTEX_NORMAL, and PTHREAD_MUTEX_ADAPTIVE_NP, which differs
+    /// only in how threads wait.
+    Normal,
+    /// Locking again counts.
+    Recursive,
+    /// Both are refused.
+    ErrorCheck,
+}
+
+impl Type {
+    /// All of them.
+    pub const ALL: [Type; 3] = [Type::Normal, Type::Recursive, Type::ErrorCheck];
+}
+
+const MAGIC: u16 = 0xB5 << 8;
+
+impl Tag {
+    /// Nothing was decided.
+    pub const NONE: Tag = Tag(0);
+    /// The mutex stays libc's.
+    pub const LIBC: Tag = Tag::new(Kind::System, Type::Normal);
+    /// The tag for which the fast path checks.
+    pub const FAST: Tag = Tag::new(Kind::Adaptive, Type::Normal);
+
+    /// The tag of a mutex of this type that is replaced by a lock of this kind.
+    pub const fn new(kind: Kind, of: Type) -> Tag {
+        Tag(MAGIC | (of as u16) << 4 | kind as u16)
+    }
+
+    /// The tag of this mutex, or whatever its sixteen bits contain.
+    #[inline(always)]
+    pub fn of(mutex: &MutexLayout) -> Tag {
+        // Relaxed, here and below: only the tag itself is published.
+        Tag(mutex.tag().load(Relaxed))
+    }
+
+    /// Stores the decision, unless another thread has replaced `seen` meanwhile. Returns the decision that holds.
+    pub fn decide(mutex: &MutexLayout, seen: Tag, decision: Tag) -> Tag {
+        match mutex.tag().compare_exchange(seen.0, decision.0, Relaxed, Relaxed) {
+            Ok(_) => decision,
+            Err(other) => Tag(other),
+        }
+    }
+
+    /// Removes the decision.
+    pub fn forget(mutex: &MutexLayout) {
+        mutex.tag().store(Tag::NONE.0, Relaxed);
+    }
+
+    /// Whether the value is a tag: a decision was made.
+    #[inline(always)]
+    pub const fn is_valid(self) -> bool {
+        self.0 & !(Tag::VALUES as u16 - 1) == MAGIC
+    }
+
+    /// Number of different values of [`Tag::index`].
+    pub const VALUES: usize = 64;
+
+    /// A number that is different for different tags.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize % Tag::VALUES
+    }
+}
+
+const _: () = assert!(Kind::ALL.len() <= 16 && Type::ALL.len() <= 4);
+
+/// The properties of a mutex, from its `__kind`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MutexKind {
+    /// Private, not robust, without a protocol.
+    Plain(Type),
+    /// As `Plain`, but with PTHREAD_PRIO_INHERIT.
+    Inheriting(Type),
+    /// Robust, shared between processes, with a priority ceiling, elided, destroyed, or a value that no glibc writes.
+    Other,
+}
+
+/// PTHREAD_MUTEX_NO_ELISION_NP: what pthread_mutexattr_settype(3) adds to PTHREAD_MUTEX_NORMAL.
+const NO_ELISION: u32 = 512;
+
+impl MutexKind {
+    /// The properties of this mutex.
+    pub fn of(mutex: &MutexLayout) -> MutexKind {
+        MutexKind::from_word(mutex.kind())
+    }
+
+    /// The properties of a mutex with this `__kind`.
+    fn from_word(kind: u32) -> MutexKind {
+        let of = match kind & 3 {
+            1 => Type::Recursive,
+            2 => Type::ErrorCheck,
+            _ => Type::Normal,
+        };
+        match kind & !(3 | NO_ELISION) {
+            0 => MutexKind::Plain(of),
+            INHERITS => MutexKind::Inheriting(of),
+            _ => MutexKind::Other,
+        }
+    }
+
+    /// The tag of a mutex with these properties for which this kind was chosen.
+    pub fn tag(self, chosen: Kind) -> Tag {
+        match self {
+            MutexKind::Plain(of) => Tag::new(chosen, of),
+            // The mutex already behaves as `Kind::Pi`.
+            MutexKind::Inheriting(of) if chosen.inherits() && chosen != Kind::Pi => Tag::new(chosen, of),
+            MutexKind::Inheriting(_) | MutexKind::Other => Tag::LIBC,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn tags_differ() {
+        let tags = Kind::ALL.iter().flat_map(|&kind| Type::ALL.map(|of| Tag::new(kind, of)));
+        let indices: BTreeSet<usize> = tags.clone().map(Tag::index).collect();
+        assert!(tags.clone().all(Tag::is_valid));
+        assert_eq!(indices.len(), tags.count());
+    }
+
+    /// glibc stores small numbers there and counts down from them.
+    #[test]
+    fn values_of_libc_are_no_tags() {
+        for left in (0..=64).chain(0xFFC0..=0xFFFF).chain([MAGIC | 0x40, MAGIC | 0x80]) {
+            assert!(!Tag(left).is_valid(), "{left:#x}");
+        }
+    }
+
+    #[test]
+    fn only_plain_mutexes_are_replaced() {
+        for (kind, expected) in [
+            (0, MutexKind::Plain(Type::Normal)),
+            (1, MutexKind::Plain(Type::Recursive)),
+            (2, MutexKind::Plain(Type::ErrorCheck)),
+            (3, MutexKind::Plain(Type::Normal)),
+            (512, MutexKind::Plain(Type::Normal)),
+            (33, MutexKind::Inheriting(Type::Recursive)),
+            (16, MutexKind::Other),
+            (48, MutexKind::Other),
+            (64, MutexKind::Other),
+            (128, MutexKind::Other),
+            (160, MutexKind::Other),
+            (256, MutexKind::Other),
+            (u32::MAX, MutexKind::Other),
+        ] {
+            assert_eq!(MutexKind::from_word(kind), expected, "{kind}");
+        }
+        let inheriting = MutexKind::Inheriting(Type::Normal);
+        assert_eq!(inheriting.tag(Kind::Adaptive), Tag::LIBC);
+        assert_eq!(inheriting.tag(Kind::RtFair), Tag::new(Kind::RtFair, Type::Normal));
+        assert_eq!(MutexKind::Other.tag(Kind::RtFair), Tag::LIBC);
+        assert_eq!(MutexKind::Plain(Type::Normal).tag(Kind::Adaptive), Tag::FAST);
+    }
+}
