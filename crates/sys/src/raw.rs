@@ -41,7 +41,13 @@ pub fn check(result: isize) -> Result<usize, Errno> {
 #[inline(always)]
 pub unsafe fn call<const N: usize>(number: i64, args: [usize; N]) -> Result<usize, Errno> {
     let mut a = [0; 6];
-    a[..N].copy_from_slice(&args);
+    // Not `copy_from_slice`: without optimisation its checks are functions that cannot be unwound, and a handler may end
+    // its thread here.
+    let mut at = 0;
+    while at < N {
+        a[at] = args[at];
+        at += 1;
+    }
     // SAFETY: the caller guarantees what syscall6 requires.
     check(unsafe { syscall6(number, a) })
 }
