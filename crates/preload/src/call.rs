@@ -1,13 +1,13 @@
 //! Dispatches a System V call to the engine, or to the kernel.
 
-use crate::cancel::{self, sheltered};
+use crate::cancel::{self, with_cancel_deferred};
 use crate::{errno, start};
 use core::ffi::{c_int, c_long};
 use unspin_sys::{Errno, raw};
 use unspin_sysv::{Engine, Kind};
 
 /// What answers a call.
-pub enum Server {
+pub enum Backend {
     /// The kernel.
     Kernel,
     /// An engine of ours.
@@ -16,12 +16,12 @@ pub enum Server {
 
 /// What answers the calling thread. An engine that is not open yet is opened.
 #[inline(always)]
-pub fn server() -> Result<Server, Errno> {
+pub fn backend() -> Result<Backend, Errno> {
     let engine = match start::opened() {
         Some(engine) => engine,
-        None => cancel::undisturbed(start::engine)?,
+        None => cancel::with_cancel_always_deferred(start::engine)?,
     };
-    Ok(if engine.kind() == Kind::Kernel { Server::Kernel } else { Server::Engine(engine) })
+    Ok(if engine.kind() == Kind::Kernel { Backend::Kernel } else { Backend::Engine(engine) })
 }
 
 /// Makes a system call: by its number in the kernel, or by `call` on the engine.
@@ -34,16 +34,16 @@ pub unsafe fn answer(
     arguments: [usize; 4],
     call: impl FnOnce(&'static Engine) -> Result<i32, Errno>,
 ) -> c_int {
-    match server() {
+    match backend() {
         // SAFETY: the caller's promise.
-        Ok(Server::Kernel) => unsafe { through(number, arguments) as c_int },
-        Ok(Server::Engine(engine)) => errno::answer(sheltered(|| call(engine))),
+        Ok(Backend::Kernel) => unsafe { through(number, arguments) as c_int },
+        Ok(Backend::Engine(engine)) => errno::answer(with_cancel_deferred(|| call(engine))),
         Err(errno) => errno::refuse(errno),
     }
 }
 
 /// Makes the call in the kernel by one system call, as libc's own function does. The thread's cancellation type stays
-/// as it is. The call is not deferred ([`sheltered`]): it needs not be, as this function may be unwound anywhere; and
+/// as it is. The call is not deferred ([`with_cancel_deferred`]): it needs not be, as this function may be unwound anywhere; and
 /// it must not be, as the kernel runs the program's handlers here, which may leave it by longjmp.
 ///
 /// # Safety

@@ -3,7 +3,7 @@
 //! Asynchronous cancellation unwinds a thread from between any two instructions. Compiled Rust has no landing pads
 //! there, and the thread may hold a lock of the engine: glibc would abort the program, where a thread in a system call
 //! is just cancelled. So a thread with asynchronous cancellation gets deferred cancellation while it is in the engine
-//! ([`sheltered`]), except in the engine's sleeps. Nor does it use the fast path, so the fast path need not check for
+//! ([`with_cancel_deferred`]), except in the engine's sleeps. Nor does it use the fast path, so the fast path need not check for
 //! cancellation. `pthread_setcanceltype` is the only way to become such a thread, so its hook knows them.
 //!
 //! Such a thread may be unwound before its cancellation is deferred, and in those sleeps. The functions through which
@@ -182,19 +182,19 @@ pub fn handling(handler: impl FnOnce()) {
 
 /// Makes a call of the engine, with asynchronous cancellation deferred.
 #[inline(always)]
-pub fn sheltered<R: Copy>(call: impl FnOnce() -> R) -> R {
+pub fn with_cancel_deferred<R: Copy>(call: impl FnOnce() -> R) -> R {
     match cancel::manner() {
-        Manner::Deferred => aside(call),
-        Manner::Asynchronous => undisturbed(call),
+        Manner::Deferred => call_out_of_line(call),
+        Manner::Asynchronous => with_cancel_always_deferred(call),
     }
 }
 
 /// Makes a call in which the thread is not cancelled asynchronously, whatever type the engine knows for it. Before an
 /// engine is open the thread may be in a handler in which libc allows asynchronous cancellation, and nothing records
 /// that.
-pub fn undisturbed<R: Copy>(call: impl FnOnce() -> R) -> R {
+pub fn with_cancel_always_deferred<R: Copy>(call: impl FnOnce() -> R) -> R {
     let before = cancellation(DEFERRED);
-    let answer = aside(call);
+    let answer = call_out_of_line(call);
     // A cancellation that was requested in the meantime takes effect here.
     cancellation(before);
     answer
@@ -202,7 +202,7 @@ pub fn undisturbed<R: Copy>(call: impl FnOnce() -> R) -> R {
 
 /// Makes a call in a separate stack frame, so that the caller has nothing to drop.
 #[inline(never)]
-fn aside<R>(call: impl FnOnce() -> R) -> R {
+fn call_out_of_line<R>(call: impl FnOnce() -> R) -> R {
     call()
 }
 

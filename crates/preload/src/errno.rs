@@ -19,7 +19,7 @@ pub fn answer(result: Result<i32, Errno>) -> c_int {
 #[inline(never)]
 pub extern "C-unwind" fn refuse(errno: Errno) -> c_int {
     if errno == Errno::ENOSYS {
-        cancel::sheltered(start::say_if_damaged);
+        cancel::with_cancel_deferred(start::say_if_damaged);
     }
     set(errno);
     -1

@@ -4,8 +4,8 @@
 //! glibc unwinds through them. A thread that is cancelled in its sleep leaves the queue, and returns what was
 //! transferred to it, before its own clean-up handlers run: see [`crate::cancel`].
 
-use crate::call::{self, Server, server};
-use crate::cancel::{pthread_testcancel, sheltered};
+use crate::call::{self, Backend, backend};
+use crate::cancel::{pthread_testcancel, with_cancel_deferred};
 use crate::errno;
 use crate::next::{behind, next};
 use core::ffi::{c_int, c_long, c_void};
@@ -41,9 +41,9 @@ pub unsafe extern "C-unwind" fn msgsnd(
     size: size_t,
     flags: c_int,
 ) -> c_int {
-    let engine = match server() {
-        Ok(Server::Engine(engine)) => engine,
-        Ok(Server::Kernel) => {
+    let engine = match backend() {
+        Ok(Backend::Engine(engine)) => engine,
+        Ok(Backend::Kernel) => {
             let next = behind!(SEND, Send);
             // SAFETY: libc's function, and the caller's promise.
             return unsafe { next(id, message, size, flags) };
@@ -53,7 +53,7 @@ pub unsafe extern "C-unwind" fn msgsnd(
     // Without this, a thread that never has to sleep would never be cancelled.
     pthread_testcancel();
     // SAFETY: the caller's address, as the engine expects it.
-    errno::answer(sheltered(|| unsafe { engine.msgsnd(id, message as usize, size, flags) }))
+    errno::answer(with_cancel_deferred(|| unsafe { engine.msgsnd(id, message as usize, size, flags) }))
 }
 
 /// msgrcv(2).
@@ -68,9 +68,9 @@ pub unsafe extern "C-unwind" fn msgrcv(
     kind: c_long,
     flags: c_int,
 ) -> ssize_t {
-    let engine = match server() {
-        Ok(Server::Engine(engine)) => engine,
-        Ok(Server::Kernel) => {
+    let engine = match backend() {
+        Ok(Backend::Engine(engine)) => engine,
+        Ok(Backend::Kernel) => {
             let next = behind!(RECEIVE, Receive);
             // SAFETY: as in `msgsnd`.
             return unsafe { next(id, message, size, kind, flags) };
@@ -80,7 +80,7 @@ pub unsafe extern "C-unwind" fn msgrcv(
     // As in `msgsnd`.
     pthread_testcancel();
     // SAFETY: the caller's address, as the engine expects it.
-    match sheltered(|| unsafe { engine.msgrcv(id, message as usize, size, kind, flags) }) {
+    match with_cancel_deferred(|| unsafe { engine.msgrcv(id, message as usize, size, kind, flags) }) {
         Ok(bytes) => bytes as ssize_t,
         Err(errno) => errno::refuse(errno) as ssize_t,
     }

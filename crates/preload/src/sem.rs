@@ -27,10 +27,10 @@ pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t
     let enters = !cfg!(debug_assertions) || Engine::is_quick() && cancel::manner() == Manner::Deferred;
     if count(nsops) != 1 || !enters {
         // SAFETY: the caller's promise.
-        return unsafe { operate(id, ops, nsops, core::ptr::null()) };
+        return unsafe { semop_slow(id, ops, nsops, core::ptr::null()) };
     }
     // SAFETY: the caller's promise.
-    unsafe { single(id, ops) }
+    unsafe { semop_one(id, ops) }
 }
 
 /// semop of one operation: the fast path, which may refuse.
@@ -39,7 +39,7 @@ pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t
 /// As for `semop`.
 #[cfg_attr(debug_assertions, inline(never))]
 #[cfg_attr(not(debug_assertions), inline(always))]
-unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
+unsafe extern "C-unwind" fn semop_one(id: c_int, op: *mut sembuf) -> c_int {
     // The fast path uses the engine that the thread has joined. The process has no other, and a thread without calls
     // has joined none.
     // SAFETY: the caller's address, as the engine expects it.
@@ -49,29 +49,29 @@ unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
         // SAFETY: the caller's promise.
         None => unsafe {
             match cancel::manner() {
-                Manner::Deferred if Engine::is_quick() => patiently(id, op),
+                Manner::Deferred if Engine::is_quick() => semop_undo(id, op),
                 // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the
                 // engine: it may run a handler in which libc allows asynchronous cancellation, and then nothing tells
                 // the engine of that.
-                _ => operate(id, op, 1, core::ptr::null()),
+                _ => semop_slow(id, op, 1, core::ptr::null()),
             }
         },
     }
 }
 
-/// semop of one operation that the simplest path has refused. Not inlined, for the same reason as `operate`.
+/// semop of one operation that the simplest path has refused. Not inlined, for the same reason as `semop_slow`.
 ///
 /// # Safety
 /// As for `semop`.
 #[cold]
 #[inline(never)]
-unsafe extern "C-unwind" fn patiently(id: c_int, op: *mut sembuf) -> c_int {
+unsafe extern "C-unwind" fn semop_undo(id: c_int, op: *mut sembuf) -> c_int {
     // SAFETY: the caller's promise.
     match unsafe { Engine::try_undoable(id, op as usize) } {
         Some(Ok(value)) => value,
         Some(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
-        None => unsafe { operate(id, op, 1, core::ptr::null()) },
+        None => unsafe { semop_slow(id, op, 1, core::ptr::null()) },
     }
 }
 
@@ -88,7 +88,7 @@ pub unsafe extern "C-unwind" fn semtimedop(
     timeout: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { operate(id, ops, nsops, timeout) }
+    unsafe { semop_slow(id, ops, nsops, timeout) }
 }
 
 /// semop and semtimedop in full. Not inlined: a hook that ends with this call has nothing to drop, so the call becomes
@@ -98,7 +98,7 @@ pub unsafe extern "C-unwind" fn semtimedop(
 /// As for `semtimedop`.
 #[cold]
 #[inline(never)]
-unsafe extern "C-unwind" fn operate(
+unsafe extern "C-unwind" fn semop_slow(
     id: c_int,
     ops: *mut sembuf,
     nsops: size_t,

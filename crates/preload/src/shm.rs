@@ -1,7 +1,7 @@
 //! Shared memory segments: hooks that the engine answers.
 
-use crate::call::{self, Server, server, through};
-use crate::cancel::sheltered;
+use crate::call::{self, Backend, backend, through};
+use crate::cancel::with_cancel_deferred;
 use crate::errno;
 use core::ffi::{c_int, c_void};
 use libc::{key_t, shmid_ds, size_t};
@@ -20,14 +20,16 @@ pub extern "C-unwind" fn shmget(key: key_t, size: size_t, flags: c_int) -> c_int
 /// As for libc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
-    let answer = match server() {
-        Ok(Server::Kernel) => {
+    let answer = match backend() {
+        Ok(Backend::Kernel) => {
             let arguments = [id as usize, address as usize, flags as usize, 0];
             // SAFETY: the kernel requires what the caller promises.
             return unsafe { through(libc::SYS_shmat, arguments) } as *mut c_void;
         }
-        // SAFETY: the engine requires what the caller promises.
-        Ok(Server::Engine(engine)) => sheltered(|| unsafe { engine.shmat(id, address as usize, flags) }),
+        Ok(Backend::Engine(engine)) => with_cancel_deferred(|| {
+            // SAFETY: the engine requires what the caller promises.
+            unsafe { engine.shmat(id, address as usize, flags) }
+        }),
         Err(errno) => Err(errno),
     };
     match answer {

@@ -7,7 +7,7 @@
 //!
 //! A thread that moves to another IPC namespace ([`moved`]) finds other objects there. If it is the only thread, the
 //! whole process moves with it, as threads created later are in its namespace too. Otherwise it moves alone, and a
-//! thread-local word ([`Word::Home`]) says so. Threads that it creates afterwards use the engine of the process.
+//! thread-local word ([`Word::Engine`]) says so. Threads that it creates afterwards use the engine of the process.
 
 use crate::watch::recording;
 use crate::{cancel, departure, guard, idle, next, notice, plan, sandbox, signal, swap, waits, watch};
@@ -23,25 +23,25 @@ use unspin_sys::{Errno, sched};
 use unspin_sysv::{ArenaError, Engine, Options};
 
 /// The engine for one IPC namespace. Never freed: threads refer to it until they end.
-struct Home {
+struct NamespaceEngine {
     namespace: Ipc,
     /// The path of its arena, if it has one.
     arena: PathBuf,
     /// The engine, or the reason why it could not be opened.
     engine: Result<Engine, String>,
     /// The one created before it. Written before other threads can see this one.
-    older: AtomicPtr<Home>,
+    older: AtomicPtr<NamespaceEngine>,
 }
 
 /// The engine of the process; null until it is opened, and again when the process has moved to another namespace.
-static HOME: AtomicPtr<Home> = AtomicPtr::new(null_mut());
+static OF_PROCESS: AtomicPtr<NamespaceEngine> = AtomicPtr::new(null_mut());
 /// List of all that were created: a namespace to which a thread returns needs no second mapping.
-static HOMES: AtomicPtr<Home> = AtomicPtr::new(null_mut());
+static ALL: AtomicPtr<NamespaceEngine> = AtomicPtr::new(null_mut());
 /// The thread id of the thread that is opening the engine of the process, 0 if there is none.
 static OPENER: AtomicU32 = AtomicU32::new(0);
 
-/// Values of a thread's [`Word::Home`]; any other value is the address of the thread's own [`Home`]. Zero: the thread
-/// uses the engine of the process.
+/// Values of a thread's [`Word::Engine`]; any other value is the address of the thread's own [`NamespaceEngine`]. Zero:
+/// the thread uses the engine of the process.
 const AS_THE_PROCESS: usize = 0;
 /// The thread's own engine must still be opened.
 const TO_BE_OPENED: usize = 1;
@@ -68,7 +68,7 @@ extern "C" fn destruct() {
 
 #[cfg_attr(test, expect(dead_code, reason = "tests open the engine by their first call"))]
 extern "C" fn construct() {
-    settle();
+    init_once();
     recording::get();
     idle::find_out();
 }
@@ -76,20 +76,20 @@ extern "C" fn construct() {
 /// The engine, if it is open. Every System V call asks this first.
 #[inline(always)]
 pub fn opened() -> Option<&'static Engine> {
-    home()?.engine.as_ref().ok()
+    namespace_engine()?.engine.as_ref().ok()
 }
 
 #[inline(always)]
-fn home() -> Option<&'static Home> {
-    let home = match tls::value::<{ Word::Home as usize }>() {
-        // Acquire: pairs with the Release store in `settle_process`, so that the thread sees the contents as they were
+fn namespace_engine() -> Option<&'static NamespaceEngine> {
+    let found = match tls::value::<{ Word::Engine as usize }>() {
+        // Acquire: pairs with the Release store in `open_for_process`, so that the thread sees the contents as they were
         // written.
-        AS_THE_PROCESS => HOME.load(Ordering::Acquire),
+        AS_THE_PROCESS => OF_PROCESS.load(Ordering::Acquire),
         TO_BE_OPENED => return None,
-        own => own as *mut Home,
+        own => own as *mut NamespaceEngine,
     };
     // SAFETY: null, or what `find_or_open` made, which is never freed.
-    unsafe { home.as_ref() }
+    unsafe { found.as_ref() }
 }
 
 /// The engine; it is opened now if necessary. If it cannot be opened: ENOSYS, as from a kernel built without System V
@@ -103,8 +103,8 @@ pub fn engine() -> Result<&'static Engine, Errno> {
 
 #[cold]
 fn first_call() -> Result<&'static Engine, Errno> {
-    let home = home().or_else(settle).ok_or(Errno::EAGAIN)?;
-    home.engine.as_ref().map_err(|reason| {
+    let found = namespace_engine().or_else(init_once).ok_or(Errno::EAGAIN)?;
+    found.engine.as_ref().map_err(|reason| {
         say_once(format_args!("{reason}"));
         Errno::ENOSYS
     })
@@ -113,7 +113,7 @@ fn first_call() -> Result<&'static Engine, Errno> {
 /// Reports that calls fail because the arena was damaged, if that is the reason.
 #[cold]
 pub fn say_if_damaged() {
-    if let Some(Home { arena, engine: Ok(engine), .. }) = home()
+    if let Some(NamespaceEngine { arena, engine: Ok(engine), .. }) = namespace_engine()
         && engine.is_damaged()
     {
         say_once(format_args!(
@@ -137,37 +137,37 @@ fn say_once(reason: fmt::Arguments<'_>) {
 
 /// Opens the engine for the calling thread, unless it is open. `None`: this very thread is opening it further up its
 /// stack.
-fn settle() -> Option<&'static Home> {
+fn init_once() -> Option<&'static NamespaceEngine> {
     // Signals are blocked: no handler may interrupt this thread half-way and call semop, which needs the open engine.
     let mask = unspin_sys::signal::set_mask(Mask::ALL_BUT_FAULTS);
-    let home = match tls::word(Word::Home).get() {
+    let found = match tls::word(Word::Engine).get() {
         TO_BE_OPENED => {
-            let home = find_or_open();
-            tls::word(Word::Home).set(&raw const *home as usize);
-            Some(home)
+            let found = find_or_open();
+            tls::word(Word::Engine).set(&raw const *found as usize);
+            Some(found)
         }
-        _ => settle_process(),
+        _ => open_for_process(),
     };
     unspin_sys::signal::set_mask(mask);
-    home
+    found
 }
 
-fn settle_process() -> Option<&'static Home> {
+fn open_for_process() -> Option<&'static NamespaceEngine> {
     let me = process::tid();
     loop {
-        if let Some(home) = home() {
-            return Some(home);
+        if let Some(found) = namespace_engine() {
+            return Some(found);
         }
         // Acquire: pairs with the Release store below: a thread that succeeds after another opener sees that the engine
         // is open.
         match OPENER.compare_exchange(0, me, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {
-                let home = home().unwrap_or_else(|| {
+                let found = namespace_engine().unwrap_or_else(|| {
                     prepare();
                     find_or_open()
                 });
-                // Release: pairs with the Acquire load in `home`.
-                HOME.store((&raw const *home).cast_mut(), Ordering::Release);
+                // Release: pairs with the Acquire load in `namespace_engine`.
+                OF_PROCESS.store((&raw const *found).cast_mut(), Ordering::Release);
                 OPENER.store(0, Ordering::Release);
             }
             Err(opener) if opener == me => return None,
@@ -204,40 +204,40 @@ fn prepare() {
 }
 
 /// The engine for the calling thread's namespace.
-fn find_or_open() -> &'static Home {
+fn find_or_open() -> &'static NamespaceEngine {
     let namespace = Ipc::current();
-    let known = homes().find(|home| home.namespace.relation(&namespace) == Relation::Same);
+    let known = all_engines().find(|found| found.namespace.relation(&namespace) == Relation::Same);
     known.unwrap_or_else(|| keep(open(namespace)))
 }
 
-fn homes() -> impl Iterator<Item = &'static Home> {
-    core::iter::successors(behind(&HOMES), |home| behind(&home.older))
+fn all_engines() -> impl Iterator<Item = &'static NamespaceEngine> {
+    core::iter::successors(behind(&ALL), |found| behind(&found.older))
 }
 
-fn behind(link: &AtomicPtr<Home>) -> Option<&'static Home> {
+fn behind(link: &AtomicPtr<NamespaceEngine>) -> Option<&'static NamespaceEngine> {
     // Acquire: pairs with the Release stores in `keep`.
-    let home = link.load(Ordering::Acquire);
+    let found = link.load(Ordering::Acquire);
     // SAFETY: null, or what `keep` leaked.
-    unsafe { home.as_ref() }
+    unsafe { found.as_ref() }
 }
 
-fn keep(home: Home) -> &'static Home {
-    let home: &'static Home = Box::leak(Box::new(home));
+fn keep(found: NamespaceEngine) -> &'static NamespaceEngine {
+    let found: &'static NamespaceEngine = Box::leak(Box::new(found));
     // Relaxed: the exchange fails if it is not the latest.
-    let mut latest = HOMES.load(Ordering::Relaxed);
+    let mut latest = ALL.load(Ordering::Relaxed);
     loop {
-        home.older.store(latest, Ordering::Release);
-        // Release: pairs with the Acquire in `homes`. Relaxed: as above.
-        let new = (&raw const *home).cast_mut();
-        match HOMES.compare_exchange(latest, new, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return home,
+        found.older.store(latest, Ordering::Release);
+        // Release: pairs with the Acquire in `all_engines`. Relaxed: as above.
+        let new = (&raw const *found).cast_mut();
+        match ALL.compare_exchange(latest, new, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return found,
             Err(now) => latest = now,
         }
     }
 }
 
 /// Opens the engine that the environment names, or keeps the reason why that failed.
-fn open(namespace: Ipc) -> Home {
+fn open(namespace: Ipc) -> NamespaceEngine {
     let kind = plan::engine();
     let arena = match (plan::arena(), kind) {
         (Some(path), _) => path.to_path_buf(),
@@ -251,7 +251,7 @@ fn open(namespace: Ipc) -> Home {
         }
         Err(name) => Err(format!("UNSPIN_SYSV names no engine: {name:?}; set it to kernel, global or rcu")),
     };
-    Home { namespace, arena, engine, older: AtomicPtr::default() }
+    NamespaceEngine { namespace, arena, engine, older: AtomicPtr::default() }
 }
 
 /// What the user can do about an arena that cannot be used. `unspin run` has opened it successfully: it was damaged
@@ -274,7 +274,7 @@ pub enum Opening {
 
 /// To be called after the calling thread may have moved to another IPC namespace, with signals blocked.
 pub fn moved(opening: Opening) {
-    let Some(left) = home() else { return };
+    let Some(left) = namespace_engine() else { return };
     if left.namespace.relation(&Ipc::current()) == Relation::Same {
         return;
     }
@@ -282,14 +282,14 @@ pub fn moved(opening: Opening) {
         engine.leave();
     }
     if process::thread_count() <= 1 {
-        tls::word(Word::Home).set(AS_THE_PROCESS);
+        tls::word(Word::Engine).set(AS_THE_PROCESS);
         // Release: no other thread of this process exists that could read it.
-        HOME.store(null_mut(), Ordering::Release);
+        OF_PROCESS.store(null_mut(), Ordering::Release);
     } else {
-        tls::word(Word::Home).set(TO_BE_OPENED);
+        tls::word(Word::Engine).set(TO_BE_OPENED);
     }
     if opening == Opening::AtOnce {
-        settle();
+        init_once();
     }
 }
 

@@ -39,7 +39,7 @@ pub enum Word {
     /// The priority-inheriting locks: how many of them this thread holds.
     Locks = 5,
     /// The preload library: the engine that serves this thread, if it is not the process's.
-    Home = 6,
+    Engine = 6,
     /// The thread's cancellation state and type.
     Cancel = 7,
     /// The preload library: what this thread has learnt about its waits.

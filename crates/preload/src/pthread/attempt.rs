@@ -99,7 +99,7 @@ impl Attempt {
 
 /// How a thread waited for a lock that was not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum HowWaited {
     /// It slept.
     Asleep,
     /// It spun for a while; whether it slept then is not known.
@@ -122,21 +122,21 @@ const SPINNING_MAX: u64 = 10_000;
 
 impl LockWait {
     /// The call that blocked has returned this value.
-    pub fn end(self, code: c_int, manner: Manner) -> c_int {
+    pub fn end(self, code: c_int, how: HowWaited) -> c_int {
         let Attempt { thread, place, held } = self.attempt;
         let table = thread.table();
         let end = thread.now();
         table.waiting(place, 0);
         let wait = end.saturating_sub(self.begin);
-        if is_success(code) && manner == Manner::NotAtAll {
+        if is_success(code) && how == HowWaited::NotAtAll {
             table.reclassify(place, Outcome::Slept, Outcome::NoWait);
             thread.acquired(held, place);
             return code;
         }
-        let is_spin = match manner {
-            Manner::Spinning => true,
-            Manner::SpinningFirst => thread.has_clock() && wait <= SPINNING_MAX,
-            Manner::Asleep | Manner::NotAtAll => false,
+        let is_spin = match how {
+            HowWaited::Spinning => true,
+            HowWaited::SpinningFirst => thread.has_clock() && wait <= SPINNING_MAX,
+            HowWaited::Asleep | HowWaited::NotAtAll => false,
         };
         let (spun, slept) = if is_spin { (wait, 0) } else { (0, wait) };
         if is_success(code) {
@@ -167,7 +167,7 @@ pub fn acquire(
     match tried() {
         EBUSY => {
             let wait = attempt.begin_wait();
-            wait.end(blocked(), Manner::Asleep)
+            wait.end(blocked(), HowWaited::Asleep)
         }
         code => attempt.ended(code),
     }

@@ -1,7 +1,7 @@
 //! Mutexes. A call goes one way: from the hook to the meter, if the thread is recorded, and on to the implementation that
 //! serves the mutex.
 
-use super::attempt::{Attempt, Manner, Release, initialised, is_success};
+use super::attempt::{Attempt, HowWaited, Release, initialised, is_success};
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
 use crate::idle;
@@ -198,14 +198,14 @@ fn acquire_recorded(
 fn acquire_contended(attempt: Attempt, mutex: Mutex<'_>, deadline: Option<Deadline>) -> c_int {
     let wait = attempt.begin_wait();
     let Acquisition { code, waited } = mutex.acquire(deadline);
-    let manner = match waited {
-        Some(Waited::Slept) => Manner::Asleep,
-        Some(Waited::Spun) => Manner::Spinning,
-        Some(Waited::No) => Manner::NotAtAll,
-        None if mutex.words().is_adaptive() => Manner::SpinningFirst,
-        None => Manner::Asleep,
+    let how = match waited {
+        Some(Waited::Slept) => HowWaited::Asleep,
+        Some(Waited::Spun) => HowWaited::Spinning,
+        Some(Waited::No) => HowWaited::NotAtAll,
+        None if mutex.words().is_adaptive() => HowWaited::SpinningFirst,
+        None => HowWaited::Asleep,
     };
-    wait.end(code, manner)
+    wait.end(code, how)
 }
 
 /// Ends an attempt that did not block with its return value.

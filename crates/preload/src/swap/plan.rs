@@ -222,7 +222,7 @@ impl Plan {
 
     /// Conditions go with mutexes: the wait of libc's condition releases a mutex of libc. Where waits poll, conditions
     /// are ours too.
-    fn settle(&mut self) {
+    fn choose_conditions(&mut self) {
         let replaces = |kind| !matches!(kind, Kind::System | Kind::Pi);
         let any = self.all.is_some_and(replaces) || self.rules().iter().any(|rule| replaces(rule.kind));
         if any || self.polls() {
@@ -247,12 +247,12 @@ pub fn is_on() -> bool {
 /// The plan, if there is one. It is read now if necessary.
 #[inline]
 pub fn get() -> Option<&'static Plan> {
-    // Acquire: pairs with the Release store in `settle`, so that the plan is seen as it was written.
+    // Acquire: pairs with the Release store in `read_once`, so that the plan is seen as it was written.
     match PHASE.load(Ordering::Acquire) {
         OFF => None,
         // SAFETY: PHASE is ON: the plan is written, and no thread writes it any more.
         ON => Some(unsafe { &*PLAN.0.get() }),
-        _ => settle(),
+        _ => read_once(),
     }
 }
 
@@ -281,7 +281,7 @@ pub fn conditions() -> Conditions {
 
 /// Reads the plan, unless it was read.
 #[cold]
-fn settle() -> Option<&'static Plan> {
+fn read_once() -> Option<&'static Plan> {
     // Signals are blocked: a handler of this thread that used a mutex half-way through would wait for its own thread.
     let mask = set_mask(Mask::ALL);
     let before = errno::get();
@@ -325,7 +325,7 @@ fn read() -> bool {
     *plan = Plan::NOTHING;
     let wrong = match take_in(plan, room, path) {
         Ok(()) => {
-            plan.settle();
+            plan.choose_conditions();
             modules::find(plan);
             // Relaxed: published with PHASE.
             POLLING.store(plan.polls(), Ordering::Relaxed);
@@ -389,7 +389,7 @@ mod tests {
     fn plan(text: &'static str) -> Box<Plan> {
         let mut plan = Box::new(Plan::NOTHING);
         text::parse(text.as_bytes(), |line| plan.add(line)).unwrap();
-        plan.settle();
+        plan.choose_conditions();
         plan
     }
 

@@ -103,14 +103,14 @@ impl Wait {
             Turn::Poll(budget) if cancel::manner() == Manner::Deferred => {
                 self.poll_for(budget, looks, look, items)
             }
-            Turn::Poll(budget) => self.poll_sheltered(budget, looks, look, items),
+            Turn::Poll(budget) => self.poll_with_cancel_deferred(budget, looks, look, items),
             _ => Ended::Asleep,
         }
     }
 
     /// The same in a thread with asynchronous cancellation: it is cancelled at the looks, or after the poll has ended.
     #[inline(never)]
-    fn poll_sheltered<T>(
+    fn poll_with_cancel_deferred<T>(
         &self,
         budget: u64,
         looks: Looks,

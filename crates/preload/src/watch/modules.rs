@@ -18,14 +18,14 @@ static ENDS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 static LISTED: AtomicU32 = AtomicU32::new(0);
 /// The image whose list it is: a child made by fork inherits what is remembered here, but not the list.
-static WHOSE: AtomicU64 = AtomicU64::new(0);
+static LISTED_IMAGE: AtomicU64 = AtomicU64::new(0);
 
 /// Ensures that the recording has a list that covers this code.
 pub fn cover(recording: &Recording, table: &Table<'_>, code: u64) {
     // Relaxed (all here): two threads that list at the same time make one list too many. A range that is read torn
     // causes one list too many, or one that is missing. There are no other effects.
     let image = table.image();
-    if WHOSE.swap(image, Relaxed) != image {
+    if LISTED_IMAGE.swap(image, Relaxed) != image {
         KNOWN.store(0, Relaxed);
         LISTED.store(0, Relaxed);
     }

@@ -45,7 +45,7 @@ const PLANNED: u32 = 3;
 const ABSENT: u32 = 4;
 
 /// Stands for every thread if nothing is recorded.
-static NOBODY: Nobody = Nobody(Thread {
+static NOT_RECORDED: NotRecorded = NotRecorded(Thread {
     phase: Cell::new(ABSENT),
     countdown: Cell::new(0),
     every: Cell::new(0),
@@ -57,14 +57,14 @@ static NOBODY: Nobody = Nobody(Thread {
 });
 
 #[repr(transparent)]
-struct Nobody(Thread);
+struct NotRecorded(Thread);
 
 // SAFETY: no thread writes to a `Thread` that is absent.
-unsafe impl Sync for Nobody {}
+unsafe impl Sync for NotRecorded {}
 
 /// How often a thread may set up a table again after its destructors have begun to run: PTHREAD_DESTRUCTOR_ITERATIONS
 /// (limits.h). After that no destructor would release the table.
-const RETURNS: usize = 4;
+const MAX_DEPARTURES: usize = 4;
 
 /// The registers of a hook that has not returned: its stack pointer at its entry, and the frame-base register at that
 /// time.
@@ -177,7 +177,7 @@ impl Thread {
     #[inline(always)]
     pub fn known() -> Known {
         let address = tls::value::<{ Word::Meter as usize }>() as *const Thread;
-        // SAFETY: the word is zero or the address of a `Thread`: `NOBODY`, or a page that only `leave` gives back,
+        // SAFETY: the word is zero or the address of a `Thread`: `NOT_RECORDED`, or a page that only `leave` gives back,
         // after it has zeroed the word.
         let Some(thread) = (unsafe { address.as_ref() }) else { return Known::Unknown };
         match thread.phase.get() {
@@ -193,7 +193,7 @@ impl Thread {
     #[inline(never)]
     fn unknown() -> Option<&'static Thread> {
         if recording::is_off() {
-            tls::word(Word::Meter).set(&raw const NOBODY as usize);
+            tls::word(Word::Meter).set(&raw const NOT_RECORDED as usize);
             idle::find_out();
             return None;
         }
@@ -205,7 +205,7 @@ impl Thread {
         // SAFETY: as in `current`.
         let known = unsafe { (word.get() as *const Thread).as_ref() };
         let is_absent = known.is_some_and(|thread| thread.phase.get() == ABSENT);
-        if is_absent || departures().get() >= RETURNS || sandbox::is_closed() {
+        if is_absent || departures().get() >= MAX_DEPARTURES || sandbox::is_closed() {
             return None;
         }
         let mask = set_mask(Mask::ALL);
@@ -428,8 +428,10 @@ impl Thread {
             // A wait for a condition was cancelled. Its mutex was locked again, unseen by the meter.
             return self.waiting.set(0);
         }
-        let taken =
-            self.recording.get().and_then(|recording| recording.take_over(self.table(), lock, FELLOWS));
+        let taken = self
+            .recording
+            .get()
+            .and_then(|recording| recording.take_over(self.table(), lock, TABLES_SEARCHED));
         let Some(grip) = taken else { return self.table().count(Event::Unmatched, 1) };
         // The row belongs to the other thread, which alone writes to it. The hold is recorded in a row of this thread
         // with the same key.
@@ -475,7 +477,7 @@ impl Thread {
 }
 
 /// In how many threads' tables to look for a lock that is released by another thread than the one that acquired it.
-const FELLOWS: usize = 1024;
+const TABLES_SEARCHED: usize = 1024;
 
 /// How often this thread has given up its table.
 fn departures() -> &'static Cell<usize> {
@@ -487,7 +489,7 @@ pub fn leave() {
     let word = tls::word(Word::Meter);
     // SAFETY: as in `Thread::current`.
     if let Some(thread) = unsafe { (word.get() as *const Thread).as_ref() } {
-        if core::ptr::eq(thread, &raw const NOBODY.0) {
+        if core::ptr::eq(thread, &raw const NOT_RECORDED.0) {
             return;
         }
         word.set(0);
