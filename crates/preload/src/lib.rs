@@ -31,6 +31,7 @@
 
 mod call;
 mod cancel;
+mod claim;
 mod creds;
 mod departure;
 mod dlclose;

@@ -9,17 +9,18 @@
 //! whole process moves with it, as threads created later are in its namespace too. Otherwise it moves alone, and a
 //! thread-local word ([`Word::Engine`]) says so. Threads that it creates afterwards use the engine of the process.
 
+use crate::claim::{Claim, Claimed};
 use crate::watch::recording;
 use crate::{cancel, departure, guard, idle, next, notice, plan, sandbox, signal, swap, waits, watch};
 use core::fmt;
 use core::ptr::null_mut;
 use std::path::PathBuf;
-use unspin_sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use unspin_sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use unspin_sys::Errno;
 use unspin_sys::namespace::{Ipc, Relation};
-use unspin_sys::process::{self, Identity, Life};
+use unspin_sys::process;
 use unspin_sys::signal::Mask;
 use unspin_sys::tls::{self, Word};
-use unspin_sys::{Errno, sched};
 use unspin_sysv::{ArenaError, Engine, Options};
 
 /// The engine for one IPC namespace. Never freed: threads refer to it until they end.
@@ -37,8 +38,8 @@ struct NamespaceEngine {
 static OF_PROCESS: AtomicPtr<NamespaceEngine> = AtomicPtr::new(null_mut());
 /// List of all that were created: a namespace to which a thread returns needs no second mapping.
 static ALL: AtomicPtr<NamespaceEngine> = AtomicPtr::new(null_mut());
-/// The thread id of the thread that is opening the engine of the process, 0 if there is none.
-static OPENER: AtomicU32 = AtomicU32::new(0);
+/// The claim of the thread that is opening the engine of the process.
+static OPENING: Claim = Claim::free();
 
 /// Values of a thread's [`Word::Engine`]; any other value is the address of the thread's own [`NamespaceEngine`]. Zero:
 /// the thread uses the engine of the process.
@@ -153,45 +154,31 @@ fn init_once() -> Option<&'static NamespaceEngine> {
 }
 
 fn open_for_process() -> Option<&'static NamespaceEngine> {
-    let me = process::tid();
     loop {
         if let Some(found) = namespace_engine() {
             return Some(found);
         }
-        // Acquire: pairs with the Release store below: a thread that succeeds after another opener sees that the engine
-        // is open.
-        match OPENER.compare_exchange(0, me, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {
+        match OPENING.take() {
+            Claimed::Now => {
                 let found = namespace_engine().unwrap_or_else(|| {
                     prepare();
                     find_or_open()
                 });
                 // Release: pairs with the Acquire load in `namespace_engine`.
                 OF_PROCESS.store((&raw const *found).cast_mut(), Ordering::Release);
-                OPENER.store(0, Ordering::Release);
+                OPENING.give_up();
             }
-            Err(opener) if opener == me => return None,
-            Err(opener) => wait_for(opener),
+            Claimed::Before => return None,
+            Claimed::ByAnother(thread) => OPENING.wait_for(thread),
         }
     }
-}
-
-/// Lets the opener run. If the opener is not a thread of this process, clears `OPENER`: that happens in a child that
-/// another thread forked in the meantime.
-fn wait_for(opener: u32) {
-    let opener_here = Identity { pid: process::pid(), tid: opener, ..Identity::default() };
-    if opener_here.life() == Life::Dead {
-        // Relaxed: the thread that succeeds opens the engine anew, and does not rely on what the lost opener wrote.
-        let _ = OPENER.compare_exchange(opener, 0, Ordering::Relaxed, Ordering::Relaxed);
-    }
-    sched::give_way();
 }
 
 /// Prepares what else this library needs before the program begins.
 fn prepare() {
     static DONE: AtomicBool = AtomicBool::new(false);
-    // Relaxed: only the thread that holds `OPENER` gets here.
-    if !DONE.swap(true, Ordering::Relaxed) {
+    // Relaxed: only the thread that has the claim `OPENING` gets here.
+    if !DONE.load(Ordering::Relaxed) {
         guard::install();
         next::prepare();
         departure::prepare();
@@ -200,6 +187,8 @@ fn prepare() {
         waits::prepare();
         signal::activate();
         cancel::prepare();
+        // Last: if a fork loses this thread, the child begins again.
+        DONE.store(true, Ordering::Relaxed);
     }
 }
 

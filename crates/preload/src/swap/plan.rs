@@ -7,15 +7,15 @@
 
 use super::modules;
 use super::text::{self, Fields, Line, Wrong};
+use crate::claim::{Claim, Claimed};
 use crate::{environment, errno, notice};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
 use unspin_locks::Kind;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use unspin_sys::process::{self, Identity, Life};
+use unspin_sys::file;
 use unspin_sys::signal::{Mask, set_mask};
-use unspin_sys::{file, sched};
 
 pub use super::text::{Subject, Waits};
 
@@ -33,12 +33,10 @@ const UNKNOWN: u32 = 0;
 const OFF: u32 = 1;
 /// [`PLAN`] contains a plan.
 const ON: u32 = 2;
-/// A thread is reading. The other bits are its thread id.
-const READING: u32 = 1 << 31;
 
-/// UNKNOWN -> READING by the first thread; READING -> OFF or ON by the same thread, or -> UNKNOWN by any thread that
-/// finds that the reader does not exist in this process, because a fork left it behind.
+/// UNKNOWN -> OFF or ON, by the thread that has the claim [`READING`].
 static PHASE: AtomicU32 = AtomicU32::new(UNKNOWN);
+static READING: Claim = Claim::free();
 
 /// Whether [`PLAN`] has waits that poll. Written together with it.
 static POLLING: AtomicBool = AtomicBool::new(false);
@@ -48,7 +46,8 @@ static BYTES: Room<[u8; TEXT]> = Room(UnsafeCell::new([0; TEXT]));
 
 struct Room<T>(UnsafeCell<T>);
 
-// SAFETY: written by the one thread that moved PHASE to READING; read by others only after PHASE is ON.
+// SAFETY: written by the one thread that has the claim READING, while PHASE is UNKNOWN; read by others only after PHASE
+// is ON.
 unsafe impl<T> Sync for Room<T> {}
 
 /// Which lock replaces which mutex, and which waits poll.
@@ -285,18 +284,24 @@ fn read_once() -> Option<&'static Plan> {
     // Signals are blocked: a handler of this thread that used a mutex half-way through would wait for its own thread.
     let mask = set_mask(Mask::ALL);
     let before = errno::get();
-    let me = READING | process::tid();
     let phase = loop {
         // Acquire: as in `get`.
-        match PHASE.compare_exchange(UNKNOWN, me, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {
-                let phase = if read() { ON } else { OFF };
-                // Release: pairs with the Acquire loads in `get` and above; publishes PLAN and BYTES.
-                PHASE.store(phase, Ordering::Release);
-                break phase;
+        match PHASE.load(Ordering::Acquire) {
+            UNKNOWN => {}
+            done => break done,
+        }
+        match READING.take() {
+            Claimed::Now => {
+                // Relaxed: the claim orders it. Another thread may have read the plan in the meantime.
+                if PHASE.load(Ordering::Relaxed) == UNKNOWN {
+                    // Release: pairs with the Acquire loads in `get` and above; publishes PLAN and BYTES.
+                    PHASE.store(if read() { ON } else { OFF }, Ordering::Release);
+                }
+                READING.give_up();
             }
-            Err(done @ (ON | OFF)) => break done,
-            Err(reader) => wait_for(reader),
+            // Signals are blocked and `read` calls no hook, so this thread does not read further up its stack.
+            Claimed::Before => break OFF,
+            Claimed::ByAnother(thread) => READING.wait_for(thread),
         }
     };
     errno::set(before);
@@ -305,22 +310,11 @@ fn read_once() -> Option<&'static Plan> {
     (phase == ON).then(|| unsafe { &*PLAN.0.get() })
 }
 
-/// Lets the reader run. If the reader is not a thread of this process, sets PHASE to UNKNOWN: that happens in a child
-/// that another thread forked in the meantime.
-fn wait_for(reader: u32) {
-    let reader_here = Identity { pid: process::pid(), tid: reader & !READING, ..Identity::default() };
-    if reader_here.life() == Life::Dead {
-        // Relaxed: the thread that succeeds starts anew, and does not rely on what the lost reader wrote.
-        let _ = PHASE.compare_exchange(reader, UNKNOWN, Ordering::Relaxed, Ordering::Relaxed);
-    }
-    sched::give_way();
-}
-
 /// Reads the plan. Returns whether there is one.
 fn read() -> bool {
     let Some(path) = environment::value_as_c_string("UNSPIN_PLAN") else { return false };
     let shown = core::str::from_utf8(path.to_bytes()).unwrap_or("(not UTF-8)");
-    // SAFETY: this thread set PHASE to READING: no other thread writes, and none reads yet.
+    // SAFETY: this thread has the claim READING and PHASE is UNKNOWN: no other thread writes, and none reads yet.
     let (plan, room) = unsafe { (&mut *PLAN.0.get(), &mut *BYTES.0.get()) };
     *plan = Plan::NOTHING;
     let wrong = match take_in(plan, room, path) {

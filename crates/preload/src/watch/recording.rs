@@ -4,6 +4,7 @@
 //! A successful open allocates nothing, as the first lock of a program may be its allocator's. A thread that needs the
 //! recording while another thread opens it is not recorded: waiting could deadlock.
 
+use crate::claim::{Claim, Claimed};
 use crate::{notice, plan};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -11,26 +12,24 @@ use std::io::ErrorKind;
 use std::path::Path;
 use unspin_meter::Recording;
 use unspin_sync::atomic::{AtomicU32, Ordering};
-use unspin_sys::sched;
 use unspin_sys::signal::{Mask, set_mask};
 
-/// No thread has begun to open it.
+/// No thread has opened it.
 const UNKNOWN: u32 = 0;
-/// A thread is opening it.
-const OPENING: u32 = 1;
 /// [`RECORDING`] contains it.
-const ON: u32 = 2;
+const ON: u32 = 1;
 /// There is none: none was requested, or it could not be opened.
-const OFF: u32 = 3;
+const OFF: u32 = 2;
 
-/// UNKNOWN -> OPENING by the first thread; OPENING -> ON or OFF by the same thread. [`wait`] sets OFF if that thread
-/// does not finish.
+/// UNKNOWN -> ON or OFF, by the thread that has the claim [`OPENING`].
 static PHASE: AtomicU32 = AtomicU32::new(UNKNOWN);
+static OPENING: Claim = Claim::free();
 static RECORDING: Slot = Slot(UnsafeCell::new(MaybeUninit::uninit()));
 
 struct Slot(UnsafeCell<MaybeUninit<Recording>>);
 
-// SAFETY: written by the one thread that moved PHASE to OPENING; read only after PHASE is ON; a `Recording` is Sync.
+// SAFETY: written by the one thread that has the claim OPENING, while PHASE is UNKNOWN; read only after PHASE is ON; a
+// `Recording` is Sync.
 unsafe impl Sync for Slot {}
 
 /// Whether it is certain that nothing is recorded.
@@ -40,13 +39,13 @@ pub fn is_off() -> bool {
     PHASE.load(Ordering::Relaxed) == OFF
 }
 
-/// The recording, if it is open or can be opened now.
+/// The recording, if it is open or can be opened now. `None` while another thread opens it.
 pub fn get() -> Option<&'static Recording> {
-    // Acquire: pairs with the Release store below.
+    // Acquire: pairs with the Release store in `open`.
     match PHASE.load(Ordering::Acquire) {
         // SAFETY: PHASE is ON, so the slot was initialised, and no thread writes it any more.
         ON => Some(unsafe { (*RECORDING.0.get()).assume_init_ref() }),
-        UNKNOWN => open(),
+        UNKNOWN => open().ok()?,
         _ => None,
     }
 }
@@ -54,21 +53,14 @@ pub fn get() -> Option<&'static Recording> {
 /// As [`get`], but waits while another thread opens it.
 pub fn wait() -> Option<&'static Recording> {
     loop {
-        let found = get();
-        // Acquire: as above. A child that was forked while another thread was opening the recording does not have that
-        // thread, so OPENING would never end. The loop gives up after some thousand iterations.
-        if found.is_some() || PHASE.load(Ordering::Acquire) != OPENING {
-            return found;
+        // Acquire: as in `get`.
+        if PHASE.load(Ordering::Acquire) != UNKNOWN {
+            return get();
         }
-        for _ in 0..10_000 {
-            sched::give_way();
-            // Relaxed: the value is read again above.
-            if PHASE.load(Ordering::Relaxed) != OPENING {
-                break;
-            }
+        match open() {
+            Ok(found) => return found,
+            Err(thread) => OPENING.wait_for(thread),
         }
-        // Relaxed: a thread that replaces OPENING has nothing to read.
-        let _ = PHASE.compare_exchange(OPENING, OFF, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -79,33 +71,42 @@ fn is_dropped(path: &Path) -> bool {
     folder.is_some_and(|found| found.is_err_and(|error| error.kind() == ErrorKind::NotFound))
 }
 
+/// Opens the recording, unless it is open. Fails with the id of the thread that is opening it.
 #[cold]
-fn open() -> Option<&'static Recording> {
+fn open() -> Result<Option<&'static Recording>, u32> {
     // Signals are blocked: a handler in between would find no recording, and its use of a lock would not be recorded.
     let mask = set_mask(Mask::ALL);
-    // Relaxed: only the order of the exchanges matters; no data of another thread is read.
-    if PHASE.compare_exchange(UNKNOWN, OPENING, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-        let phase = match plan::recording().map(|path| (path, Recording::open(path))) {
-            None => OFF,
-            Some((_, Ok(recording))) => {
-                // SAFETY: this thread set PHASE to OPENING: no other thread writes, and none reads yet.
-                unsafe { (*RECORDING.0.get()).write(recording) };
-                ON
+    let answer = match OPENING.take() {
+        Claimed::Now => {
+            // Relaxed: the claim orders it. Another thread may have opened the recording in the meantime.
+            if PHASE.load(Ordering::Relaxed) == UNKNOWN {
+                // Release: pairs with the Acquire loads; publishes RECORDING.
+                PHASE.store(open_now(), Ordering::Release);
             }
-            Some((path, Err(_))) if is_dropped(path) => OFF,
-            Some((path, Err(error))) => {
-                notice::print(format_args!("nothing is recorded in {}: {error}", path.display()));
-                OFF
-            }
-        };
-        // Release: pairs with the Acquire loads above; publishes RECORDING.
-        PHASE.store(phase, Ordering::Release);
-    }
+            OPENING.give_up();
+            Ok(get())
+        }
+        // A use of a lock on the way to the recording is not recorded.
+        Claimed::Before => Ok(None),
+        Claimed::ByAnother(thread) => Err(thread),
+    };
     set_mask(mask);
-    // Acquire: as in `get`.
-    match PHASE.load(Ordering::Acquire) {
-        // SAFETY: as in `get`.
-        ON => Some(unsafe { (*RECORDING.0.get()).assume_init_ref() }),
-        _ => None,
+    answer
+}
+
+/// Opens the recording, and returns the new phase.
+fn open_now() -> u32 {
+    let Some(path) = plan::recording() else { return OFF };
+    match Recording::open(path) {
+        Ok(recording) => {
+            // SAFETY: this thread has the claim OPENING and PHASE is UNKNOWN: no other thread writes, and none reads yet.
+            unsafe { (*RECORDING.0.get()).write(recording) };
+            ON
+        }
+        Err(_) if is_dropped(path) => OFF,
+        Err(error) => {
+            notice::print(format_args!("nothing is recorded in {}: {error}", path.display()));
+            OFF
+        }
     }
 }
