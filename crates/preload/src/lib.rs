@@ -39,7 +39,6 @@ mod environment;
 mod errno;
 mod glibc;
 mod guard;
-mod idle;
 mod mlock;
 mod msg;
 mod namespace;

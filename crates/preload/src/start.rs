@@ -11,7 +11,7 @@
 
 use crate::claim::{Claim, Claimed};
 use crate::watch::recording;
-use crate::{cancel, departure, guard, idle, next, notice, plan, sandbox, signal, swap, waits, watch};
+use crate::{cancel, departure, guard, next, notice, plan, sandbox, signal, swap, waits, watch};
 use core::fmt;
 use core::ptr::null_mut;
 use std::path::PathBuf;
@@ -70,8 +70,6 @@ extern "C" fn destruct() {
 #[cfg_attr(test, expect(dead_code, reason = "tests open the engine by their first call"))]
 extern "C" fn construct() {
     init_once();
-    recording::get();
-    idle::find_out();
 }
 
 /// The engine, if it is open. Every System V call asks this first.

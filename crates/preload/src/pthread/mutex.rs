@@ -4,9 +4,8 @@
 use super::attempt::{Attempt, HowWaited, Release, initialised, is_success};
 use crate::glibc::functions as real;
 use crate::glibc::mutex::MutexLayout;
-use crate::idle;
 use crate::next::forward;
-use crate::swap::mutex::{Acquisition, Deadline, Mutex, lock_fast, unlock_fast};
+use crate::swap::mutex::{Acquisition, Deadline, Mutex, is_left_to_libc, lock_fast, unlock_fast};
 use crate::swap::mutex_impl;
 use crate::watch::{Hook, Known, Object, Thread};
 use core::convert::identity;
@@ -100,16 +99,14 @@ pub unsafe extern "C-unwind" fn __pthread_mutex_destroy(mutex: *mut pthread_mute
 }
 
 unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
-    if idle::is_idle() {
-        // SAFETY: the program's mutex.
-        return unsafe { real::mutex_lock(mutex) };
-    }
     // SAFETY: the program's mutex; `entry` passes the registers.
     let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
     match Thread::known() {
+        Known::Idle => mutex.libc_lock(),
+        Known::Absent if lock_fast(mutex) => 0,
+        Known::Absent => lock_unrecorded(mutex, hook),
         Known::Counted(thread) => lock_counted(mutex, hook, thread),
         Known::Timed(thread) => lock_timed(mutex, hook, thread),
-        Known::Absent => lock_unrecorded(mutex, hook),
         Known::Planned(_) | Known::Unknown => lock_slow(mutex, hook),
     }
 }
@@ -117,7 +114,12 @@ unsafe extern "C-unwind" fn lock(mutex: *mut pthread_mutex_t, sp: usize, bp: usi
 /// Locks a mutex, in a thread that is not recorded.
 #[inline(never)]
 fn lock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
-    if lock_fast(mutex) { 0 } else { lock_slow(mutex, hook) }
+    if is_left_to_libc(mutex) { mutex.libc_lock() } else { lock_planned(mutex, hook) }
+}
+
+#[inline(never)]
+fn lock_planned(mutex: &MutexLayout, hook: Hook) -> c_int {
+    Mutex::new(mutex, hook).lock().code
 }
 
 /// Locks any mutex, in any thread.
@@ -271,16 +273,14 @@ pub fn is_supported(clock: clockid_t) -> bool {
 }
 
 unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: usize) -> c_int {
-    if idle::is_idle() {
-        // SAFETY: the program's mutex.
-        return unsafe { real::mutex_unlock(mutex) };
-    }
     // SAFETY: the program's mutex; `entry` passes the registers.
     let (mutex, hook) = unsafe { (MutexLayout::of(mutex), Hook::new(sp, bp)) };
     match Thread::known() {
+        Known::Idle => mutex.libc_unlock(),
+        Known::Absent if unlock_fast(mutex) => 0,
+        Known::Absent => unlock_unrecorded(mutex, hook),
         Known::Counted(thread) if !thread.has_candidates() => mutex.libc_unlock(),
         Known::Timed(thread) if !thread.has_candidates() => unlock_timed(mutex, thread),
-        Known::Absent => unlock_unrecorded(mutex, hook),
         Known::Counted(_) | Known::Timed(_) | Known::Planned(_) | Known::Unknown => release(mutex, hook),
     }
 }
@@ -288,7 +288,12 @@ unsafe extern "C-unwind" fn unlock(mutex: *mut pthread_mutex_t, sp: usize, bp: u
 /// Unlocks a mutex, in a thread that is not recorded.
 #[inline(never)]
 fn unlock_unrecorded(mutex: &MutexLayout, hook: Hook) -> c_int {
-    if unlock_fast(mutex) { 0 } else { release(mutex, hook) }
+    if is_left_to_libc(mutex) { mutex.libc_unlock() } else { unlock_planned(mutex, hook) }
+}
+
+#[inline(never)]
+fn unlock_planned(mutex: &MutexLayout, hook: Hook) -> c_int {
+    Mutex::new(mutex, hook).unlock()
 }
 
 /// Unlocks a mutex of libc, in a thread of which times are recorded.

@@ -100,6 +100,12 @@ pub fn unlock_fast(mutex: &MutexLayout) -> bool {
     true
 }
 
+/// Whether libc serves the mutex, and no thread polls for it. False if that takes longer to find out.
+#[inline(always)]
+pub fn is_left_to_libc(mutex: &MutexLayout) -> bool {
+    Tag::of(mutex) == Tag::LIBC && !plan::is_polling()
+}
+
 /// The result of one attempt to acquire a mutex that libc serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tried {

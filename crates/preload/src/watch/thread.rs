@@ -8,7 +8,7 @@ use super::sample_rng::SampleRng;
 use super::wrappers::{self, Caller, WrapperCandidates};
 use super::{modules, recording};
 use crate::swap::plan;
-use crate::{departure, idle, sandbox};
+use crate::{departure, sandbox};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -41,26 +41,40 @@ const COUNTED: u32 = 1;
 const TIMED: u32 = 2;
 /// The table exists, and some mutexes may be replaced.
 const PLANNED: u32 = 3;
-/// The thread is not recorded: it is being set up, or there was no room.
+/// The thread is not recorded: nothing is, or it is being set up, or there was no room.
 const ABSENT: u32 = 4;
+/// The thread is not recorded, as nothing is, and libc serves all mutexes.
+const IDLE: u32 = 5;
 
 /// Stands for every thread if nothing is recorded.
-static NOT_RECORDED: NotRecorded = NotRecorded(Thread {
-    phase: Cell::new(ABSENT),
-    countdown: Cell::new(0),
-    every: Cell::new(0),
-    random: SampleRng::new(),
-    waiting: Cell::new(0),
-    candidates: WrapperCandidates::none(),
-    recording: Cell::new(None),
-    table: UnsafeCell::new(MaybeUninit::uninit()),
-});
+static NOT_RECORDED: NotRecorded = NotRecorded::new(ABSENT);
+/// The same if there is no plan either.
+static NOTHING_TO_DO: NotRecorded = NotRecorded::new(IDLE);
 
 #[repr(transparent)]
 struct NotRecorded(Thread);
 
-// SAFETY: no thread writes to a `Thread` that is absent.
+// SAFETY: no thread writes to a `Thread` that is absent or idle.
 unsafe impl Sync for NotRecorded {}
+
+impl NotRecorded {
+    const fn new(phase: u32) -> NotRecorded {
+        NotRecorded(Thread {
+            phase: Cell::new(phase),
+            countdown: Cell::new(0),
+            every: Cell::new(0),
+            random: SampleRng::new(),
+            waiting: Cell::new(0),
+            candidates: WrapperCandidates::none(),
+            recording: Cell::new(None),
+            table: UnsafeCell::new(MaybeUninit::uninit()),
+        })
+    }
+
+    fn is(thread: &Thread) -> bool {
+        core::ptr::eq(thread, &raw const NOT_RECORDED.0) || core::ptr::eq(thread, &raw const NOTHING_TO_DO.0)
+    }
+}
 
 /// How often a thread may set up a table again after its destructors have begun to run: PTHREAD_DESTRUCTOR_ITERATIONS
 /// (limits.h). After that no destructor would release the table.
@@ -158,6 +172,8 @@ pub enum Known {
     Planned(&'static Thread),
     /// Not at all.
     Absent,
+    /// Not at all, and libc serves all mutexes.
+    Idle,
     /// Not decided yet: [`Thread::current`] decides.
     Unknown,
 }
@@ -168,7 +184,7 @@ impl Thread {
     pub fn current() -> Option<&'static Thread> {
         match Thread::known() {
             Known::Counted(thread) | Known::Timed(thread) | Known::Planned(thread) => Some(thread),
-            Known::Absent => None,
+            Known::Absent | Known::Idle => None,
             Known::Unknown => Thread::unknown(),
         }
     }
@@ -177,7 +193,7 @@ impl Thread {
     #[inline(always)]
     pub fn known() -> Known {
         let address = tls::value::<{ Word::Meter as usize }>() as *const Thread;
-        // SAFETY: the word is zero or the address of a `Thread`: `NOT_RECORDED`, or a page that only `leave` gives back,
+        // SAFETY: the word is zero or the address of a `Thread`: a static one, or a page that only `leave` gives back,
         // after it has zeroed the word.
         let Some(thread) = (unsafe { address.as_ref() }) else { return Known::Unknown };
         match thread.phase.get() {
@@ -185,6 +201,7 @@ impl Thread {
             TIMED => Known::Timed(thread),
             PLANNED => Known::Planned(thread),
             ABSENT => Known::Absent,
+            IDLE => Known::Idle,
             _ => Known::Unknown,
         }
     }
@@ -193,8 +210,8 @@ impl Thread {
     #[inline(never)]
     fn unknown() -> Option<&'static Thread> {
         if recording::is_off() {
-            tls::word(Word::Meter).set(&raw const NOT_RECORDED as usize);
-            idle::find_out();
+            let all = if plan::is_on() { &NOT_RECORDED } else { &NOTHING_TO_DO };
+            tls::word(Word::Meter).set(&raw const *all as usize);
             return None;
         }
         Thread::arrive(recording::get()?)
@@ -204,7 +221,7 @@ impl Thread {
         let word = tls::word(Word::Meter);
         // SAFETY: as in `current`.
         let known = unsafe { (word.get() as *const Thread).as_ref() };
-        let is_absent = known.is_some_and(|thread| thread.phase.get() == ABSENT);
+        let is_absent = known.is_some_and(|thread| matches!(thread.phase.get(), ABSENT | IDLE));
         if is_absent || departures().get() >= MAX_DEPARTURES || sandbox::is_closed() {
             return None;
         }
@@ -489,7 +506,7 @@ pub fn leave() {
     let word = tls::word(Word::Meter);
     // SAFETY: as in `Thread::current`.
     if let Some(thread) = unsafe { (word.get() as *const Thread).as_ref() } {
-        if core::ptr::eq(thread, &raw const NOT_RECORDED.0) {
+        if NotRecorded::is(thread) {
             return;
         }
         word.set(0);
