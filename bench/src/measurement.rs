@@ -2,7 +2,7 @@
 
 use crate::inner::Task;
 use crate::program::Program;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_meter::Level;
 
 /// How a program is started.
@@ -27,7 +27,7 @@ pub enum World {
     /// Under mutrace.
     Mutrace,
     /// Under `unspin run --mutex KIND`.
-    Mutex(Kind),
+    Mutex(LockKind),
     /// Under `unspin run --waits system`: the control of the waits, which passes through the same hooks.
     WaitsSystem,
     /// Under `unspin run --waits poll`.
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// What `unspin run` is to do with the program's mutexes, if it is to run at all.
-    pub fn mutex(self) -> Option<Kind> {
+    pub fn mutex(self) -> Option<LockKind> {
         match self {
             World::Mutex(kind) => Some(kind),
             _ => None,

@@ -5,7 +5,7 @@ use super::lock::{Lock, LockKind};
 use super::truth::Truth;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 
 /// Mutexes that the threads share.
 const MUTEXES: usize = 4;
@@ -66,14 +66,14 @@ pub fn run(threads: u64, rounds: u64) -> Vec<Truth> {
     let acquired = |kind, object, acquired| Truth { acquired, ..Truth::new(kind, object) };
     let shared = shared.iter().enumerate().map(|(mutex, lock)| {
         let passes = |thread| (0..rounds).filter(move |round| (thread + round) as usize % MUTEXES == mutex);
-        acquired(Kind::Mutex, lock.address(), (0..threads).flat_map(passes).count() as u64)
+        acquired(RecordKind::Mutex, lock.address(), (0..threads).flat_map(passes).count() as u64)
     });
     let gates = gates.iter().map(|gate| Truth { rejected: all, ..acquired(gate.kind(), gate.address(), 1) });
     let mut truths: Vec<Truth> = shared.chain(gates).collect();
-    truths.push(acquired(Kind::Spin, spin.address(), all));
-    truths.push(acquired(Kind::Mutex, twice.get() as *const u8, 2 * all));
-    truths.push(acquired(Kind::Read, rwlock.get() as *const u8, all));
-    truths.push(acquired(Kind::Write, rwlock.get() as *const u8, all));
+    truths.push(acquired(RecordKind::Spin, spin.address(), all));
+    truths.push(acquired(RecordKind::Mutex, twice.get() as *const u8, 2 * all));
+    truths.push(acquired(RecordKind::Read, rwlock.get() as *const u8, all));
+    truths.push(acquired(RecordKind::Write, rwlock.get() as *const u8, all));
     truths
 }
 

@@ -1,7 +1,7 @@
 //! What a program knows of its own use of locks, whoever else watches.
 
 use serde::{Deserialize, Serialize};
-use unspin_meter::{Key, Kind};
+use unspin_meter::{Key, RecordKind};
 
 /// One lock, or one way to take it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Truth {
 
 impl Truth {
     /// Nothing has been done to the object at this address yet.
-    pub fn new<T>(kind: Kind, object: *const T) -> Truth {
+    pub fn new<T>(kind: RecordKind, object: *const T) -> Truth {
         Truth { lock: Key::new(kind, object as usize, 0).lock, ..Truth::default() }
     }
 }

@@ -17,7 +17,7 @@ use budget::Budget;
 use std::ffi::OsString;
 use std::process::Command;
 use table::{Row, Table};
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// Calls of the shorter run.
 const TIMES: u64 = 20_000;
@@ -135,7 +135,7 @@ fn kinds(tools: &Tools) -> Result<Table, String> {
         columns: vec!["bare", "replaced"],
         ..Table::default()
     };
-    for kind in Kind::ALL {
+    for kind in LockKind::ALL {
         let count = per_time(World::Mutex(kind), tools, words)?;
         table.rows.push(Row::new(kind.name(), vec![Some(bare), Some(count)]));
     }

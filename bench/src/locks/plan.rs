@@ -4,16 +4,16 @@ use crate::inner::{Company, Contended, EffortOptions, Protocol, Task, inversion}
 use crate::measurement::{Measurement, World};
 use crate::quantity::{Bound, Extreme, Note, Quantity, Row};
 use crate::sitting::Extent;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// A hold, and a time to think, of a few cache misses: short against any wait.
 const SHORT_NS: u64 = 100;
 /// Lengths of hold and of think time at which a lock may do no harm.
 const LENGTHS_NS: [u64; 4] = [0, 1_000, 10_000, 100_000];
 
-const CONTROL: World = World::Mutex(Kind::System);
-const ADAPTIVE: World = World::Mutex(Kind::Adaptive);
-const RT_ADAPTIVE: World = World::Mutex(Kind::RtAdaptive);
+const CONTROL: World = World::Mutex(LockKind::System);
+const ADAPTIVE: World = World::Mutex(LockKind::Adaptive);
+const RT_ADAPTIVE: World = World::Mutex(LockKind::RtAdaptive);
 
 /// All rows.
 pub fn rows(extent: &Extent) -> Vec<Row> {
@@ -53,7 +53,7 @@ fn uncontended(extent: &Extent) -> Row {
 /// Throughput with many threads and short holds.
 fn short(threads: usize, extent: &Extent) -> Row {
     let rate = |world| contend(world, Contended::Plain, threads, (SHORT_NS, SHORT_NS), extent);
-    let kind = |kind: Kind| Note::new(kind.name(), rate(World::Mutex(kind)), "");
+    let kind = |kind: LockKind| Note::new(kind.name(), rate(World::Mutex(kind)), "");
     Row {
         name: format!("locks: adaptive, {threads} threads, short hold, throughput over glibc's"),
         unit: "times",
@@ -63,8 +63,8 @@ fn short(threads: usize, extent: &Extent) -> Row {
             Note::new("millions a second: adaptive", rate(ADAPTIVE), ""),
             Note::new("glibc", rate(World::Bare), ""),
             Note::new("control", rate(CONTROL), ""),
-            kind(Kind::Steal),
-            kind(Kind::Fair),
+            kind(LockKind::Steal),
+            kind(LockKind::Fair),
         ],
         missing: None,
     }
@@ -117,7 +117,7 @@ fn from_rust(threads: usize, extent: &Extent) -> Row {
 fn inheriting(threads: usize, times: f64, extent: &Extent) -> Row {
     let at = |world, think| contend(world, Contended::Inherit, threads, (SHORT_NS, think), extent);
     let rate = |world| at(world, 0);
-    let kind = |kind: Kind| Note::new(kind.name(), rate(World::Mutex(kind)), "");
+    let kind = |kind: LockKind| Note::new(kind.name(), rate(World::Mutex(kind)), "");
     Row {
         name: format!("locks: rt-adaptive, {threads} threads, throughput over glibc's PRIO_INHERIT"),
         unit: "times",
@@ -126,8 +126,8 @@ fn inheriting(threads: usize, times: f64, extent: &Extent) -> Row {
         notes: vec![
             Note::new("millions a second: rt-adaptive", rate(RT_ADAPTIVE), ""),
             Note::new("glibc", rate(World::Bare), ""),
-            kind(Kind::RtFair),
-            kind(Kind::RtSteal),
+            kind(LockKind::RtFair),
+            kind(LockKind::RtSteal),
             Note::new(
                 "the ratio with time to think",
                 at(RT_ADAPTIVE, SHORT_NS) / at(World::Bare, SHORT_NS),
@@ -142,7 +142,7 @@ fn inheriting(threads: usize, times: f64, extent: &Extent) -> Row {
 fn staircase(extent: &Extent) -> [Row; 2] {
     let task = Task::Hackbench { groups: 50 / extent.shorter as usize };
     let time = |world| figure(world, task.clone());
-    let kind = |kind: Kind| Note::new(kind.name(), time(World::Mutex(kind)), " s");
+    let kind = |kind: LockKind| Note::new(kind.name(), time(World::Mutex(kind)), " s");
     let row = |name: &str, quantity, bound, notes| Row {
         name: format!("locks: hackbench {} --transport queue, {name}", 50 / extent.shorter),
         unit: "times",
@@ -154,15 +154,24 @@ fn staircase(extent: &Extent) -> [Row; 2] {
     [
         row(
             "rt-fair takes as long as rt-adaptive",
-            time(World::Mutex(Kind::RtFair)) / time(RT_ADAPTIVE),
+            time(World::Mutex(LockKind::RtFair)) / time(RT_ADAPTIVE),
             Bound::AtLeast(3.5),
-            vec![kind(Kind::RtFair), kind(Kind::RtSteal), kind(Kind::RtAdaptive), kind(Kind::Pi)],
+            vec![
+                kind(LockKind::RtFair),
+                kind(LockKind::RtSteal),
+                kind(LockKind::RtAdaptive),
+                kind(LockKind::Pi),
+            ],
         ),
         row(
             "rt-adaptive takes as long as vanilla",
             time(RT_ADAPTIVE) / time(World::Bare),
             Bound::AtMost(1.25),
-            vec![Note::new("vanilla", time(World::Bare), " s"), kind(Kind::System), kind(Kind::Adaptive)],
+            vec![
+                Note::new("vanilla", time(World::Bare), " s"),
+                kind(LockKind::System),
+                kind(LockKind::Adaptive),
+            ],
         ),
     ]
 }

@@ -91,10 +91,10 @@ fn columns(truth: &Truth, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{Key, Kind, Window};
+    use unspin_meter::{Key, RecordKind, Window};
 
     fn truth() -> Truth {
-        let lock = Key::new(Kind::Mutex, 0x1000, 0).lock;
+        let lock = Key::new(RecordKind::Mutex, 0x1000, 0).lock;
         Truth { lock, acquired: 100, rejected: 7, contended: 20, held_s: 0.5, spun_s: 0.0 }
     }
 
@@ -102,7 +102,7 @@ mod tests {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e3, cpu_seconds: None };
         let other = Counts { nowait: 1000, ..Counts::default() };
         let rows = [(0x1000, 1, counts), (0x1000, 2, counts), (0x2000, 1, other)];
-        let key = |address, caller| Key::new(Kind::Mutex, address, caller);
+        let key = |address, caller| Key::new(RecordKind::Mutex, address, caller);
         Snapshot::of_rows(window, rows.map(|(address, caller, counts)| (key(address, caller), counts)))
     }
 

@@ -82,7 +82,7 @@ unsafe impl<L: RawLock> RawMutexTimed for Api<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Adaptive, Kind, Visitor};
+    use crate::{Adaptive, LockKind, Visitor};
 
     struct Counts;
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_lock_guards_a_value() {
-        let counts: Vec<_> = Kind::ALL.into_iter().filter_map(|kind| kind.visit(Counts)).collect();
+        let counts: Vec<_> = LockKind::ALL.into_iter().filter_map(|kind| kind.visit(Counts)).collect();
         assert!(counts.len() >= 6 && counts.iter().all(|&count| count == 200));
     }
 

@@ -49,7 +49,7 @@ pub mod waiting;
 pub use barrier::{Barrier, Turn, Word};
 pub use condition::{Condition, Leaving, Left, Node, Wait};
 pub use fair::Fair;
-pub use kind::{Kind, UnknownKind, Visitor};
+pub use kind::{LockKind, UnknownLockKind, Visitor};
 pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
 pub use rt::{Inheriting, RtAdaptive, RtFair, RtSteal};

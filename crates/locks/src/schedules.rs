@@ -4,7 +4,7 @@
 use crate::host::model::STEP;
 use crate::park::model::FORGETS;
 use crate::waiting::{Ended, Next, Waiting};
-use crate::{Kind, RawLock, Stealing, Until, Visitor};
+use crate::{LockKind, RawLock, Stealing, Until, Visitor};
 use core::time::Duration;
 use unspin_sync::machine::{AtomicU64, Ordering::Relaxed};
 use unspin_sync::sync::Arc;
@@ -89,7 +89,7 @@ impl Visitor for Crowd {
 }
 
 /// Locks whose policy does not depend on a clock; the others are tested below.
-const SLEEPING: [Kind; 2] = [Kind::Fair, Kind::Steal];
+const SLEEPING: [LockKind; 2] = [LockKind::Fair, LockKind::Steal];
 
 #[test]
 fn nobody_sleeps_for_ever() {

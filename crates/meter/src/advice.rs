@@ -2,7 +2,7 @@
 //! next.
 
 use crate::figures::time;
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::level::Level;
 use crate::notes::wrap;
 use crate::report::Report;
@@ -120,7 +120,7 @@ fn from(wait: &Wait) -> String {
 }
 
 /// `costs 45us here`
-fn price(cost: WakeUpCost, kind: Kind) -> String {
+fn price(cost: WakeUpCost, kind: RecordKind) -> String {
     let seconds = time(cost.seconds(kind));
     match cost {
         WakeUpCost::ASSUMED => {
@@ -147,15 +147,17 @@ fn subject(wait: &Wait) -> String {
     let name = &wait.row.name;
     let the = |noun: &str| if name.contains(noun) { name.clone() } else { format!("the {noun} {name}") };
     let call = match wait.kind {
-        Kind::Condition | Kind::Semaphore => return format!("waits for {}", the(wait.kind.noun())),
-        Kind::Barrier => return format!("waits at {}", the("barrier")),
-        Kind::Join => "pthread_join",
-        Kind::Poll => "poll",
-        Kind::Select => "select",
-        Kind::Epoll => "epoll_wait",
-        Kind::Receive => "read or recv",
-        Kind::Accept => "accept",
-        Kind::Futex => "futex",
+        RecordKind::Condition | RecordKind::Semaphore => {
+            return format!("waits for {}", the(wait.kind.noun()));
+        }
+        RecordKind::Barrier => return format!("waits at {}", the("barrier")),
+        RecordKind::Join => "pthread_join",
+        RecordKind::Poll => "poll",
+        RecordKind::Select => "select",
+        RecordKind::Epoll => "epoll_wait",
+        RecordKind::Receive => "read or recv",
+        RecordKind::Accept => "accept",
+        RecordKind::Futex => "futex",
         _ => "System V calls",
     };
     format!("waits in {call} at {name}")

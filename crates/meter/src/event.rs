@@ -1,6 +1,6 @@
 //! What can be recorded: a use of a lock, or an event that is counted.
 
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use serde::{Deserialize, Serialize};
 
 /// Identifies a row: a lock, and the code that took it.
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Both values are opaque to the meter. The recording code chooses their meaning, and can name them later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// The lock: a [`Kind`] in the top byte, and below it the lock's address or another unique number. 0 is no lock:
+    /// The lock: a [`RecordKind`] in the top byte, and below it the lock's address or another unique number. 0 is no lock:
     /// a sample for it is counted as not recorded.
     pub lock: u64,
     /// The caller: a return address or another unique number.
@@ -18,13 +18,13 @@ pub struct Key {
 impl Key {
     /// The key of an object at an address, used by the code before `caller`.
     #[inline(always)]
-    pub const fn new(kind: Kind, address: usize, caller: usize) -> Key {
+    pub const fn new(kind: RecordKind, address: usize, caller: usize) -> Key {
         Key { lock: (kind as u64) << 56 | address as u64 & ADDRESS, caller: caller as u64 }
     }
 
     /// The kind, if the top byte is one.
-    pub fn kind(&self) -> Option<Kind> {
-        Kind::from_byte((self.lock >> 56) as u8)
+    pub fn kind(&self) -> Option<RecordKind> {
+        RecordKind::from_byte((self.lock >> 56) as u8)
     }
 
     /// The address; 0 for the row that sums up keys that did not fit (see [`Table::publish`](crate::Table::publish)).

@@ -12,13 +12,13 @@
 //! allocation. The tables lie in the file, so the recorded data outlast the program even if it is killed by SIGKILL.
 //!
 //! ```
-//! use unspin_meter::{Config, Key, Kind, Outcome, Recording, Report, Sample};
+//! use unspin_meter::{Config, Key, RecordKind, Outcome, Recording, Report, Sample};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let recording = Recording::create(&folder.path().join("run"), Config::default())?;
 //!
 //! let table = recording.claim().expect("there is room");
-//! let key = Key::new(Kind::Engine, 1, 2);
+//! let key = Key::new(RecordKind::Engine, 1, 2);
 //! table.record(key, &Sample { outcome: Outcome::Spun, hold: 700, spun: 4_000, slept: 0 });
 //! recording.release(table, None);
 //! recording.finish(None);
@@ -133,7 +133,7 @@ pub use event::{Event, Key, Outcome, Sample};
 pub use held::Grip;
 pub use histogram::{BUCKETS, Histogram, Of};
 pub use image::Registers;
-pub use kind::{ANY_DESCRIPTOR, Class, Kind};
+pub use kind::{ANY_DESCRIPTOR, Class, RecordKind};
 pub use level::Level;
 pub use slot::Born;
 pub use table::{Place, Table};

@@ -1,7 +1,7 @@
 //! The layout of 2001: the tables of `lockstat` 1.4.11, with number formats that are equal byte for byte.
 
 use crate::figures::{lockmeter_percent, lockmeter_time};
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::lock::Use;
 use crate::report::Report;
 use crate::row::Row;
@@ -28,12 +28,12 @@ impl Report {
     /// Locks for reading and writing have sections of their own, if there are any. Values that are not recorded are
     /// blank: the maximum number of readers at a time, and whether a writer waited for readers or for a writer.
     pub fn lockmeter(&self) -> String {
-        let exclusive = |kind: Kind| !matches!(kind, Kind::Read | Kind::Write);
+        let exclusive = |kind: RecordKind| !matches!(kind, RecordKind::Read | RecordKind::Write);
         let mut text = self.section(SPINLOCKS, &self.totals.exclusive, exclusive, line);
-        let rw = |wanted: Kind| self.locks.iter().any(|lock| lock.use_as(wanted).is_some());
+        let rw = |wanted: RecordKind| self.locks.iter().any(|lock| lock.use_as(wanted).is_some());
         for (header, total, kind, line) in [
-            (READS, &self.totals.reads, Kind::Read, read_line as Line),
-            (WRITES, &self.totals.writes, Kind::Write, write_line as Line),
+            (READS, &self.totals.reads, RecordKind::Read, read_line as Line),
+            (WRITES, &self.totals.writes, RecordKind::Write, write_line as Line),
         ] {
             if rw(kind) {
                 text += "\n";
@@ -43,7 +43,7 @@ impl Report {
         text
     }
 
-    fn section(&self, header: &str, total: &Row, wanted: impl Fn(Kind) -> bool, line: Line) -> String {
+    fn section(&self, header: &str, total: &Row, wanted: impl Fn(RecordKind) -> bool, line: Line) -> String {
         let mut text = format!("{header}\n{}\n", line(total, None, Level::Total));
         for lock in &self.locks {
             let uses: Vec<&Use> = lock.uses.iter().filter(|one| wanted(one.kind)).collect();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     /// A use with times in nanoseconds.
-    fn one(kind: Kind, name: &str, counts: Counts, seconds: f64) -> Use {
+    fn one(kind: RecordKind, name: &str, counts: Counts, seconds: f64) -> Use {
         let window = Window { seconds, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
         let sum = Sum::of(kind, &Record { counts, ..Record::default() });
         let busy_max = window.to_seconds(counts.busy_max);
@@ -208,21 +208,21 @@ mod tests {
     fn locks_for_reading_look_as_they_did() {
         let all = counts(114_236, 537, 114_236 * 4_200, 39_000, 1_223_000);
         let all = Counts { busy: 480_000_000, busy_max: 71_000_000, periods: 114_236, ..all };
-        let lock = one(Kind::Read, "tasklist_lock", all, 400.0);
+        let lock = one(RecordKind::Read, "tasklist_lock", all, 400.0);
         assert_eq!(read_line(&lock.row, Some(&lock), Level::Lock), without(&READERS, READ_LOCK));
-        let caller = one(Kind::Read, "do_select+0x28", counts(14, 0, 5_600, 0, 0), 400.0);
+        let caller = one(RecordKind::Read, "do_select+0x28", counts(14, 0, 5_600, 0, 0), 400.0);
         assert_eq!(read_line(&caller.row, None, Level::Caller), READ_CALLER);
-        let total = one(Kind::Read, "*TOTAL*", counts(5_940_740, 29_704, 1, 3_700, 199_000), 250.0);
+        let total = one(RecordKind::Read, "*TOTAL*", counts(5_940_740, 29_704, 1, 3_700, 199_000), 250.0);
         assert_eq!(read_line(&total.row, None, Level::Total), READ_TOTAL);
     }
 
     #[test]
     fn locks_for_writing_look_as_they_did() {
         let all = counts(12_058_253, 10, 12_058_253 * 19_000, 11_000, 52_000);
-        let lock = one(Kind::Write, "hash_table_lock", Counts { hold_max: 12_000_000, ..all }, 331.0);
+        let lock = one(RecordKind::Write, "hash_table_lock", Counts { hold_max: 12_000_000, ..all }, 331.0);
         assert_eq!(write_line(&lock.row, Some(&lock), Level::Lock), without(&WRITERS, WRITE_LOCK));
         let all = Counts { hold_max: 49_000, ..counts(4_753_020, 0, 4_753_020 * 1_270, 0, 0) };
-        let caller = one(Kind::Write, "__invalidate_buffers+0x270", all, 331.0);
+        let caller = one(RecordKind::Write, "__invalidate_buffers+0x270", all, 331.0);
         assert_eq!(write_line(&caller.row, None, Level::Caller), without(&WRITERS, WRITE_CALLER));
     }
 }

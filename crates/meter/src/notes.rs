@@ -1,7 +1,7 @@
 //! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
 use crate::figures::{count, number, spoken_percent, time};
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::process::HeldLock;
 use crate::report::Report;
 use crate::shell;
@@ -38,7 +38,8 @@ fn locks_among_waits(report: &Report, text: &mut String) {
     let waited = report.blocked.by_design;
     // Upper bound of the time that threads with unknown times lived.
     let lived = report.blocked.lived + report.blocked.unknown as f64 * report.seconds;
-    let possible = report.waits.iter().any(|wait| matches!(wait.kind, Kind::Condition | Kind::Semaphore));
+    let possible =
+        report.waits.iter().any(|wait| matches!(wait.kind, RecordKind::Condition | RecordKind::Semaphore));
     if possible && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
         text.push('\n');
         let sentence = "Locks that are built on semaphores or conditions (CPython's, the JVM's, …) are among the \

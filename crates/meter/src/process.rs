@@ -1,7 +1,7 @@
 //! The processes of a recording, their threads' times, and the locks that they held at its end.
 
 use crate::event::Key;
-use crate::kind::{Class, Kind};
+use crate::kind::{Class, RecordKind};
 use crate::snapshot::{Image, Snapshot, Thread};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct HeldLock {
     /// The lock's name.
     pub lock: String,
     /// The kind of use: how it is held, or is to be held.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The caller that took it, or waits for it.
     pub caller: String,
     /// Start of the hold or the wait, in seconds since the recording began; none if it was not timed.
@@ -88,7 +88,7 @@ fn each(
         {
             let (lock, caller) = names(image, &key);
             let since = (since > 0).then(|| snapshot.window.to_seconds(since));
-            let kind = key.kind().unwrap_or(Kind::Engine);
+            let kind = key.kind().unwrap_or(RecordKind::Engine);
             all.push(HeldLock { pid: image.pid, tid, lock, kind, caller, since });
         }
     }

@@ -4,7 +4,7 @@ use crate::event::{Event, Key};
 use crate::filter::LeftOut;
 use crate::fold::{self, Fold, Groups};
 use crate::invocation::Invocation;
-use crate::kind::{Class, Kind};
+use crate::kind::{Class, RecordKind};
 use crate::level::Level;
 use crate::lock::Lock;
 use crate::name::{Name, Names};
@@ -203,10 +203,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, kind: Kind, sum: &Sum) {
+    fn add(&mut self, kind: RecordKind, sum: &Sum) {
         match kind {
-            Kind::Read => self.reads.merge(sum),
-            Kind::Write => self.writes.merge(sum),
+            RecordKind::Read => self.reads.merge(sum),
+            RecordKind::Write => self.writes.merge(sum),
             _ if kind.class() == Class::Lock => self.exclusive.merge(sum),
             _ => (),
         }

@@ -1,7 +1,7 @@
 //! One row of the report: Lockmeter's columns, computed.
 
 use crate::counts::Counts;
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::snapshot::Record;
 use crate::sum::Sum;
 use crate::window::Window;
@@ -106,7 +106,7 @@ impl Row {
     /// ```
     pub fn from_counts(name: impl Into<String>, counts: &Counts, window: &Window) -> Row {
         let record = Record { counts: *counts, ..Record::default() };
-        Row::new(name, &Sum::of(Kind::Mutex, &record), window)
+        Row::new(name, &Sum::of(RecordKind::Mutex, &record), window)
     }
 
     pub(crate) fn new(name: impl Into<String>, sum: &Sum, window: &Window) -> Row {

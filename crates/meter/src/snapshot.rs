@@ -7,7 +7,7 @@ use crate::held::{Grip, Held};
 use crate::histogram::{BUCKETS, Histogram, Of};
 use crate::image::{self, load_bytes};
 use crate::invocation::{self, Invocation};
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::level::Level;
 use crate::list;
 use crate::pages::{Pages, WORDS};
@@ -70,7 +70,7 @@ pub struct Record {
     /// When the key was first seen, in ticks since the recording began, and the module generation at that time.
     pub born: Born,
     /// When an object was last initialised here, in ticks since the recording began. 0 for every kind except
-    /// [`Kind::Init`](crate::Kind::Init), and at level `counts`.
+    /// [`RecordKind::Init`](crate::RecordKind::Init), and at level `counts`.
     pub latest: u64,
     /// The counts. They include the holds and waits in progress up to now, and the waits that preceded these holds.
     pub counts: Counts,
@@ -301,7 +301,7 @@ impl<'m> Reader<'m> {
             // by longjmp, or because the lock was initialised again.
             let is_over = grips[at + 1..].iter().any(|above| above.lock == grip.lock && above.since != 0);
             if let Some(record) = image.rows.get_mut(&key)
-                && (!is_over || key.kind() == Some(Kind::Read))
+                && (!is_over || key.kind() == Some(RecordKind::Read))
             {
                 record.counts.merge(&going_on(grip, end));
             }
@@ -338,7 +338,7 @@ impl<'m> Reader<'m> {
 fn waiting(key: Key, ticks: u64) -> Counts {
     let none = Counts { wait_max: ticks, ..Counts::default() };
     match key.kind() {
-        Some(Kind::Spin) => Counts { spin: ticks, spin_max: ticks, ..none },
+        Some(RecordKind::Spin) => Counts { spin: ticks, spin_max: ticks, ..none },
         _ => Counts { sleep: ticks, sleep_max: ticks, ..none },
     }
 }
@@ -346,8 +346,12 @@ fn waiting(key: Key, ticks: u64) -> Counts {
 /// Keeps only the latest of several recorded holders of an exclusive lock. A thread that was killed between the
 /// release and its recording no longer holds the lock. For untimed holds it is unknown which is the latest.
 fn leave_one_holder(image: &mut Image) {
-    let exclusive =
-        |key: &Key| matches!(key.kind(), Some(Kind::Mutex | Kind::Write | Kind::Spin | Kind::Reacquired));
+    let exclusive = |key: &Key| {
+        matches!(
+            key.kind(),
+            Some(RecordKind::Mutex | RecordKind::Write | RecordKind::Spin | RecordKind::Reacquired)
+        )
+    };
     let mut latest = BTreeMap::<u64, u64>::new();
     for (key, since) in
         image.threads.iter().flat_map(|thread| &thread.holds).filter(|(key, _)| exclusive(key))
@@ -367,7 +371,7 @@ fn leave_one_holder(image: &mut Image) {
 fn still_read(image: &mut Image, now: u64) {
     let mut first = BTreeMap::<u64, (u64, Key)>::new();
     for &(key, since) in image.threads.iter().flat_map(|thread| &thread.holds) {
-        if key.kind() == Some(Kind::Read) && since != 0 {
+        if key.kind() == Some(RecordKind::Read) && since != 0 {
             let known = first.entry(key.lock).or_insert((since, key));
             *known = (*known).min((since, key));
         }

@@ -2,7 +2,7 @@
 
 use crate::counts::Counts;
 use crate::histogram::{BUCKETS, Histogram, Of};
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::snapshot::Record;
 
 /// Records added up. Where not every hold was timed each key's are estimated apart, so that callers add up to their lock.
@@ -28,9 +28,9 @@ impl Default for Sum {
 
 impl Sum {
     /// The sum of one key.
-    pub fn of(kind: Kind, record: &Record) -> Sum {
+    pub fn of(kind: RecordKind, record: &Record) -> Sum {
         let hold = record.counts.hold_in_all();
-        let used = if kind == Kind::Read { record.counts.busy as f64 } else { hold };
+        let used = if kind == RecordKind::Read { record.counts.busy as f64 } else { hold };
         Sum { counts: record.counts, hold, used, holds: record.holds, waits: record.waits }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::figures::{percent, time};
 use crate::fold::Fold;
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{Line, NAME_AT, fitted, with_place};
@@ -91,11 +91,12 @@ impl Report {
     fn wake_up_note(&self) -> String {
         match self.wake_up {
             Some(cost @ WakeUpCost::ASSUMED) if self.level != Level::Counts => {
-                let cost = time(cost.seconds(Kind::Futex));
+                let cost = time(cost.seconds(RecordKind::Futex));
                 format!("; the CPUs were too busy to measure a wake-up: {cost} assumed")
             }
             Some(cost) if self.level != Level::Counts => {
-                let [futex, epoll] = [Kind::Futex, Kind::Epoll].map(|kind| time(cost.seconds(kind)));
+                let [futex, epoll] =
+                    [RecordKind::Futex, RecordKind::Epoll].map(|kind| time(cost.seconds(kind)));
                 format!("; a wake-up costs {futex} (futex), {epoll} (epoll)")
             }
             _ => String::new(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use unspin_meter::{
-    Counts, Histogram, Image, Key, Kind, Name, Of, Record, Report, Snapshot, Thread, WakeUpCost, Window,
+    Counts, Histogram, Image, Key, Name, Of, Record, RecordKind, Report, Snapshot, Thread, WakeUpCost, Window,
 };
 
 /// The program of the example: one contended mutex and a condition.
@@ -29,7 +29,8 @@ fn example() -> Report {
         let (holds, waits) = (histogram(Of::Holds, 13, counts.timed), histogram(Of::Waits, 12, counts.slept));
         Record { counts, holds, waits, ..Record::default() }
     };
-    let rows = [(Key::new(Kind::Mutex, 1, 10), mutex), (Key::new(Kind::Condition, 2, 11), condition)];
+    let rows =
+        [(Key::new(RecordKind::Mutex, 1, 10), mutex), (Key::new(RecordKind::Condition, 2, 11), condition)];
     let mut snapshot = Snapshot::of_rows(window, []);
     snapshot.wake_up = Some(WakeUpCost { futex_ns: 45_000, epoll_ns: 48_000 });
     snapshot.started = 1_700_000_000_000_000_000;

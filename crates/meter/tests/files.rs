@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use unspin_meter::{
-    Comparison, Config, Event, Key, Kind, Level, Outcome, Reason, Recording, Registers, Report, Sample,
+    Comparison, Config, Event, Key, Level, Outcome, Reason, RecordKind, Recording, Registers, Report, Sample,
     WakeUpCost,
 };
 
@@ -37,7 +37,7 @@ fn written(path: &Path) -> u64 {
 }
 
 fn key(lock: usize) -> Key {
-    Key::new(Kind::Mutex, lock, 3)
+    Key::new(RecordKind::Mutex, lock, 3)
 }
 
 fn reason(path: &Path) -> Reason {

@@ -2,8 +2,8 @@
 //! not, filtered, at each level, and in all forms.
 
 use unspin_meter::{
-    Born, Counts, Event, Filter, Fold, Histogram, Image, Invocation, Key, Kind, Layout, Level, Name, Of,
-    Options, Record, Report, Snapshot, Thread, ThreadTimes, Unrecorded, Window,
+    Born, Counts, Event, Filter, Fold, Histogram, Image, Invocation, Key, Layout, Level, Name, Of, Options,
+    Record, RecordKind, Report, Snapshot, Thread, ThreadTimes, Unrecorded, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -47,22 +47,25 @@ fn snapshot() -> Snapshot {
     let read =
         |counts: Counts| Counts { busy: counts.hold / 2, busy_max: 90_000, periods: counts.nowait, ..counts };
     let rows = [
-        (key(Kind::Mutex, 1, 10), counts(9_000, 600, 400, 800)),
-        (key(Kind::Mutex, 1, 11), counts(5_000, 0, 100, 90)),
-        (key(Kind::Reacquired, 1, 12), counts(300, 0, 200, 150)),
-        (key(Kind::Mutex, 2, 10), counts(1_000, 0, 0, 0)),
-        (key(Kind::Read, 3, 20), read(counts(50_000, 0, 30, 60))),
-        (key(Kind::Read, 3, 21), read(counts(8_000, 0, 0, 0))),
-        (key(Kind::Write, 3, 22), counts(200, 0, 40, 110)),
-        (key(Kind::Spin, 4, 30), Counts { rejected: 50, ..counts(700, 20, 0, 1) }),
-        (key(Kind::Condition, 5, 12), Counts { hold: 0, timed: 0, hold_max: 0, ..counts(0, 0, 500, 1_200) }),
+        (key(RecordKind::Mutex, 1, 10), counts(9_000, 600, 400, 800)),
+        (key(RecordKind::Mutex, 1, 11), counts(5_000, 0, 100, 90)),
+        (key(RecordKind::Reacquired, 1, 12), counts(300, 0, 200, 150)),
+        (key(RecordKind::Mutex, 2, 10), counts(1_000, 0, 0, 0)),
+        (key(RecordKind::Read, 3, 20), read(counts(50_000, 0, 30, 60))),
+        (key(RecordKind::Read, 3, 21), read(counts(8_000, 0, 0, 0))),
+        (key(RecordKind::Write, 3, 22), counts(200, 0, 40, 110)),
+        (key(RecordKind::Spin, 4, 30), Counts { rejected: 50, ..counts(700, 20, 0, 1) }),
         (
-            key(Kind::Condition, 5, 13),
+            key(RecordKind::Condition, 5, 12),
+            Counts { hold: 0, timed: 0, hold_max: 0, ..counts(0, 0, 500, 1_200) },
+        ),
+        (
+            key(RecordKind::Condition, 5, 13),
             Counts { hold: 0, timed: 0, rejected: 7, gave_up: 7, ..counts(0, 0, 0, 0) },
         ),
-        (key(Kind::Barrier, 6, 14), Counts { hold: 0, timed: 0, ..counts(10, 0, 30, 400) }),
-        (key(Kind::Semaphore, 7, 15), Counts { hold: 0, timed: 0, ..counts(900, 0, 100, 300) }),
-        (key(Kind::Init, 1, 40), counts(1, 0, 0, 0)),
+        (key(RecordKind::Barrier, 6, 14), Counts { hold: 0, timed: 0, ..counts(10, 0, 30, 400) }),
+        (key(RecordKind::Semaphore, 7, 15), Counts { hold: 0, timed: 0, ..counts(900, 0, 100, 300) }),
+        (key(RecordKind::Init, 1, 40), counts(1, 0, 0, 0)),
     ];
     let thread = |tid: u32, ms: u64, cpu_ms: u64| Thread {
         tid,
@@ -85,8 +88,11 @@ fn snapshot() -> Snapshot {
         parent: 100,
         since: 700 * MS,
         command: vec!["server".into()],
-        rows: [(key(Kind::Mutex, 1, 10), record(counts(10, 0, 0, 0)))].into(),
-        threads: vec![Thread { holds: vec![(key(Kind::Mutex, 1, 10), 900 * MS)], ..thread(101, 500, 0) }],
+        rows: [(key(RecordKind::Mutex, 1, 10), record(counts(10, 0, 0, 0)))].into(),
+        threads: vec![Thread {
+            holds: vec![(key(RecordKind::Mutex, 1, 10), 900 * MS)],
+            ..thread(101, 500, 0)
+        }],
         events: [0, 0, 0, 0, 3, 2, 1],
         ..Image::default()
     };
@@ -181,10 +187,10 @@ fn what_is_printed_at_other_levels() {
 fn a_lock_is_the_sum_of_its_uses() {
     let report = report();
     let cache = report.lock("cache_lock").unwrap();
-    let kinds: Vec<Kind> = cache.uses.iter().map(|one| one.kind).collect();
-    assert_eq!(kinds, [Kind::Read, Kind::Write]);
+    let kinds: Vec<RecordKind> = cache.uses.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [RecordKind::Read, RecordKind::Write]);
     assert_eq!(cache.row.attempts, cache.uses.iter().map(|one| one.row.attempts).sum::<u64>());
-    let (reads, writes) = (cache.use_as(Kind::Read).unwrap(), cache.use_as(Kind::Write).unwrap());
+    let (reads, writes) = (cache.use_as(RecordKind::Read).unwrap(), cache.use_as(RecordKind::Write).unwrap());
     // Busy for half of the readers' holds; a lock is used by readers or by a writer.
     assert!((reads.row.util - reads.row.hold / 2.0 / 2.0).abs() < 1e-12);
     assert!((cache.row.util - reads.row.util - writes.row.util).abs() < 1e-12);
@@ -193,7 +199,7 @@ fn a_lock_is_the_sum_of_its_uses() {
 
     let queue = report.lock("queue::mutex").unwrap();
     assert_eq!((queue.locks, queue.address), (3, None), "two of the server, one of its child");
-    assert_eq!(queue.use_as(Kind::Reacquired).unwrap().row.attempts, 500);
+    assert_eq!(queue.use_as(RecordKind::Reacquired).unwrap().row.attempts, 500);
     assert!(report.locks.is_sorted_by(|a, b| a.row.lost >= b.row.lost));
     assert!(report.locks.iter().all(|lock| lock.row.name != "caller_40"), "to initialise is not to use");
 }
@@ -279,7 +285,9 @@ fn filters_leave_the_total_alone_and_say_what_is_gone() {
 fn three_hundred_locks_are_as_easy_to_read_as_three() {
     let window = Window { seconds: 1.0, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
     let rows = (1..=300).flat_map(|lock| {
-        (0..20).map(move |caller| (Key::new(Kind::Mutex, lock, caller), counts(100, 0, 1, 300 / lock as u64)))
+        (0..20).map(move |caller| {
+            (Key::new(RecordKind::Mutex, lock, caller), counts(100, 0, 1, 300 / lock as u64))
+        })
     });
     let report = Report::new(&Snapshot::of_rows(window, rows), &|_, _| None);
     let text = report.to_string();

@@ -5,8 +5,8 @@ use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use unspin_meter::{
-    Born, Config, Counts, Event, Image, Key, Kind, Level, Outcome, Record, Recording, Registers, Sample,
-    Snapshot, Table,
+    Born, Config, Counts, Event, Image, Key, Level, Outcome, Record, RecordKind, Recording, Registers,
+    Sample, Snapshot, Table,
 };
 
 const SPUN: Sample = Sample { outcome: Outcome::Spun, hold: 3, spun: 2, slept: 0 };
@@ -34,7 +34,7 @@ impl Scratch {
 }
 
 fn key(lock: u64) -> Key {
-    Key::new(Kind::Mutex, lock as usize, 1)
+    Key::new(RecordKind::Mutex, lock as usize, 1)
 }
 
 fn attempts(snapshot: &Snapshot) -> u64 {
@@ -320,7 +320,7 @@ fn a_lock_that_is_still_read_is_in_use() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let tables = [recording.claim().unwrap(), recording.claim().unwrap()];
-    let read = Key::new(Kind::Read, 64, 7);
+    let read = Key::new(RecordKind::Read, 64, 7);
     let since = unspin_sys::clock::ticks();
     for (table, since) in tables.iter().zip([since + 1000, since]) {
         let place = table.publish(read).unwrap();

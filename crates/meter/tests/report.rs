@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use unspin_meter::{
-    Comparison, Counts, Filter, Image, Key, Kind, Layout, Name, Report, Row, Snapshot, Thread, Unrecorded,
-    Window,
+    Comparison, Counts, Filter, Image, Key, Layout, Name, RecordKind, Report, Row, Snapshot, Thread,
+    Unrecorded, Window,
 };
 
 /// Numbers of every magnitude up to 2^36: as ticks, up to half a minute.
@@ -266,17 +266,17 @@ fn locks_may_be_among_the_waits_by_design() {
     let report = |kind, wait: u64, lost: u64| {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
         let counts = |sleep| Counts { slept: 1, sleep, ..Counts::default() };
-        let rows = [(Key::new(kind, 1, 0), counts(wait)), (Key::new(Kind::Mutex, 2, 0), counts(lost))];
+        let rows = [(Key::new(kind, 1, 0), counts(wait)), (Key::new(RecordKind::Mutex, 2, 0), counts(lost))];
         let mut snapshot = Snapshot::of_rows(window, rows);
         snapshot.images[0].threads =
             vec![Thread { tid: 0, lived: 0, on_cpu: 0, runnable: 0, holds: Vec::new(), waits: None }];
         Report::new(&snapshot, &|_, _| None).to_string().contains("waiters post themselves is a lock")
     };
-    assert!(report(Kind::Semaphore, 500_000_000, 1_000_000));
-    assert!(report(Kind::Condition, 500_000_000, 0));
-    assert!(!report(Kind::Barrier, 500_000_000, 0), "nothing is locked by a barrier");
-    assert!(!report(Kind::Semaphore, 500_000_000, 60_000_000), "the losses are the greater matter");
-    assert!(!report(Kind::Semaphore, 90_000_000, 0), "a tenth of the thread's second at least");
+    assert!(report(RecordKind::Semaphore, 500_000_000, 1_000_000));
+    assert!(report(RecordKind::Condition, 500_000_000, 0));
+    assert!(!report(RecordKind::Barrier, 500_000_000, 0), "nothing is locked by a barrier");
+    assert!(!report(RecordKind::Semaphore, 500_000_000, 60_000_000), "the losses are the greater matter");
+    assert!(!report(RecordKind::Semaphore, 90_000_000, 0), "a tenth of the thread's second at least");
 }
 
 /// The engine's locks lie in memory that processes share: a lock that two of them took is one.
@@ -291,7 +291,7 @@ fn an_engines_lock_is_one_however_many_processes_take_it() {
             Some(("a".to_owned(), "b".to_owned()).into())
         })
     };
-    let (engine, mutex) = (both(Kind::Engine), both(Kind::Mutex));
+    let (engine, mutex) = (both(RecordKind::Engine), both(RecordKind::Mutex));
     assert_eq!((engine.locks[0].locks, engine.locks[0].row.util), (1, 0.5));
     assert_eq!((mutex.locks[0].locks, mutex.locks[0].row.util), (2, 0.5));
 }

@@ -46,7 +46,7 @@ mod table;
 mod unwind;
 
 pub use file::{Code, File, Static};
-pub use frame::{Frame, Kind, Location, Variable};
+pub use frame::{Frame, Location, SymbolKind, Variable};
 pub use space::{Module, Space};
 pub use symbols::Symbols;
 pub use unwind::Stack;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use crate::binary::Binary;
-use crate::frame::{Frame, Kind, Variable};
+use crate::frame::{Frame, SymbolKind, Variable};
 use crate::name::{Name, demangle};
 use crate::space::{Identity, Module, Space};
 use crate::unwind::{self, Stack};
@@ -132,13 +132,13 @@ impl Symbols {
             if index == last {
                 outermost = Some(known);
             } else if let Some(name) = known.name {
-                frames.push(frame(demangle(&name), offset, known.location, module, Kind::Inlined));
+                frames.push(frame(demangle(&name), offset, known.location, module, SymbolKind::Inlined));
             }
         }
         let location = outermost.as_mut().and_then(|known| known.location.take());
         let name = symbol.map(|symbol| symbol.name.to_owned()).or_else(|| outermost?.name);
         if let Some(name) = name {
-            frames.push(frame(demangle(&name), offset, location, module, Kind::Function));
+            frames.push(frame(demangle(&name), offset, location, module, SymbolKind::Function));
         }
         frames
     }
@@ -159,13 +159,13 @@ fn frame(
     offset: u64,
     location: Option<crate::frame::Location>,
     module: &Module,
-    kind: Kind,
+    kind: SymbolKind,
 ) -> Frame {
     Frame { function: name.full, short: name.short, offset, location, module: module.file_name(), kind }
 }
 
 fn unknown(name: String, offset: u64, module: String) -> Frame {
-    Frame { function: name.clone(), short: name, offset, location: None, module, kind: Kind::Unknown }
+    Frame { function: name.clone(), short: name, offset, location: None, module, kind: SymbolKind::Unknown }
 }
 
 #[cfg(test)]

@@ -130,13 +130,13 @@ impl Table {
                 rank,
             };
             match kind {
-                Kind::Data if entry.size > 0 => self.data.sorted.push(entry),
-                Kind::Code if entry.size > 0 => self.code.sorted.push(entry),
-                Kind::Code if entry.address < end => {
+                SymbolKind::Data if entry.size > 0 => self.data.sorted.push(entry),
+                SymbolKind::Code if entry.size > 0 => self.code.sorted.push(entry),
+                SymbolKind::Code if entry.address < end => {
                     let size = end - entry.address;
                     self.code.sorted.push(Symbol { size, rank: Rank::Unsized, ..entry });
                 }
-                Kind::Code | Kind::Data => {}
+                SymbolKind::Code | SymbolKind::Data => {}
             }
         }
     }
@@ -194,14 +194,14 @@ impl Symbols {
     }
 }
 
-enum Kind {
+enum SymbolKind {
     Code,
     Data,
 }
 
 /// The kind of a symbol, and the end of its section. `None` for symbols without an address in memory: imported symbols,
 /// files, sections, thread-local variables.
-fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(Kind, u64)> {
+fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(SymbolKind, u64)> {
     let index = symbol.st_shndx.get(LittleEndian);
     if index == elf::SHN_UNDEF || index.0 >= elf::SHN_LORESERVE {
         return None;
@@ -212,15 +212,15 @@ fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(
     let executable =
         section.is_some_and(|section| section.sh_flags(LittleEndian).0 & elf::SHF_EXECINSTR.0 != 0);
     match symbol.st_type() {
-        elf::STT_FUNC | elf::STT_GNU_IFUNC => Some((Kind::Code, end)),
-        elf::STT_OBJECT | elf::STT_COMMON => Some((Kind::Data, end)),
+        elf::STT_FUNC | elf::STT_GNU_IFUNC => Some((SymbolKind::Code, end)),
+        elf::STT_OBJECT | elf::STT_COMMON => Some((SymbolKind::Data, end)),
         // Assembly: labels within a function are local and have no size.
         elf::STT_NOTYPE
             if executable && (symbol.st_bind() != elf::STB_LOCAL || symbol.st_size(LittleEndian) > 0) =>
         {
-            Some((Kind::Code, end))
+            Some((SymbolKind::Code, end))
         }
-        elf::STT_NOTYPE if !executable => Some((Kind::Data, end)),
+        elf::STT_NOTYPE if !executable => Some((SymbolKind::Data, end)),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::plan::{Located, Place, Span, call_of, similar_names};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unspin_meter::figures::time;
-use unspin_meter::{Class, Counts, Histogram, Kind, Record, Window};
+use unspin_meter::{Class, Counts, Histogram, Record, RecordKind, Window};
 
 /// A call site that used something to wait for, or a mutex.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl CallSites {
         for image in &snapshot.images {
             for (key, record) in &image.rows {
                 let Some(kind) = key.kind() else { continue };
-                let is_mutex = matches!(kind, Kind::Mutex | Kind::Reacquired);
+                let is_mutex = matches!(kind, RecordKind::Mutex | RecordKind::Reacquired);
                 if kind.class() != Class::Wait && !is_mutex {
                     continue;
                 }

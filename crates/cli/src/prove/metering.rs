@@ -14,7 +14,7 @@ use crate::meter::witness::Witness;
 use crate::options::View;
 use crate::plan::Located;
 use std::time::Duration;
-use unspin_meter::{Config, Kind, Recording, Report, Snapshot};
+use unspin_meter::{Config, RecordKind, Recording, Report, Snapshot};
 
 /// One metered run.
 pub struct Metering {
@@ -71,7 +71,7 @@ impl Metering {
     /// Whether a mutex was used.
     pub fn has_mutexes(&self) -> bool {
         let mut uses = self.report.locks.iter().flat_map(|lock| &lock.uses);
-        uses.any(|one| matches!(one.kind, Kind::Mutex | Kind::Reacquired))
+        uses.any(|one| matches!(one.kind, RecordKind::Mutex | RecordKind::Reacquired))
     }
 }
 

@@ -93,12 +93,15 @@ fn histogram(before: &Histogram, now: &Histogram, of: Of) -> Histogram {
 mod tests {
     use super::super::testing::{at, snapshot};
     use super::*;
-    use unspin_meter::{ANY_DESCRIPTOR, Key, Kind, Report};
+    use unspin_meter::{ANY_DESCRIPTOR, Key, RecordKind, Report};
 
     #[test]
     fn only_what_happened_in_between_is_left() {
-        let (busy, idle, new) =
-            (Key::new(Kind::Mutex, 1, 1), Key::new(Kind::Mutex, 2, 1), Key::new(Kind::Spin, 3, 1));
+        let (busy, idle, new) = (
+            Key::new(RecordKind::Mutex, 1, 1),
+            Key::new(RecordKind::Mutex, 2, 1),
+            Key::new(RecordKind::Spin, 3, 1),
+        );
         let before = Counts {
             nowait: 10,
             slept: 1,
@@ -144,7 +147,7 @@ mod tests {
     /// doubled because one of two holds seems to be untimed.
     #[test]
     fn a_hold_that_went_on_is_not_estimated() {
-        let key = Key::new(Kind::Mutex, 1, 1);
+        let key = Key::new(RecordKind::Mutex, 1, 1);
         let going_on = Counts { timed: 1, hold: 500, ..Counts::default() };
         let ended = Counts { nowait: 2, timed: 2, hold: 1100, ..Counts::default() };
         let between = between(&snapshot(1.0, &[(key, going_on)]), &snapshot(2.0, &[(key, ended)])).unwrap();
@@ -154,7 +157,7 @@ mod tests {
     /// The waits before the interval are neither in its median nor among its short ones.
     #[test]
     fn short_waits_are_those_of_the_interval() {
-        let key = Key::new(Kind::Epoll, ANY_DESCRIPTOR, 1);
+        let key = Key::new(RecordKind::Epoll, ANY_DESCRIPTOR, 1);
         let with = |seconds, short: u64, long: u64| {
             let counts =
                 Counts { slept: short + long, sleep: at(0.1), wait_max: at(0.2), ..Counts::default() };
@@ -180,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_new_process_begins_at_nothing() {
-        let key = Key::new(Kind::Mutex, 1, 1);
+        let key = Key::new(RecordKind::Mutex, 1, 1);
         let counts = Counts { nowait: 5, ..Counts::default() };
         let earlier = snapshot(1.0, &[(key, counts)]);
         let mut later = snapshot(2.0, &[(key, counts)]);

@@ -3,7 +3,7 @@
 use crate::workload::{Mutex, Point, Run, Work, run_threads};
 use core::cell::UnsafeCell;
 use core::time::Duration;
-use unspin_locks::{Kind, RawLock, Visitor};
+use unspin_locks::{LockKind, RawLock, Visitor};
 
 /// A lock that can run the workload.
 pub trait Contender {
@@ -136,7 +136,7 @@ impl Contender for Std {
 }
 
 /// A lock of this crate; `None` for libc's kinds.
-pub fn by_kind(kind: Kind) -> Option<Box<dyn Contender>> {
+pub fn by_kind(kind: LockKind) -> Option<Box<dyn Contender>> {
     kind.visit(Ours(kind.name()))
 }
 

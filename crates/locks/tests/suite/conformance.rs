@@ -5,12 +5,12 @@ use crate::{Property, check};
 use core::time::Duration;
 use std::sync::mpsc::channel;
 use std::thread;
-use unspin_locks::{Clock, Kind, RawLock, Until, Waited};
+use unspin_locks::{Clock, LockKind, RawLock, Until, Waited};
 
 struct FitsIntoAMutex;
 
 impl Property for FitsIntoAMutex {
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8);
         let lock = L::NEW;
         // SAFETY: a live value. Its padding, if any, does not matter: bytes that were never written would fail the
@@ -28,7 +28,7 @@ fn sixteen_bytes_and_zeroes_are_free() {
 struct Answers;
 
 impl Property for Answers {
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         for _ in 0..3 {
             assert!(!guarded.lock.is_locked());
@@ -50,7 +50,7 @@ fn a_lock_answers_truly() {
 struct Times;
 
 impl Property for Times {
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         for clock in [Clock::Realtime, Clock::Monotonic] {
             let past = Until { clock, at: Duration::from_secs(1) };
@@ -74,7 +74,7 @@ struct TimesOfWaiters;
 
 impl Property for TimesOfWaiters {
     /// Waiters that time out leave the queue: the waiters before and behind them get the lock.
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         guarded.lock();
         thread::scope(|s| {
@@ -107,7 +107,7 @@ fn whoever_gives_up_is_not_in_the_way() {
 struct Misuse;
 
 impl Property for Misuse {
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         guarded.unlock();
         guarded.unlock();
@@ -142,7 +142,7 @@ fn misuse_leaves_a_lock_that_works() {
 struct HowLong;
 
 impl Property for HowLong {
-    fn check<L: RawLock>(kind: Kind) {
+    fn check<L: RawLock>(kind: LockKind) {
         let guarded = Guarded::<L>::new();
         guarded.lock();
         let (started, is_started) = channel();
@@ -156,7 +156,7 @@ impl Property for HowLong {
             is_started.recv().unwrap();
             thread::sleep(Duration::from_millis(50));
             guarded.unlock();
-            let expected = if kind.is_for_study() { Waited::Spun } else { Waited::Slept };
+            let expected = if kind.is_experimental() { Waited::Spun } else { Waited::Slept };
             assert_eq!(waiter.join().unwrap(), expected);
         });
     }

@@ -1,21 +1,21 @@
-//! The conformance suite for all kinds of locks. A new lock takes part as soon as `Kind::visit` knows it.
+//! The conformance suite for all kinds of locks. A new lock takes part as soon as `LockKind::visit` knows it.
 
 mod conformance;
 mod forks;
 mod guarded;
 mod stress;
 
-use unspin_locks::{Kind, RawLock, Visitor};
+use unspin_locks::{LockKind, RawLock, Visitor};
 
 /// A property that every lock must have.
 trait Property {
     /// Panics if lock `L` does not have the property.
-    fn check<L: RawLock>(kind: Kind);
+    fn check<L: RawLock>(kind: LockKind);
 }
 
 /// Checks all kinds that this crate implements.
 fn check<P: Property>() {
-    struct One<P>(Kind, core::marker::PhantomData<P>);
+    struct One<P>(LockKind, core::marker::PhantomData<P>);
     impl<P: Property> Visitor for One<P> {
         type Answer = ();
         fn visit<L: RawLock>(self) {
@@ -23,7 +23,7 @@ fn check<P: Property>() {
             P::check::<L>(self.0);
         }
     }
-    let visited = Kind::ALL
+    let visited = LockKind::ALL
         .into_iter()
         .filter(|&kind| kind.visit(One(kind, core::marker::PhantomData::<P>)).is_some())
         .count();

@@ -4,17 +4,17 @@ use crate::guarded::Guarded;
 use crate::{Property, check};
 use core::time::Duration;
 use std::thread;
-use unspin_locks::{Clock, Kind, RawLock, Until};
+use unspin_locks::{Clock, LockKind, RawLock, Until};
 
 /// Threads, and rounds of each. The experimental locks get less work, because each hand-off may wait for the scheduler.
-fn load(kind: Kind) -> (u64, u64) {
-    if kind.is_for_study() { (4, 300) } else { (32, 3_000) }
+fn load(kind: LockKind) -> (u64, u64) {
+    if kind.is_experimental() { (4, 300) } else { (32, 3_000) }
 }
 
 struct Excludes;
 
 impl Property for Excludes {
-    fn check<L: RawLock>(kind: Kind) {
+    fn check<L: RawLock>(kind: LockKind) {
         let (threads, rounds) = load(kind);
         let guarded = Guarded::<L>::new();
         thread::scope(|s| {
@@ -43,7 +43,7 @@ struct EveryWay;
 impl Property for EveryWay {
     /// All ways to acquire at once, often with short timeouts. Each thread that got the lock adds one, and no thread is
     /// left waiting.
-    fn check<L: RawLock>(kind: Kind) {
+    fn check<L: RawLock>(kind: LockKind) {
         let (threads, rounds) = load(kind);
         let guarded = Guarded::<L>::new();
         let acquired: u64 = thread::scope(|s| {

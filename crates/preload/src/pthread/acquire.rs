@@ -3,7 +3,7 @@
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{Outcome, Place, RecordKind};
 
 /// How a thread waits for a lock that is not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub fn attempt(object: Object, released: u64, hook: Hook) -> Option<(&'static Th
 /// Records where an object was initialised.
 #[cold]
 pub fn initialised<T>(object: *const T, hook: Hook) {
-    if let Some((thread, place)) = attempt(Object::new(Kind::Init, object), 0, hook) {
+    if let Some((thread, place)) = attempt(Object::new(RecordKind::Init, object), 0, hook) {
         thread.table().initialised(place, thread.now());
     }
 }

@@ -10,7 +10,7 @@ use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{PTHREAD_BARRIER_SERIAL_THREAD, pthread_barrier_t, pthread_barrierattr_t};
 use unspin_locks::{Barrier, Turn};
-use unspin_meter::{Kind, Outcome};
+use unspin_meter::{Outcome, RecordKind};
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
 use unspin_waiting::Looks;
@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
             false => real::barrier_wait(barrier),
         }
     };
-    let Some((thread, place)) = attempt(Object::new(Kind::Barrier, barrier), 0, hook) else {
+    let Some((thread, place)) = attempt(Object::new(RecordKind::Barrier, barrier), 0, hook) else {
         return waited();
     };
     let begin = thread.now();

@@ -10,7 +10,7 @@ use super::layout;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::pthread_rwlock_t;
-use unspin_meter::{Kind, Place};
+use unspin_meter::{Place, RecordKind};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 
@@ -39,7 +39,7 @@ pub unsafe fn reader_came(lock: *const pthread_rwlock_t) {
         return;
     }
     let Some(thread) = Thread::current().filter(|thread| thread.has_clock()) else { return };
-    let hold = thread.table().latest(Object::new(Kind::Read, lock).held());
+    let hold = thread.table().latest(Object::new(RecordKind::Read, lock).held());
     let now = hold.map(|hold| hold.since).filter(|&since| since != 0).unwrap_or_else(clock::ticks);
     let (since, tag) = word(lock);
     // Relaxed: a time; the module documentation tells the effects of a race.
@@ -53,7 +53,7 @@ pub unsafe fn reader_came(lock: *const pthread_rwlock_t) {
 #[inline]
 pub unsafe fn release(lock: *const pthread_rwlock_t, hook: Hook, released: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = Thread::current() else { return released() };
-    let held = Object::new(Kind::Read, lock).held();
+    let held = Object::new(RecordKind::Read, lock).held();
     thread.judge(held, hook);
     // SAFETY: the caller's promise.
     let is_last = thread.has_clock() && unsafe { layout::readers(lock) } == 1;

@@ -18,7 +18,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use unspin_locks::Waited;
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{Outcome, Place, RecordKind};
 use unspin_sys::{clock, entry, process};
 
 entry! {
@@ -136,10 +136,10 @@ fn during(
     waited: impl FnOnce() -> Ended,
 ) -> c_int {
     let held = mutex::object(mutex).held();
-    let Some((thread, place)) = attempt(Object::new(Kind::Condition, condition), held, hook) else {
+    let Some((thread, place)) = attempt(Object::new(RecordKind::Condition, condition), held, hook) else {
         return waited().code;
     };
-    let again = thread.place(Object::new(Kind::Reacquired, mutex), hook);
+    let again = thread.place(Object::new(RecordKind::Reacquired, mutex), hook);
     let wait = Wait { thread, place, again, condition: condition as usize, held };
     let begun = wait.begin();
     let ended = waited();

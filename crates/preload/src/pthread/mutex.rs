@@ -48,7 +48,7 @@ forward! { identity =>
 /// The mutex as an object of the meter.
 #[inline(always)]
 pub fn object<T>(mutex: *const T) -> Object {
-    Object::new(unspin_meter::Kind::Mutex, mutex)
+    Object::new(unspin_meter::RecordKind::Mutex, mutex)
 }
 
 /// Whether the thread, which has just locked the mutex, already held it before.

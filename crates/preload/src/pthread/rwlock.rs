@@ -9,7 +9,7 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 use unspin_sys::entry;
 
 entry! {
@@ -84,7 +84,7 @@ unsafe extern "C-unwind" fn init(
 /// # Safety (all functions)
 /// As for libc's.
 trait Mode {
-    const KIND: Kind;
+    const KIND: RecordKind;
     unsafe fn lock(lock: Lock) -> c_int;
     unsafe fn trylock(lock: Lock) -> c_int;
     unsafe fn timedlock(lock: Lock, until: *const timespec) -> c_int;
@@ -100,7 +100,7 @@ struct Writing;
 macro_rules! mode {
     ($mode:ident: $kind:ident, $lock:ident, $trylock:ident, $timedlock:ident, $clocklock:ident, $taken:expr) => {
         impl Mode for $mode {
-            const KIND: Kind = Kind::$kind;
+            const KIND: RecordKind = RecordKind::$kind;
 
             #[inline(always)]
             unsafe fn lock(lock: Lock) -> c_int {
@@ -224,7 +224,7 @@ unsafe extern "C-unwind" fn unlock(lock: Lock, sp: usize, bp: usize) -> c_int {
     unsafe {
         let hook = Hook::new(sp, bp);
         if layout::has_writer(lock) {
-            release(Object::new(Kind::Write, lock), hook, || real::rwlock_unlock(lock))
+            release(Object::new(RecordKind::Write, lock), hook, || real::rwlock_unlock(lock))
         } else {
             busy::release(lock, hook, || real::rwlock_unlock(lock))
         }

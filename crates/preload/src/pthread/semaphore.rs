@@ -15,7 +15,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{Outcome, Place, RecordKind};
 use unspin_sys::{Errno, entry};
 use unspin_waiting::Looks;
 
@@ -60,7 +60,7 @@ unsafe extern "C-unwind" fn init(
 
 #[inline(always)]
 fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, Place)> {
-    attempt(Object::new(Kind::Semaphore, semaphore), 0, hook)
+    attempt(Object::new(RecordKind::Semaphore, semaphore), 0, hook)
 }
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {

@@ -7,7 +7,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{Outcome, Place, RecordKind};
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 
@@ -29,7 +29,7 @@ forward! { identity =>
 
 #[inline(always)]
 fn object(lock: *mut pthread_spinlock_t) -> Object {
-    Object::new(Kind::Spin, lock)
+    Object::new(RecordKind::Spin, lock)
 }
 
 unsafe extern "C-unwind" fn init(

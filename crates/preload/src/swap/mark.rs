@@ -3,7 +3,7 @@
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | 0–3 | the implementation: an index into [`Kind::ALL`], of which [`Kind::System`] means libc |
+//! | 0–3 | the implementation: an index into [`LockKind::ALL`], of which [`LockKind::System`] means libc |
 //! | 4–5 | its type, one of [`Type`] |
 //! | 6–7 | 0 |
 //! | 8–15 | [`MAGIC`], so that nothing that libc may leave there is a mark |
@@ -12,7 +12,7 @@
 //! means that nothing was decided; so does zero, the value of a static initialiser.
 
 use super::body::Body;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// The value of the mark; see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,12 +41,12 @@ impl Mark {
     /// Nothing was decided.
     pub const NONE: Mark = Mark(0);
     /// The mutex stays libc's.
-    pub const LIBC: Mark = Mark::new(Kind::System, Type::Normal);
+    pub const LIBC: Mark = Mark::new(LockKind::System, Type::Normal);
     /// The mark for which the fast path checks.
-    pub const FAST: Mark = Mark::new(Kind::Adaptive, Type::Normal);
+    pub const FAST: Mark = Mark::new(LockKind::Adaptive, Type::Normal);
 
     /// The mark of a mutex of this type that is replaced by a lock of this kind.
-    pub const fn new(kind: Kind, of: Type) -> Mark {
+    pub const fn new(kind: LockKind, of: Type) -> Mark {
         Mark(MAGIC | (of as u16) << 4 | kind as u16)
     }
 
@@ -76,7 +76,7 @@ impl Mark {
     }
 }
 
-const _: () = assert!(Kind::ALL.len() <= 16 && Type::ALL.len() <= 4);
+const _: () = assert!(LockKind::ALL.len() <= 16 && Type::ALL.len() <= 4);
 
 /// The properties of a mutex, from its `__kind`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,11 +110,13 @@ impl Nature {
     }
 
     /// The mark of a mutex with these properties for which this kind was chosen.
-    pub fn mark(self, chosen: Kind) -> Mark {
+    pub fn mark(self, chosen: LockKind) -> Mark {
         match self {
             Nature::Plain(of) => Mark::new(chosen, of),
-            // The mutex already behaves as `Kind::Pi`.
-            Nature::Inheriting(of) if chosen.inherits() && chosen != Kind::Pi => Mark::new(chosen, of),
+            // The mutex already behaves as `LockKind::Pi`.
+            Nature::Inheriting(of) if chosen.inherits_priority() && chosen != LockKind::Pi => {
+                Mark::new(chosen, of)
+            }
             Nature::Inheriting(_) | Nature::Other => Mark::LIBC,
         }
     }
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn marks_are_told_apart() {
-        let marks = Kind::ALL.iter().flat_map(|&kind| Type::ALL.map(|of| Mark::new(kind, of)));
+        let marks = LockKind::ALL.iter().flat_map(|&kind| Type::ALL.map(|of| Mark::new(kind, of)));
         let indices: BTreeSet<usize> = marks.clone().map(Mark::index).collect();
         assert!(marks.clone().all(Mark::is_one));
         assert_eq!(indices.len(), marks.count());
@@ -168,9 +170,9 @@ mod tests {
             assert_eq!(Nature::of(kind), nature, "{kind}");
         }
         let inheriting = Nature::Inheriting(Type::Normal);
-        assert_eq!(inheriting.mark(Kind::Adaptive), Mark::LIBC);
-        assert_eq!(inheriting.mark(Kind::RtFair), Mark::new(Kind::RtFair, Type::Normal));
-        assert_eq!(Nature::Other.mark(Kind::RtFair), Mark::LIBC);
-        assert_eq!(Nature::Plain(Type::Normal).mark(Kind::Adaptive), Mark::FAST);
+        assert_eq!(inheriting.mark(LockKind::Adaptive), Mark::LIBC);
+        assert_eq!(inheriting.mark(LockKind::RtFair), Mark::new(LockKind::RtFair, Type::Normal));
+        assert_eq!(Nature::Other.mark(LockKind::RtFair), Mark::LIBC);
+        assert_eq!(Nature::Plain(Type::Normal).mark(LockKind::Adaptive), Mark::FAST);
     }
 }

@@ -7,7 +7,7 @@ use super::mark::{Mark, Nature, Type};
 use super::plan;
 use crate::watch::Hook;
 use libc::pthread_mutex_t;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// The implementation that serves a mutex.
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +24,11 @@ pub enum Server {
 static SERVERS: [Server; Mark::VALUES] = {
     let mut servers = [Server::Libc; Mark::VALUES];
     let mut n = 0;
-    while n < Kind::ALL.len() * Type::ALL.len() {
-        let (kind, of) = (Kind::ALL[n / Type::ALL.len()], Type::ALL[n % Type::ALL.len()]);
+    while n < LockKind::ALL.len() * Type::ALL.len() {
+        let (kind, of) = (LockKind::ALL[n / Type::ALL.len()], Type::ALL[n % Type::ALL.len()]);
         servers[Mark::new(kind, of).index()] = match Algorithm::of(kind) {
             Some(algorithm) => Server::Lock(algorithm, of),
-            None if matches!(kind, Kind::Pi) => Server::Inheriting(of),
+            None if matches!(kind, LockKind::Pi) => Server::Inheriting(of),
             None => Server::Libc,
         };
         n += 1;

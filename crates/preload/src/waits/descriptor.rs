@@ -10,7 +10,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{sigset_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, Kind, Outcome, Place};
+use unspin_meter::{ANY_DESCRIPTOR, Outcome, Place, RecordKind};
 use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem, raw};
 use unspin_waiting::Looks;
@@ -21,7 +21,7 @@ pub trait Call {
     type Answer: Copy + PartialEq + From<i8>;
 
     /// The meter's kind for this call.
-    const KIND: Kind;
+    const KIND: RecordKind;
 
     /// Whether the thread may poll before this call: the call would block, and a look has no effect that the call would
     /// not have. Asked once, before the first look.

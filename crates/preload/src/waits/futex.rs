@@ -11,7 +11,7 @@ use super::wait::{Ended, Look, Wait};
 use crate::swap::plan;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use unspin_meter::{Kind, Outcome};
+use unspin_meter::{Outcome, RecordKind};
 use unspin_sys::{Errno, clock, raw};
 use unspin_waiting::Looks;
 
@@ -34,7 +34,7 @@ pub type Arguments = [usize; 6];
 /// As for the system call.
 pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
     let thread = Thread::current();
-    let object = Object { kind: Kind::Futex, address: arguments[0] };
+    let object = Object { kind: RecordKind::Futex, address: arguments[0] };
     let recorded = thread.and_then(|thread| Some((thread, thread.attempt(object, 0, hook)?)));
     let began = clock::ticks();
     // SAFETY: the caller's promise.

@@ -6,7 +6,7 @@ use crate::pthread::real;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, Kind, Outcome};
+use unspin_meter::{ANY_DESCRIPTOR, Outcome, RecordKind};
 use unspin_sys::entry;
 use unspin_waiting::Looks;
 
@@ -59,7 +59,7 @@ unsafe fn wait(
     sleeps: impl FnOnce() -> c_int,
 ) -> c_int {
     let recorded = Thread::current().and_then(|recorder| {
-        let object = Object { kind: Kind::Join, address: ANY_DESCRIPTOR };
+        let object = Object { kind: RecordKind::Join, address: ANY_DESCRIPTOR };
         Some((recorder, recorder.attempt(object, 0, hook)?, recorder.now()))
     });
     // A thread that has already ended needs no wait.

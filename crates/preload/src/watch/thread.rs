@@ -11,7 +11,7 @@ use crate::{departure, sandbox};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use unspin_meter::{Event, Grip, Key, Kind, Level, Outcome, Place, Recording, Registers, Table};
+use unspin_meter::{Event, Grip, Key, Level, Outcome, Place, RecordKind, Recording, Registers, Table};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
@@ -120,7 +120,7 @@ impl Hook {
 #[derive(Clone, Copy)]
 pub struct Object {
     /// The kind of object, or how it is used.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The address of the object.
     pub address: usize,
 }
@@ -128,7 +128,7 @@ pub struct Object {
 impl Object {
     /// The object at a pointer.
     #[inline(always)]
-    pub fn new<T>(kind: Kind, pointer: *const T) -> Object {
+    pub fn new<T>(kind: RecordKind, pointer: *const T) -> Object {
         Object { kind, address: pointer as usize }
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::{Build, Program, has_tool, line_of, run};
 use tempfile::TempDir;
-use unspin_symbols::{Frame, Kind, Space, Symbols};
+use unspin_symbols::{Frame, Space, SymbolKind, Symbols};
 
 /// A program and the library that it is linked with, in one folder.
 struct Pair {
@@ -72,8 +72,12 @@ fn a_stripped_library_has_the_names_that_it_exports() {
     let symbols = Symbols::new();
     let frames = program.frames(&symbols, "library");
     // The unwind tables stay in the file, so the chain is complete.
-    let kinds: Vec<Kind> = frames.iter().take(4).map(|frame| frame.kind).collect();
-    assert_eq!(kinds, [Kind::Unknown, Kind::Unknown, Kind::Function, Kind::Unknown], "{frames:?}");
+    let kinds: Vec<SymbolKind> = frames.iter().take(4).map(|frame| frame.kind).collect();
+    assert_eq!(
+        kinds,
+        [SymbolKind::Unknown, SymbolKind::Unknown, SymbolKind::Function, SymbolKind::Unknown],
+        "{frames:?}"
+    );
     assert_eq!(frames[2].short, "public_function");
     assert!(frames[0].function.starts_with("program+0x") && frames[1].function.starts_with("libpair.so+0x"));
     assert_eq!(frames[0].function, format!("program+{:#x}", frames[0].offset));
@@ -187,9 +191,9 @@ fn files_that_are_gone_or_replaced_are_unknown() {
     // Changed after the process had ended: another file that reuses the inode of the mapped one.
     let earlier =
         Symbols::new().as_of(fs::metadata(&library).unwrap().modified().unwrap() - Duration::from_secs(1));
-    assert_eq!(earlier.code(&program.space, address)[0].kind, Kind::Unknown);
+    assert_eq!(earlier.code(&program.space, address)[0].kind, SymbolKind::Unknown);
     let later = Symbols::new().as_of(SystemTime::now());
-    assert_eq!(later.code(&program.space, address)[0].kind, Kind::Function);
+    assert_eq!(later.code(&program.space, address)[0].kind, SymbolKind::Function);
     // Same path and contents, but another file.
     let copy = folder.join("copy");
     fs::copy(&library, &copy).unwrap();
@@ -197,7 +201,7 @@ fn files_that_are_gone_or_replaced_are_unknown() {
     let unknown = |program: &Program| {
         let frames = Symbols::new().code(&program.space, address);
         assert_eq!(frames.len(), 1);
-        assert_eq!((frames[0].kind, frames[0].location.as_ref()), (Kind::Unknown, None), "{frames:?}");
+        assert_eq!((frames[0].kind, frames[0].location.as_ref()), (SymbolKind::Unknown, None), "{frames:?}");
         assert!(frames[0].function.starts_with("libpair.so+0x"), "{frames:?}");
         assert_eq!(program.variable(&Symbols::new(), program.address("library_lock")), None);
     };
@@ -236,7 +240,7 @@ fn a_deleted_file_is_not_sought() {
     let start = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
     let symbols = Symbols::new();
     let frames = symbols.code(&Space::parse(format!("{line} (deleted)\n").as_bytes()), start + 0x100);
-    assert_eq!(frames[0].kind, Kind::Unknown);
+    assert_eq!(frames[0].kind, SymbolKind::Unknown);
     assert!(frames[0].function.contains("+0x") && !frames[0].function.contains("deleted"), "{frames:?}");
 }
 

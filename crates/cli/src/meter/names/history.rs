@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use unspin_meter::{Class, Image, Key, Kind, Record, Snapshot, Stack};
+use unspin_meter::{Class, Image, Key, Record, RecordKind, Snapshot, Stack};
 
 /// A use, or an initialisation, in a process.
 #[derive(Clone, Copy, Debug)]
@@ -128,10 +128,10 @@ impl<'a> Process<'a> {
         let mut inits = HashMap::<u64, Vec<(Key, &Record)>>::new();
         let mut uses = HashMap::<u64, (Key, &Record)>::new();
         for (key, record) in &image.rows {
-            match key.kind().map(Kind::class) {
+            match key.kind().map(RecordKind::class) {
                 Some(Class::Init) => inits.entry(key.address()).or_default().push((*key, record)),
                 // What has no object has no first use of one.
-                Some(_) if key.kind().is_some_and(Kind::has_object) => {
+                Some(_) if key.kind().is_some_and(RecordKind::has_object) => {
                     let first = uses.entry(key.address()).or_insert((*key, record));
                     if record.born < first.1.born {
                         *first = (*key, record);
@@ -199,11 +199,11 @@ mod tests {
     }
 
     const fn init(address: usize, caller: usize) -> Key {
-        Key::new(Kind::Init, address, caller)
+        Key::new(RecordKind::Init, address, caller)
     }
 
     const fn mutex(address: usize, caller: usize) -> Key {
-        Key::new(Kind::Mutex, address, caller)
+        Key::new(RecordKind::Mutex, address, caller)
     }
 
     #[test]

@@ -4,12 +4,12 @@ use super::findings::Findings;
 use super::picks::Pick;
 use super::sites::{Polling, SitePick};
 use crate::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_stats::screening::Standing;
 
 /// The kinds that are tried on everything: those that nobody starves under. None for study, and none that pays for
 /// priorities that nobody asked for.
-pub const KINDS: [Kind; 2] = [Kind::Adaptive, Kind::Steal];
+pub const KINDS: [LockKind; 2] = [LockKind::Adaptive, LockKind::Steal];
 /// How much better than the control a candidate must have been in its short runs to become a part of a plan of several: below that
 /// it is noise more often than gain, and a plan is better for every part that it does without.
 const WORTH_JOINING: f64 = 1.05;
@@ -40,7 +40,7 @@ fn for_mutexes(picks: &[Pick]) -> Vec<Named> {
         plans.extend(picks.iter().filter_map(|pick| only(kind, pick)));
     }
     if picks.iter().any(|pick| pick.starved) {
-        plans.push(everywhere(Kind::Fair));
+        plans.push(everywhere(LockKind::Fair));
     }
     plans
 }
@@ -63,12 +63,12 @@ fn poll_at(site: &SitePick) -> Option<Named> {
 }
 
 /// One kind for all.
-pub fn everywhere(kind: Kind) -> Named {
+pub fn everywhere(kind: LockKind) -> Named {
     (kind.name().to_owned(), Plan::all(kind))
 }
 
 /// A kind for one lock; none if it cannot be told from others.
-fn only(kind: Kind, pick: &Pick) -> Option<Named> {
+fn only(kind: LockKind, pick: &Pick) -> Option<Named> {
     let entry = Entry { kind, which: Which::Located(pick.located.clone()?) };
     Some((format!("{kind}@{}", pick.name), Plan { mutexes: vec![entry], waits: Vec::new() }))
 }
@@ -158,7 +158,7 @@ mod tests {
         let site = |(index, name): (usize, &&str)| SitePick {
             name: (*name).into(),
             place: None,
-            kind: unspin_meter::Kind::Epoll,
+            kind: unspin_meter::RecordKind::Epoll,
             waits: 20_000,
             short: 19_000,
             median_s: 48e-6,

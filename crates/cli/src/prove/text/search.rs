@@ -5,7 +5,7 @@ use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
-use unspin_meter::{Kind, WakeUpCost};
+use unspin_meter::{RecordKind, WakeUpCost};
 use unspin_stats::screening::{Fate, Standing};
 
 /// Call sites that are shown at most.
@@ -54,7 +54,7 @@ fn mutexes(search: &Search) -> String {
 }
 
 fn waits(polling: &Polling) -> String {
-    let assumed = WakeUpCost::ASSUMED.seconds(Kind::Futex);
+    let assumed = WakeUpCost::ASSUMED.seconds(RecordKind::Futex);
     let cost = match polling.wake_up_s {
         None => String::new(),
         Some(cost) if cost == assumed => {
