@@ -2,7 +2,7 @@
 
 use crate::event::Key;
 use crate::kind::{Class, RecordKind};
-use crate::lock::{Address, Caller, Lock, Use};
+use crate::lock::{Address, Caller, Lock, LockUse};
 use crate::name::Name;
 use crate::row::Row;
 use crate::snapshot::{Image, Record};
@@ -83,7 +83,8 @@ impl Groups {
         let group = self.groups.entry(group).or_default();
         let new = group.objects.is_empty();
         group.objects.insert(object);
-        group.first_used = if new { record.born.ticks } else { group.first_used.min(record.born.ticks) };
+        group.first_used =
+            if new { record.first_use.ticks } else { group.first_used.min(record.first_use.ticks) };
         let callers = group.uses.entry(kind).or_default();
         callers.entry((name.caller, name.place)).or_default().merge(&Sum::of(kind, record));
     }
@@ -118,7 +119,7 @@ impl Group {
     fn lock(self, key: GroupKey, window: &Window) -> Lock {
         let address = self.address();
         let mut sum = Sum::default();
-        let mut uses: Vec<Use> = Vec::new();
+        let mut uses: Vec<LockUse> = Vec::new();
         for (kind, callers) in self.uses {
             let all = total(&callers);
             sum.merge(&all);
@@ -130,7 +131,7 @@ impl Group {
             };
             let mut callers: Vec<Caller> = callers.into_iter().map(caller).collect();
             callers.sort_by(|a, b| by_loss(&a.row, &b.row));
-            uses.push(Use {
+            uses.push(LockUse {
                 kind,
                 row: Row::new(key.name.clone(), &all, window),
                 busy_mean: window.to_seconds(all.counts.busy) / all.counts.periods.max(1) as f64,

@@ -110,17 +110,17 @@ mod window;
 
 #[cfg(not(loom))]
 pub use self::{
-    comparison::Comparison,
+    comparison::ReportComparison,
     error::{Reason, RecordingError},
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,
     invocation::Invocation,
     layout::{COLUMNS, Layout},
-    lock::{Address, Caller, Lock, Use},
+    lock::{Address, Caller, Lock, LockUse},
     name::{Name, Names},
-    process::{Blocked, HeldLock, Process, ThreadTimes},
+    process::{Blocked, LockInUse, Process, ThreadTimes},
     recording::{Config, MAX_PAGES, Recording, VERSION},
-    report::{EventCount, Options, Report, SCHEMA, SCHEMA_VERSION, Totals},
+    report::{EventCount, Report, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     times::{TimeRange, Times},
@@ -130,10 +130,10 @@ pub use self::{
 };
 pub use counts::Counts;
 pub use event::{Event, Key, Outcome, Sample};
-pub use held::Grip;
-pub use histogram::{BUCKETS, Histogram, Of};
+pub use held::HeldLock;
+pub use histogram::{BUCKETS, Histogram, TimeKind};
 pub use image::Registers;
 pub use kind::{ANY_DESCRIPTOR, Class, RecordKind};
 pub use level::Level;
-pub use slot::Born;
-pub use table::{Place, Table};
+pub use slot::FirstUse;
+pub use table::{RowRef, Table};

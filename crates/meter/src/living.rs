@@ -49,8 +49,8 @@ impl Recording {
                 let (owner, since) = (head[table::OWNER].load(Relaxed), head[table::SINCE].load(Relaxed));
                 let lived = end.saturating_sub(since);
                 if let Some((on_cpu, runnable)) = used((owner >> 32) as u32, owner as u32, lived) {
-                    slot::bump(&head[table::ON_CPU], on_cpu);
-                    slot::bump(&head[table::RUNNABLE], runnable);
+                    slot::increment(&head[table::ON_CPU], on_cpu);
+                    slot::increment(&head[table::RUNNABLE], runnable);
                 }
             }
         }

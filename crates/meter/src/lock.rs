@@ -26,7 +26,7 @@ pub struct Lock {
     pub waits: Times,
     /// The kinds of use. Most locks have one. Others have reads and writes, or first acquisitions and those at the
     /// end of a wait for a condition. The sum of the uses is the lock's row.
-    pub uses: Vec<Use>,
+    pub uses: Vec<LockUse>,
 }
 
 /// Identity of a lock.
@@ -40,7 +40,7 @@ pub struct Address {
 
 /// One kind of use of a lock, with its callers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Use {
+pub struct LockUse {
     /// The kind.
     pub kind: RecordKind,
     /// Its columns.
@@ -77,7 +77,7 @@ impl Lock {
     }
 
     /// The use of that kind.
-    pub fn use_as(&self, kind: RecordKind) -> Option<&Use> {
+    pub fn use_as(&self, kind: RecordKind) -> Option<&LockUse> {
         self.uses.iter().find(|one| one.kind == kind)
     }
 

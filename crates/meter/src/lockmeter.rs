@@ -2,7 +2,7 @@
 
 use crate::figures::{lockmeter_percent, lockmeter_time};
 use crate::kind::RecordKind;
-use crate::lock::Use;
+use crate::lock::LockUse;
 use crate::report::Report;
 use crate::row::Row;
 use std::fmt::Write;
@@ -46,7 +46,7 @@ impl Report {
     fn section(&self, header: &str, total: &Row, wanted: impl Fn(RecordKind) -> bool, line: Line) -> String {
         let mut text = format!("{header}\n{}\n", line(total, None, Level::Total));
         for lock in &self.locks {
-            let uses: Vec<&Use> = lock.uses.iter().filter(|one| wanted(one.kind)).collect();
+            let uses: Vec<&LockUse> = lock.uses.iter().filter(|one| wanted(one.kind)).collect();
             if uses.len() > 1 && uses.len() == lock.uses.len() {
                 // First acquisitions of a mutex, and those after waits for a condition.
                 let _ = write!(text, "\n{}\n", line(&lock.row, None, Level::Lock));
@@ -62,7 +62,7 @@ impl Report {
     }
 }
 
-fn callers(text: &mut String, uses: &[&Use], line: Line) {
+fn callers(text: &mut String, uses: &[&LockUse], line: Line) {
     for caller in uses.iter().flat_map(|one| &one.callers) {
         let _ = writeln!(text, "{}", line(&caller.row, None, Level::Caller));
     }
@@ -76,10 +76,10 @@ pub(crate) enum Level {
     Caller,
 }
 
-type Line = fn(&Row, Option<&Use>, Level) -> String;
+type Line = fn(&Row, Option<&LockUse>, Level) -> String;
 
 /// A line of the first section.
-pub(crate) fn line(row: &Row, _: Option<&Use>, level: Level) -> String {
+pub(crate) fn line(row: &Row, _: Option<&LockUse>, level: Level) -> String {
     format!(
         "{} {}{}{} {:9} {} {} {}{}",
         util(row, level != Level::Total),
@@ -94,7 +94,7 @@ pub(crate) fn line(row: &Row, _: Option<&Use>, level: Level) -> String {
     )
 }
 
-fn read_line(row: &Row, of: Option<&Use>, level: Level) -> String {
+fn read_line(row: &Row, of: Option<&LockUse>, level: Level) -> String {
     let busy = match of.filter(|_| level == Level::Lock) {
         // 8 columns for the mean hold, 7 for the number of readers.
         Some(one) => format!(
@@ -118,7 +118,7 @@ fn read_line(row: &Row, of: Option<&Use>, level: Level) -> String {
     )
 }
 
-fn write_line(row: &Row, _: Option<&Use>, level: Level) -> String {
+fn write_line(row: &Row, _: Option<&LockUse>, level: Level) -> String {
     format!(
         "{} {}{}{}{} {:9} {} {}{}{}",
         util(row, level != Level::Total),
@@ -191,12 +191,12 @@ mod tests {
     }
 
     /// A use with times in nanoseconds.
-    fn one(kind: RecordKind, name: &str, counts: Counts, seconds: f64) -> Use {
+    fn one(kind: RecordKind, name: &str, counts: Counts, seconds: f64) -> LockUse {
         let window = Window { seconds, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
         let sum = Sum::of(kind, &Record { counts, ..Record::default() });
         let busy_max = window.to_seconds(counts.busy_max);
         let busy_mean = window.to_seconds(counts.busy) / counts.periods.max(1) as f64;
-        Use { kind, row: Row::new(name, &sum, &window), busy_mean, busy_max, callers: Vec::new() }
+        LockUse { kind, row: Row::new(name, &sum, &window), busy_mean, busy_max, callers: Vec::new() }
     }
 
     fn counts(attempts: u64, spun: u64, hold: u64, mean_wait: u64, wait_max: u64) -> Counts {

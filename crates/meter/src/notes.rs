@@ -2,7 +2,7 @@
 
 use crate::figures::{count, number, spoken_percent, time};
 use crate::kind::RecordKind;
-use crate::process::HeldLock;
+use crate::process::LockInUse;
 use crate::report::Report;
 use crate::shell;
 use std::fmt::Write;
@@ -91,7 +91,7 @@ fn held(report: &Report, text: &mut String) {
     }
 }
 
-fn list(report: &Report, locks: &[HeldLock], verb: &str, text: &mut String) {
+fn list(report: &Report, locks: &[LockInUse], verb: &str, text: &mut String) {
     for held in locks.iter().take(MOST) {
         let since = match held.since {
             Some(since) => format!("since {}, for {}", time(since), time((report.seconds - since).max(0.0))),

@@ -54,7 +54,7 @@ fn version_after(top: u64) -> u64 {
 #[cfg(test)]
 mod models {
     use super::*;
-    use crate::slot::bump;
+    use crate::slot::increment;
     use unspin_sync::{model, sync::Arc, thread};
 
     /// A stack of two tables, each with a counter that only its owner may change.
@@ -70,7 +70,7 @@ mod models {
         /// table.
         fn use_one(&self, order: Ordering) -> bool {
             let Some(index) = pop(&self.top, |index| self.links.get(index as usize)) else { return false };
-            bump(&self.counters[index as usize], 1);
+            increment(&self.counters[index as usize], 1);
             push_with(&self.top, &self.links[index as usize], index, order);
             true
         }

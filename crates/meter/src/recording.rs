@@ -3,7 +3,7 @@
 use crate::error::{Reason, RecordingError};
 use crate::event::{Event, Key};
 use crate::header::{self, FREE, Facts, IMAGES, REFUSED};
-use crate::held::Grip;
+use crate::held::HeldLock;
 use crate::image::{self, Image, Registers};
 use crate::invocation::{self, Invocation};
 use crate::level::Level;
@@ -303,10 +303,10 @@ impl Recording {
         let page = pool::pop(&image.words()[image::RELEASED], link)?;
         let table = Table::at(pages, self.free(), page.into(), self.stride())?;
         let head = table.head();
-        table.holding().clear();
+        table.held_locks().clear();
         // Relaxed (all): readers take these times as they are.
         let lived = head[table::UNTIL].load(Relaxed).saturating_sub(head[table::SINCE].load(Relaxed));
-        slot::bump(&head[table::LIVED], lived);
+        slot::increment(&head[table::LIVED], lived);
         head[table::SINCE].store(clock::ticks(), Relaxed);
         head[table::UNTIL].store(0, Relaxed);
         head[OWNER].store(whoami(), Relaxed);
@@ -339,8 +339,8 @@ impl Recording {
         }
         let image = Image::at(self.pages(), self.free(), head[table::IMAGE].load(Relaxed));
         let (on_cpu, runnable) = used.unwrap_or_default();
-        slot::bump(&head[table::ON_CPU], on_cpu);
-        slot::bump(&head[table::RUNNABLE], runnable);
+        slot::increment(&head[table::ON_CPU], on_cpu);
+        slot::increment(&head[table::RUNNABLE], runnable);
         head[table::UNTIL].store(clock::ticks(), Relaxed);
         self.beat();
         // If the thread was cancelled during a wait, the wait has ended with the thread.
@@ -353,12 +353,13 @@ impl Recording {
 
     /// Ends another thread's hold of a lock that the calling thread has released, and returns what was recorded of
     /// the hold. Searches the tables of the same process, `most` of them at most.
-    pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<Grip> {
+    pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<HeldLock> {
         let image = self.image_of(table)?;
         let fellows = list::walk(self.pages(), &image.words()[image::TABLES]);
-        let found =
-            fellows.take(most).find_map(|(_, head)| crate::held::Held::new(head).take_from_another(lock))?;
-        table.count(Event::HandedOver, 1);
+        let found = fellows
+            .take(most)
+            .find_map(|(_, head)| crate::held::HeldLocks::new(head).take_from_another(lock))?;
+        table.count_event(Event::HandedOver, 1);
         Some(found)
     }
 

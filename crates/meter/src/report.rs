@@ -8,7 +8,7 @@ use crate::kind::{Class, RecordKind};
 use crate::level::Level;
 use crate::lock::Lock;
 use crate::name::{Name, Names};
-use crate::process::{self, Blocked, HeldLock, Process, ThreadTimes};
+use crate::process::{self, Blocked, LockInUse, Process, ThreadTimes};
 use crate::recording::Recording;
 use crate::row::Row;
 use crate::snapshot::{Image, Snapshot, Unrecorded};
@@ -68,9 +68,9 @@ pub struct Report {
     /// Waits for objects other than locks, most time waited first.
     pub waits: Vec<Wait>,
     /// Locks that threads wait for at the end of the recording.
-    pub waiting: Vec<HeldLock>,
+    pub waiting: Vec<LockInUse>,
     /// Locks that threads hold at the end of the recording.
-    pub held: Vec<HeldLock>,
+    pub held: Vec<LockInUse>,
     /// How long the threads were blocked, and how much of that the report explains.
     pub blocked: Blocked,
     /// The events that occurred.
@@ -94,7 +94,7 @@ pub struct Totals {
 
 /// Inputs of a report besides the recording.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
+pub struct ReportOptions<'a> {
     /// Which locks share a row.
     pub fold: Fold,
     /// CPU times of threads that still exist, or their latest known values.
@@ -109,11 +109,11 @@ impl Report {
 
     /// The report of a snapshot.
     pub fn new(snapshot: &Snapshot, names: &Names<'_>) -> Report {
-        Report::with(snapshot, names, Options::default())
+        Report::with(snapshot, names, ReportOptions::default())
     }
 
     /// The report of a snapshot, with options.
-    pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: Options<'_>) -> Report {
+    pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: ReportOptions<'_>) -> Report {
         let window = &snapshot.window;
         let mut groups = Groups::new(options.fold);
         let mut sums = Sums::default();

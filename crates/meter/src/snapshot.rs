@@ -3,15 +3,15 @@
 use crate::counts::Counts;
 use crate::event::{Event, Key};
 use crate::header::{self, IMAGES, REFUSED};
-use crate::held::{Grip, Held};
-use crate::histogram::{BUCKETS, Histogram, Of};
+use crate::held::{HeldLock, HeldLocks};
+use crate::histogram::{BUCKETS, Histogram, TimeKind};
 use crate::image::{self, load_bytes};
 use crate::invocation::{self, Invocation};
 use crate::kind::RecordKind;
 use crate::level::Level;
 use crate::list;
 use crate::pages::{Pages, WORDS};
-use crate::slot::{self, Born};
+use crate::slot::{self, FirstUse};
 use crate::table::{self, Stride};
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
@@ -51,7 +51,7 @@ pub struct Image {
     /// Its arguments, the first of which is its name.
     pub command: Vec<String>,
     /// What was mapped, by generation from 1 on: lines of `/proc/PID/maps`. A row whose
-    /// [generation](Born::generation) is n refers to `modules[n - 1]`.
+    /// [generation](FirstUse::generation) is n refers to `modules[n - 1]`.
     pub modules: Vec<Vec<u8>>,
     /// Pieces of stack, oldest first.
     pub stacks: Vec<Stack>,
@@ -68,7 +68,7 @@ pub struct Image {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
     /// When the key was first seen, in ticks since the recording began, and the module generation at that time.
-    pub born: Born,
+    pub first_use: FirstUse,
     /// When an object was last initialised here, in ticks since the recording began. 0 for every kind except
     /// [`RecordKind::Init`](crate::RecordKind::Init), and at level `counts`.
     pub latest: u64,
@@ -283,7 +283,7 @@ impl<'m> Reader<'m> {
         for row in table::rows(self.pages, head, self.stride).take(self.rows_left) {
             self.rows_left -= 1;
             let record = Record {
-                born: Born { ticks: self.since(row.born.ticks), ..row.born },
+                first_use: FirstUse { ticks: self.since(row.first_use.ticks), ..row.first_use },
                 latest: self.since(row.latest),
                 counts: row.counts,
                 holds: row.holds,
@@ -293,7 +293,7 @@ impl<'m> Reader<'m> {
         }
         let end = self.ticks.1;
         let mut holds = Vec::new();
-        let grips: Vec<Grip> = Held::new(head).iter().collect();
+        let grips: Vec<HeldLock> = HeldLocks::new(head).iter().collect();
         for (at, grip) in grips.iter().enumerate() {
             let key = self.pages.array(grip.row as usize).map_or(Key { lock: 0, caller: 0 }, slot::key);
             holds.push((Key { lock: grip.lock, ..key }, self.since(grip.since)));
@@ -326,7 +326,7 @@ impl<'m> Reader<'m> {
 
     /// The object that the owner waits for, and the start of the wait in ticks.
     fn wait(&self, head: &Page) -> Option<(Key, u64)> {
-        // Acquire: pairs with the Release in `Table::waiting`.
+        // Acquire: pairs with the Release in `Table::set_wait_start`.
         let since = head[table::WAITING_SINCE].load(Acquire);
         let row = usize::try_from(word(head, table::WAITING_ROW)).ok()?;
         (since != 0).then_some(())?;
@@ -385,7 +385,7 @@ fn still_read(image: &mut Image, now: u64) {
 }
 
 /// Counts of a hold that has not ended: its duration so far, and the wait before it.
-fn going_on(grip: &Grip, end: u64) -> Counts {
+fn going_on(grip: &HeldLock, end: u64) -> Counts {
     let hold = if grip.since == 0 { 0 } else { end.saturating_sub(grip.since) };
     let (spin, sleep) = grip.wait.unwrap_or_default();
     Counts {
@@ -404,18 +404,18 @@ fn going_on(grip: &Grip, end: u64) -> Counts {
 impl Default for Record {
     fn default() -> Record {
         Record {
-            born: Born { ticks: 0, generation: 0 },
+            first_use: FirstUse { ticks: 0, generation: 0 },
             latest: 0,
             counts: Counts::default(),
-            holds: Histogram::new(Of::Holds, [0; BUCKETS]),
-            waits: Histogram::new(Of::Waits, [0; BUCKETS]),
+            holds: Histogram::new(TimeKind::Holds, [0; BUCKETS]),
+            waits: Histogram::new(TimeKind::Waits, [0; BUCKETS]),
         }
     }
 }
 
 impl Record {
     fn merge(&mut self, other: &Record) {
-        self.born = self.born.min(other.born);
+        self.first_use = self.first_use.min(other.first_use);
         self.latest = self.latest.max(other.latest);
         self.counts.merge(&other.counts);
         self.holds.merge(&other.holds);

@@ -1,7 +1,7 @@
 //! Sums over several keys.
 
 use crate::counts::Counts;
-use crate::histogram::{BUCKETS, Histogram, Of};
+use crate::histogram::{BUCKETS, Histogram, TimeKind};
 use crate::kind::RecordKind;
 use crate::snapshot::Record;
 
@@ -21,7 +21,7 @@ impl Default for Sum {
     fn default() -> Sum {
         let counts = Counts::default();
         let (holds, waits) =
-            (Histogram::new(Of::Holds, [0; BUCKETS]), Histogram::new(Of::Waits, [0; BUCKETS]));
+            (Histogram::new(TimeKind::Holds, [0; BUCKETS]), Histogram::new(TimeKind::Waits, [0; BUCKETS]));
         Sum { counts, hold: 0.0, used: 0.0, holds, waits }
     }
 }

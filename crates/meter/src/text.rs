@@ -6,7 +6,7 @@ use crate::kind::RecordKind;
 use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{Line, NAME_AT, fitted, with_place};
-use crate::lock::{Address, Caller, Lock, Use};
+use crate::lock::{Address, Caller, Lock, LockUse};
 use crate::report::Report;
 use crate::row::Row;
 use crate::wait_text;
@@ -170,7 +170,7 @@ impl Report {
 
     /// The callers. If the lock has several kinds of use they come under a row for this use. That row and the row of
     /// an only caller are merged if there is room.
-    fn use_lines(&self, text: &mut String, one: &Use, mark: Option<&str>, layout: &Layout) {
+    fn use_lines(&self, text: &mut String, one: &LockUse, mark: Option<&str>, layout: &Layout) {
         let mut indent = 2;
         let fits = |caller: &Caller, mark: &str| {
             NAME_AT + indent + mark.len() + 1 + caller.row.name.chars().count() <= layout.width
@@ -221,7 +221,7 @@ impl Report {
                 let _ = write!(name, " of {pid}");
             }
         }
-        if let [Use { kind, .. }] = lock.uses[..]
+        if let [LockUse { kind, .. }] = lock.uses[..]
             && let Some(mark) = kind.mark()
         {
             let _ = write!(name, " {mark}");

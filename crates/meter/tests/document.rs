@@ -2,7 +2,8 @@
 
 use std::path::Path;
 use unspin_meter::{
-    Counts, Histogram, Image, Key, Name, Of, Record, RecordKind, Report, Snapshot, Thread, WakeUpCost, Window,
+    Counts, Histogram, Image, Key, Name, Record, RecordKind, Report, Snapshot, Thread, TimeKind, WakeUpCost,
+    Window,
 };
 
 /// The program of the example: one contended mutex and a condition.
@@ -21,12 +22,13 @@ fn example() -> Report {
     };
     let condition = Counts { slept: 50, sleep: 800_000_000, wait_max: 30_000_000, ..Counts::default() };
     let record = |counts: Counts| {
-        let histogram = |of: Of, bucket: usize, n: u64| {
+        let histogram = |of: TimeKind, bucket: usize, n: u64| {
             let mut all = [0; 22];
             all[bucket] = n;
             Histogram::new(of, all)
         };
-        let (holds, waits) = (histogram(Of::Holds, 13, counts.timed), histogram(Of::Waits, 12, counts.slept));
+        let (holds, waits) =
+            (histogram(TimeKind::Holds, 13, counts.timed), histogram(TimeKind::Waits, 12, counts.slept));
         Record { counts, holds, waits, ..Record::default() }
     };
     let rows =

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use unspin_meter::{
-    Comparison, Config, Event, Key, Level, Outcome, Reason, RecordKind, Recording, Registers, Report, Sample,
-    WakeUpCost,
+    Config, Event, Key, Level, Outcome, Reason, RecordKind, Recording, Registers, Report, ReportComparison,
+    Sample, WakeUpCost,
 };
 
 /// Bytes of a recording.
@@ -29,8 +29,8 @@ fn written(path: &Path) -> u64 {
     }
     let here = 0u64;
     recording.keep_stack(&table, key(1), Registers { ip: 3, sp: &raw const here as u64, bp: 0 });
-    table.hold(key(1).lock, table.find(key(1)).unwrap(), 1, None);
-    table.count(Event::GracePeriod, 2);
+    table.begin_hold(key(1).lock, table.find(key(1)).unwrap(), 1, None);
+    table.count_event(Event::GracePeriod, 2);
     recording.release(recording.claim().unwrap(), None);
     recording.finish(None);
     recording.bytes()
@@ -59,9 +59,9 @@ fn exercise(path: &Path) {
             let key = key(lock);
             table.record(key, &Sample { outcome: Outcome::NoWait, hold: 1, spun: 0, slept: 0 });
             if let Some(place) = table.find(key) {
-                table.hold(key.lock, place, 1, None);
+                table.begin_hold(key.lock, place, 1, None);
             }
-            table.let_go(key.lock);
+            table.end_hold(key.lock);
             recording.take_over(&table, key.lock, 1000);
             recording.release(table, None);
         }
@@ -71,7 +71,7 @@ fn exercise(path: &Path) {
 
 fn look_at(recording: &Recording) {
     let report = Report::from_recording(recording, &|_, _| None);
-    let _ = (report.to_string(), report.lockmeter(), Comparison::new().with("a", &report).to_string());
+    let _ = (report.to_string(), report.lockmeter(), ReportComparison::new().with("a", &report).to_string());
     serde_json::to_string(&report).unwrap();
 }
 

@@ -2,8 +2,8 @@
 //! not, filtered, at each level, and in all forms.
 
 use unspin_meter::{
-    Born, Counts, Event, Filter, Fold, Histogram, Image, Invocation, Key, Layout, Level, Name, Of, Options,
-    Record, RecordKind, Report, Snapshot, Thread, ThreadTimes, Unrecorded, Window,
+    Counts, Event, Filter, FirstUse, Fold, Histogram, Image, Invocation, Key, Layout, Level, Name, Record,
+    RecordKind, Report, ReportOptions, Snapshot, Thread, ThreadTimes, TimeKind, Unrecorded, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -27,15 +27,15 @@ fn counts(nowait: u64, spun: u64, slept: u64, wait_ms: u64) -> Counts {
 }
 
 fn record(counts: Counts) -> Record {
-    let of = |of: Of, bucket: usize, n: u64| {
+    let of = |of: TimeKind, bucket: usize, n: u64| {
         let mut all = [0; 22];
         all[bucket] = n;
         Histogram::new(of, all)
     };
     Record {
-        born: Born { ticks: 5 * MS, generation: 1 },
-        holds: of(Of::Holds, 6, counts.timed),
-        waits: of(Of::Waits, 12, counts.waiters()),
+        first_use: FirstUse { ticks: 5 * MS, generation: 1 },
+        holds: of(TimeKind::Holds, 6, counts.timed),
+        waits: of(TimeKind::Waits, 12, counts.waiters()),
         counts,
         ..Record::default()
     }
@@ -141,7 +141,7 @@ fn names(_: &Image, key: &Key) -> Option<Name> {
 const ALIVE: [ThreadTimes; 1] = [ThreadTimes { pid: 101, tid: 101, on_cpu: 20 * MS, runnable: 0 }];
 
 fn report() -> Report {
-    Report::with(&snapshot(), &names, Options { threads: &ALIVE, ..Options::default() })
+    Report::with(&snapshot(), &names, ReportOptions { threads: &ALIVE, ..ReportOptions::default() })
 }
 
 /// `UNSPIN_BLESS=1` writes what is printed; look at it before it is committed.
@@ -235,7 +235,7 @@ fn what_is_held_and_what_cannot_be_seen() {
 
 #[test]
 fn locks_of_one_name_can_be_kept_apart() {
-    let options = Options { fold: Fold::Apart, ..Options::default() };
+    let options = ReportOptions { fold: Fold::Apart, ..ReportOptions::default() };
     let report = Report::with(&snapshot(), &names, options);
     let queues: Vec<_> = report.locks.iter().filter(|lock| lock.row.name == "queue::mutex").collect();
     assert_eq!(queues.len(), 3);

@@ -5,7 +5,7 @@ use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use unspin_meter::{
-    Born, Config, Counts, Event, Image, Key, Level, Outcome, Record, RecordKind, Recording, Registers,
+    Config, Counts, Event, FirstUse, Image, Key, Level, Outcome, Record, RecordKind, Recording, Registers,
     Sample, Snapshot, Table,
 };
 
@@ -92,7 +92,7 @@ fn two_processes_write_while_a_third_reads() {
                 for n in 0..SAMPLES {
                     table.record(key(1 + n % 3), &SPUN);
                 }
-                table.count(Event::HandOff, SAMPLES);
+                table.count_event(Event::HandOff, SAMPLES);
             })
         })
         .collect();
@@ -205,7 +205,7 @@ fn a_process_and_its_child_are_two_images() {
         let own = recording.claim().unwrap();
         own.record(key(1), &SPUN);
         own.record(key(2), &SPUN);
-        own.count(Event::Unmatched, 4);
+        own.count_event(Event::Unmatched, 4);
     });
     assert_eq!(ended(pid, 0), Some(0));
     let end = recording.snapshot();
@@ -243,9 +243,14 @@ fn modules_are_listed_by_generation() {
         assert!(text.ends_with('\n') && text.contains(program.to_str().unwrap()), "{text}");
         assert!(text.lines().all(|line| line.contains('/') || line.contains('[')), "{text}");
     }
-    let born = |lock| image.rows[&key(lock)].born;
-    assert_eq!((born(1).generation, born(2).generation), (1, 2));
-    assert!(born(1) <= Born { generation: 0, ..born(2) }, "{:?} {:?}", born(1), born(2));
+    let first_use = |lock| image.rows[&key(lock)].first_use;
+    assert_eq!((first_use(1).generation, first_use(2).generation), (1, 2));
+    assert!(
+        first_use(1) <= FirstUse { generation: 0, ..first_use(2) },
+        "{:?} {:?}",
+        first_use(1),
+        first_use(2)
+    );
 }
 
 #[test]
@@ -276,8 +281,8 @@ fn what_is_held_is_seen_and_counted_up_to_now() {
     let places = [1, 2].map(|lock| table.publish(key(lock)).unwrap());
     let since = unspin_sys::clock::ticks();
     for (lock, place) in [1, 2].into_iter().zip(places) {
-        table.attempt(place);
-        table.hold(key(lock).lock, place, since, None);
+        table.count_attempt(place);
+        table.begin_hold(key(lock).lock, place, since, None);
     }
     let during = recording.snapshot();
     let holds = |snapshot: &Snapshot| only(snapshot).threads[0].holds.clone();
@@ -285,10 +290,10 @@ fn what_is_held_is_seen_and_counted_up_to_now() {
     let passed = counts(&during, key(1)).hold;
     assert!(passed > 0 && counts(&during, key(1)).timed == 1);
 
-    let grip = table.let_go(key(1).lock).expect("it is held");
-    assert_eq!((grip.place(), grip.since), (places[0], since));
+    let held = table.end_hold(key(1).lock).expect("it is held");
+    assert_eq!((held.row_ref(), held.since), (places[0], since));
     let hold = unspin_sys::clock::ticks() - since;
-    table.held(grip.place(), hold);
+    table.add_hold(held.row_ref(), hold);
     let after = recording.snapshot();
     assert_eq!(holds(&after).len(), 1);
     assert_eq!((counts(&after, key(1)).hold, counts(&after, key(1)).timed), (hold, 1));
@@ -303,10 +308,10 @@ fn what_is_held_counts_for_who_took_it() {
     let table = recording.claim().unwrap();
     let callers = [1, 2, 3].map(|caller| Key { caller, ..key(1) });
     let places = callers.map(|key| table.publish(key).unwrap());
-    places.iter().for_each(|&place| table.attempt(place));
+    places.iter().for_each(|&place| table.count_attempt(place));
     // The first of two holds ended unseen.
-    table.hold(callers[0].lock, places[0], unspin_sys::clock::ticks(), Some((3, 300)));
-    table.hold(callers[1].lock, places[1], unspin_sys::clock::ticks(), Some((5, 700)));
+    table.begin_hold(callers[0].lock, places[0], unspin_sys::clock::ticks(), Some((3, 300)));
+    table.begin_hold(callers[1].lock, places[1], unspin_sys::clock::ticks(), Some((5, 700)));
     let snapshot = recording.snapshot();
     let timed = callers.map(|key| counts(&snapshot, key).timed);
     let waited = callers.map(|key| (counts(&snapshot, key).wait(), counts(&snapshot, key).wait_max));
@@ -324,8 +329,8 @@ fn a_lock_that_is_still_read_is_in_use() {
     let since = unspin_sys::clock::ticks();
     for (table, since) in tables.iter().zip([since + 1000, since]) {
         let place = table.publish(read).unwrap();
-        table.attempt(place);
-        table.hold(read.lock, place, since, None);
+        table.count_attempt(place);
+        table.begin_hold(read.lock, place, since, None);
     }
     std::thread::sleep(std::time::Duration::from_millis(1));
     let counts = counts(&recording.snapshot(), read);
@@ -339,11 +344,11 @@ fn a_lock_released_by_another_thread_is_taken_over() {
     let recording = scratch.create(small(Level::Full));
     let (taker, releaser) = (recording.claim().unwrap(), recording.claim().unwrap());
     let place = taker.publish(key(1)).unwrap();
-    taker.hold(key(1).lock, place, 1000, None);
-    assert_eq!(releaser.let_go(key(1).lock), None);
+    taker.begin_hold(key(1).lock, place, 1000, None);
+    assert_eq!(releaser.end_hold(key(1).lock), None);
     assert_eq!(recording.take_over(&releaser, key(2).lock, 100), None);
-    let grip = recording.take_over(&releaser, key(1).lock, 100).expect("its taker has it");
-    assert_eq!((grip.place(), grip.since), (place, 1000));
+    let held = recording.take_over(&releaser, key(1).lock, 100).expect("its taker has it");
+    assert_eq!((held.row_ref(), held.since), (place, 1000));
     assert_eq!(recording.take_over(&releaser, key(1).lock, 100), None, "it is taken once");
     let end = recording.snapshot();
     assert!(only(&end).threads.iter().all(|thread| thread.holds.is_empty()));
@@ -381,7 +386,7 @@ fn what_is_saved_is_what_was_there() {
         table.record(key(lock), &SPUN);
     }
     let place = table.find(key(5)).unwrap();
-    table.hold(key(5).lock, place, unspin_sys::clock::ticks(), None);
+    table.begin_hold(key(5).lock, place, unspin_sys::clock::ticks(), None);
     recording.finish(Some(std::time::Duration::from_millis(1500)));
     let kept = scratch.folder.path().join("kept");
     recording.save(&kept).unwrap();
@@ -430,7 +435,7 @@ fn no_room_is_counted_and_not_a_crash() {
     let table = recording.claim().unwrap();
     file.set_len(recording.bytes()).unwrap();
     table.record(key(1), &SPUN);
-    table.count(Event::FastPath, 1);
+    table.count_event(Event::FastPath, 1);
     assert!(recording.claim().is_none());
 
     let end = recording.snapshot();
@@ -492,16 +497,16 @@ fn a_wait_that_goes_on_is_time_lost() {
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
     let place = table.publish(key(1)).unwrap();
-    table.attempt(place);
-    table.reclassify(place, Outcome::NoWait, Outcome::Slept);
-    table.waiting(place, unspin_sys::clock::ticks());
+    table.count_attempt(place);
+    table.reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
+    table.set_wait_start(place, unspin_sys::clock::ticks());
     std::thread::sleep(std::time::Duration::from_millis(2));
     let during = recording.snapshot();
     let counts = only(&during).rows[&key(1)].counts;
     assert!(during.window.to_seconds(counts.sleep) >= 0.002 && counts.wait_max == counts.sleep, "{counts:?}");
     assert_eq!(only(&during).threads[0].waits.map(|(key, _)| key), Some(key(1)));
 
-    table.waiting(place, 0);
+    table.set_wait_start(place, 0);
     let after = recording.snapshot();
     assert_eq!((only(&after).rows[&key(1)].counts.sleep, only(&after).threads[0].waits), (0, None));
 }
@@ -515,7 +520,7 @@ fn an_exclusive_lock_has_one_holder() {
     let now = unspin_sys::clock::ticks();
     for (table, since) in [(&late, now), (&early, now - 1000)] {
         let place = table.publish(key(1)).unwrap();
-        table.hold(key(1).lock, place, since, None);
+        table.begin_hold(key(1).lock, place, since, None);
     }
     let end = recording.snapshot();
     let holders: Vec<usize> = only(&end).threads.iter().map(|thread| thread.holds.len()).collect();

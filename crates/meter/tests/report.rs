@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use unspin_meter::{
-    Comparison, Counts, Filter, Image, Key, Layout, Name, RecordKind, Report, Row, Snapshot, Thread,
+    Counts, Filter, Image, Key, Layout, Name, RecordKind, Report, ReportComparison, Row, Snapshot, Thread,
     Unrecorded, Window,
 };
 
@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn every_line_fits_into_120_columns(snapshot in snapshot(), other in snapshot()) {
         let (report, other) = (Report::new(&snapshot, &names), Report::new(&other, &names));
-        let comparison = Comparison::new().with("global", &report).with("rcu", &other).to_string();
+        let comparison = ReportComparison::new().with("global", &report).with("rcu", &other).to_string();
         for line in report.to_string().lines().chain(comparison.lines()) {
             prop_assert!(line.chars().count() <= 120, "{}: {line}", line.chars().count());
         }
@@ -153,7 +153,7 @@ fn example(spun: u64, spin: u64) -> Report {
 #[test]
 fn the_text_is_as_it_was_agreed() {
     let (before, after) = (example(15, 5_000_000), example(0, 0));
-    let text = format!("{before}\n{}", Comparison::new().with("global", &before).with("rcu", &after));
+    let text = format!("{before}\n{}", ReportComparison::new().with("global", &before).with("rcu", &after));
     let expected = include_str!("report.txt");
     assert!(text == expected, "printed:\n{text}\nexpected:\n{expected}");
 }
@@ -163,7 +163,7 @@ fn a_lock_that_is_gone_is_said_to_be_gone() {
     let before = example(15, 5_000_000);
     let mut after = before.clone();
     after.locks.retain(|lock| lock.row.name != "registry lock");
-    let text = Comparison::new().with("global", &before).with("rcu", &after).to_string();
+    let text = ReportComparison::new().with("global", &before).with("rcu", &after).to_string();
     assert!(text.contains("of 2 → none\n"), "{text}");
 }
 

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use unspin_meter::{
     ANY_DESCRIPTOR, Blocked, Config, Counts, Filter, Fold, Histogram, Image, Invocation, Key, Layout, Level,
-    Name, Of, Options, Outcome, Record, RecordKind, Recording, Report, Sample, Snapshot, Thread, Wait,
-    WakeUpCost, Window,
+    Name, Outcome, Record, RecordKind, Recording, Report, ReportOptions, Sample, Snapshot, Thread, TimeKind,
+    Wait, WakeUpCost, Window,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -19,13 +19,13 @@ fn slept(lengths: &[(u64, u64)]) -> Record {
     let mut record = Record::default();
     let mut waits = [0; 22];
     for &(n, ticks) in lengths {
-        let range = |bucket: &usize| Histogram::new(Of::Waits, [0; 22]).ticks(*bucket).contains(&ticks);
+        let range = |bucket: &usize| Histogram::new(TimeKind::Waits, [0; 22]).ticks(*bucket).contains(&ticks);
         waits[(0..22).find(range).unwrap()] += n;
         record.counts.slept += n;
         record.counts.sleep += n * ticks;
         record.counts.wait_max = record.counts.wait_max.max(ticks);
     }
-    record.waits = Histogram::new(Of::Waits, waits);
+    record.waits = Histogram::new(TimeKind::Waits, waits);
     record
 }
 
@@ -141,7 +141,8 @@ fn call_sites_kept_apart_are_those_of_each_process() {
     let record = slept(&[(100, 50 * US)]);
     let rows = [(call_site(RecordKind::Epoll, 10), record), (call_site(RecordKind::Epoll, 12), record)];
     let snapshot = snapshot(vec![image(7, &rows), image(8, &rows)]);
-    let report = Report::with(&snapshot, &names, Options { fold: Fold::Apart, ..Options::default() });
+    let report =
+        Report::with(&snapshot, &names, ReportOptions { fold: Fold::Apart, ..ReportOptions::default() });
     assert_eq!(report.waits.len(), 4);
 }
 
@@ -514,7 +515,7 @@ prop_compose! {
             wait_max: wait_max >> shift,
             ..Counts::default()
         };
-        let waits = Histogram::new(Of::Waits, counts.map(u64::from));
+        let waits = Histogram::new(TimeKind::Waits, counts.map(u64::from));
         Record { counts: counts_of, waits, ..Record::default() }
     }
 }

@@ -236,7 +236,7 @@ impl Inner {
 #[cold]
 pub(crate) fn count(thread: &Thread, event: Event, n: u64) {
     if let Some(table) = thread.table() {
-        table.count(event, n);
+        table.count_event(event, n);
     }
 }
 

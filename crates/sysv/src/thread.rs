@@ -348,7 +348,7 @@ impl Thread {
     #[cold]
     pub fn attend(&self, event: Option<Event>) {
         if let (Some(table), Some(event)) = (self.table(), event) {
-            table.count(event, 1);
+            table.count_event(event, 1);
         }
         self.deliver_if_due();
     }

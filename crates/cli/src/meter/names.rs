@@ -244,7 +244,7 @@ impl<'a> Names<'a> {
             let chain = self.lookup.chain(&site);
             if let Some(outer) = site::beyond(&chain.frames[chain.beyond..]) {
                 let (lock, origin) = self.lock(image, key, kind);
-                through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
+                through.add(lock, origin, machine.with_offset(), outer, image.rows[key].first_use.ticks);
             }
         }
         through
@@ -282,7 +282,7 @@ impl Place {
 
 /// The list of modules that a row goes by.
 fn generation(image: &Image, key: &Key) -> u8 {
-    image.rows.get(key).map_or(1, |record| record.born.generation)
+    image.rows.get(key).map_or(1, |record| record.first_use.generation)
 }
 
 /// Bytes of an object of a kind: the headers of glibc on x86-64.

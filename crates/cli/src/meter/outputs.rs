@@ -8,7 +8,7 @@ use crate::outfile;
 use regex::Regex;
 use std::os::fd::AsFd;
 use std::path::Path;
-use unspin_meter::{Filter, Fold, Image, Key, Layout, Options, Pattern, Report, Snapshot, pprof};
+use unspin_meter::{Filter, Fold, Image, Key, Layout, Pattern, Report, ReportOptions, Snapshot, pprof};
 
 /// The files that are asked for, each with its option.
 pub fn files(view: &View) -> [(&'static str, Option<&Path>); 2] {
@@ -46,7 +46,7 @@ impl Results {
 
 fn report(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> Report {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
-    let options = Options { fold, threads: &threads::known(snapshot) };
+    let options = ReportOptions { fold, threads: &threads::known(snapshot) };
     Report::with(snapshot, &|image, key| names.name(image, key), options)
 }
 

@@ -92,7 +92,7 @@ impl Located {
 /// The last byte of the call that a row came from, in its file. The address may belong to a list of modules that is later than
 /// the row's: a library may have been loaded between the note of the row and that of the modules.
 pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<Home> {
-    let noted = image.rows.get(key).map_or(1, |record| record.born.generation).max(1);
+    let noted = image.rows.get(key).map_or(1, |record| record.first_use.generation).max(1);
     let latest = u8::try_from(image.modules.len()).unwrap_or(u8::MAX).max(noted);
     (noted..=latest).find_map(|generation| lookup.home(image, generation, key.caller.wrapping_sub(1)))
 }

@@ -168,7 +168,7 @@ impl CallSite {
 
 impl Tally {
     fn new(window: Window) -> Tally {
-        let waits = Histogram::new(unspin_meter::Of::Waits, [0; unspin_meter::BUCKETS]);
+        let waits = Histogram::new(unspin_meter::TimeKind::Waits, [0; unspin_meter::BUCKETS]);
         Tally { counts: Counts::default(), waits, window }
     }
 
@@ -218,7 +218,7 @@ mod tests {
         let mut buckets = [0; unspin_meter::BUCKETS];
         let bucket = (0..unspin_meter::BUCKETS).find(|&b| tally.waits.ticks(b).contains(&ticks)).unwrap();
         buckets[bucket] = slept + spun;
-        tally.waits = Histogram::new(unspin_meter::Of::Waits, buckets);
+        tally.waits = Histogram::new(unspin_meter::TimeKind::Waits, buckets);
         CallSite { name: name.into(), place: None, is_mutex, homes: Vec::new(), tally }
     }
 

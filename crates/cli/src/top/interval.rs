@@ -1,7 +1,7 @@
 //! What happened between two snapshots of one recording.
 
 use std::collections::{BTreeMap, HashMap};
-use unspin_meter::{BUCKETS, Counts, Histogram, Image, Level, Of, Record, Snapshot, Window};
+use unspin_meter::{BUCKETS, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
 
 /// The counts of the time between two snapshots: a snapshot of that time alone. Rows to which nothing happened are left
 /// out, and maxima, which cannot be told for a part of the time, are those since the start. None if no time has passed.
@@ -52,8 +52,8 @@ fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_
 fn since(before: &Record, now: &Record, level: Level) -> Record {
     Record {
         counts: counts(&before.counts, &now.counts, level),
-        holds: histogram(&before.holds, &now.holds, Of::Holds),
-        waits: histogram(&before.waits, &now.waits, Of::Waits),
+        holds: histogram(&before.holds, &now.holds, TimeKind::Holds),
+        waits: histogram(&before.waits, &now.waits, TimeKind::Waits),
         ..*now
     }
 }
@@ -81,7 +81,7 @@ fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
     counts
 }
 
-fn histogram(before: &Histogram, now: &Histogram, of: Of) -> Histogram {
+fn histogram(before: &Histogram, now: &Histogram, of: TimeKind) -> Histogram {
     let mut counts = [0; BUCKETS];
     for (difference, (now, before)) in counts.iter_mut().zip(now.counts().iter().zip(before.counts())) {
         *difference = now.saturating_sub(*before);
@@ -165,7 +165,7 @@ mod tests {
             let mut waits = [0; BUCKETS];
             // From 32.8 to 65.5 us, and from 67 to 134 ms.
             (waits[7], waits[18]) = (short, long);
-            snapshot.images[0].rows.get_mut(&key).unwrap().waits = Histogram::new(Of::Waits, waits);
+            snapshot.images[0].rows.get_mut(&key).unwrap().waits = Histogram::new(TimeKind::Waits, waits);
             snapshot
         };
         let (earlier, later) = (with(1.0, 500, 1), with(2.0, 600, 301));

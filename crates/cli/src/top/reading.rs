@@ -3,7 +3,7 @@
 use super::interval;
 use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
-use unspin_meter::{Fold, HeldLock, Image, Key, Name, Options, Report, Snapshot};
+use unspin_meter::{Fold, Image, Key, LockInUse, Name, Report, ReportOptions, Snapshot};
 
 /// Which part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ impl Reader {
             (image.stacks, image.modules) = Default::default();
         }
         let names = |image: &Image, key: &Key| self.names.get(&place(image, key)).cloned();
-        let options = Options { fold: self.fold, ..Options::default() };
+        let options = ReportOptions { fold: self.fold, ..ReportOptions::default() };
         let between = self.before.as_ref().and_then(|before| interval::between(before, &snapshot));
         let reading = Reading {
             threads: snapshot.images.iter().map(running_threads).sum(),
@@ -114,7 +114,7 @@ impl Reading {
     }
 
     /// Who holds a lock of that name now, and for how many seconds where that is timed; the longest first.
-    pub fn holders(&self, name: &str) -> Vec<(&HeldLock, Option<f64>)> {
+    pub fn holders(&self, name: &str) -> Vec<(&LockInUse, Option<f64>)> {
         let now = self.since_start.seconds;
         let held = self.since_start.held.iter().filter(|held| held.lock == name);
         let mut holders: Vec<_> =

@@ -7,7 +7,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use unspin_meter::{
-    BUCKETS, Counts, Histogram, Image, Key, Name, Of, Record, RecordKind, Report, Snapshot, Thread,
+    BUCKETS, Counts, Histogram, Image, Key, Name, Record, RecordKind, Report, Snapshot, Thread, TimeKind,
     WakeUpCost, Window,
 };
 
@@ -38,7 +38,7 @@ fn record(counts: &Counts) -> Record {
     holds[7] = counts.timed / 100;
     let mut waits = [0; BUCKETS];
     waits[10] = counts.waiters();
-    let (holds, waits) = (Histogram::new(Of::Holds, holds), Histogram::new(Of::Waits, waits));
+    let (holds, waits) = (Histogram::new(TimeKind::Holds, holds), Histogram::new(TimeKind::Waits, waits));
     Record { counts: *counts, holds, waits, ..Record::default() }
 }
 

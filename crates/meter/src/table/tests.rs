@@ -20,7 +20,7 @@ impl Memory {
         Table::at(Pages::plain(&self.words), &self.words[0], 1, stride).unwrap()
     }
 
-    fn rows(&self, stride: Stride) -> Vec<Row> {
+    fn rows(&self, stride: Stride) -> Vec<RawRow> {
         let pages = Pages::plain(&self.words);
         rows(pages, pages.page(1).unwrap(), stride).collect()
     }
@@ -86,7 +86,7 @@ fn ten_thousand_locks_have_their_rows() {
             for lock in 1..=10_000 {
                 let key = Key { lock: MUTEX | lock << 4, caller: lock % 7 };
                 assert_eq!(table.find(key).is_some(), round == 1);
-                table.attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
+                table.count_attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
             }
         }
         let rows = memory.rows(stride);
@@ -105,10 +105,10 @@ fn a_full_table_sums_up_by_caller() {
     let more = 1000;
     for lock in 1..=(KEYS + more) as u64 {
         let key = Key { lock: MUTEX | lock << 4, caller: lock % 2 };
-        table.attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
+        table.count_attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
     }
     let rows = memory.rows(Stride::Counts);
-    let others: Vec<&Row> = rows.iter().filter(|row| row.key.address() == 0).collect();
+    let others: Vec<&RawRow> = rows.iter().filter(|row| row.key.address() == 0).collect();
     assert_eq!((rows.len(), others.len(), memory.overflowed()), (KEYS + 2, 2, 0));
     assert_eq!(others.iter().map(|row| row.counts.nowait).sum::<u64>(), more as u64);
 }

@@ -3,7 +3,7 @@
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
-use unspin_meter::{Outcome, Place, RecordKind};
+use unspin_meter::{Outcome, RecordKind, RowRef};
 
 /// How a thread waits for a lock that is not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn acquire(
             code
         }
         code => {
-            thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
+            thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected);
             code
         }
     }
@@ -60,7 +60,7 @@ pub fn try_to(
     let Some((thread, place)) = attempt(object, held, hook) else { return tried() };
     let code = tried();
     if !is_success(code) {
-        thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
+        thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected);
     } else if again(thread) {
         thread.took_again(held, place);
     } else {
@@ -85,7 +85,7 @@ pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> 
 
 /// Counts an attempt by the calling thread, first as one without a wait; see [`Thread::attempt`].
 #[inline(always)]
-pub fn attempt(object: Object, released: u64, hook: Hook) -> Option<(&'static Thread, Place)> {
+pub fn attempt(object: Object, released: u64, hook: Hook) -> Option<(&'static Thread, RowRef)> {
     let thread = Thread::current()?;
     Some((thread, thread.attempt(object, released, hook)?))
 }
@@ -94,7 +94,7 @@ pub fn attempt(object: Object, released: u64, hook: Hook) -> Option<(&'static Th
 #[cold]
 pub fn initialised<T>(object: *const T, hook: Hook) {
     if let Some((thread, place)) = attempt(Object::new(RecordKind::Init, object), 0, hook) {
-        thread.table().initialised(place, thread.now());
+        thread.table().record_init(place, thread.now());
     }
 }
 
@@ -112,22 +112,22 @@ const SPINNING_MAX: u64 = 10_000;
 #[inline(never)]
 fn contended(
     thread: &Thread,
-    place: Place,
+    place: RowRef,
     held: u64,
     waiting: impl FnOnce() -> Waiting,
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
     let table = thread.table();
-    table.reclassify(place, Outcome::NoWait, Outcome::Slept);
+    table.reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
     let begin = thread.now();
-    table.waiting(place, begin);
+    table.set_wait_start(place, begin);
     let code = blocked();
     let end = thread.now();
-    table.waiting(place, 0);
+    table.set_wait_start(place, 0);
     let wait = end.saturating_sub(begin);
     let waiting = waiting();
     if is_success(code) && waiting == Waiting::NotAtAll {
-        table.reclassify(place, Outcome::Slept, Outcome::NoWait);
+        table.reclassify_attempt(place, Outcome::Slept, Outcome::NoWait);
         thread.took(held, place);
         return code;
     }
@@ -140,12 +140,12 @@ fn contended(
     if is_success(code) {
         thread.took_after(held, place, end, spun, slept);
         if is_spin {
-            table.reclassify(place, Outcome::Slept, Outcome::Spun);
+            table.reclassify_attempt(place, Outcome::Slept, Outcome::Spun);
         }
     } else {
-        table.reclassify(place, Outcome::Slept, Outcome::Rejected);
+        table.reclassify_attempt(place, Outcome::Slept, Outcome::Rejected);
         if thread.has_clock() {
-            table.waited(place, Outcome::Rejected, spun, slept);
+            table.add_wait(place, Outcome::Rejected, spun, slept);
         }
     }
     code

@@ -56,19 +56,19 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
         return waited();
     };
     let begin = thread.now();
-    thread.table().waiting(place, begin);
+    thread.table().set_wait_start(place, begin);
     let code = waited();
-    thread.table().waiting(place, 0);
+    thread.table().set_wait_start(place, 0);
     match code {
         // glibc returns this value to the last thread to arrive.
         PTHREAD_BARRIER_SERIAL_THREAD => {}
         0 => {
-            thread.table().reclassify(place, Outcome::NoWait, Outcome::Slept);
+            thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
             if thread.has_clock() {
-                thread.table().waited(place, Outcome::Slept, 0, thread.now().saturating_sub(begin));
+                thread.table().add_wait(place, Outcome::Slept, 0, thread.now().saturating_sub(begin));
             }
         }
-        _ => thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected),
+        _ => thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected),
     }
     code
 }

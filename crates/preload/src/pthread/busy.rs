@@ -10,7 +10,7 @@ use super::layout;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::pthread_rwlock_t;
-use unspin_meter::{Place, RecordKind};
+use unspin_meter::{RecordKind, RowRef};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 
@@ -39,7 +39,7 @@ pub unsafe fn reader_came(lock: *const pthread_rwlock_t) {
         return;
     }
     let Some(thread) = Thread::current().filter(|thread| thread.has_clock()) else { return };
-    let hold = thread.table().latest(Object::new(RecordKind::Read, lock).held());
+    let hold = thread.table().latest_hold(Object::new(RecordKind::Read, lock).held());
     let now = hold.map(|hold| hold.since).filter(|&since| since != 0).unwrap_or_else(clock::ticks);
     let (since, tag) = word(lock);
     // Relaxed: a time; the module documentation tells the effects of a race.
@@ -62,7 +62,7 @@ pub unsafe fn release(lock: *const pthread_rwlock_t, hook: Hook, released: impl 
     let code = released();
     if code == 0 {
         if let Some((place, begin)) = stretch {
-            thread.table().busy(place, now.saturating_sub(begin));
+            thread.table().add_busy_period(place, now.saturating_sub(begin));
         }
         thread.let_go(held, now);
     }
@@ -70,13 +70,13 @@ pub unsafe fn release(lock: *const pthread_rwlock_t, hook: Hook, released: impl 
 }
 
 /// The busy period that ends with the last reader: the row to record it in, and its begin.
-fn last(thread: &Thread, lock: *const pthread_rwlock_t, held: u64) -> Option<(Place, u64)> {
-    let hold = thread.table().latest(held)?;
+fn last(thread: &Thread, lock: *const pthread_rwlock_t, held: u64) -> Option<(RowRef, u64)> {
+    let hold = thread.table().latest_hold(held)?;
     let (since, tag) = word(lock);
     // Relaxed: as above. The swap happens before the release; after the release another first reader may come.
     let begin = match since.swap(0, Relaxed) {
         begin if begin != 0 && begin & TAG == tag => begin & !TAG,
         _ => hold.since,
     };
-    (begin != 0).then(|| (hold.place(), begin))
+    (begin != 0).then(|| (hold.row_ref(), begin))
 }

@@ -18,7 +18,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use unspin_locks::Waited;
-use unspin_meter::{Outcome, Place, RecordKind};
+use unspin_meter::{Outcome, RecordKind, RowRef};
 use unspin_sys::{clock, entry, process};
 
 entry! {
@@ -155,8 +155,8 @@ fn switches() -> u64 {
 struct Wait {
     thread: &'static Thread,
     /// The row of the condition, and the row of the mutex that is locked again.
-    place: Place,
-    again: Option<Place>,
+    place: RowRef,
+    again: Option<RowRef>,
     condition: usize,
     held: u64,
 }
@@ -173,17 +173,17 @@ struct Begun {
 impl Wait {
     fn begin(&self) -> Begun {
         let table = self.thread.table();
-        table.reclassify(self.place, Outcome::NoWait, Outcome::Slept);
+        table.reclassify_attempt(self.place, Outcome::NoWait, Outcome::Slept);
         if !self.thread.has_clock() {
             return Begun { at: 0, switches: 0, held: false };
         }
         let at = clock::ticks();
-        let grip = table.let_go(self.held);
+        let grip = table.end_hold(self.held);
         if let Some(grip) = &grip {
-            self.thread.settle(grip, grip.place(), at);
+            self.thread.settle(grip, grip.row_ref(), at);
         }
         self.thread.set_waiting(self.held);
-        table.waiting(self.place, at);
+        table.set_wait_start(self.place, at);
         Begun { at, switches: switches(), held: grip.is_some() }
     }
 
@@ -197,30 +197,30 @@ impl Wait {
             true => Outcome::Slept,
             false => Outcome::Rejected,
         };
-        table.reclassify(self.place, Outcome::Slept, outcome);
+        table.reclassify_attempt(self.place, Outcome::Slept, outcome);
         if let Some(again) = self.again.filter(|_| back) {
-            table.attempt(again);
+            table.count_attempt(again);
         }
         if !self.thread.has_clock() {
             return;
         }
         self.thread.set_waiting(0);
-        table.waiting(self.place, 0);
+        table.set_wait_start(self.place, 0);
         let now = clock::ticks();
         let (how, for_mutex) = self.back(&begun, now, seen);
         if back {
             let wait = now.saturating_sub(begun.at).saturating_sub(for_mutex);
             let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
-            table.waited(self.place, outcome, spun, slept);
+            table.add_wait(self.place, outcome, spun, slept);
         }
         let Some(again) = self.again.filter(|_| begun.held) else { return };
         if !back || how == Waited::No {
             return self.thread.took(self.held, again);
         }
-        table.reclassify(again, Outcome::NoWait, Outcome::Slept);
+        table.reclassify_attempt(again, Outcome::NoWait, Outcome::Slept);
         if how == Waited::Spun {
             self.thread.took_after(self.held, again, now, for_mutex, 0);
-            table.reclassify(again, Outcome::Slept, Outcome::Spun);
+            table.reclassify_attempt(again, Outcome::Slept, Outcome::Spun);
         } else {
             self.thread.took_after(self.held, again, now, 0, for_mutex);
         }

@@ -15,7 +15,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{Outcome, Place, RecordKind};
+use unspin_meter::{Outcome, RecordKind, RowRef};
 use unspin_sys::{Errno, entry};
 use unspin_waiting::Looks;
 
@@ -59,7 +59,7 @@ unsafe extern "C-unwind" fn init(
 }
 
 #[inline(always)]
-fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, Place)> {
+fn attempt_at(semaphore: *mut sem_t, hook: Hook) -> Option<(&'static Thread, RowRef)> {
     attempt(Object::new(RecordKind::Semaphore, semaphore), 0, hook)
 }
 
@@ -137,22 +137,22 @@ unsafe fn take(
     if tries && unsafe { tried(semaphore) } {
         return 0;
     }
-    table.reclassify(place, Outcome::NoWait, Outcome::Slept);
+    table.reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
     let begin = thread.now();
-    table.waiting(place, begin);
+    table.set_wait_start(place, begin);
     // SAFETY: the caller's promise.
     let (code, spun) = unsafe { wait_for(semaphore, hook, tries, ends, blocked) };
-    table.waiting(place, 0);
+    table.set_wait_start(place, 0);
     let wait = thread.now().saturating_sub(begin);
     let outcome = match code {
         0 if spun => Outcome::Spun,
         0 => Outcome::Slept,
         _ => Outcome::Rejected,
     };
-    table.reclassify(place, Outcome::Slept, outcome);
+    table.reclassify_attempt(place, Outcome::Slept, outcome);
     if thread.has_clock() {
         let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
-        table.waited(place, outcome, spun, slept);
+        table.add_wait(place, outcome, spun, slept);
     }
     code
 }
@@ -216,7 +216,7 @@ unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize)
         let attempt = attempt_at(semaphore, Hook::new(sp, bp));
         let code = real::sem_trywait(semaphore);
         if let Some((thread, place)) = attempt.filter(|_| code != 0) {
-            thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected);
+            thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected);
         }
         code
     }

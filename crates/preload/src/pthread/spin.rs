@@ -7,7 +7,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
-use unspin_meter::{Outcome, Place, RecordKind};
+use unspin_meter::{Outcome, RecordKind, RowRef};
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 
@@ -65,15 +65,15 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
 const ABSENCE: u64 = 25_000;
 
 #[cold]
-unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t) -> c_int {
-    thread.table().reclassify(place, Outcome::NoWait, Outcome::Spun);
+unsafe fn contended(thread: &Thread, place: RowRef, lock: *mut pthread_spinlock_t) -> c_int {
+    thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Spun);
     if !thread.has_clock() {
         // SAFETY: the program's lock.
         return unsafe { real::spin_lock(lock) };
     }
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
-    thread.table().waiting(place, begin);
+    thread.table().set_wait_start(place, begin);
     // SAFETY: the program's lock. The loop waits as glibc does: it reads until the lock is free, and only then tries to
     // acquire it.
     while !unsafe { layout::is_free(lock) && real::spin_trylock(lock) == 0 } {
@@ -86,7 +86,7 @@ unsafe fn contended(thread: &Thread, place: Place, lock: *mut pthread_spinlock_t
         last = now;
     }
     let end = clock::ticks();
-    thread.table().waiting(place, 0);
+    thread.table().set_wait_start(place, 0);
     let pause = end.saturating_sub(last);
     if pause > ABSENCE {
         absent += pause;

@@ -10,7 +10,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{sigset_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, Outcome, Place, RecordKind};
+use unspin_meter::{ANY_DESCRIPTOR, Outcome, RecordKind, RowRef};
 use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem, raw};
 use unspin_waiting::Looks;
@@ -99,10 +99,10 @@ unsafe fn watched<C: Call>(mut call: C, hook: Hook) -> C::Answer {
         return unsafe { waited(&mut call, hook) }.0;
     };
     let begin = thread.now();
-    thread.table().waiting(place, begin);
+    thread.table().set_wait_start(place, begin);
     // SAFETY: the caller's promise.
     let (answer, how) = unsafe { waited(&mut call, hook) };
-    thread.table().waiting(place, 0);
+    thread.table().set_wait_start(place, 0);
     if thread.has_clock() {
         record::<C>(thread, place, thread.now().saturating_sub(begin), answer, how);
     }
@@ -252,7 +252,7 @@ unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ende
 }
 
 #[inline(never)]
-fn record<C: Call>(thread: &Thread, place: Place, took: u64, answer: C::Answer, how: How) {
+fn record<C: Call>(thread: &Thread, place: RowRef, took: u64, answer: C::Answer, how: How) {
     let slept = how == How::Called && took > BRIEF && Waiter::has_slept_now();
     let outcome = match how {
         // A call that found nothing, or failed, without a wait.
@@ -263,10 +263,10 @@ fn record<C: Call>(thread: &Thread, place: Place, took: u64, answer: C::Answer, 
         _ => return,
     };
     let table = thread.table();
-    table.reclassify(place, Outcome::NoWait, outcome);
+    table.reclassify_attempt(place, Outcome::NoWait, outcome);
     match outcome {
-        Outcome::Spun => table.waited(place, outcome, took, 0),
-        _ if slept => table.waited(place, outcome, 0, took),
+        Outcome::Spun => table.add_wait(place, outcome, took, 0),
+        _ if slept => table.add_wait(place, outcome, 0, took),
         _ => {}
     }
 }

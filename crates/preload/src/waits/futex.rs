@@ -48,8 +48,8 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
         _ if slept => (Outcome::Slept, 0, took),
         _ => return answer,
     };
-    thread.table().reclassify(place, Outcome::NoWait, outcome);
-    thread.table().waited(place, outcome, spun, slept);
+    thread.table().reclassify_attempt(place, Outcome::NoWait, outcome);
+    thread.table().add_wait(place, outcome, spun, slept);
     answer
 }
 

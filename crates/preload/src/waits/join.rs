@@ -94,8 +94,8 @@ unsafe fn wait(
             _ if code == 0 => (Outcome::Slept, 0, took),
             _ => (Outcome::Rejected, 0, took),
         };
-        recorder.table().reclassify(place, Outcome::NoWait, outcome);
-        recorder.table().waited(place, outcome, spun, slept);
+        recorder.table().reclassify_attempt(place, Outcome::NoWait, outcome);
+        recorder.table().add_wait(place, outcome, spun, slept);
     }
     code
 }

@@ -11,7 +11,7 @@ use crate::{departure, sandbox};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use unspin_meter::{Event, Grip, Key, Level, Outcome, Place, RecordKind, Recording, Registers, Table};
+use unspin_meter::{Event, HeldLock, Key, Level, Outcome, RecordKind, Recording, Registers, RowRef, Table};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
@@ -232,9 +232,9 @@ impl Thread {
     /// Counts an attempt as one without a wait, and returns its row. `released` is the key, in the list of held locks,
     /// of the lock that the caller will release later; 0 if there is none.
     #[inline(always)]
-    pub fn attempt(&self, object: Object, released: u64, hook: Hook) -> Option<Place> {
+    pub fn attempt(&self, object: Object, released: u64, hook: Hook) -> Option<RowRef> {
         let key = object.used_by(hook.caller());
-        match self.table().attempt_known(key) {
+        match self.table().count_known_attempt(key) {
             Some(place) => Some(place),
             None => self.first_attempt(key, released, hook),
         }
@@ -242,31 +242,31 @@ impl Thread {
 
     #[cold]
     #[inline(never)]
-    fn first_attempt(&self, key: Key, released: u64, hook: Hook) -> Option<Place> {
+    fn first_attempt(&self, key: Key, released: u64, hook: Hook) -> Option<RowRef> {
         let place = self.publish(key, hook)?;
         if released != 0 {
             self.suspects.add(released, hook.place());
         }
-        self.table().attempt(place);
+        self.table().count_attempt(place);
         Some(place)
     }
 
     /// The row of this use of an object; no attempt is counted.
-    pub fn place(&self, object: Object, hook: Hook) -> Option<Place> {
+    pub fn place(&self, object: Object, hook: Hook) -> Option<RowRef> {
         let key = object.used_by(hook.caller());
         self.table().find(key).or_else(|| self.publish(key, hook))
     }
 
-    fn publish(&self, key: Key, hook: Hook) -> Option<Place> {
+    fn publish(&self, key: Key, hook: Hook) -> Option<RowRef> {
         let recording = self.recording.get()?;
         if sandbox::is_closed() {
-            self.table().lost();
+            self.table().count_dropped();
             return None;
         }
         modules::cover(recording, self.table(), key.caller);
         let place = self.table().publish(key);
         if place.is_none() {
-            self.table().lost();
+            self.table().count_dropped();
         }
         recording.keep_stack(self.table(), key, hook.registers());
         place
@@ -274,31 +274,31 @@ impl Thread {
 
     /// Records that the thread has acquired a lock without a wait.
     #[inline(always)]
-    pub fn took(&self, lock: u64, place: Place) {
+    pub fn took(&self, lock: u64, place: RowRef) {
         if self.has_clock() {
             let since = if self.is_due() { self.timed_from(clock::ticks()) } else { 0 };
-            self.table().hold(lock, place, since, None);
+            self.table().begin_hold(lock, place, since, None);
         }
     }
 
     /// Records that the thread has acquired a lock at time `now`, after this many ticks of spinning and of sleep.
     /// Whether the hold is timed does not depend on the wait; otherwise the holds of contended locks would stand for
     /// all holds.
-    pub fn took_after(&self, lock: u64, place: Place, now: u64, spun: u64, slept: u64) {
+    pub fn took_after(&self, lock: u64, place: RowRef, now: u64, spun: u64, slept: u64) {
         if self.has_clock() {
             let since = if self.is_due() { self.timed_from(now) } else { 0 };
-            self.table().hold(lock, place, since, Some((spun, slept)));
+            self.table().begin_hold(lock, place, since, Some((spun, slept)));
         }
     }
 
     /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
-    pub fn took_again(&self, lock: u64, place: Place) {
+    pub fn took_again(&self, lock: u64, place: RowRef) {
         if self.has_clock() {
             if self.is_due() {
                 self.timed_from(clock::ticks());
-                self.table().held(place, 0);
+                self.table().add_hold(place, 0);
             }
-            self.table().hold(lock, place, 0, None);
+            self.table().begin_hold(lock, place, 0, None);
         }
     }
 
@@ -340,9 +340,9 @@ impl Thread {
         if !self.has_clock() {
             return;
         }
-        match self.table().let_go_last(lock) {
+        match self.table().end_last_hold(lock) {
             Some((_, 0)) => {}
-            Some((place, since)) => self.table().held(place, now.saturating_sub(since)),
+            Some((place, since)) => self.table().add_hold(place, now.saturating_sub(since)),
             None => self.let_go_slowly(lock, now),
         }
     }
@@ -350,19 +350,19 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn let_go_slowly(&self, lock: u64, now: u64) {
-        match self.table().let_go(lock) {
-            Some(grip) => self.settle(&grip, grip.place(), now),
+        match self.table().end_hold(lock) {
+            Some(grip) => self.settle(&grip, grip.row_ref(), now),
             None => self.stranger(lock, now),
         }
     }
 
     /// Records the end of a hold in a row of this thread.
-    pub fn settle(&self, grip: &Grip, place: Place, now: u64) {
+    pub fn settle(&self, grip: &HeldLock, place: RowRef, now: u64) {
         if grip.since != 0 {
-            self.table().held(place, now.saturating_sub(grip.since));
+            self.table().add_hold(place, now.saturating_sub(grip.since));
         }
         if let Some((spun, slept)) = grip.wait {
-            self.table().waited(place, Outcome::Slept, spun, slept);
+            self.table().add_wait(place, Outcome::Slept, spun, slept);
         }
     }
 
@@ -374,10 +374,10 @@ impl Thread {
         }
         let taken =
             self.recording.get().and_then(|recording| recording.take_over(self.table(), lock, FELLOWS));
-        let Some(grip) = taken else { return self.table().count(Event::Unmatched, 1) };
+        let Some(grip) = taken else { return self.table().count_event(Event::Unmatched, 1) };
         // The row belongs to the other thread, which alone writes to it. The hold is recorded in a row of this thread
         // with the same key.
-        let own = self.table().key(grip.place()).and_then(|key| {
+        let own = self.table().key(grip.row_ref()).and_then(|key| {
             let table = self.table();
             table.find(key).or_else(|| table.publish(key))
         });

@@ -5,7 +5,7 @@ use super::super::report::Report;
 use super::{Detail, head};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::{number, percent, time};
-use unspin_meter::{Comparison, Report as LockReport};
+use unspin_meter::{Report as LockReport, ReportComparison};
 
 /// Locks that are shown, those that most time was lost on under any candidate: what is below them decides nothing.
 const SHOWN: usize = 6;
@@ -25,7 +25,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
             Detail::Full => {
                 let table = labels
                     .zip(&reports)
-                    .fold(Comparison::new(), |table, (label, report)| table.with(label, report));
+                    .fold(ReportComparison::new(), |table, (label, report)| table.with(label, report));
                 write!(f, "{table}")?;
             }
         }
