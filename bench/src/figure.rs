@@ -2,7 +2,7 @@
 
 use crate::measurement::Measurement;
 use crate::plan::{Row, Wanted};
-use crate::sitting::{Claims, Sitting};
+use crate::session::{Claims, Session};
 use serde::Serialize;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::{Direction, Ratio, bootstrap};
@@ -78,22 +78,22 @@ const RESAMPLES: u32 = 9_999;
 const SEED: u64 = 2;
 
 /// All rows.
-pub fn evaluate(rows: &[Row], sitting: &Sitting) -> Vec<Figure> {
+pub fn evaluate(rows: &[Row], session: &Session) -> Vec<Figure> {
     let figure = |row: &Row| Figure {
         name: row.name,
         unit: row.unit,
         direction: row.direction,
         outcome: match &row.missing {
             Some(reason) => Outcome::Skipped(reason.clone()),
-            None => Outcome::Measured(measured(row, sitting)),
+            None => Outcome::Measured(measured(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn measured(row: &Row, sitting: &Sitting) -> Measured {
+fn measured(row: &Row, session: &Session) -> Measured {
     let runs = |name, measurement: &Measurement| {
-        let values = sitting.values(measurement, 0);
+        let values = session.values(measurement, 0);
         Runs { name, median: median(&values), values }
     };
     let (ours, against) = (runs("rcu", &row.ours), runs(row.against.0, &row.against.1));
@@ -104,7 +104,7 @@ fn measured(row: &Row, sitting: &Sitting) -> Measured {
     let ratios: Vec<f64> = pairs.iter().map(|&(a, b)| row.direction.times_as_good(b, a)).collect();
     Measured {
         spread: coefficient_of_variation(&ratios),
-        wanted: row.wanted.iter().map(|&wanted| (wanted, reached(wanted, &ratio, sitting.claims))).collect(),
+        wanted: row.wanted.iter().map(|&wanted| (wanted, reached(wanted, &ratio, session.claims))).collect(),
         others: row.others.iter().map(|(name, measurement)| runs(name, measurement)).collect(),
         ours,
         against,

@@ -5,7 +5,7 @@ use crate::inner::{Call, EffortOptions, Placement, Stressor, Task, postgres_comm
 use crate::measurement::{Measurement, World};
 use crate::plan::{Row, Wanted, in_all_worlds};
 use crate::program;
-use crate::sitting::Extent;
+use crate::session::Extent;
 use crate::tools::Tools;
 use unspin_stats::Direction::{self, HigherIsBetter, LowerIsBetter};
 

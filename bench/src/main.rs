@@ -23,7 +23,7 @@ mod plan;
 mod program;
 mod quantity;
 mod recorded;
-mod sitting;
+mod session;
 mod start;
 mod table;
 mod tools;
@@ -67,13 +67,13 @@ fn measure(options: &Options) -> Result<(), String> {
     let measurements = plan.iter().flat_map(plan::Row::measurements);
     let quantities = meter.iter().chain(&locks).chain(&waits).flat_map(quantity::Row::measurements);
     let measurements: Vec<_> = measurements.chain(quantities).collect();
-    let sitting = sitting::run(&measurements, &tools, &extent)?;
+    let session = session::run(&measurements, &tools, &extent)?;
     let document = table::Document {
-        sitting: &sitting,
-        figures: &figure::evaluate(&plan, &sitting),
-        meter: &quantity::evaluate(&meter, &sitting),
-        locks: &quantity::evaluate(&locks, &sitting),
-        waits: &quantity::evaluate(&waits, &sitting),
+        session: &session,
+        figures: &figure::evaluate(&plan, &session),
+        meter: &quantity::evaluate(&meter, &session),
+        locks: &quantity::evaluate(&locks, &session),
+        waits: &quantity::evaluate(&waits, &session),
     };
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&document);

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::inner::Task;
-use crate::sitting::{Claims, Extent};
+use crate::session::{Claims, Extent};
 use clap::{Parser, Subcommand};
 use std::convert::Infallible;
 use std::fmt;

@@ -4,7 +4,7 @@ use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Section, Task};
 use crate::ipc;
 use crate::measurement::{Measurement, World};
-use crate::sitting::Extent;
+use crate::session::Extent;
 use crate::tools::Tools;
 use serde::Serialize;
 use unspin_stats::Direction;

@@ -3,7 +3,7 @@
 use crate::inner::{Company, Contended, EffortOptions, Protocol, Task, inversion};
 use crate::measurement::{Measurement, World};
 use crate::quantity::{Bound, Extreme, Note, Quantity, Row};
-use crate::sitting::Extent;
+use crate::session::Extent;
 use unspin_locks::LockKind;
 
 /// A hold, and a time to think, of a few cache misses: short against any wait.

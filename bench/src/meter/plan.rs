@@ -6,7 +6,7 @@ use crate::inner::{Company, EffortOptions, LockKind, Share, Task};
 use crate::measurement::{Measurement, World};
 use crate::program::{Program, Which};
 use crate::quantity::{Bound, Note, Quantity, Row};
-use crate::sitting::Extent;
+use crate::session::Extent;
 use crate::tools::Tools;
 
 /// All rows.

@@ -2,7 +2,7 @@
 
 use super::row::{Bound, Note, Row};
 use crate::figure::{Reached, median};
-use crate::sitting::{Claims, Sitting};
+use crate::session::{Claims, Session};
 use serde::Serialize;
 
 /// A row with its figures.
@@ -55,32 +55,32 @@ pub struct Remark {
 }
 
 /// All rows.
-pub fn evaluate(rows: &[Row], sitting: &Sitting) -> Vec<Figure> {
+pub fn evaluate(rows: &[Row], session: &Session) -> Vec<Figure> {
     let figure = |row: &Row| Figure {
         name: row.name.clone(),
         unit: row.unit,
         outcome: match &row.missing {
             Some(reason) => Outcome::Skipped(reason.clone()),
-            None => Outcome::Measured(measured(row, sitting)),
+            None => Outcome::Measured(measured(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn measured(row: &Row, sitting: &Sitting) -> Measured {
-    let values = row.quantity.values(sitting);
+fn measured(row: &Row, session: &Session) -> Measured {
+    let values = row.quantity.values(session);
     let interval = interval_of_median(&values);
     let once = values.len() == 1;
     let ends = interval.or(once.then(|| (values[0], values[0])));
     let remark = |note: &Note| Remark {
         name: note.name.clone(),
-        median: median(&note.quantity.values(sitting)),
+        median: median(&note.quantity.values(session)),
         unit: note.unit,
     };
     Measured {
         median: median(&values),
         interval,
-        wanted: row.bound.map(|bound| (bound, reached(bound, ends, sitting.claims))),
+        wanted: row.bound.map(|bound| (bound, reached(bound, ends, session.claims))),
         notes: row.notes.iter().map(remark).collect(),
         values,
     }

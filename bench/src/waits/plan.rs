@@ -3,7 +3,7 @@
 use crate::inner::{Task, WaitProgram as Program};
 use crate::measurement::{Measurement, World};
 use crate::quantity::{Bound, Note, Quantity, Row};
-use crate::sitting::Extent;
+use crate::session::Extent;
 use crate::tools::Tools;
 
 /// Of the figures of a run: units a second.

@@ -59,6 +59,8 @@ pub mod figures;
 mod filter;
 #[cfg(not(loom))]
 mod fold;
+#[cfg(all(test, not(loom)))]
+mod hartner_2001;
 #[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
@@ -85,8 +87,6 @@ mod process;
 mod recording;
 #[cfg(not(loom))]
 mod report;
-#[cfg(all(test, not(loom)))]
-mod report003;
 #[cfg(not(loom))]
 mod row;
 #[cfg(not(loom))]

@@ -61,7 +61,7 @@ impl Asked {
     /// The control first. Its twin shows the noise; the bare program shows what the interposition costs.
     pub fn contestants(&self) -> Vec<Contestant> {
         let twin = Contestant {
-            candidate: Candidate::control_again(format!("{} (again)", self.control.name())),
+            candidate: Candidate::aa_control(format!("{} (again)", self.control.name())),
             setup: self.control.setup.clone(),
         };
         let bare = Contestant { candidate: Candidate::new(BARE), setup: None };

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use unspin_stats::Outcome;
+use unspin_stats::RunOutcome;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
@@ -296,11 +296,11 @@ fn new_sets(before: &[i32], uid: u32) -> Vec<i32> {
 
 impl Trial {
     /// As the statistics want it.
-    pub fn outcome(&self, limit: Limit) -> Outcome {
+    pub fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
-            (Ok(value), ..) => Outcome::measured(*value),
-            (Err(_), Ending::TimedOut { limit_s }, Limit::Collapse(_)) => Outcome::Collapsed { limit_s },
-            (Err(reason), ..) => Outcome::Failed { reason: reason.clone() },
+            (Ok(value), ..) => RunOutcome::measured(*value),
+            (Err(_), Ending::TimedOut { limit_s }, Limit::Collapse(_)) => RunOutcome::Collapsed { limit_s },
+            (Err(reason), ..) => RunOutcome::Failed { reason: reason.clone() },
         }
     }
 

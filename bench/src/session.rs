@@ -1,4 +1,4 @@
-//! One sitting: everything measured once per repetition, in random order.
+//! One session: everything measured once per repetition, in random order.
 
 use crate::conditions::{Conditions, Load};
 use crate::measurement::{Measurement, World};
@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What was measured, and where.
 #[derive(Debug, Serialize)]
-pub struct Sitting {
+pub struct Session {
     /// Machine, commit, command and load.
     pub conditions: Conditions,
     /// Repetitions made.
@@ -63,7 +63,7 @@ pub struct Sitting {
     pub runs: HashMap<Measurement, Vec<Vec<f64>>>,
 }
 
-impl Sitting {
+impl Session {
     /// One of a measurement's figures, by repetition.
     pub fn values(&self, measurement: &Measurement, figure: usize) -> Vec<f64> {
         self.runs[measurement].iter().map(|run| run[figure]).collect()
@@ -71,7 +71,7 @@ impl Sitting {
 }
 
 /// Measures everything; what is named twice, once.
-pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &Extent) -> Result<Sitting, String> {
+pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &Extent) -> Result<Session, String> {
     let mut order: Vec<Measurement> = Vec::new();
     for &measurement in measurements {
         if !order.contains(measurement) {
@@ -96,7 +96,7 @@ pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &Extent) -> Res
     }
     progress("");
     let conditions = Conditions::of(tools, &load, own_s);
-    Ok(Sitting { conditions, repetitions: done, claims: extent.claims, runs })
+    Ok(Session { conditions, repetitions: done, claims: extent.claims, runs })
 }
 
 /// The figures of a run, and the CPU seconds that it took.
