@@ -14,7 +14,7 @@ use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
-use unspin_locks::{LockKind, RawLock, Visitor};
+use unspin_locks::{LockKind, LockVisitor, RawLock};
 
 const OWNER: Duration = Duration::from_millis(1);
 const HOG: Duration = Duration::from_millis(100);
@@ -94,8 +94,8 @@ struct Ours;
 
 struct Raw<L>(L);
 
-impl Visitor for Ours {
-    type Answer = Box<dyn Mutex>;
+impl LockVisitor for Ours {
+    type Output = Box<dyn Mutex>;
 
     fn visit<L: RawLock>(self) -> Box<dyn Mutex> {
         Box::new(Raw(L::new()))

@@ -76,7 +76,7 @@ impl LockKind {
     }
 
     /// Calls the visitor with the lock type of this kind. Returns `None` for libc's kinds.
-    pub fn visit<V: Visitor>(self, visitor: V) -> Option<V::Answer> {
+    pub fn visit<V: LockVisitor>(self, visitor: V) -> Option<V::Output> {
         Some(match self {
             LockKind::System | LockKind::Pi => return None,
             LockKind::Ttas => visitor.visit::<Ttas>(),
@@ -93,12 +93,12 @@ impl LockKind {
 }
 
 /// A generic operation on a lock type that is chosen at run time.
-pub trait Visitor {
+pub trait LockVisitor {
     /// The result of the operation.
-    type Answer;
+    type Output;
 
     /// Runs the operation for lock type `L`.
-    fn visit<L: RawLock>(self) -> Self::Answer;
+    fn visit<L: RawLock>(self) -> Self::Output;
 }
 
 impl fmt::Display for LockKind {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_there_and_back() {
+    fn kind_names_parse_back() {
         for kind in LockKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
         }

@@ -9,7 +9,7 @@ use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::clock;
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 /// "UNSPINLK" in the byte order of the file.
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"UNSPINLK");
@@ -167,20 +167,20 @@ pub(crate) fn beat(words: &[AtomicU64]) {
 
 /// The end of the recording, in nanoseconds and in ticks. If the clock was never stopped: now, while a recorded
 /// process lives; otherwise the time of the latest [`beat`].
-fn end(words: &[AtomicU64], program: Life) -> (u64, u64) {
+fn end(words: &[AtomicU64], program: Liveness) -> (u64, u64) {
     // Relaxed: see `start`, `finish` and `beat`.
     let get = |index: usize| words[index].load(Relaxed);
     // Acquire: pairs with the Release store in `finish`.
     let end = words[END_MONOTONIC].load(Acquire);
     match (end, get(SEEN_MONOTONIC), program) {
-        (0, seen @ 1.., Life::Dead) => (seen, get(SEEN_TICKS)),
+        (0, seen @ 1.., Liveness::Dead) => (seen, get(SEEN_TICKS)),
         (0, _, _) => (clock::monotonic_ns(), clock::ticks()),
         (end, _, _) => (end, get(END_TICKS)),
     }
 }
 
 /// Start and end of the recording, in ticks.
-pub(crate) fn ticks(words: &[AtomicU64], program: Life) -> (u64, u64) {
+pub(crate) fn ticks(words: &[AtomicU64], program: Liveness) -> (u64, u64) {
     // Relaxed: see `start`.
     (words[START_TICKS].load(Relaxed), end(words, program).1)
 }
@@ -189,7 +189,7 @@ pub(crate) fn ticks(words: &[AtomicU64], program: Life) -> (u64, u64) {
 ///
 /// From 10 ms on, ticks are converted at the rate measured over the recording itself. That rate is more exact than
 /// the short calibration in the header.
-pub(crate) fn window(words: &[AtomicU64], program: Life) -> Window {
+pub(crate) fn window(words: &[AtomicU64], program: Liveness) -> Window {
     // Relaxed: see `start` and `finish`.
     let get = |index: usize| words[index].load(Relaxed);
     let (end, end_ticks) = end(words, program);
@@ -217,13 +217,13 @@ mod tests {
         write(&words, 100, 2, Level::Full);
         // Relaxed (all): one thread.
         let began = words[START_MONOTONIC].load(Relaxed);
-        assert!(window(&words, Life::Dead).seconds < 60.0, "nobody has been seen yet");
+        assert!(window(&words, Liveness::Dead).seconds < 60.0, "nobody has been seen yet");
         beat(&words);
         words[START_MONOTONIC].store(began - 60_000_000_000, Relaxed);
         words[SEEN_MONOTONIC].store(began - 50_000_000_000, Relaxed);
-        assert_eq!(window(&words, Life::Dead).seconds, 10.0);
-        assert!(window(&words, Life::Alive).seconds >= 60.0, "it goes on");
+        assert_eq!(window(&words, Liveness::Dead).seconds, 10.0);
+        assert!(window(&words, Liveness::Alive).seconds >= 60.0, "it goes on");
         finish(&words, 0);
-        assert!(window(&words, Life::Dead).seconds >= 60.0, "he says himself when it ended");
+        assert!(window(&words, Liveness::Dead).seconds >= 60.0, "he says himself when it ended");
     }
 }

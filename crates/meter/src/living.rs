@@ -7,7 +7,7 @@ use crate::recording::Recording;
 use crate::slot;
 use crate::table;
 use unspin_sync::atomic::Ordering::*;
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 impl Recording {
     /// Process and thread id of each thread that has a table. The list includes threads that ended without releasing
@@ -42,7 +42,7 @@ impl Recording {
     /// nanoseconds. `used` gets process id, thread id and the age of the table in ticks, and returns the times if it
     /// knows them. Call it once, after the end. A thread that ends normally stores its times itself.
     pub fn note_used(&self, used: &dyn Fn(u32, u32, u64) -> Option<(u64, u64)>) {
-        let (_, end) = header::ticks(self.header(), Life::Alive);
+        let (_, end) = header::ticks(self.header(), Liveness::Alive);
         for (_, image) in list::walk(self.pages(), self.images()) {
             for (_, head) in list::walk(self.pages(), &image[image::TABLES]) {
                 // Relaxed (both): the thread has ended.

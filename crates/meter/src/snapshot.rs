@@ -18,7 +18,7 @@ use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
-use unspin_sys::process::{self, Life};
+use unspin_sys::process::{self, Liveness};
 
 /// The contents of a recording, summed over the threads of each process.
 #[derive(Clone, PartialEq, Debug)]
@@ -161,7 +161,7 @@ impl Snapshot {
 }
 
 pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
-    let program = life(pages, words);
+    let program = liveness(pages, words);
     let mut reader = Reader::new(pages, stride, header::ticks(words, program));
     // Relaxed: a count.
     let refused = words[REFUSED].load(Relaxed);
@@ -183,12 +183,12 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
 }
 
 /// Alive if a recorded process lives, or if no process has joined yet.
-fn life(pages: Pages<'_>, words: &[AtomicU64]) -> Life {
+fn liveness(pages: Pages<'_>, words: &[AtomicU64]) -> Liveness {
     let mut pids =
         list::walk(pages, &words[IMAGES]).map(|(_, image)| (word(image, image::PROCESS) >> 32) as u32);
     match pids.next() {
-        Some(first) if !process::exists(first) && !pids.any(process::exists) => Life::Dead,
-        _ => Life::Alive,
+        Some(first) if !process::exists(first) && !pids.any(process::exists) => Liveness::Dead,
+        _ => Liveness::Alive,
     }
 }
 

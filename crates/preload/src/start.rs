@@ -16,7 +16,7 @@ use core::ptr::null_mut;
 use std::path::PathBuf;
 use unspin_sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use unspin_sys::namespace::{Ipc, Relation};
-use unspin_sys::process::{self, Identity, Life};
+use unspin_sys::process::{self, Identity, Liveness};
 use unspin_sys::signal::Mask;
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{Errno, sched};
@@ -178,7 +178,7 @@ fn settle_process() -> Option<&'static Home> {
 /// another thread forked in the meantime.
 fn wait_for(opener: u32) {
     let opener_here = Identity { pid: process::pid(), tid: opener, ..Identity::default() };
-    if opener_here.life() == Life::Dead {
+    if opener_here.liveness() == Liveness::Dead {
         // Relaxed: the thread that succeeds opens the engine anew, and does not rely on what the lost opener wrote.
         let _ = OPENER.compare_exchange(opener, 0, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -29,7 +29,7 @@ pub struct Identity {
 
 /// The result of a check whether a thread is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Life {
+pub enum Liveness {
     /// It runs, or there is no proof that it does not.
     Alive,
     /// It has ended, is a zombie, or its process has executed another program.
@@ -81,22 +81,22 @@ impl Identity {
     ///
     /// Costs a system call if the thread no longer exists, otherwise also a read of `/proc` (some 5 µs). Without
     /// `/proc` a zombie counts as alive. A thread of another pid namespace always counts as alive.
-    pub fn life(&self) -> Life {
+    pub fn liveness(&self) -> Liveness {
         if self.pid == 0 {
-            return Life::Dead;
+            return Liveness::Dead;
         }
         if self.namespace != 0 && self.namespace != pid_namespace() {
-            return Life::Alive;
+            return Liveness::Alive;
         }
         // SAFETY: signal 0 checks for existence only.
         let exists = unsafe { raw::call(libc::SYS_tgkill, [self.pid as usize, self.tid as usize, 0]) };
         if exists == Err(Errno::ESRCH) {
-            return Life::Dead;
+            return Liveness::Dead;
         }
-        let Some(stat) = Stat::of(self.tid) else { return Life::Alive };
+        let Some(stat) = Stat::of(self.tid) else { return Liveness::Alive };
         let reused = self.start_time != 0 && stat.start_time != self.start_time;
         let other_image = self.image > 1 && stat.image > 1 && stat.image != self.image;
-        if stat.ended || reused || other_image { Life::Dead } else { Life::Alive }
+        if stat.ended || reused || other_image { Liveness::Dead } else { Liveness::Alive }
     }
 }
 
@@ -234,10 +234,10 @@ mod tests {
     #[test]
     fn self_is_alive_and_reuse_is_noticed() {
         let me = Identity::current();
-        assert_eq!(me.life(), Life::Alive);
+        assert_eq!(me.liveness(), Liveness::Alive);
         assert!(me.start_time > 0);
-        assert_eq!(Identity { start_time: me.start_time + 1, ..me }.life(), Life::Dead);
-        assert_eq!(Identity::default().life(), Life::Dead);
+        assert_eq!(Identity { start_time: me.start_time + 1, ..me }.liveness(), Liveness::Dead);
+        assert_eq!(Identity::default().liveness(), Liveness::Dead);
     }
 
     #[test]
@@ -257,13 +257,13 @@ mod tests {
                 libc::pause();
             }
             let id = Identity { pid: child as u32, tid: child as u32, ..Identity::default() };
-            assert_eq!(id.life(), Life::Alive);
+            assert_eq!(id.liveness(), Liveness::Alive);
             libc::kill(child, libc::SIGKILL);
             let mut info: libc::siginfo_t = core::mem::zeroed();
             libc::waitid(libc::P_PID, child as u32, &mut info, libc::WEXITED | libc::WNOWAIT);
-            assert_eq!(id.life(), Life::Dead);
+            assert_eq!(id.liveness(), Liveness::Dead);
             libc::waitpid(child, core::ptr::null_mut(), 0);
-            assert_eq!(id.life(), Life::Dead);
+            assert_eq!(id.liveness(), Liveness::Dead);
         }
     }
 
@@ -286,9 +286,9 @@ mod tests {
                 if first == 0 {
                     let (me, us) = (Identity::current(), Group::current());
                     let nobody = Group { pid: 2, ..us };
-                    let lives = (me.life(), us.life(), nobody.life());
+                    let lives = (me.liveness(), us.liveness(), nobody.liveness());
                     let right = (me.start_time, us.start_time) == (0, 0)
-                        && lives == (Life::Alive, Life::Alive, Life::Dead);
+                        && lives == (Liveness::Alive, Liveness::Alive, Liveness::Dead);
                     libc::_exit(i32::from(!right));
                 }
                 libc::_exit(ended(first));

@@ -22,7 +22,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use unspin_sync::atomic::{AtomicU32, AtomicU64};
-use unspin_sys::process::{self, Group, Life};
+use unspin_sys::process::{self, Group, Liveness};
 use unspin_sys::robust::{self, Sleepers};
 use unspin_sys::{Errno, clock, futex};
 
@@ -240,21 +240,21 @@ impl Inner {
         if other || entry.ended.load(Acquire) >= process.generation() {
             return true;
         }
-        !self.is_watched_over(process) && self.ask(process) == Life::Dead
+        !self.is_watched_over(process) && self.ask(process) == Liveness::Dead
     }
 
     /// Asks `/proc` about a process, whatever its robust word says.
     #[cold]
-    pub fn ask(&self, process: Process) -> Life {
+    pub fn ask(&self, process: Process) -> Liveness {
         let entry = &self.arena.processes()[process.index()];
-        let life = entry.group().life();
+        let life = entry.group().liveness();
         // Acquire: as in `is_gone`. If the entry has another process now, this one was found dead before.
         let same = entry.generation.load(Acquire) == process.generation();
-        if life == Life::Dead && same {
+        if life == Liveness::Dead && same {
             // Release: partner of the Acquire in `is_free`.
             entry.ended.fetch_max(process.generation(), Release);
         }
-        if same { life } else { Life::Dead }
+        if same { life } else { Liveness::Dead }
     }
 
     /// The robust word of a process.
@@ -294,7 +294,7 @@ impl Inner {
         // Relaxed: as above. If the exchange fails, another thread was faster and does the rest.
         if word.compare_exchange(seen, seen & !robust::WAITERS, Relaxed, Relaxed).is_ok() {
             futex::wake(word, u32::MAX);
-            if self.ask(process) == Life::Alive {
+            if self.ask(process) == Liveness::Alive {
                 let entry = &self.arena.processes()[process.index()];
                 entry.group().await_end(FELLOWS);
             }

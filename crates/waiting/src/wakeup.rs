@@ -20,7 +20,7 @@ use unspin_sys::{Errno, clock, futex, sched};
 /// The cost of a wake-up, in nanoseconds: the median of up to [`ROUNDS`] wake-ups.
 /// [`ASSUMED_NS`] where too few wake-ups met an idle machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WakeUp {
+pub struct MeasuredWakeUp {
     /// For a thread that sleeps on a futex.
     pub futex_ns: u64,
     /// For a thread that sleeps in epoll_wait(2).
@@ -38,22 +38,22 @@ pub const ASSUMED_NS: u64 = 40_000;
 /// How long the sleeper's CPU stays idle before the wake-up.
 const IDLE: Duration = Duration::from_micros(200);
 
-impl WakeUp {
+impl MeasuredWakeUp {
     /// Measures both kinds. Takes some 20 ms, three times as long on a busy machine. Fails if the process cannot create
     /// another thread or descriptor.
-    pub fn measure() -> Result<WakeUp, Errno> {
+    pub fn measure() -> Result<MeasuredWakeUp, Errno> {
         // In a separate thread, so that the caller keeps its CPU affinity.
         let measured = thread::spawn(|| {
             let cpus = sched::allowed_cpus();
             let (waker, sleeper) = (cpus.first().copied(), cpus.get(1).copied());
             waker.inspect(|&cpu| sched::stay_on(cpu));
-            WakeUp::measure_against(sleeper)
+            MeasuredWakeUp::measure_against(sleeper)
         });
         measured.join().unwrap_or(Err(Errno::EAGAIN))
     }
 
     /// Measures with the sleeper on this CPU.
-    fn measure_against(cpu: Option<usize>) -> Result<WakeUp, Errno> {
+    fn measure_against(cpu: Option<usize>) -> Result<MeasuredWakeUp, Errno> {
         let (epoll, event) = (Epoll::new()?, Event::new()?);
         epoll.add(&event)?;
         let epoll_ns = median_of(
@@ -82,7 +82,7 @@ impl WakeUp {
             Arc::new(AtomicU32::new(0)),
             cpu,
         );
-        Ok(WakeUp { futex_ns, epoll_ns })
+        Ok(MeasuredWakeUp { futex_ns, epoll_ns })
     }
 
     /// The larger cost. A poll can pay for that long, whatever the thread would sleep on.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_takes_time_but_less_than_a_second() {
-        let cost = WakeUp::measure().unwrap();
+        let cost = MeasuredWakeUp::measure().unwrap();
         assert!((100..1_000_000_000).contains(&cost.futex_ns), "{cost:?}");
         assert!((100..1_000_000_000).contains(&cost.epoll_ns), "{cost:?}");
         assert_eq!(cost.ns(), cost.futex_ns.max(cost.epoll_ns));

@@ -25,9 +25,9 @@ fn sixteen_bytes_and_zeroes_are_free() {
     check::<FitsIntoAMutex>();
 }
 
-struct Answers;
+struct ReportsTheState;
 
-impl Property for Answers {
+impl Property for ReportsTheState {
     fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         for _ in 0..3 {
@@ -43,8 +43,8 @@ impl Property for Answers {
 }
 
 #[test]
-fn a_lock_answers_truly() {
-    check::<Answers>();
+fn try_lock_and_is_locked_report_the_state() {
+    check::<ReportsTheState>();
 }
 
 struct Times;
@@ -100,7 +100,7 @@ impl Property for TimesOfWaiters {
 }
 
 #[test]
-fn whoever_gives_up_is_not_in_the_way() {
+fn waiter_that_times_out_does_not_block_others() {
     check::<TimesOfWaiters>();
 }
 
@@ -135,13 +135,13 @@ impl Property for Misuse {
 }
 
 #[test]
-fn misuse_leaves_a_lock_that_works() {
+fn lock_works_after_misuse() {
     check::<Misuse>();
 }
 
-struct HowLong;
+struct ReportsTheWait;
 
-impl Property for HowLong {
+impl Property for ReportsTheWait {
     fn check<L: RawLock>(kind: LockKind) {
         let guarded = Guarded::<L>::new();
         guarded.lock();
@@ -163,6 +163,6 @@ impl Property for HowLong {
 }
 
 #[test]
-fn how_it_waited_is_told_truly() {
-    check::<HowLong>();
+fn lock_reports_how_the_thread_waited() {
+    check::<ReportsTheWait>();
 }

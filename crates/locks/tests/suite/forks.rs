@@ -6,9 +6,9 @@ use core::time::Duration;
 use std::thread;
 use unspin_locks::{LockKind, RawLock};
 
-struct Ghosts;
+struct ParentsWaiters;
 
-impl Property for Ghosts {
+impl Property for ParentsWaiters {
     fn check<L: RawLock>(kind: LockKind) {
         // The experimental locks need a scheduler's time slice for each hand-off.
         for round in 0..if kind.is_experimental() { 3 } else { 20 } {
@@ -74,6 +74,6 @@ fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>, rounds: u32) {
 }
 
 #[test]
-fn a_child_is_not_held_up_by_ghosts() {
-    check::<Ghosts>();
+fn forked_child_is_not_blocked_by_its_parents_waiters() {
+    check::<ParentsWaiters>();
 }

@@ -5,7 +5,7 @@ mod forks;
 mod guarded;
 mod stress;
 
-use unspin_locks::{LockKind, RawLock, Visitor};
+use unspin_locks::{LockKind, LockVisitor, RawLock};
 
 /// A property that every lock must have.
 trait Property {
@@ -16,8 +16,8 @@ trait Property {
 /// Checks all kinds that this crate implements.
 fn check<P: Property>() {
     struct One<P>(LockKind, core::marker::PhantomData<P>);
-    impl<P: Property> Visitor for One<P> {
-        type Answer = ();
+    impl<P: Property> LockVisitor for One<P> {
+        type Output = ();
         fn visit<L: RawLock>(self) {
             println!("{}", self.0);
             P::check::<L>(self.0);

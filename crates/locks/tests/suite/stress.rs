@@ -38,9 +38,9 @@ fn many_threads_exclude_each_other() {
     check::<Excludes>();
 }
 
-struct EveryWay;
+struct AllCalls;
 
-impl Property for EveryWay {
+impl Property for AllCalls {
     /// All ways to acquire at once, often with short timeouts. Each thread that got the lock adds one, and no thread is
     /// left waiting.
     fn check<L: RawLock>(kind: LockKind) {
@@ -84,6 +84,6 @@ fn once<L: RawLock>(guarded: &Guarded<L>, way: u64) -> bool {
 }
 
 #[test]
-fn all_ways_at_once() {
-    check::<EveryWay>();
+fn all_acquisition_calls_exclude_each_other() {
+    check::<AllCalls>();
 }

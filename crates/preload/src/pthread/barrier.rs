@@ -9,11 +9,11 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{PTHREAD_BARRIER_SERIAL_THREAD, pthread_barrier_t, pthread_barrierattr_t};
-use unspin_locks::{Barrier, Turn};
+use unspin_locks::{Barrier, BarrierRole};
 use unspin_meter::{Outcome, RecordKind};
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 entry! {
     /// pthread_barrier_init(3).
@@ -109,13 +109,13 @@ unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
     let turn = barrier.wait(|word| {
         let wait = Wait::begin(hook);
         let look = || if word.has_changed() { Look::Found(()) } else { Look::Nothing };
-        if wait.poll(Looks::Load, look, |_| None) == Ended::Asleep {
+        if wait.poll(CheckKind::Load, look, |_| None) == Ended::Asleep {
             word.sleep();
             wait.slept();
         }
     });
     match turn {
-        Turn::Serial => PTHREAD_BARRIER_SERIAL_THREAD,
-        Turn::Other => 0,
+        BarrierRole::Serial => PTHREAD_BARRIER_SERIAL_THREAD,
+        BarrierRole::Other => 0,
     }
 }

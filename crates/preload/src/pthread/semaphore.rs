@@ -17,7 +17,7 @@ use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
 use unspin_meter::{Outcome, RecordKind, RowRef};
 use unspin_sys::{Errno, entry};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 entry! {
     /// sem_init(3).
@@ -196,7 +196,7 @@ unsafe fn wait_for(
             false if ends(handlers.since()) => Look::Interrupted,
             false => Look::Nothing,
         };
-        match wait.poll(Looks::Load, look, |_| None) {
+        match wait.poll(CheckKind::Load, look, |_| None) {
             Ended::Found(()) => return (0, true),
             Ended::Interrupted => {
                 errno::set(Errno::EINTR);

@@ -74,13 +74,13 @@ static BY_KIND: [Option<Algorithm>; LockKind::ALL.len()] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_locks::Visitor;
+    use unspin_locks::LockVisitor;
 
     /// Returns the type name of the lock that `unspin-locks` has for a kind.
     struct Named;
 
-    impl Visitor for Named {
-        type Answer = &'static str;
+    impl LockVisitor for Named {
+        type Output = &'static str;
 
         fn visit<L: RawLock>(self) -> &'static str {
             core::any::type_name::<L>()

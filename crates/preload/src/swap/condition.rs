@@ -22,11 +22,11 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use libc::{EOWNERDEAD, ETIMEDOUT, pthread_cond_t, pthread_mutex_t};
-use unspin_locks::{Condition, Leaving, Left, Node, Until, Waited};
+use unspin_locks::{Condition, LeaveReason, LeaveResult, Node, Until, Waited};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// `__wrefs`, at byte 36. Bit 0: shared between processes. Bit 1: deadlines are times of CLOCK_MONOTONIC.
 const FLAGS: usize = 36;
@@ -165,7 +165,7 @@ pub unsafe fn wait(
         condition.enqueue(&node);
         let Released { code, is_user_of_libcs } = mutex::unlock_to_wait(mutex, hook);
         if code != 0 {
-            condition.leave(&node, Leaving::Cancelled);
+            condition.leave(&node, LeaveReason::Cancelled);
             node.pass_on();
             cancellation(before);
             return Outcome::bare(code);
@@ -176,7 +176,8 @@ pub unsafe fn wait(
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
         let waited = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
-        let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
+        let is_timeout =
+            condition.leave(&node, LeaveReason::Returns) == LeaveResult::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
         let Answer { code, waited: mutex } = waiter.acquire_again(waiter.has_mutex.get());
         cancellation(before);
@@ -207,7 +208,7 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
                 }
             },
         };
-        if let Ended::Found(()) = wait.poll(Looks::Load, look, |()| None) {
+        if let Ended::Found(()) = wait.poll(CheckKind::Load, look, |()| None) {
             return Waited::Spun;
         }
     }
@@ -232,7 +233,7 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
     unsafe {
         let waiter = &*waiter.cast::<Waiter<'_>>();
         cancellation(DEFERRED);
-        waiter.condition.leave(waiter.node, Leaving::Cancelled);
+        waiter.condition.leave(waiter.node, LeaveReason::Cancelled);
         // A handler may have cancelled the thread, or jumped, right after the poll had acquired the mutex.
         let has_mutex =
             waiter.has_mutex.get() || waiter.is_user_of_libcs && mutex::is_locked_since_wait(waiter.mutex);

@@ -16,7 +16,7 @@ use core::ffi::c_int;
 use core::time::Duration;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, pthread_mutex_t, timespec};
 use unspin_locks::{Clock, RawLock, Until, Waited};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// The result of an acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,7 +147,7 @@ unsafe fn poll_for_libcs(mutex: *mut pthread_mutex_t, hook: Hook) -> Answer {
             Tried::Taken => Look::Nothing,
             Tried::Untried => Look::Found(Answer::of_libc(real::mutex_lock(mutex))),
         };
-        if let Ended::Found(answer) = wait.poll(Looks::Load, look, |_| None) {
+        if let Ended::Found(answer) = wait.poll(CheckKind::Load, look, |_| None) {
             return answer;
         }
         let code = real::mutex_lock(mutex);

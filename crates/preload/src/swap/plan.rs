@@ -13,7 +13,7 @@ use core::ffi::CStr;
 use core::ops::Range;
 use unspin_locks::LockKind;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use unspin_sys::process::{self, Identity, Life};
+use unspin_sys::process::{self, Identity, Liveness};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::{file, sched};
 
@@ -309,7 +309,7 @@ fn settle() -> Option<&'static Plan> {
 /// that another thread forked in the meantime.
 fn wait_for(reader: u32) {
     let reader_here = Identity { pid: process::pid(), tid: reader & !READING, ..Identity::default() };
-    if reader_here.life() == Life::Dead {
+    if reader_here.liveness() == Liveness::Dead {
         // Relaxed: the thread that succeeds starts anew, and does not rely on what the lost reader wrote.
         let _ = PHASE.compare_exchange(reader, UNKNOWN, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -13,7 +13,7 @@ use libc::{sigset_t, timespec};
 use unspin_meter::{ANY_DESCRIPTOR, Outcome, RecordKind, RowRef};
 use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem, raw};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// A call that may wait for descriptors.
 pub trait Call {
@@ -248,7 +248,7 @@ unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ende
             }
         }
     };
-    wait.poll(Looks::Call, look, |&answer| Some(C::items(answer)))
+    wait.poll(CheckKind::Call, look, |&answer| Some(C::items(answer)))
 }
 
 #[inline(never)]

@@ -13,7 +13,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use unspin_meter::{Outcome, RecordKind};
 use unspin_sys::{Errno, clock, raw};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// Mask for the operation without its flags.
 const COMMAND: c_int = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
@@ -72,7 +72,7 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
             false if is_ended() => Look::Interrupted,
             false => Look::Nothing,
         };
-        match wait.poll(Looks::Call, look, |_| None) {
+        match wait.poll(CheckKind::Call, look, |_| None) {
             Ended::Found(answer) => return (answer, true),
             Ended::Interrupted => return (Err(Errno::EINTR), true),
             Ended::Asleep => {}

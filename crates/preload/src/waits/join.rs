@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};
 use unspin_meter::{ANY_DESCRIPTOR, Outcome, RecordKind};
 use unspin_sys::entry;
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 entry! {
     /// pthread_join(3).
@@ -76,7 +76,7 @@ unsafe fn wait(
                 // Without this, a thread that never has to sleep would never be cancelled.
                 pthread_testcancel();
             }
-            wait.poll(Looks::Load, look, |_| None)
+            wait.poll(CheckKind::Load, look, |_| None)
         }
     };
     let code = match polled {

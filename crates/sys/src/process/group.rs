@@ -1,6 +1,6 @@
 //! A process as a whole: all its threads, and all programs that it executes one after another.
 
-use super::{Life, Stat, exists, pid, pid_namespace};
+use super::{Liveness, Stat, exists, pid, pid_namespace};
 use crate::child;
 use core::time::Duration;
 
@@ -30,20 +30,20 @@ impl Group {
     ///
     /// Costs a read of `/proc` (some 5 µs), or less if the process no longer exists. Without `/proc` a zombie counts as
     /// alive. A process of another pid namespace always counts as alive.
-    pub fn life(&self) -> Life {
+    pub fn liveness(&self) -> Liveness {
         if self.pid == 0 {
-            return Life::Dead;
+            return Liveness::Dead;
         }
         if self.namespace != 0 && self.namespace != pid_namespace() {
-            return Life::Alive;
+            return Liveness::Alive;
         }
         // The process was reaped, or /proc shows nothing.
         let Some(stat) = Stat::of(self.pid) else {
-            return if exists(self.pid) { Life::Alive } else { Life::Dead };
+            return if exists(self.pid) { Liveness::Alive } else { Liveness::Dead };
         };
         let reused = self.start_time != 0 && stat.start_time != self.start_time;
         // `threads` counts threads that have not ended yet (`__exit_signal`), and the leader until it is reaped.
-        if reused || stat.ended && stat.threads <= 1 { Life::Dead } else { Life::Alive }
+        if reused || stat.ended && stat.threads <= 1 { Liveness::Dead } else { Liveness::Alive }
     }
 
     /// Waits until the process has ended, at most for `patience`. Returns at once if its end cannot be waited for. Call
@@ -82,15 +82,19 @@ mod tests {
             while !stat().ended {
                 libc::sched_yield();
             }
-            assert_eq!(group.life(), Life::Alive, "its leader is a zombie");
-            assert_eq!(Group { start_time: group.start_time + 1, ..group }.life(), Life::Dead, "a namesake");
+            assert_eq!(group.liveness(), Liveness::Alive, "its leader is a zombie");
+            assert_eq!(
+                Group { start_time: group.start_time + 1, ..group }.liveness(),
+                Liveness::Dead,
+                "a namesake"
+            );
             libc::kill(child, libc::SIGKILL);
             group.await_end(Duration::from_secs(100));
-            assert_eq!(group.life(), Life::Dead, "a zombie as a whole");
+            assert_eq!(group.liveness(), Liveness::Dead, "a zombie as a whole");
             libc::waitpid(child, core::ptr::null_mut(), 0);
-            assert_eq!(group.life(), Life::Dead);
+            assert_eq!(group.liveness(), Liveness::Dead);
         }
-        assert_eq!(Group::current().life(), Life::Alive);
-        assert_eq!(Group::default().life(), Life::Dead);
+        assert_eq!(Group::current().liveness(), Liveness::Alive);
+        assert_eq!(Group::default().liveness(), Liveness::Dead);
     }
 }
