@@ -4,7 +4,7 @@ use crate::figures::number;
 use crate::layout::Layout;
 use crate::line::Line;
 use crate::lock::Lock;
-use crate::report::Report;
+use crate::report::MeterReport;
 use crate::text::HEADER;
 use std::fmt;
 
@@ -13,7 +13,7 @@ use std::fmt;
 /// Locks are paired by name. If a report lacks a lock, its line says so: the lock is gone, or it is new.
 #[derive(Clone, Debug, Default)]
 pub struct ReportComparison<'a> {
-    columns: Vec<(String, &'a Report)>,
+    columns: Vec<(String, &'a MeterReport)>,
 }
 
 impl<'a> ReportComparison<'a> {
@@ -24,7 +24,7 @@ impl<'a> ReportComparison<'a> {
 
     /// Adds a report.
     #[must_use]
-    pub fn with(mut self, label: impl Into<String>, report: &'a Report) -> ReportComparison<'a> {
+    pub fn with(mut self, label: impl Into<String>, report: &'a MeterReport) -> ReportComparison<'a> {
         self.columns.push((label.into(), report));
         self
     }

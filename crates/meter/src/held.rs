@@ -238,7 +238,7 @@ mod tests {
     proptest! {
         /// Compared with a list: locks are taken and released in any order, by their thread or by another.
         #[test]
-        fn every_hold_is_found_once(steps in prop::collection::vec((0..3, 1u64..80), 0..400)) {
+        fn each_hold_is_found_once(steps in prop::collection::vec((0..3, 1u64..80), 0..400)) {
             let page = page();
             let held = HeldLocks::new(&page);
             let mut model: Vec<u64> = Vec::new();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_from_lock_to_lock_holds_two() {
+    fn hand_over_hand_locking_needs_two_entries() {
         let page = page();
         let held = HeldLocks::new(&page);
         let push = |lock| held.push(HeldLock { lock, row: lock, since: lock, wait: None });
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_holds_too_many_is_told() {
+    fn push_fails_when_the_list_is_full() {
         let page = page();
         let held = HeldLocks::new(&page);
         for lock in 1..=ENTRIES as u64 {
@@ -299,7 +299,7 @@ mod models {
 
     /// A thread takes a lock and another thread releases it. The entry is seen whole, and exactly one of two
     /// searching threads gets it.
-    fn a_grip_is_seen_whole(order: Ordering) {
+    fn entry_is_read_whole(order: Ordering) {
         model(move || {
             let entry: Arc<[AtomicU64; 3]> = Arc::new(core::array::from_fn(|_| AtomicU64::new(0)));
             let take = |entry: &[AtomicU64; 3]| {
@@ -322,15 +322,15 @@ mod models {
     }
 
     #[test]
-    fn an_entry_is_taken_once_and_whole() {
-        a_grip_is_seen_whole(Release);
+    fn foreign_unlock_takes_an_entry_once_and_whole() {
+        entry_is_read_whole(Release);
     }
 
     /// The planted bug: an entry published without Release is taken before it is written.
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]
-    fn a_relaxed_push_hands_over_garbage() {
-        a_grip_is_seen_whole(Relaxed);
+    fn planted_relaxed_push_shows_a_torn_entry() {
+        entry_is_read_whole(Relaxed);
     }
 }

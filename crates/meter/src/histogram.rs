@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_lies_in_its_bucket(ticks: u64, shift in 0u32..64) {
+        fn each_time_lies_in_its_bucket(ticks: u64, shift in 0u32..64) {
             for of in [TimeKind::Holds, TimeKind::Waits] {
                 let ticks = ticks >> shift;
                 let histogram = Histogram::new(of, [0; BUCKETS]);
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fewer_are_shorter_than_less(counts: [u32; BUCKETS], limit: u64, shift in 0u32..64, longest: u64) {
+        fn smaller_limit_has_fewer_shorter_times(counts: [u32; BUCKETS], limit: u64, shift in 0u32..64, longest: u64) {
             let histogram = Histogram::new(TimeKind::Waits, counts.map(u64::from));
             let all = counts.iter().map(|&n| u64::from(n)).sum::<u64>();
             let (limit, longest) = (limit >> shift, longest >> shift);

@@ -4,7 +4,7 @@
 //! ```text
 //! program under the meter                         reader of the report (the CLI)
 //! thread ── Table::record(key, sample) ─┐
-//! thread ── Table::record(key, sample) ─┼─ file ── Recording::snapshot ── Report ── table, JSON
+//! thread ── Table::record(key, sample) ─┼─ file ── Recording::snapshot ── MeterReport ── table, JSON
 //! thread ── Table::record(key, sample) ─┘          (while the program runs, or after it ended or was killed)
 //! ```
 //!
@@ -12,18 +12,18 @@
 //! allocation. The tables lie in the file, so the recorded data outlast the program even if it is killed by SIGKILL.
 //!
 //! ```
-//! use unspin_meter::{Config, Key, RecordKind, Outcome, Recording, Report, Sample};
+//! use unspin_meter::{Config, Key, RecordKind, AttemptOutcome, Recording, MeterReport, Sample};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let recording = Recording::create(&folder.path().join("run"), Config::default())?;
 //!
 //! let table = recording.claim().expect("there is room");
 //! let key = Key::new(RecordKind::Engine, 1, 2);
-//! table.record(key, &Sample { outcome: Outcome::Spun, hold: 700, spun: 4_000, slept: 0 });
+//! table.record(key, &Sample { outcome: AttemptOutcome::Spun, hold: 700, spun: 4_000, slept: 0 });
 //! recording.release(table, None);
 //! recording.finish(None);
 //!
-//! let report = Report::from_recording(&recording, &|_, _| Some(("queue lock".to_string(), "push".to_string()).into()));
+//! let report = MeterReport::from_recording(&recording, &|_, _| Some(("queue lock".to_string(), "push".to_string()).into()));
 //! assert_eq!(report.locks[0].row.name, "queue lock");
 //! assert_eq!(report.total.spun, 1);
 //! println!("{report}");
@@ -70,8 +70,6 @@ mod layout;
 #[cfg(not(loom))]
 mod line;
 #[cfg(not(loom))]
-mod living;
-#[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
 mod lockmeter;
@@ -79,6 +77,8 @@ mod lockmeter;
 mod name;
 #[cfg(not(loom))]
 mod notes;
+#[cfg(not(loom))]
+mod owners;
 #[cfg(not(loom))]
 pub mod pprof;
 #[cfg(not(loom))]
@@ -120,7 +120,7 @@ pub use self::{
     name::{Name, Names},
     process::{Blocked, LockInUse, Process, ThreadTimes},
     recording::{Config, MAX_PAGES, Recording, VERSION},
-    report::{EventCount, Report, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
+    report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     times::{TimeRange, Times},
@@ -129,7 +129,7 @@ pub use self::{
     window::Window,
 };
 pub use counts::Counts;
-pub use event::{Event, Key, Outcome, Sample};
+pub use event::{AttemptOutcome, Event, Key, Sample};
 pub use held::HeldLock;
 pub use histogram::{BUCKETS, Histogram, TimeKind};
 pub use image::Registers;

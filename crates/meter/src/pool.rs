@@ -77,7 +77,7 @@ mod models {
     }
 
     /// Two threads use tables. If both owned one table at once, an increment would be lost.
-    fn tables_have_one_owner(order: Ordering) {
+    fn table_has_one_owner_with_three_threads(order: Ordering) {
         model(move || {
             let tables = Arc::new(Tables::default());
             for index in 0..2 {
@@ -96,14 +96,14 @@ mod models {
 
     #[test]
     fn a_table_has_one_owner_at_a_time() {
-        tables_have_one_owner(Release);
+        table_has_one_owner_with_three_threads(Release);
     }
 
     /// The planted bug: without Release the next owner gets the table before its counts.
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]
-    fn a_relaxed_push_loses_counts() {
-        tables_have_one_owner(Relaxed);
+    fn planted_relaxed_push_loses_counts() {
+        table_has_one_owner_with_three_threads(Relaxed);
     }
 }

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decoded_is_what_was_given() {
+    fn decoded_profile_equals_the_input() {
         let all = [
             contention("a_lock", &[("push", 10), ("main", 1)], 3, 0.5),
             contention("a_lock", &[("pop", 20), ("main", 1)], 2, 0.25),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_profile_too() {
+    fn empty_input_gives_an_empty_profile() {
         let profile = decode(&encode("x", &[], 0, 1.0));
         assert!(profile.sample.is_empty() && profile.sample_type.len() == 2);
     }

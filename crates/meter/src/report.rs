@@ -18,9 +18,9 @@ use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
-/// Value of [`Report::schema`].
+/// Value of [`MeterReport::schema`].
 pub const SCHEMA: &str = "unspin-locks";
-/// Value of [`Report::version`]. It is raised when a field changes its meaning or is removed.
+/// Value of [`MeterReport::version`]. It is raised when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 3;
 
 /// The number of occurrences of an event.
@@ -35,7 +35,7 @@ pub struct EventCount {
 /// The report as data: everything that the printed forms show, and the contents of the JSON form. Times are seconds,
 /// shares fractions of 1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct MeterReport {
     /// [`SCHEMA`].
     pub schema: String,
     /// [`SCHEMA_VERSION`].
@@ -101,19 +101,19 @@ pub struct ReportOptions<'a> {
     pub threads: &'a [ThreadTimes],
 }
 
-impl Report {
+impl MeterReport {
     /// The report of a recording as it is now. Keys that `names` does not know are shown as numbers.
-    pub fn from_recording(recording: &Recording, names: &Names<'_>) -> Report {
-        Report::new(&recording.snapshot(), names)
+    pub fn from_recording(recording: &Recording, names: &Names<'_>) -> MeterReport {
+        MeterReport::new(&recording.snapshot(), names)
     }
 
     /// The report of a snapshot.
-    pub fn new(snapshot: &Snapshot, names: &Names<'_>) -> Report {
-        Report::with(snapshot, names, ReportOptions::default())
+    pub fn new(snapshot: &Snapshot, names: &Names<'_>) -> MeterReport {
+        MeterReport::with(snapshot, names, ReportOptions::default())
     }
 
     /// The report of a snapshot, with options.
-    pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: ReportOptions<'_>) -> Report {
+    pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: ReportOptions<'_>) -> MeterReport {
         let window = &snapshot.window;
         let mut groups = Groups::new(options.fold);
         let mut sums = Sums::default();
@@ -150,7 +150,7 @@ impl Report {
             let Name { lock, caller, .. } = name(names, image, key);
             (lock, caller)
         };
-        Report {
+        MeterReport {
             schema: SCHEMA.into(),
             version: SCHEMA_VERSION,
             started: snapshot.started,

@@ -2,7 +2,7 @@
 //! two histograms follow.
 
 use crate::counts::Counts;
-use crate::event::{Key, Outcome, Sample};
+use crate::event::{AttemptOutcome, Key, Sample};
 use crate::histogram::{BUCKETS, Histogram, TimeKind};
 use unspin_sync::atomic::{AtomicU64, Ordering, Ordering::*};
 
@@ -20,7 +20,7 @@ pub(crate) type Tail = [AtomicU64; WHOLE - WORDS];
 /// 0 while the slot is free; written once, last, with Release.
 const LOCK: usize = 0;
 const CALLER: usize = 1;
-/// First of four, indexed by [`Outcome`].
+/// First of four, indexed by [`AttemptOutcome`].
 const OUTCOMES: usize = 2;
 const HOLD: usize = 6;
 const HOLD_MAX: usize = 7;
@@ -88,20 +88,20 @@ pub(crate) fn count_attempt(slot: &Slot) {
 }
 
 /// Moves an attempt that has been counted from one outcome to another.
-pub(crate) fn reclassify_attempt(slot: &Slot, from: Outcome, to: Outcome) {
+pub(crate) fn reclassify_attempt(slot: &Slot, from: AttemptOutcome, to: AttemptOutcome) {
     increment(&slot[OUTCOMES + from as usize], u64::MAX);
     increment(&slot[OUTCOMES + to as usize], 1);
 }
 
 /// Adds a wait.
-pub(crate) fn add_wait(slot: &Slot, tail: Option<&Tail>, outcome: Outcome, spun: u64, slept: u64) {
+pub(crate) fn add_wait(slot: &Slot, tail: Option<&Tail>, outcome: AttemptOutcome, spun: u64, slept: u64) {
     increment(&slot[SPIN], spun);
     raise_to(&slot[SPIN_MAX], spun);
     increment(&slot[SLEEP], slept);
     raise_to(&slot[SLEEP_MAX], slept);
     let wait = spun.saturating_add(slept);
     raise_to(&slot[WAIT_MAX], wait);
-    increment(&slot[GAVE_UP], u64::from(outcome == Outcome::Rejected));
+    increment(&slot[GAVE_UP], u64::from(outcome == AttemptOutcome::Rejected));
     if let Some(tail) = tail {
         increment(&tail[WAITS + TimeKind::Waits.bucket(wait)], 1);
     }
@@ -136,7 +136,7 @@ pub(crate) fn record_init(tail: Option<&Tail>, ticks: u64) {
 /// Counts a sample.
 pub(crate) fn add_sample(slot: &Slot, tail: Option<&Tail>, sample: &Sample) {
     increment(&slot[OUTCOMES + sample.outcome as usize], 1);
-    if sample.outcome != Outcome::Rejected {
+    if sample.outcome != AttemptOutcome::Rejected {
         add_hold(slot, tail, sample.hold);
     }
     if sample.spun | sample.slept != 0 {
@@ -193,15 +193,15 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<RawRow> {
     let word = |index: usize| slot[index].load(Relaxed);
     let rest = |index: usize| tail.map_or(0, |tail| tail[index].load(Relaxed));
     // A count is below 0 for a moment if a signal handler reads while an attempt is reclassified.
-    let outcome = |outcome: Outcome| match word(OUTCOMES + outcome as usize) {
+    let outcome = |outcome: AttemptOutcome| match word(OUTCOMES + outcome as usize) {
         count @ 0..=COUNT_MAX => count,
         _ => 0,
     };
     let counts = Counts {
-        nowait: outcome(Outcome::NoWait),
-        spun: outcome(Outcome::Spun),
-        slept: outcome(Outcome::Slept),
-        rejected: outcome(Outcome::Rejected),
+        nowait: outcome(AttemptOutcome::NoWait),
+        spun: outcome(AttemptOutcome::Spun),
+        slept: outcome(AttemptOutcome::Slept),
+        rejected: outcome(AttemptOutcome::Rejected),
         gave_up: word(GAVE_UP),
         timed: word(TIMED),
         hold: word(HOLD),
@@ -232,7 +232,7 @@ mod models {
     use unspin_sync::{model, sync::Arc, thread};
 
     const KEY: Key = Key { lock: 7, caller: 9 };
-    const SAMPLE: Sample = Sample { outcome: Outcome::Spun, hold: 5, spun: 3, slept: 0 };
+    const SAMPLE: Sample = Sample { outcome: AttemptOutcome::Spun, hold: 5, spun: 3, slept: 0 };
 
     /// One thread records two samples of a new key while another thread reads.
     fn record_beside_a_reader(order: Ordering) {
@@ -259,7 +259,7 @@ mod models {
     }
 
     #[test]
-    fn a_reader_sees_a_whole_key() {
+    fn reader_sees_a_whole_key() {
         record_beside_a_reader(Release);
     }
 
@@ -267,7 +267,7 @@ mod models {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]
-    fn a_relaxed_key_shows_an_empty_slot() {
+    fn planted_relaxed_key_shows_an_empty_slot() {
         record_beside_a_reader(Relaxed);
     }
 }

@@ -3,7 +3,7 @@
 //! Blocks and index grow by doubling. A table of two locks takes a few pages, and a table of ten thousand is
 //! possible. Readers do not use the index: they iterate over the rows.
 
-use crate::event::{Event, Key, Outcome, Sample};
+use crate::event::{AttemptOutcome, Event, Key, Sample};
 use crate::held::{HeldLock, HeldLocks};
 use crate::image;
 use crate::pages::{self, Pages, WORDS};
@@ -319,7 +319,7 @@ impl<'r> Table<'r> {
         Some(row)
     }
 
-    /// Counts an attempt before its outcome is known, as [`Outcome::NoWait`].
+    /// Counts an attempt before its outcome is known, as [`AttemptOutcome::NoWait`].
     #[inline(always)]
     pub fn count_attempt(&self, row: RowRef) {
         if let Some(slot) = self.slot(row) {
@@ -329,7 +329,7 @@ impl<'r> Table<'r> {
 
     /// Moves an attempt that has been counted from one outcome to another.
     #[inline]
-    pub fn reclassify_attempt(&self, row: RowRef, from: Outcome, to: Outcome) {
+    pub fn reclassify_attempt(&self, row: RowRef, from: AttemptOutcome, to: AttemptOutcome) {
         if let Some(slot) = self.slot(row) {
             slot::reclassify_attempt(slot, from, to);
         }
@@ -337,7 +337,7 @@ impl<'r> Table<'r> {
 
     /// Adds the wait of an attempt that ended with `outcome`. Times are in ticks.
     #[inline]
-    pub fn add_wait(&self, row: RowRef, outcome: Outcome, spun: u64, slept: u64) {
+    pub fn add_wait(&self, row: RowRef, outcome: AttemptOutcome, spun: u64, slept: u64) {
         if let Some(slot) = self.slot(row) {
             slot::add_wait(slot, self.tail(row), outcome, spun, slept);
         }
@@ -378,7 +378,7 @@ impl<'r> Table<'r> {
     #[inline(always)]
     pub fn begin_hold(&self, lock: u64, row: RowRef, since: u64, wait: Option<(u64, u64)>) {
         if !self.held_locks().push(HeldLock { lock, row: row.word() as u64, since, wait }) {
-            self.count_event(Event::Crowded, 1);
+            self.count_event(Event::HeldListFull, 1);
         }
     }
 

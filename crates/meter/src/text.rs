@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{Line, NAME_AT, fitted, with_place};
 use crate::lock::{Address, Caller, Lock, LockUse};
-use crate::report::Report;
+use crate::report::MeterReport;
 use crate::row::Row;
 use crate::wait_text;
 use crate::wakeup::WakeUpCost;
@@ -21,13 +21,13 @@ pub(crate) const HEADER: &str = "                                HOLD         WA
 const SHOWN_MIN: usize = 3;
 
 /// The report in the default layout.
-impl fmt::Display for Report {
+impl fmt::Display for MeterReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text(&Layout::default()))
     }
 }
 
-impl Report {
+impl MeterReport {
     /// The tables and the notes: the time metered, the cost of a wake-up, the worst lock in a sentence, locks held at
     /// the end, event counts, and what was not recorded or cannot be measured. Locks or waits come first, whichever
     /// cost more.

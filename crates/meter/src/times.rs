@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn few_and_long_times_are_said_as_they_are() {
+    fn few_and_long_times_are_stated_exactly() {
         assert_eq!(times(&[]).summary(), "");
         assert_eq!(times(&[]).quantile(0.5), None);
         assert_eq!(times(&[(BUCKETS - 1, 2)]).summary(), "half > 67ms, 99 % > 67ms");

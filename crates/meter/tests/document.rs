@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use unspin_meter::{
-    Counts, Histogram, Image, Key, Name, Record, RecordKind, Report, Snapshot, Thread, TimeKind, WakeUpCost,
-    Window,
+    Counts, Histogram, Image, Key, MeterReport, Name, Record, RecordKind, Snapshot, Thread, TimeKind,
+    WakeUpCost, Window,
 };
 
 /// The program of the example: one contended mutex and a condition.
-fn example() -> Report {
+fn example() -> MeterReport {
     let window = Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(2.5) };
     let mutex = Counts {
         nowait: 900,
@@ -51,7 +51,7 @@ fn example() -> Report {
         }],
         ..Image::default()
     }];
-    Report::new(&snapshot, &|_, key| {
+    MeterReport::new(&snapshot, &|_, key| {
         let (lock, line, caller) = match key.address() {
             1 => ("queue_lock", 31, "push+0x1c"),
             _ => ("queue_filled", 32, "pop+0x88"),
@@ -64,7 +64,7 @@ fn example() -> Report {
 
 /// `UNSPIN_BLESS=1` puts what is written today into the document.
 #[test]
-fn the_documents_example_is_what_is_written() {
+fn example_of_the_document_is_what_is_written() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/locks-json.md");
     let document = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = document.split_once("```json\n").unwrap();
@@ -74,14 +74,14 @@ fn the_documents_example_is_what_is_written() {
         std::fs::write(&path, format!("{before}```json\n{written}\n```{after}")).unwrap();
         return;
     }
-    let read: Report = serde_json::from_str(json).expect("the example is a report");
+    let read: MeterReport = serde_json::from_str(json).expect("the example is a report");
     assert_eq!(read, example());
     assert_eq!(json, written);
 }
 
 /// Every field that is written is named in the document.
 #[test]
-fn the_document_names_every_field() {
+fn document_names_every_field() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/locks-json.md");
     let document = std::fs::read_to_string(path).unwrap();
     let prose = document.split("```json").next().unwrap();

@@ -2,8 +2,8 @@
 //! not, filtered, at each level, and in all forms.
 
 use unspin_meter::{
-    Counts, Event, Filter, FirstUse, Fold, Histogram, Image, Invocation, Key, Layout, Level, Name, Record,
-    RecordKind, Report, ReportOptions, Snapshot, Thread, ThreadTimes, TimeKind, Unrecorded, Window,
+    Counts, Event, Filter, FirstUse, Fold, Histogram, Image, Invocation, Key, Layout, Level, MeterReport,
+    Name, Record, RecordKind, ReportOptions, Snapshot, Thread, ThreadTimes, TimeKind, Unrecorded, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -140,8 +140,8 @@ fn names(_: &Image, key: &Key) -> Option<Name> {
 
 const ALIVE: [ThreadTimes; 1] = [ThreadTimes { pid: 101, tid: 101, on_cpu: 20 * MS, runnable: 0 }];
 
-fn report() -> Report {
-    Report::with(&snapshot(), &names, ReportOptions { threads: &ALIVE, ..ReportOptions::default() })
+fn report() -> MeterReport {
+    MeterReport::with(&snapshot(), &names, ReportOptions { threads: &ALIVE, ..ReportOptions::default() })
 }
 
 /// `UNSPIN_BLESS=1` writes what is printed; look at it before it is committed.
@@ -155,7 +155,7 @@ fn agreed(printed: &str, file: &str) {
 }
 
 #[test]
-fn the_text_is_as_it_was_agreed() {
+fn text_matches_the_stored_example() {
     agreed(&report().to_string(), "kinds.txt");
 }
 
@@ -165,7 +165,7 @@ fn the_layout_of_2001_has_three_sections() {
 }
 
 #[test]
-fn what_is_printed_at_other_levels() {
+fn text_at_other_levels() {
     let mut text = String::new();
     for level in [Level::Counts, Level::SAMPLED] {
         let mut snapshot = snapshot();
@@ -177,14 +177,14 @@ fn what_is_printed_at_other_levels() {
                 _ => Counts { timed: timed / 16, hold: hold / 16, ..record.counts },
             };
         }
-        let report = Report::new(&snapshot, &names);
+        let report = MeterReport::new(&snapshot, &names);
         text += &format!("{report}\n");
     }
     agreed(&text, "kinds.levels.txt");
 }
 
 #[test]
-fn a_lock_is_the_sum_of_its_uses() {
+fn lock_is_the_sum_of_its_uses() {
     let report = report();
     let cache = report.lock("cache_lock").unwrap();
     let kinds: Vec<RecordKind> = cache.uses.iter().map(|one| one.kind).collect();
@@ -205,7 +205,7 @@ fn a_lock_is_the_sum_of_its_uses() {
 }
 
 #[test]
-fn waits_are_sorted_by_time_and_are_not_lost() {
+fn waits_are_sorted_by_time_and_not_in_lost() {
     let report = report();
     let waits: Vec<(&str, u64)> =
         report.waits.iter().map(|wait| (wait.row.name.as_str(), wait.row.calls)).collect();
@@ -217,7 +217,7 @@ fn waits_are_sorted_by_time_and_are_not_lost() {
 }
 
 #[test]
-fn what_is_held_and_what_cannot_be_seen() {
+fn held_and_unrecorded_locks_are_stated() {
     let report = report();
     let [held] = &report.held[..] else { panic!("{:?}", report.held) };
     assert_eq!((held.pid, held.tid, held.lock.as_str(), held.since), (101, 101, "queue::mutex", Some(0.9)));
@@ -228,7 +228,7 @@ fn what_is_held_and_what_cannot_be_seen() {
     let explained = report.total.sleep + 1.9;
     assert!((blocked.unexplained().unwrap() - (3.58 - explained)).abs() < 1e-9);
 
-    let ignorant = Report::new(&snapshot(), &names);
+    let ignorant = MeterReport::new(&snapshot(), &names);
     assert_eq!((ignorant.blocked.unknown, ignorant.blocked.unexplained()), (1, None));
     assert!(ignorant.to_string().contains("of 1 of 3 threads"), "{ignorant}");
 }
@@ -236,18 +236,18 @@ fn what_is_held_and_what_cannot_be_seen() {
 #[test]
 fn locks_of_one_name_can_be_kept_apart() {
     let options = ReportOptions { fold: Fold::Apart, ..ReportOptions::default() };
-    let report = Report::with(&snapshot(), &names, options);
+    let report = MeterReport::with(&snapshot(), &names, options);
     let queues: Vec<_> = report.locks.iter().filter(|lock| lock.row.name == "queue::mutex").collect();
     assert_eq!(queues.len(), 3);
     let addresses: Vec<_> = queues.iter().map(|lock| lock.address.map(|a| (a.pid, a.address))).collect();
     assert_eq!(addresses, [Some((100, 1)), Some((100, 2)), Some((101, 1))]);
-    assert_eq!(report.total, Report::new(&snapshot(), &names).total);
+    assert_eq!(report.total, MeterReport::new(&snapshot(), &names).total);
     let text = report.text(&Layout::all(200));
     assert!(text.contains("queue::mutex 0x2 of 100, initialised at queue.cc:57"), "{text}");
 }
 
 #[test]
-fn filters_leave_the_total_alone_and_say_what_is_gone() {
+fn filters_keep_the_total_and_state_what_they_remove() {
     let whole = report();
     let mut report = whole.clone();
     report.filter(&Filter { min_lost: 0.1, ..Filter::default() });
@@ -282,14 +282,14 @@ fn filters_leave_the_total_alone_and_say_what_is_gone() {
 }
 
 #[test]
-fn three_hundred_locks_are_as_easy_to_read_as_three() {
+fn three_hundred_locks_keep_the_table_short() {
     let window = Window { seconds: 1.0, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
     let rows = (1..=300).flat_map(|lock| {
         (0..20).map(move |caller| {
             (Key::new(RecordKind::Mutex, lock, caller), counts(100, 0, 1, 300 / lock as u64))
         })
     });
-    let report = Report::new(&Snapshot::of_rows(window, rows), &|_, _| None);
+    let report = MeterReport::new(&Snapshot::of_rows(window, rows), &|_, _| None);
     let text = report.to_string();
     assert!(text.lines().count() < 250 && text.contains("and 280 more, which lost"), "{text}");
     assert!(text.contains("and 12 more\n"), "callers: {text}");
@@ -298,7 +298,7 @@ fn three_hundred_locks_are_as_easy_to_read_as_three() {
 }
 
 #[test]
-fn every_line_fits_and_wide_ones_say_where() {
+fn each_line_fits_and_wide_layouts_state_the_origin() {
     let report = report();
     for width in [110, 120, 170, 250] {
         let text = report.text(&Layout { width, ..Layout::default() });
@@ -317,11 +317,11 @@ fn every_line_fits_and_wide_ones_say_where() {
 fn json_holds_everything() {
     let report = report();
     let text = serde_json::to_string_pretty(&report).unwrap();
-    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    assert_eq!(serde_json::from_str::<MeterReport>(&text).unwrap(), report);
     for level in [Level::Counts, Level::SAMPLED, Level::Full] {
-        let report = Report { level, ..report.clone() };
+        let report = MeterReport { level, ..report.clone() };
         let text = serde_json::to_string(&report).unwrap();
-        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        assert_eq!(serde_json::from_str::<MeterReport>(&text).unwrap(), report);
     }
     assert!(report.events.iter().any(|count| count.event == Event::Unmatched && count.count == 2));
 }

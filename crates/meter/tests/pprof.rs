@@ -72,12 +72,12 @@ fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
 
 /// The function checks how many contentions there are; this needs no tool to read them.
 #[test]
-fn waits_are_no_contentions() {
+fn waits_are_not_in_the_profile() {
     assert!(!profile().is_empty());
 }
 
 #[test]
-fn the_top_is_a_list_of_locks() {
+fn pprof_top_lists_locks() {
     let Some(text) = go_tool_pprof(&["-top"]) else { return };
     let rows: Vec<Vec<&str>> = text
         .lines()
@@ -95,7 +95,7 @@ fn the_top_is_a_list_of_locks() {
 }
 
 #[test]
-fn the_raw_profile_has_lines_and_labels() {
+fn raw_profile_has_lines_and_labels() {
     let Some(text) = go_tool_pprof(&["-raw"]) else { return };
     assert!(text.contains("contentions/count delay/nanoseconds[dflt]"), "{text}");
     assert!(text.contains("push queue.c:57") && text.contains("worker queue.c:120"), "{text}");

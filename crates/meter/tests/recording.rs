@@ -5,11 +5,11 @@ use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use unspin_meter::{
-    Config, Counts, Event, FirstUse, Image, Key, Level, Outcome, Record, RecordKind, Recording, Registers,
-    Sample, Snapshot, Table,
+    AttemptOutcome, Config, Counts, Event, FirstUse, Image, Key, Level, Record, RecordKind, Recording,
+    Registers, Sample, Snapshot, Table,
 };
 
-const SPUN: Sample = Sample { outcome: Outcome::Spun, hold: 3, spun: 2, slept: 0 };
+const SPUN: Sample = Sample { outcome: AttemptOutcome::Spun, hold: 3, spun: 2, slept: 0 };
 
 fn small(level: Level) -> Config {
     Config { bytes: 4 << 20, cpus: 2, level }
@@ -136,7 +136,7 @@ fn two_processes_write_while_a_third_reads() {
 }
 
 #[test]
-fn a_killed_writer_leaves_a_readable_table() {
+fn sigkill_of_a_writer_leaves_a_readable_table() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let writer = child(|| {
@@ -165,7 +165,7 @@ fn a_killed_writer_leaves_a_readable_table() {
 }
 
 #[test]
-fn tables_given_back_keep_their_counts_and_serve_again() {
+fn released_tables_keep_their_counts_and_are_reused() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     std::thread::scope(|scope| {
@@ -194,7 +194,7 @@ fn tables_given_back_keep_their_counts_and_serve_again() {
 }
 
 #[test]
-fn a_process_and_its_child_are_two_images() {
+fn process_and_child_are_two_images() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
@@ -254,7 +254,7 @@ fn modules_are_listed_by_generation() {
 }
 
 #[test]
-fn a_stack_is_kept_once_for_each_lock_and_caller() {
+fn stack_is_kept_once_per_lock_and_caller() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let secret: [u8; 64] = core::array::from_fn(|n| n as u8 ^ 0x5A);
@@ -274,7 +274,7 @@ fn a_stack_is_kept_once_for_each_lock_and_caller() {
 }
 
 #[test]
-fn what_is_held_is_seen_and_counted_up_to_now() {
+fn running_hold_is_counted_up_to_now() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
@@ -302,7 +302,7 @@ fn what_is_held_is_seen_and_counted_up_to_now() {
 
 /// A lock that is held at the end, from one of two callers, after a wait.
 #[test]
-fn what_is_held_counts_for_who_took_it() {
+fn running_hold_counts_for_the_thread_that_took_the_lock() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
@@ -321,7 +321,7 @@ fn what_is_held_counts_for_who_took_it() {
 
 /// Two readers at the end: there has been one since the first of them came.
 #[test]
-fn a_lock_that_is_still_read_is_in_use() {
+fn lock_held_for_reading_is_in_use() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let tables = [recording.claim().unwrap(), recording.claim().unwrap()];
@@ -339,7 +339,7 @@ fn a_lock_that_is_still_read_is_in_use() {
 }
 
 #[test]
-fn a_lock_released_by_another_thread_is_taken_over() {
+fn foreign_unlock_takes_over_the_hold() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let (taker, releaser) = (recording.claim().unwrap(), recording.claim().unwrap());
@@ -352,11 +352,11 @@ fn a_lock_released_by_another_thread_is_taken_over() {
     assert_eq!(recording.take_over(&releaser, key(1).lock, 100), None, "it is taken once");
     let end = recording.snapshot();
     assert!(only(&end).threads.iter().all(|thread| thread.holds.is_empty()));
-    assert_eq!(end.event(Event::HandedOver), 1);
+    assert_eq!(end.event(Event::ForeignUnlock), 1);
 }
 
 #[test]
-fn every_level_keeps_what_it_says() {
+fn each_level_records_what_it_states() {
     for level in [Level::Counts, Level::SAMPLED, Level::Full] {
         let scratch = Scratch::new();
         let recording = scratch.create(small(level));
@@ -378,7 +378,7 @@ fn every_level_keeps_what_it_says() {
 }
 
 #[test]
-fn what_is_saved_is_what_was_there() {
+fn saved_recording_equals_the_live_one() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Sampled { every: 7 }));
     let table = recording.claim().unwrap();
@@ -406,7 +406,7 @@ fn what_is_saved_is_what_was_there() {
 
 /// A file of the smallest size, and one that holds some rows: what has no room is counted.
 #[test]
-fn a_file_that_is_full_is_counted_and_not_a_crash() {
+fn full_file_counts_dropped_samples() {
     let scratch = Scratch::new();
     let recording = scratch.create(Config { bytes: 8 * 4096, ..small(Level::Full) });
     let tables: Vec<Option<Table<'_>>> = (0..10).map(|_| recording.claim()).collect();
@@ -428,7 +428,7 @@ fn a_file_that_is_full_is_counted_and_not_a_crash() {
 
 /// Cutting the file short stands in for a full file system: the pages cannot be had. Nobody may touch them.
 #[test]
-fn no_room_is_counted_and_not_a_crash() {
+fn full_file_system_counts_dropped_samples() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let file = File::options().write(true).open(scratch.path()).unwrap();
@@ -456,7 +456,7 @@ extern "C" fn record_from_handler(_: i32) {
 }
 
 #[test]
-fn handlers_record_or_are_counted() {
+fn samples_of_signal_handlers_are_recorded_or_counted() {
     let scratch = Scratch::new();
     let recording: &'static Recording = Box::leak(Box::new(scratch.create(small(Level::Full))));
     let handler: extern "C" fn(i32) = record_from_handler;
@@ -492,13 +492,13 @@ fn handlers_record_or_are_counted() {
 }
 
 #[test]
-fn a_wait_that_goes_on_is_time_lost() {
+fn running_wait_counts_as_lost() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
     let place = table.publish(key(1)).unwrap();
     table.count_attempt(place);
-    table.reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
+    table.reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Slept);
     table.set_wait_start(place, unspin_sys::clock::ticks());
     std::thread::sleep(std::time::Duration::from_millis(2));
     let during = recording.snapshot();
@@ -513,7 +513,7 @@ fn a_wait_that_goes_on_is_time_lost() {
 
 /// A thread that is killed between a release and the note of it is not shown as a second holder.
 #[test]
-fn an_exclusive_lock_has_one_holder() {
+fn exclusive_lock_has_one_holder() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let (late, early) = (recording.claim().unwrap(), recording.claim().unwrap());
@@ -528,7 +528,7 @@ fn an_exclusive_lock_has_one_holder() {
 }
 
 #[test]
-fn a_process_without_threads_is_not_shown() {
+fn process_without_threads_is_not_shown() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     assert_eq!(recording.snapshot().images, []);

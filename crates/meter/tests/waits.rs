@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use unspin_meter::{
-    ANY_DESCRIPTOR, Blocked, Config, Counts, Filter, Fold, Histogram, Image, Invocation, Key, Layout, Level,
-    Name, Outcome, Record, RecordKind, Recording, Report, ReportOptions, Sample, Snapshot, Thread, TimeKind,
-    Wait, WakeUpCost, Window,
+    ANY_DESCRIPTOR, AttemptOutcome, Blocked, Config, Counts, Filter, Fold, Histogram, Image, Invocation, Key,
+    Layout, Level, MeterReport, Name, Record, RecordKind, Recording, ReportOptions, Sample, Snapshot, Thread,
+    TimeKind, Wait, WakeUpCost, Window,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -64,8 +64,8 @@ fn names(_: &Image, key: &Key) -> Option<Name> {
     Some(Name { lock, origin: Some(origin.into()), caller, place: Some(line.into()) })
 }
 
-fn report(images: Vec<Image>) -> Report {
-    Report::new(&snapshot(images), &names)
+fn report(images: Vec<Image>) -> MeterReport {
+    MeterReport::new(&snapshot(images), &names)
 }
 
 fn one(kind: RecordKind, record: Record) -> Wait {
@@ -142,7 +142,7 @@ fn call_sites_kept_apart_are_those_of_each_process() {
     let rows = [(call_site(RecordKind::Epoll, 10), record), (call_site(RecordKind::Epoll, 12), record)];
     let snapshot = snapshot(vec![image(7, &rows), image(8, &rows)]);
     let report =
-        Report::with(&snapshot, &names, ReportOptions { fold: Fold::Apart, ..ReportOptions::default() });
+        MeterReport::with(&snapshot, &names, ReportOptions { fold: Fold::Apart, ..ReportOptions::default() });
     assert_eq!(report.waits.len(), 4);
 }
 
@@ -161,10 +161,11 @@ fn futexes_are_known_by_their_variable_or_their_call_site() {
 }
 
 #[test]
-fn unknown_call_sites_are_not_thrown_together() {
+fn unknown_call_sites_are_kept_apart() {
     let rows = [0x1000, 0x2000].map(|caller| (call_site(RecordKind::Epoll, caller), slept(&[(1, US)])));
     let overflow = (Key::new(RecordKind::Epoll, 0, 0), slept(&[(1, US)]));
-    let report = Report::new(&snapshot(vec![image(7, &[&rows[..], &[overflow]].concat())]), &|_, _| None);
+    let report =
+        MeterReport::new(&snapshot(vec![image(7, &[&rows[..], &[overflow]].concat())]), &|_, _| None);
     let mut names: Vec<&str> = report.waits.iter().map(|wait| wait.row.name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["epoll at 0x1000", "epoll at 0x2000", "epoll: more than there was room for"]);
@@ -185,7 +186,7 @@ fn short_waits_end_within_three_wake_ups() {
 }
 
 #[test]
-fn where_all_waits_are_short_the_saving_is_what_was_waited() {
+fn saving_equals_the_wait_if_all_waits_are_short() {
     let row = one(RecordKind::Epoll, slept(&[(20_000, 48 * US)])).row;
     assert_eq!((row.short, row.saving), (20_000, row.waited));
     assert!((row.median - 40.4e-6).abs() < 0.1e-6, "{row:?}: half of the range from 32.8 us to the longest");
@@ -200,7 +201,7 @@ fn the_saving_is_at_most_the_metered_time() {
 }
 
 #[test]
-fn what_was_polled_has_nothing_to_save() {
+fn polled_waits_have_no_saving() {
     let mut record = slept(&[(1_000, 50 * US)]);
     record.counts.spun = record.counts.slept;
     record.counts.spin = record.counts.sleep;
@@ -210,10 +211,10 @@ fn what_was_polled_has_nothing_to_save() {
 }
 
 #[test]
-fn without_a_wake_up_cost_or_without_waits_there_is_nothing_to_save() {
+fn no_saving_without_wake_up_cost_or_waits() {
     let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
     let unknown = Snapshot { wake_up: None, ..snapshot(vec![image(7, &rows)]) };
-    let report = Report::new(&unknown, &names);
+    let report = MeterReport::new(&unknown, &names);
     assert_eq!((report.waits[0].row.short, report.waits[0].row.saving), (0, 0.0));
     let text = report.to_string();
     assert!(text.contains("SHORT is not known") && !text.contains("polling first"), "{text}");
@@ -225,7 +226,7 @@ fn without_a_wake_up_cost_or_without_waits_there_is_nothing_to_save() {
 }
 
 #[test]
-fn the_text_is_as_it_was_agreed() {
+fn text_matches_the_stored_example() {
     agreed(&report(event_loop()).text(&Layout { width: 110, ..Layout::default() }), "waits.txt");
 }
 
@@ -238,7 +239,7 @@ fn counts_alone_have_no_times() {
         *record =
             Record { counts: Counts { nowait, slept, rejected, ..Counts::default() }, ..Record::default() };
     }
-    agreed(&Report::new(&snapshot, &names).to_string(), "waits.counts.txt");
+    agreed(&MeterReport::new(&snapshot, &names).to_string(), "waits.counts.txt");
 }
 
 #[test]
@@ -279,7 +280,7 @@ fn calls_that_never_waited_share_a_line() {
 }
 
 #[test]
-fn the_command_to_try_is_the_program_or_a_word_for_it() {
+fn advised_command_is_the_program_or_a_placeholder() {
     let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
     let with = |command: &[&str]| {
         let command = command.iter().map(|word| word.to_string()).collect();
@@ -311,11 +312,11 @@ fn the_command_to_try_is_the_program_or_a_word_for_it() {
 fn invoked(command: &[&str], waits: &[&str], images: Vec<Image>) -> String {
     let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
     let invocation = Invocation { command: words(command), waits: words(waits) };
-    Report::new(&Snapshot { invocation, ..snapshot(images) }, &names).to_string()
+    MeterReport::new(&Snapshot { invocation, ..snapshot(images) }, &names).to_string()
 }
 
 #[test]
-fn command_to_try_is_the_one_that_was_metered() {
+fn advised_command_is_the_metered_one() {
     let shell = ["sh", "-c", "node bench.js", ""];
     let text = invoked(&shell, &[], event_loop());
     let command = "--waits poll sh -c 'node bench.js' ''\n";
@@ -335,7 +336,7 @@ fn long_origin_leaves_the_name_of_a_wait_whole() {
         Some(Name { origin, ..names(&Image::default(), key)? })
     };
     let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(3, 300_000 * US)]))];
-    let text = Report::new(&snapshot(vec![image(7, &rows)]), &long).text(&Layout::default());
+    let text = MeterReport::new(&snapshot(vec![image(7, &rows)]), &long).text(&Layout::default());
     let above = text
         .lines()
         .find(|line| line.starts_with("uv__io_poll+0xa [epoll], event_loop.c:1405, first"))
@@ -404,7 +405,7 @@ fn waits_come_first_where_they_cost_more_than_locks() {
 }
 
 #[test]
-fn wait_that_goes_on_has_a_median() {
+fn running_wait_has_a_median() {
     let going_on = |slept: u64, sleep: u64, longest: u64| {
         let counts = Counts { slept, sleep, wait_max: longest, ..Counts::default() };
         let rows = [(Key::new(RecordKind::Condition, 5, 40), Record { counts, ..Record::default() })];
@@ -486,14 +487,14 @@ fn a_recording_holds_waits_of_every_kind() {
     for (index, kind) in kinds.into_iter().enumerate() {
         let key = call_site(kind, 100 + index);
         let wait = |outcome, spun, slept| Sample { outcome, hold: 0, spun, slept };
-        table.record(key, &wait(Outcome::NoWait, 0, 0));
-        table.record(key, &wait(Outcome::Spun, 2_000, 0));
-        table.record(key, &wait(Outcome::Slept, 0, 3_000));
-        table.record(key, &wait(Outcome::Rejected, 0, 4_000));
+        table.record(key, &wait(AttemptOutcome::NoWait, 0, 0));
+        table.record(key, &wait(AttemptOutcome::Spun, 2_000, 0));
+        table.record(key, &wait(AttemptOutcome::Slept, 0, 3_000));
+        table.record(key, &wait(AttemptOutcome::Rejected, 0, 4_000));
     }
     recording.release(table, None);
     recording.finish(None);
-    let report = Report::from_recording(&recording, &|_, _| None);
+    let report = MeterReport::from_recording(&recording, &|_, _| None);
     assert_eq!(report.waits.len(), kinds.len());
     for Wait { kind, row, .. } in &report.waits {
         assert!(kinds.contains(kind));
@@ -539,7 +540,7 @@ proptest! {
         let mut snapshot = snapshot(vec![image(7, &rows)]);
         snapshot.wake_up = Some(WakeUpCost { futex_ns, epoll_ns });
         snapshot.window.seconds = seconds;
-        let report = Report::new(&snapshot, &names);
+        let report = MeterReport::new(&snapshot, &names);
         for wait in &report.waits {
             for row in wait.callers.iter().map(|caller| &caller.row).chain([&wait.row]) {
                 prop_assert!(row.saving >= 0.0 && row.saving <= row.waited && row.saving <= seconds, "{row:?}");

@@ -12,7 +12,7 @@ use crate::names::{Call, LockName, key};
 use crate::participant::Participant;
 use crate::thread::Thread;
 use crate::time;
-use unspin_meter::{Outcome, Sample};
+use unspin_meter::{AttemptOutcome, Sample};
 use unspin_rcu::Rcu;
 use unspin_rcu::deferred::Exclusive;
 use unspin_rcu::work::{FreeAttempt, PendingFree};
@@ -62,7 +62,7 @@ pub(crate) fn reap(registry: &Registry<'_>, thread: &Thread) -> u64 {
     let reaped = reap_ring(registry.arena, &registry.rcu, registry.me);
     if let Some(table) = thread.table() {
         let spun = time::ticks().wrapping_sub(start);
-        let outcome = if reaped > 0 { Outcome::Spun } else { Outcome::Rejected };
+        let outcome = if reaped > 0 { AttemptOutcome::Spun } else { AttemptOutcome::Rejected };
         table.record(key(LockName::GracePeriod, Call::Rmid), &Sample { outcome, hold: 0, spun, slept: 0 });
     }
     reaped as u64

@@ -113,9 +113,9 @@ fn counts_are_exact() {
 fn unusual_uses_are_counted() {
     let Some(snapshot) = assert_exact("pthread/unusual", |run| run, Others::Handlers) else { return };
     // Of two the owners had ended.
-    assert_eq!(snapshot.event(Event::HandedOver), 5 + 2);
+    assert_eq!(snapshot.event(Event::ForeignUnlock), 5 + 2);
     // Of 200 locks held at once, twice, some are not followed; but going from lock to lock is no crowd.
-    let crowded = snapshot.event(Event::Crowded);
+    let crowded = snapshot.event(Event::HeldListFull);
     assert!(crowded < 2 * 200, "{crowded} holds were not followed");
     // Who is not followed when he takes a lock, or not recorded, is nobody when he releases it.
     assert_eq!(snapshot.event(Event::Unmatched), 3 + crowded + snapshot.unrecorded.overflowed);

@@ -338,7 +338,7 @@ fn folded(variable: &Variable, kind: RecordKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{ANY_DESCRIPTOR, Config, Outcome, Recording, Sample};
+    use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, Config, Recording, Sample};
 
     fn variable(member: &str, offset: u64, size: u64) -> Variable {
         let (member, module) = (member.into(), "a".into());
@@ -396,7 +396,7 @@ mod tests {
             Key::new(RecordKind::Join, 0, 0),
         ];
         for key in keys {
-            table.record(key, &Sample { outcome: Outcome::Slept, hold: 0, spun: 0, slept: 1000 });
+            table.record(key, &Sample { outcome: AttemptOutcome::Slept, hold: 0, spun: 0, slept: 1000 });
         }
         recording.release(table, None);
         recording.finish(None);

@@ -93,7 +93,7 @@ fn histogram(before: &Histogram, now: &Histogram, of: TimeKind) -> Histogram {
 mod tests {
     use super::super::testing::{at, snapshot};
     use super::*;
-    use unspin_meter::{ANY_DESCRIPTOR, Key, RecordKind, Report};
+    use unspin_meter::{ANY_DESCRIPTOR, Key, MeterReport, RecordKind};
 
     #[test]
     fn only_what_happened_in_between_is_left() {
@@ -169,7 +169,7 @@ mod tests {
             snapshot
         };
         let (earlier, later) = (with(1.0, 500, 1), with(2.0, 600, 301));
-        let report = |snapshot: &Snapshot| Report::new(snapshot, &|_, _| None).waits.remove(0).row;
+        let report = |snapshot: &Snapshot| MeterReport::new(snapshot, &|_, _| None).waits.remove(0).row;
         let (all, lately) = (report(&later), report(&between(&earlier, &later).unwrap()));
         assert_eq!((all.short, lately.short, lately.waits), (600, 100, 400));
         assert!(all.median < 1e-3 && lately.median > 1e-3, "{all:?} {lately:?}");

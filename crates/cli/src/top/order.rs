@@ -1,7 +1,7 @@
 //! Which rows are shown, and in which order.
 
 use super::reading::Section;
-use unspin_meter::{Lock, RecordKind, Report, Row, Wait, WaitRow};
+use unspin_meter::{Lock, MeterReport, RecordKind, Row, Wait, WaitRow};
 
 /// What the table is sorted by, largest first; in the order of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +110,7 @@ pub struct Id {
 
 impl<'r> Item<'r> {
     /// Every row of a section.
-    pub fn all(report: &'r Report, section: Section) -> Vec<Item<'r>> {
+    pub fn all(report: &'r MeterReport, section: Section) -> Vec<Item<'r>> {
         match section {
             Section::Locks => report.locks.iter().map(Item::Lock).collect(),
             Section::Waits => report.waits.iter().map(Item::Wait).collect(),
@@ -118,7 +118,7 @@ impl<'r> Item<'r> {
     }
 
     /// The row of a section with this number.
-    pub fn at(report: &'r Report, section: Section, index: usize) -> Item<'r> {
+    pub fn at(report: &'r MeterReport, section: Section, index: usize) -> Item<'r> {
         match section {
             Section::Locks => Item::Lock(&report.locks[index]),
             Section::Waits => Item::Wait(&report.waits[index]),

@@ -3,7 +3,7 @@
 use super::interval;
 use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
-use unspin_meter::{Fold, Image, Key, LockInUse, Name, Report, ReportOptions, Snapshot};
+use unspin_meter::{Fold, Image, Key, LockInUse, MeterReport, Name, ReportOptions, Snapshot};
 
 /// Which part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,8 +54,8 @@ impl Reader {
         let between = self.before.as_ref().and_then(|before| interval::between(before, &snapshot));
         let reading = Reading {
             threads: snapshot.images.iter().map(running_threads).sum(),
-            since_start: Report::with(&snapshot, &names, options),
-            lately: between.map(|between| Report::with(&between, &names, options)),
+            since_start: MeterReport::with(&snapshot, &names, options),
+            lately: between.map(|between| MeterReport::with(&between, &names, options)),
         };
         self.before = Some(snapshot);
         reading
@@ -97,16 +97,16 @@ fn running_threads(image: &Image) -> usize {
 /// The table at one time.
 pub struct Reading {
     /// All since the program began.
-    pub since_start: Report,
+    pub since_start: MeterReport,
     /// What happened since the reading before; none if this is the first.
-    pub lately: Option<Report>,
+    pub lately: Option<MeterReport>,
     /// Threads that have used a lock and have not ended.
     pub threads: usize,
 }
 
 impl Reading {
     /// The report of a period.
-    pub fn report(&self, period: Period) -> Option<&Report> {
+    pub fn report(&self, period: Period) -> Option<&MeterReport> {
         match period {
             Period::SinceStart => Some(&self.since_start),
             Period::Lately => self.lately.as_ref(),

@@ -7,8 +7,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use unspin_meter::{
-    BUCKETS, Counts, Histogram, Image, Key, Name, Record, RecordKind, Report, Snapshot, Thread, TimeKind,
-    WakeUpCost, Window,
+    BUCKETS, Counts, Histogram, Image, Key, MeterReport, Name, Record, RecordKind, Snapshot, Thread,
+    TimeKind, WakeUpCost, Window,
 };
 
 /// Ticks in a second.
@@ -78,8 +78,8 @@ pub fn name(_: &Image, key: &Key) -> Option<Name> {
 
 /// The reading after some seconds: `earlier` and `later` are a second apart.
 pub fn reading_of(earlier: &Snapshot, later: &Snapshot) -> Reading {
-    let lately = interval::between(earlier, later).map(|between| Report::new(&between, &name));
-    Reading { since_start: Report::new(later, &name), lately, threads: 1 }
+    let lately = interval::between(earlier, later).map(|between| MeterReport::new(&between, &name));
+    Reading { since_start: MeterReport::new(later, &name), lately, threads: 1 }
 }
 
 /// The reading after so many seconds of a program with so many locks.

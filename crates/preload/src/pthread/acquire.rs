@@ -3,7 +3,7 @@
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
-use unspin_meter::{Outcome, RecordKind, RowRef};
+use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 
 /// How a thread waits for a lock that is not free.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn acquire(
             code
         }
         code => {
-            thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected);
+            thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Rejected);
             code
         }
     }
@@ -60,7 +60,7 @@ pub fn try_to(
     let Some((thread, place)) = attempt(object, held, hook) else { return tried() };
     let code = tried();
     if !is_success(code) {
-        thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected);
+        thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Rejected);
     } else if again(thread) {
         thread.took_again(held, place);
     } else {
@@ -118,7 +118,7 @@ fn contended(
     blocked: impl FnOnce() -> c_int,
 ) -> c_int {
     let table = thread.table();
-    table.reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
+    table.reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Slept);
     let begin = thread.now();
     table.set_wait_start(place, begin);
     let code = blocked();
@@ -127,7 +127,7 @@ fn contended(
     let wait = end.saturating_sub(begin);
     let waiting = waiting();
     if is_success(code) && waiting == Waiting::NotAtAll {
-        table.reclassify_attempt(place, Outcome::Slept, Outcome::NoWait);
+        table.reclassify_attempt(place, AttemptOutcome::Slept, AttemptOutcome::NoWait);
         thread.took(held, place);
         return code;
     }
@@ -140,12 +140,12 @@ fn contended(
     if is_success(code) {
         thread.took_after(held, place, end, spun, slept);
         if is_spin {
-            table.reclassify_attempt(place, Outcome::Slept, Outcome::Spun);
+            table.reclassify_attempt(place, AttemptOutcome::Slept, AttemptOutcome::Spun);
         }
     } else {
-        table.reclassify_attempt(place, Outcome::Slept, Outcome::Rejected);
+        table.reclassify_attempt(place, AttemptOutcome::Slept, AttemptOutcome::Rejected);
         if thread.has_clock() {
-            table.add_wait(place, Outcome::Rejected, spun, slept);
+            table.add_wait(place, AttemptOutcome::Rejected, spun, slept);
         }
     }
     code

@@ -10,7 +10,7 @@ use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{PTHREAD_BARRIER_SERIAL_THREAD, pthread_barrier_t, pthread_barrierattr_t};
 use unspin_locks::{Barrier, BarrierRole};
-use unspin_meter::{Outcome, RecordKind};
+use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
@@ -63,12 +63,12 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
         // glibc returns this value to the last thread to arrive.
         PTHREAD_BARRIER_SERIAL_THREAD => {}
         0 => {
-            thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
+            thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Slept);
             if thread.has_clock() {
-                thread.table().add_wait(place, Outcome::Slept, 0, thread.now().saturating_sub(begin));
+                thread.table().add_wait(place, AttemptOutcome::Slept, 0, thread.now().saturating_sub(begin));
             }
         }
-        _ => thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected),
+        _ => thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Rejected),
     }
     code
 }

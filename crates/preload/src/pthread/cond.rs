@@ -18,7 +18,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use unspin_locks::Waited;
-use unspin_meter::{Outcome, RecordKind, RowRef};
+use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::{clock, entry, process};
 
 entry! {
@@ -173,7 +173,7 @@ struct Begun {
 impl Wait {
     fn begin(&self) -> Begun {
         let table = self.thread.table();
-        table.reclassify_attempt(self.place, Outcome::NoWait, Outcome::Slept);
+        table.reclassify_attempt(self.place, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         if !self.thread.has_clock() {
             return Begun { at: 0, switches: 0, held: false };
         }
@@ -193,11 +193,11 @@ impl Wait {
         let back = is_success(code) || code == libc::ETIMEDOUT;
         let spun = seen.is_some_and(|seen| seen.condition != Waited::Slept);
         let outcome = match is_success(code) {
-            true if spun => Outcome::Spun,
-            true => Outcome::Slept,
-            false => Outcome::Rejected,
+            true if spun => AttemptOutcome::Spun,
+            true => AttemptOutcome::Slept,
+            false => AttemptOutcome::Rejected,
         };
-        table.reclassify_attempt(self.place, Outcome::Slept, outcome);
+        table.reclassify_attempt(self.place, AttemptOutcome::Slept, outcome);
         if let Some(again) = self.again.filter(|_| back) {
             table.count_attempt(again);
         }
@@ -217,10 +217,10 @@ impl Wait {
         if !back || how == Waited::No {
             return self.thread.took(self.held, again);
         }
-        table.reclassify_attempt(again, Outcome::NoWait, Outcome::Slept);
+        table.reclassify_attempt(again, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         if how == Waited::Spun {
             self.thread.took_after(self.held, again, now, for_mutex, 0);
-            table.reclassify_attempt(again, Outcome::Slept, Outcome::Spun);
+            table.reclassify_attempt(again, AttemptOutcome::Slept, AttemptOutcome::Spun);
         } else {
             self.thread.took_after(self.held, again, now, 0, for_mutex);
         }

@@ -15,7 +15,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{Outcome, RecordKind, RowRef};
+use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::{Errno, entry};
 use unspin_waiting::CheckKind;
 
@@ -137,7 +137,7 @@ unsafe fn take(
     if tries && unsafe { tried(semaphore) } {
         return 0;
     }
-    table.reclassify_attempt(place, Outcome::NoWait, Outcome::Slept);
+    table.reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Slept);
     let begin = thread.now();
     table.set_wait_start(place, begin);
     // SAFETY: the caller's promise.
@@ -145,11 +145,11 @@ unsafe fn take(
     table.set_wait_start(place, 0);
     let wait = thread.now().saturating_sub(begin);
     let outcome = match code {
-        0 if spun => Outcome::Spun,
-        0 => Outcome::Slept,
-        _ => Outcome::Rejected,
+        0 if spun => AttemptOutcome::Spun,
+        0 => AttemptOutcome::Slept,
+        _ => AttemptOutcome::Rejected,
     };
-    table.reclassify_attempt(place, Outcome::Slept, outcome);
+    table.reclassify_attempt(place, AttemptOutcome::Slept, outcome);
     if thread.has_clock() {
         let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
         table.add_wait(place, outcome, spun, slept);
@@ -216,7 +216,7 @@ unsafe extern "C-unwind" fn trywait(semaphore: *mut sem_t, sp: usize, bp: usize)
         let attempt = attempt_at(semaphore, Hook::new(sp, bp));
         let code = real::sem_trywait(semaphore);
         if let Some((thread, place)) = attempt.filter(|_| code != 0) {
-            thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Rejected);
+            thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Rejected);
         }
         code
     }

@@ -7,7 +7,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
-use unspin_meter::{Outcome, RecordKind, RowRef};
+use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 
@@ -66,7 +66,7 @@ const ABSENCE: u64 = 25_000;
 
 #[cold]
 unsafe fn contended(thread: &Thread, place: RowRef, lock: *mut pthread_spinlock_t) -> c_int {
-    thread.table().reclassify_attempt(place, Outcome::NoWait, Outcome::Spun);
+    thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Spun);
     if !thread.has_clock() {
         // SAFETY: the program's lock.
         return unsafe { real::spin_lock(lock) };

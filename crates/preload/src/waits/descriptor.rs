@@ -10,7 +10,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{sigset_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, Outcome, RecordKind, RowRef};
+use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem, raw};
 use unspin_waiting::CheckKind;
@@ -256,16 +256,16 @@ fn record<C: Call>(thread: &Thread, place: RowRef, took: u64, answer: C::Answer,
     let slept = how == How::Called && took > BRIEF && Waiter::has_slept_now();
     let outcome = match how {
         // A call that found nothing, or failed, without a wait.
-        _ if !slept && took <= BRIEF && C::items(answer) == 0 => Outcome::Rejected,
-        How::Polled if took > BRIEF => Outcome::Spun,
-        How::Called if slept && C::items(answer) > 0 => Outcome::Slept,
-        How::Called if slept => Outcome::Rejected,
+        _ if !slept && took <= BRIEF && C::items(answer) == 0 => AttemptOutcome::Rejected,
+        How::Polled if took > BRIEF => AttemptOutcome::Spun,
+        How::Called if slept && C::items(answer) > 0 => AttemptOutcome::Slept,
+        How::Called if slept => AttemptOutcome::Rejected,
         _ => return,
     };
     let table = thread.table();
-    table.reclassify_attempt(place, Outcome::NoWait, outcome);
+    table.reclassify_attempt(place, AttemptOutcome::NoWait, outcome);
     match outcome {
-        Outcome::Spun => table.add_wait(place, outcome, took, 0),
+        AttemptOutcome::Spun => table.add_wait(place, outcome, took, 0),
         _ if slept => table.add_wait(place, outcome, 0, took),
         _ => {}
     }

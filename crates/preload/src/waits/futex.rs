@@ -11,7 +11,7 @@ use super::wait::{Ended, Look, Wait};
 use crate::swap::plan;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use unspin_meter::{Outcome, RecordKind};
+use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sys::{Errno, clock, raw};
 use unspin_waiting::CheckKind;
 
@@ -43,12 +43,12 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
     let took = clock::ticks().saturating_sub(began);
     let slept = !is_polled && Waiter::has_slept_now();
     let (outcome, spun, slept) = match answer {
-        Err(Errno(libc::ETIMEDOUT)) => (Outcome::Rejected, 0, took),
-        _ if is_polled => (Outcome::Spun, took, 0),
-        _ if slept => (Outcome::Slept, 0, took),
+        Err(Errno(libc::ETIMEDOUT)) => (AttemptOutcome::Rejected, 0, took),
+        _ if is_polled => (AttemptOutcome::Spun, took, 0),
+        _ if slept => (AttemptOutcome::Slept, 0, took),
         _ => return answer,
     };
-    thread.table().reclassify_attempt(place, Outcome::NoWait, outcome);
+    thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, outcome);
     thread.table().add_wait(place, outcome, spun, slept);
     answer
 }

@@ -6,7 +6,7 @@ use crate::pthread::real;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, Outcome, RecordKind};
+use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind};
 use unspin_sys::entry;
 use unspin_waiting::CheckKind;
 
@@ -90,11 +90,11 @@ unsafe fn wait(
     if let Some((recorder, place, begin)) = recorded.filter(|(recorder, ..)| recorder.has_clock()) {
         let took = recorder.now().saturating_sub(begin);
         let (outcome, spun, slept) = match polled {
-            Ended::Found(_) => (Outcome::Spun, took, 0),
-            _ if code == 0 => (Outcome::Slept, 0, took),
-            _ => (Outcome::Rejected, 0, took),
+            Ended::Found(_) => (AttemptOutcome::Spun, took, 0),
+            _ if code == 0 => (AttemptOutcome::Slept, 0, took),
+            _ => (AttemptOutcome::Rejected, 0, took),
         };
-        recorder.table().reclassify_attempt(place, Outcome::NoWait, outcome);
+        recorder.table().reclassify_attempt(place, AttemptOutcome::NoWait, outcome);
         recorder.table().add_wait(place, outcome, spun, slept);
     }
     code

@@ -11,7 +11,9 @@ use crate::{departure, sandbox};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use unspin_meter::{Event, HeldLock, Key, Level, Outcome, RecordKind, Recording, Registers, RowRef, Table};
+use unspin_meter::{
+    AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table,
+};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
@@ -362,7 +364,7 @@ impl Thread {
             self.table().add_hold(place, now.saturating_sub(grip.since));
         }
         if let Some((spun, slept)) = grip.wait {
-            self.table().add_wait(place, Outcome::Slept, spun, slept);
+            self.table().add_wait(place, AttemptOutcome::Slept, spun, slept);
         }
     }
 

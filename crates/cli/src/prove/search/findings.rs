@@ -2,7 +2,7 @@
 
 use super::super::metering::Metering;
 use serde::Serialize;
-use unspin_meter::{Lock, RecordKind, Report};
+use unspin_meter::{Lock, MeterReport, RecordKind};
 
 /// Times in seconds, shares of wall time × CPUs.
 #[derive(Clone, Debug, Serialize)]
@@ -120,7 +120,7 @@ fn threads(mean: f64) -> String {
 }
 
 /// Wall time × CPUs.
-pub fn capacity(report: &Report) -> f64 {
+pub fn capacity(report: &MeterReport) -> f64 {
     report.seconds * f64::from(report.cpus)
 }
 
