@@ -111,7 +111,7 @@ fn measure(measurement: &Measurement, tools: &Tools) -> Result<(Vec<f64>, f64), 
     if measurement.world() == World::Mutrace {
         command.stderr(Stdio::null());
     }
-    child::tie_to_us(&mut command);
+    child::kill_on_parent_death(&mut command);
     if let Some(recorded) = &mut recorded {
         recorded.start();
     }

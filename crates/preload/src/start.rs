@@ -182,7 +182,7 @@ fn wait_for(opener: u32) {
         // Relaxed: the thread that succeeds opens the engine anew, and does not rely on what the lost opener wrote.
         let _ = OPENER.compare_exchange(opener, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
-    sched::give_way();
+    sched::yield_or_sleep();
 }
 
 /// Prepares what else this library needs before the program begins.

@@ -79,7 +79,7 @@ impl Host for Linux {
         match how {
             PauseKind::Yield => unspin_sys::sched::yield_now(),
             // Does not change `errno`, as required of code inside a preload library.
-            PauseKind::Sleep(time) => unspin_sys::sched::nap(time),
+            PauseKind::Sleep(time) => unspin_sys::sched::sleep(time),
         }
     }
 }

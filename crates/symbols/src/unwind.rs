@@ -9,7 +9,7 @@ use gimli::{
 };
 
 use crate::elf::Elf;
-use crate::space::Space;
+use crate::space::AddressSpace;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -56,7 +56,7 @@ const PRESERVED: [Register; 6] =
 /// Follows the chain of callers. `step` returns the registers of a function's caller as they are after the function has
 /// returned.
 pub(crate) fn chain(
-    space: &Space,
+    space: &AddressSpace,
     stack: &Stack<'_>,
     step: impl Fn(u64, &Registers, &Stack<'_>) -> Option<Registers>,
 ) -> Vec<u64> {
@@ -255,8 +255,8 @@ mod tests {
     const CODE: u64 = 0x40_0000;
     const STACK: u64 = 0x7000;
 
-    fn space() -> Space {
-        Space::parse(b"400000-401000 r-xp 00000000 fe:00 1 /bin/nothing\n")
+    fn space() -> AddressSpace {
+        AddressSpace::parse(b"400000-401000 r-xp 00000000 fe:00 1 /bin/nothing\n")
     }
 
     fn bytes(words: &[u64]) -> Vec<u8> {

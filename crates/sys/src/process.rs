@@ -6,9 +6,9 @@
 
 mod group;
 
-pub use group::Group;
+pub use group::ThreadGroup;
 
-use crate::generation::Once;
+use crate::generation::OncePerProcess;
 use crate::{Errno, file, raw};
 
 /// A thread, distinguishable from every other thread since boot. Zeroed: no thread.
@@ -162,7 +162,7 @@ pub fn thread_count() -> u64 {
 /// Inode number of this process's pid namespace; 0 if unknown. Read only once, because a process never changes its pid
 /// namespace (pid_namespaces(7)).
 pub fn pid_namespace() -> u64 {
-    static KNOWN: Once = Once::new();
+    static KNOWN: OncePerProcess = OncePerProcess::new();
     KNOWN
         .get(|| file::inode(c"/proc/self/ns/pid").map_or(0, |inode| u32::try_from(inode).unwrap_or(0)))
         .into()
@@ -171,7 +171,7 @@ pub fn pid_namespace() -> u64 {
 /// Whether `/proc` shows our pid namespace. A process with a new pid namespace but without a new `/proc` finds other
 /// processes there under the ids that it knows.
 fn proc_is_ours() -> bool {
-    static KNOWN: Once = Once::new();
+    static KNOWN: OncePerProcess = OncePerProcess::new();
     KNOWN.get(|| {
         let mut buffer = [0; 16];
         let name = file::link(c"/proc/self", &mut buffer).ok().and_then(|text| str::from_utf8(text).ok());
@@ -284,8 +284,8 @@ mod tests {
                 }
                 let first = libc::fork();
                 if first == 0 {
-                    let (me, us) = (Identity::current(), Group::current());
-                    let nobody = Group { pid: 2, ..us };
+                    let (me, us) = (Identity::current(), ThreadGroup::current());
+                    let nobody = ThreadGroup { pid: 2, ..us };
                     let lives = (me.liveness(), us.liveness(), nobody.liveness());
                     let right = (me.start_time, us.start_time) == (0, 0)
                         && lives == (Liveness::Alive, Liveness::Alive, Liveness::Dead);

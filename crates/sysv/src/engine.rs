@@ -17,7 +17,7 @@ use unspin_sync::atomic::AtomicPtr;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sync::machine::{AtomicU64, Ordering};
 use unspin_sys::process::{self, Identity, Liveness};
-use unspin_sys::robust::Bond;
+use unspin_sys::robust::RobustFutex;
 use unspin_sys::{Errno, membarrier, namespace, sched};
 
 /// The folder of the default arenas, and the prefix of their names.
@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub recording: Option<&'static Recording>,
     pub fences: FenceMode,
     /// Through it one thread of this process holds the process's robust word: see [`crate::process`].
-    pub bond: Bond,
+    pub robust_futex: RobustFutex,
     /// The engine that was opened before this one, a linked list: see [`crate::damage`].
     pub older: AtomicPtr<Inner>,
 }
@@ -90,8 +90,15 @@ impl Engine {
         };
         // Relaxed: the number only has to be unique.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let inner =
-            Inner { number, kind, arena, recording, fences, bond: Bond::new(), older: AtomicPtr::default() };
+        let inner = Inner {
+            number,
+            kind,
+            arena,
+            recording,
+            fences,
+            robust_futex: RobustFutex::new(),
+            older: AtomicPtr::default(),
+        };
         let inner = Box::leak(Box::new(inner));
         damage::watch(inner);
         inner.adopt();
@@ -200,7 +207,7 @@ impl Inner {
             }
             // Another thread has the last slot and is recovering dead participants.
             attempts += 1;
-            sched::give_way();
+            sched::yield_or_sleep();
         }
         Err(Errno::ENOMEM)
     }

@@ -14,7 +14,7 @@ use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use unspin_sync::sync::Arc;
 use unspin_sync::thread;
-use unspin_sys::event::{Epoll, Event};
+use unspin_sys::event::{Epoll, EventFd};
 use unspin_sys::{Errno, clock, futex, sched};
 
 /// The cost of a wake-up, in nanoseconds: the median of up to [`ROUNDS`] wake-ups.
@@ -54,14 +54,14 @@ impl MeasuredWakeUp {
 
     /// Measures with the sleeper on this CPU.
     fn measure_against(cpu: Option<usize>) -> Result<MeasuredWakeUp, Errno> {
-        let (epoll, event) = (Epoll::new()?, Event::new()?);
+        let (epoll, event) = (Epoll::new()?, EventFd::new()?);
         epoll.add(&event)?;
         let epoll_ns = median_of(
-            move |event: &Event| {
+            move |event: &EventFd| {
                 epoll.wait();
-                event.take();
+                event.reset();
             },
-            Event::give,
+            EventFd::post,
             Arc::new(event),
             cpu,
         );
@@ -115,7 +115,7 @@ fn median_of<T: Send + Sync + 'static>(
     };
     let mut times = Vec::with_capacity(ROUNDS);
     for tried in 1..=TRIES {
-        sched::nap(IDLE);
+        sched::sleep(IDLE);
         // The calling thread is one of the runnable threads. If the kernel gives no number all wake-ups count.
         let is_idle = sched::runnable().is_none_or(|runnable| runnable <= 1);
         let is_last = tried == TRIES || is_idle && times.len() + 1 == ROUNDS;
@@ -125,7 +125,7 @@ fn median_of<T: Send + Sync + 'static>(
         wakes(&what);
         // Acquire: pairs with the Release above.
         while awake_at.load(Ordering::Acquire) == 0 {
-            sched::nap(Duration::from_micros(20));
+            sched::sleep(Duration::from_micros(20));
         }
         // Relaxed: the sleeper writes it again only after the next wake-up.
         let time = awake_at.swap(0, Ordering::Relaxed).saturating_sub(woken_at);

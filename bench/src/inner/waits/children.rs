@@ -81,7 +81,7 @@ impl Server {
     /// Starts it, and waits until it is `ready`.
     pub fn start(command: &mut Command, ready: impl Fn() -> bool) -> Result<Server, String> {
         let name = command.get_program().to_string_lossy().into_owned();
-        child::tie_to_us(command.stdin(Stdio::null()).stdout(Stdio::null()));
+        child::kill_on_parent_death(command.stdin(Stdio::null()).stdout(Stdio::null()));
         let server = Server(Some(command.spawn().map_err(|e| format!("{name}: {e}"))?));
         let started = Instant::now();
         while !ready() {

@@ -118,7 +118,7 @@ impl<'a> Runner<'a> {
         interrupt: &'a Interrupt,
         library: PathBuf,
     ) -> Result<Runner<'a>, Error> {
-        child::adopt_orphans().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
+        child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
         Ok(Runner { program, figure, interrupt, library, scratch, uid })
@@ -146,7 +146,7 @@ impl<'a> Runner<'a> {
         let sets_before = kernel_sets(self.uid);
         let cpu_before = CpuTime::since_boot();
         let started = Instant::now();
-        let process = child::tie_to_us(&mut command)
+        let process = child::kill_on_parent_death(&mut command)
             .spawn()
             .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
         let waited = self.wait(process.id(), started, limit, watch)?;

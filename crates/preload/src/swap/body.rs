@@ -188,7 +188,7 @@ impl Body {
 /// The id of the calling thread.
 #[inline(always)]
 pub fn thread() -> u32 {
-    match tid::known() {
+    match tid::cached() {
         0 => learn(),
         known => known,
     }
@@ -207,7 +207,7 @@ fn learn() -> u32 {
         real::mutex_unlock(&mut mutex);
         owner
     };
-    let id = if owner == 0 { tid::get() } else { tid::told(owner) };
+    let id = if owner == 0 { tid::get() } else { tid::set_cached(owner) };
     errno::set(before);
     id
 }

@@ -313,7 +313,7 @@ fn wait_for(reader: u32) {
         // Relaxed: the thread that succeeds starts anew, and does not rely on what the lost reader wrote.
         let _ = PHASE.compare_exchange(reader, UNKNOWN, Ordering::Relaxed, Ordering::Relaxed);
     }
-    sched::give_way();
+    sched::yield_or_sleep();
 }
 
 /// Reads the plan. Returns whether there is one.

@@ -61,7 +61,7 @@ pub fn wait() -> Option<&'static Recording> {
             return found;
         }
         for _ in 0..10_000 {
-            sched::give_way();
+            sched::yield_or_sleep();
             // Relaxed: the value is read again above.
             if PHASE.load(Ordering::Relaxed) != OPENING {
                 break;

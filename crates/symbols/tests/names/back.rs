@@ -24,7 +24,7 @@ fn folded(name: &str) -> String {
 fn variables_lead_back(program: &Program, symbols: &Symbols, file: &File, told: &[&str]) {
     for &told in told {
         let address = program.address(told);
-        let (path, own) = symbols.home(&program.space, address).unwrap();
+        let (path, own) = symbols.file_and_offset(&program.space, address).unwrap();
         assert_eq!(path, file.path(), "{told}");
         let variable = program.variable(symbols, address).unwrap();
         let name = match (variable.member.as_str(), variable.offset) {
@@ -51,7 +51,7 @@ fn variables_lead_back(program: &Program, symbols: &Symbols, file: &File, told: 
 fn code_leads_back(program: &Program, symbols: &Symbols, file: &File, stack: &str) {
     let mut seen = BTreeSet::new();
     for address in program.unwind(symbols, stack) {
-        let Some((path, call)) = symbols.home(&program.space, address - 1) else { continue };
+        let Some((path, call)) = symbols.file_and_offset(&program.space, address - 1) else { continue };
         if path != file.path() {
             continue;
         }

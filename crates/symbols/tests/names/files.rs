@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::{Build, Program, has_tool, line_of, run};
 use tempfile::TempDir;
-use unspin_symbols::{Frame, Space, SymbolKind, Symbols};
+use unspin_symbols::{AddressSpace, Frame, SymbolKind, Symbols};
 
 /// A program and the library that it is linked with, in one folder.
 struct Pair {
@@ -225,7 +225,7 @@ fn a_file_that_is_only_read_has_no_variables() {
     // As mapped by a debugger, or by the program itself to print a backtrace.
     let (base, length) = (0x1000_0000, fs::metadata(&program.path).unwrap().len() / 4096 * 4096 + 4096);
     let maps = format!("{}{base:x}-{:x} r--p {rest}\n", program.maps, base + length);
-    let (space, symbols) = (Space::parse(maps.as_bytes()), Symbols::new());
+    let (space, symbols) = (AddressSpace::parse(maps.as_bytes()), Symbols::new());
     for name in ["global_lock", "queues", "field"] {
         let address = program.address(name);
         assert!(symbols.variable(&space, address).is_some(), "{name}");
@@ -239,7 +239,7 @@ fn a_deleted_file_is_not_sought() {
     let line = maps.lines().find(|line| line.contains("r-xp") && line.contains('/')).unwrap();
     let start = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
     let symbols = Symbols::new();
-    let frames = symbols.code(&Space::parse(format!("{line} (deleted)\n").as_bytes()), start + 0x100);
+    let frames = symbols.code(&AddressSpace::parse(format!("{line} (deleted)\n").as_bytes()), start + 0x100);
     assert_eq!(frames[0].kind, SymbolKind::Unknown);
     assert!(frames[0].function.contains("+0x") && !frames[0].function.contains("deleted"), "{frames:?}");
 }
@@ -247,7 +247,7 @@ fn a_deleted_file_is_not_sought() {
 #[test]
 fn areas_of_the_kernel_have_their_name() {
     let maps = b"1000-2000 r-xp 00000000 00:00 0  [vdso]\n5000-6000 rw-p 00000000 00:00 0  [heap]\n";
-    let (space, symbols) = (Space::parse(maps), Symbols::new());
+    let (space, symbols) = (AddressSpace::parse(maps), Symbols::new());
     assert_eq!(symbols.code(&space, 0x1234)[0].function, "[vdso]+0x234");
     assert_eq!(symbols.code(&space, 0x3000)[0].function, "0x3000");
     assert_eq!(symbols.code(&space, 0)[0].function, "0x0");

@@ -2,13 +2,13 @@
 
 use std::sync::Mutex;
 
-use unspin_symbols::{Frame, Space, Stack, SymbolKind, Symbols};
+use unspin_symbols::{AddressSpace, Frame, Stack, SymbolKind, Symbols};
 
 static TOP: Mutex<u64> = Mutex::new(0);
 static MANY: [Mutex<u64>; 4] = [const { Mutex::new(0) }; 4];
 
-fn own_space() -> Space {
-    Space::parse(&std::fs::read("/proc/self/maps").unwrap())
+fn own_space() -> AddressSpace {
+    AddressSpace::parse(&std::fs::read("/proc/self/maps").unwrap())
 }
 
 /// What a hook would copy, and the address of its call. A separate function, so that its caller is the first frame.

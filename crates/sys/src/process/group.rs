@@ -8,7 +8,7 @@ use core::time::Duration;
 /// a thread that executes a program takes over pid and start time of the group's leader (`de_thread` in fs/exec.c).
 /// Zeroed: no process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Group {
+pub struct ThreadGroup {
     /// Process id, in the pid namespace of the process.
     pub pid: u32,
     /// Start time of the leader in clock ticks since boot: field 22 of `/proc/PID/stat`; 0 if unknown.
@@ -17,12 +17,12 @@ pub struct Group {
     pub namespace: u64,
 }
 
-impl Group {
+impl ThreadGroup {
     /// The calling process. Reads `/proc` once (some 10 µs).
-    pub fn current() -> Group {
+    pub fn current() -> ThreadGroup {
         let pid = pid();
         let start_time = Stat::of(pid).map_or(0, |stat| stat.start_time);
-        Group { pid, start_time, namespace: pid_namespace() }
+        ThreadGroup { pid, start_time, namespace: pid_namespace() }
     }
 
     /// Whether a thread of the process can still execute an instruction of a program. A zombie cannot, nor can a
@@ -78,13 +78,14 @@ mod tests {
             let mut byte = 0u8;
             libc::read(ends[0], (&raw mut byte).cast(), 1);
             let stat = || Stat::of(child as u32).unwrap();
-            let group = Group { pid: child as u32, start_time: stat().start_time, ..Group::default() };
+            let group =
+                ThreadGroup { pid: child as u32, start_time: stat().start_time, ..ThreadGroup::default() };
             while !stat().ended {
                 libc::sched_yield();
             }
             assert_eq!(group.liveness(), Liveness::Alive, "its leader is a zombie");
             assert_eq!(
-                Group { start_time: group.start_time + 1, ..group }.liveness(),
+                ThreadGroup { start_time: group.start_time + 1, ..group }.liveness(),
                 Liveness::Dead,
                 "a namesake"
             );
@@ -94,7 +95,7 @@ mod tests {
             libc::waitpid(child, core::ptr::null_mut(), 0);
             assert_eq!(group.liveness(), Liveness::Dead);
         }
-        assert_eq!(Group::current().liveness(), Liveness::Alive);
-        assert_eq!(Group::default().liveness(), Liveness::Dead);
+        assert_eq!(ThreadGroup::current().liveness(), Liveness::Alive);
+        assert_eq!(ThreadGroup::default().liveness(), Liveness::Dead);
     }
 }
