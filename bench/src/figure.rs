@@ -2,7 +2,7 @@
 
 use crate::measurement::Measurement;
 use crate::plan::{Row, Wanted};
-use crate::session::{Claims, Session};
+use crate::session::{Session, Validity};
 use serde::Serialize;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::{Direction, Ratio, bootstrap};
@@ -112,12 +112,12 @@ fn measured(row: &Row, session: &Session) -> Measured {
     }
 }
 
-fn reached(wanted: Wanted, ratio: &Ratio, claims: Claims) -> Reached {
+fn reached(wanted: Wanted, ratio: &Ratio, claims: Validity) -> Reached {
     match (claims, wanted) {
-        (Claims::None, _) => Reached::Unclaimed,
-        (Claims::Made, Wanted::NotWorse) if ratio.upper >= 1.0 => Reached::Yes,
-        (Claims::Made, Wanted::NotWorse) => Reached::No,
-        (Claims::Made, Wanted::AtLeast(times) | Wanted::Aim(times)) => match times {
+        (Validity::TooShort, _) => Reached::Unclaimed,
+        (Validity::Valid, Wanted::NotWorse) if ratio.upper >= 1.0 => Reached::Yes,
+        (Validity::Valid, Wanted::NotWorse) => Reached::No,
+        (Validity::Valid, Wanted::AtLeast(times) | Wanted::Aim(times)) => match times {
             times if ratio.lower >= times => Reached::Yes,
             times if ratio.upper < times => Reached::No,
             _ => Reached::Undecided,
@@ -145,16 +145,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_within_the_interval_is_undecided() {
+    fn limit_inside_the_interval_is_undecided() {
         let ratio = Ratio { value: 3.0, lower: 2.9, upper: 3.1 };
-        let reached = |times| reached(Wanted::AtLeast(times), &ratio, Claims::Made);
+        let reached = |times| reached(Wanted::AtLeast(times), &ratio, Validity::Valid);
         assert_eq!([2.9, 3.0, 3.2].map(reached), [Reached::Yes, Reached::Undecided, Reached::No]);
     }
 
     #[test]
-    fn not_worse_is_what_the_interval_does_not_exclude() {
+    fn not_worse_if_the_interval_reaches_one() {
         let reached = |lower, upper| {
-            super::reached(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Claims::Made)
+            super::reached(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Validity::Valid)
         };
         assert_eq!((reached(0.9, 1.0), reached(0.9, 0.99)), (Reached::Yes, Reached::No));
     }

@@ -11,7 +11,6 @@
 
 mod conditions;
 mod figure;
-mod guest;
 mod inner;
 mod instructions;
 mod ipc;
@@ -22,10 +21,11 @@ mod options;
 mod plan;
 mod program;
 mod quantity;
-mod recorded;
+mod recording_file;
 mod session;
 mod start;
 mod table;
+mod test_user;
 mod tools;
 mod waits;
 
@@ -65,7 +65,7 @@ fn measure(options: &Options) -> Result<(), String> {
         }
     }
     let measurements = plan.iter().flat_map(plan::Row::measurements);
-    let quantities = meter.iter().chain(&locks).chain(&waits).flat_map(quantity::Row::measurements);
+    let quantities = meter.iter().chain(&locks).chain(&waits).flat_map(quantity::QuantityRow::measurements);
     let measurements: Vec<_> = measurements.chain(quantities).collect();
     let session = session::run(&measurements, &tools, &extent)?;
     let document = table::Document {

@@ -9,7 +9,7 @@ use unspin_meter::Level;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum World {
     /// As it is.
-    Bare,
+    NoPreload,
     /// Under `unspin run --sysv kernel`: the control, which passes through the same hooks.
     Kernel,
     /// Under `unspin run --sysv global`.
@@ -40,15 +40,15 @@ pub enum World {
 
 impl World {
     /// Those of the System V engines, as they stand in the table.
-    pub const ENGINES: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
+    pub const ENGINES: [World; 4] = [World::NoPreload, World::Kernel, World::Global, World::Rcu];
     /// Those of the meter.
     pub const METER: [World; 6] =
-        [World::Bare, World::Through, World::Counts, World::Sampled, World::Full, World::Mutrace];
+        [World::NoPreload, World::Through, World::Counts, World::Sampled, World::Full, World::Mutrace];
 
     /// The name in the table.
     pub fn label(self) -> &'static str {
         match self {
-            World::Bare => "kernel",
+            World::NoPreload => "kernel",
             World::Kernel => "control",
             World::Global => "global",
             World::Rcu => "rcu",
@@ -124,7 +124,7 @@ impl Measurement {
             Measurement::Inner(world, _)
             | Measurement::Program(world, _)
             | Measurement::Checked(world, _) => world,
-            Measurement::Liburcu(_) => World::Bare,
+            Measurement::Liburcu(_) => World::NoPreload,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
 use crate::plan::Wanted;
 use crate::quantity;
-use crate::session::{Claims, Session};
+use crate::session::{Session, Validity};
 use crate::{locks, meter, waits};
 use serde::Serialize;
 use std::fmt::Write;
@@ -16,11 +16,11 @@ pub struct Document<'a> {
     /// Rows, with all runs.
     pub figures: &'a [Figure],
     /// The meter's rows.
-    pub meter: &'a [quantity::Figure],
+    pub meter: &'a [quantity::QuantityFigure],
     /// The locks' rows.
-    pub locks: &'a [quantity::Figure],
+    pub locks: &'a [quantity::QuantityFigure],
     /// The waits' rows.
-    pub waits: &'a [quantity::Figure],
+    pub waits: &'a [quantity::QuantityFigure],
 }
 
 /// Columns of the widest line.
@@ -70,8 +70,8 @@ fn engines(figures: &[Figure]) -> String {
 fn header(session: &Session) -> String {
     let c = &session.conditions;
     let claims = match session.claims {
-        Claims::Made => "",
-        Claims::None => "\nToo short to claim anything.",
+        Validity::Valid => "",
+        Validity::TooShort => "\nToo short to claim anything.",
     };
     format!(
         "{}, {} CPUs, Linux {}; {}\n{}\n\n\

@@ -4,8 +4,8 @@ mod figure;
 mod row;
 pub mod table;
 
-pub use figure::{Figure, evaluate};
-pub use row::{Bound, Note, Row};
+pub use figure::{QuantityFigure, evaluate};
+pub use row::{Bound, Note, QuantityRow};
 
 use crate::figure::median;
 use crate::measurement::Measurement;

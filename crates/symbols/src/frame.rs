@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_they_are_printed() {
+    fn display_forms() {
         let location = Location { file: "/src/app/queue.c".into(), line: 31 };
         assert_eq!(location.to_string(), "queue.c:31");
         assert_eq!(Location { line: 0, ..location.clone() }.to_string(), "queue.c");

@@ -255,7 +255,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
     }
 
     #[test]
-    fn a_second_look_at_a_file_is_a_module_of_its_own() {
+    fn second_mapping_of_a_file_is_a_separate_module() {
         let space = AddressSpace::parse(
             b"1000-2000 r--p 00000000 fe:00 7 /a\n2000-3000 r-xp 00001000 fe:00 7 /a\n5000-8000 r--p 00000000 fe:00 7 /a\n",
         );

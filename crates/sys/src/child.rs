@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn exit_and_kill_are_distinguished() {
         let pid = started(Command::new("sh").args(["-c", "exit 7"]));
         let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
         assert_eq!((ended.pid, ended.end), (pid, End::Exited(7)));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_grows() {
+    fn usage_grows_with_switches() {
         let before = Usage::of_self();
         std::thread::sleep(Duration::from_millis(2));
         let used = Usage::of_self().since(&before);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_given_event_ends_a_wait() {
+    fn posted_event_ends_a_wait() {
         let (epoll, event) = (Epoll::new().unwrap(), EventFd::new().unwrap());
         epoll.add(&event).unwrap();
         event.reset();

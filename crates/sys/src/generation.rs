@@ -85,13 +85,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_asked_for_once() {
+    fn value_is_computed_once_per_process() {
         let number = OncePerProcess::new();
         assert_eq!((number.get(|| 7), number.get(|| 8)), (7, 7));
     }
 
     #[test]
-    fn threads_share_it_and_a_child_has_another() {
+    fn threads_share_the_generation_and_a_child_has_another() {
         let here = get();
         assert!(here != 0 && here == get());
         assert_eq!(std::thread::spawn(get).join().unwrap(), here);

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn self_is_alive_and_reuse_is_noticed() {
+    fn own_identity_is_alive_and_pid_reuse_is_detected() {
         let me = Identity::current();
         assert_eq!(me.liveness(), Liveness::Alive);
         assert!(me.start_time > 0);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_found_by_its_tid_alone() {
+    fn thread_is_found_by_its_tid_alone() {
         let (me, found) =
             std::thread::spawn(|| (Identity::current(), Identity::of_thread(tid()))).join().unwrap();
         assert_eq!(found, Some(Identity { pid: 0, ..me }));
@@ -269,7 +269,7 @@ mod tests {
 
     /// In that `/proc` the ids 1 and 2 belong to init and a kernel thread, which never end.
     #[test]
-    fn a_proc_of_another_namespace_is_not_believed() {
+    fn proc_of_another_namespace_is_not_used() {
         // SAFETY: child and grandchild only make plain system calls, and end.
         unsafe {
             let ended = |child| {
@@ -294,14 +294,14 @@ mod tests {
                 libc::_exit(ended(first));
             }
             match ended(child) {
-                77 => eprintln!("SKIPPED a_proc_of_another_namespace_is_not_believed: run as root"),
+                77 => eprintln!("SKIPPED proc_of_another_namespace_is_not_used: run as root"),
                 code => assert_eq!(code, 0),
             }
         }
     }
 
     #[test]
-    fn command_names_with_parentheses_do_not_confuse() {
+    fn stat_with_parentheses_in_the_name_is_parsed() {
         let line = b"7 (a) b (c) S 1 2 3 4 5 2 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21 22 23 24 777 26\n";
         let stat = Stat::parse(line).unwrap();
         assert_eq!((stat.ended, stat.start_time, stat.image, stat.threads), (false, 4242, 777, 17));

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn every_end_marks_the_word() {
+    fn every_kind_of_thread_end_marks_the_word() {
         type Ending = fn();
         let endings: [Ending; 3] = [
             || (),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_left_alone() {
+    fn released_word_is_not_marked() {
         let word = word();
         let robust_futex = held(word, 0);
         // SAFETY: as it was taken.
@@ -310,7 +310,7 @@ mod tests {
 
     /// libc inserts its mutexes before and after ours in the list, and removes them around it.
     #[test]
-    fn robust_mutexes_of_the_program_go_on_working() {
+    fn robust_mutexes_of_the_program_still_work() {
         let word = word();
         let status = in_a_child(|| {
             // SAFETY: mutexes of this child, used as intended.
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_elsewhere_is_refused() {
+    fn word_outside_a_mapping_is_refused() {
         let word = AtomicU32::new(0);
         // SAFETY: it is refused.
         assert_eq!(unsafe { RobustFutex::new().acquire(&word, 0, 1) }, Err(Errno::EINVAL));

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_the_priority_that_it_was_given() {
+    fn real_time_priority_is_that_which_was_set() {
         let asked = std::thread::spawn(|| (real_time_priority(), become_real_time(), real_time_priority()));
         let (before, given, after) = asked.join().unwrap();
         assert_eq!((before, after), (0, if given { 3 } else { 0 }));
@@ -149,7 +149,7 @@ mod tests {
     /// Both threads run on one CPU. If the first one only yielded, it would loop some millions of times, until
     /// real-time throttling takes the CPU from all real-time threads for a while (sched_rt_runtime_us).
     #[test]
-    fn a_real_time_thread_gives_way_to_a_lesser_one() {
+    fn yield_or_sleep_lets_a_lower_priority_thread_run() {
         static DONE: AtomicBool = AtomicBool::new(false);
         // SAFETY: no arguments.
         let cpu = unsafe { libc::sched_getcpu() } as usize;

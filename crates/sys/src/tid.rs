@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_thread_has_its_own() {
+    fn each_thread_has_its_own_tid() {
         let here = get();
         assert_eq!((here, get()), (process::tid(), here));
         let there = std::thread::spawn(|| (get(), process::tid())).join().unwrap();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_asks_anew() {
+    fn child_queries_its_tid_again() {
         let parent = get();
         // SAFETY: the child calls only what is safe after a fork, and ends.
         match unsafe { libc::fork() } {

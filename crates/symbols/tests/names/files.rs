@@ -61,7 +61,7 @@ fn a_shared_library() {
 }
 
 #[test]
-fn a_stripped_library_has_the_names_that_it_exports() {
+fn stripped_library_has_its_exported_names() {
     if !has_tool("a_stripped_library", "strip", "binutils") {
         return;
     }
@@ -161,8 +161,8 @@ fn separate_debug_files_by_name() {
 }
 
 #[test]
-fn names_that_were_packed_into_the_program() {
-    let test = "names_that_were_packed_into_the_program";
+fn compressed_debug_data_in_the_program_is_read() {
+    let test = "compressed_debug_data_in_the_program_is_read";
     if !has_tool(test, "objcopy", "binutils") || !has_tool(test, "xz", "xz-utils") {
         return;
     }
@@ -182,7 +182,7 @@ fn names_that_were_packed_into_the_program() {
 }
 
 #[test]
-fn files_that_are_gone_or_replaced_are_unknown() {
+fn deleted_or_replaced_files_are_unknown() {
     let Some(pair) = Pair::build("files_that_are_gone_or_replaced", &["-O2", "-g"]) else { return };
     let (library, folder) = (pair.library.clone(), pair.folder.path().to_path_buf());
     let program = pair.run();
@@ -215,7 +215,7 @@ fn files_that_are_gone_or_replaced_are_unknown() {
 }
 
 #[test]
-fn a_file_that_is_only_read_has_no_variables() {
+fn read_only_mapping_has_no_variables() {
     let Some(program) = Build::new("plain.c").flags(&["-g", "-no-pie"]).run("a_file_that_is_only_read")
     else {
         return;
@@ -234,7 +234,7 @@ fn a_file_that_is_only_read_has_no_variables() {
 }
 
 #[test]
-fn a_deleted_file_is_not_sought() {
+fn deleted_file_is_not_opened() {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.contains("r-xp") && line.contains('/')).unwrap();
     let start = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
@@ -245,7 +245,7 @@ fn a_deleted_file_is_not_sought() {
 }
 
 #[test]
-fn areas_of_the_kernel_have_their_name() {
+fn kernel_areas_have_their_name() {
     let maps = b"1000-2000 r-xp 00000000 00:00 0  [vdso]\n5000-6000 rw-p 00000000 00:00 0  [heap]\n";
     let (space, symbols) = (AddressSpace::parse(maps), Symbols::new());
     assert_eq!(symbols.code(&space, 0x1234)[0].function, "[vdso]+0x234");

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_outlives_its_first_thread_and_dies_with_its_last() {
+    fn process_is_alive_until_its_last_thread_ends() {
         // SAFETY: the child only makes threads and plain calls, and never returns.
         unsafe {
             let mut ends = [0; 2];
