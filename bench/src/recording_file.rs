@@ -49,7 +49,8 @@ impl RecordingFile {
 
 impl Drop for RecordingFile {
     fn drop(&mut self) {
-        // Otherwise it goes with the scratch folder, at the end; until then it would be in the next one's way, who says so.
+        // Otherwise it goes with the scratch folder, at the end; until then it would be in the next one's way, who says
+        // so.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -306,7 +306,8 @@ struct LeaveGuard<'a> {
 
 impl LeaveGuard<'_> {
     fn leave(self) -> LeaveResult {
-        // SAFETY: the creator of a `LeaveGuard` has enqueued the node; it does not leave twice, because `self` is forgotten.
+        // SAFETY: the creator of a `LeaveGuard` has enqueued the node; it does not leave twice, because `self` is
+        // forgotten.
         let left = unsafe { self.condition.leave(self.node, LeaveReason::Returns) };
         core::mem::forget(self);
         left

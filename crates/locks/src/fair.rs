@@ -80,8 +80,8 @@ unsafe impl RawLock for Fair {
     unsafe fn unlock(&self) {
         // Relaxed: the compare-exchange provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
-        // Release: partner of the Acquire in `try_lock` and `enter_section`. Relaxed on failure: `hand_off` reads the state
-        // again.
+        // Release: partner of the Acquire in `try_lock` and `enter_section`. Relaxed on failure: `hand_off` reads the
+        // state again.
         let alone = state & (LOCKED | BUSY | QUEUED) == LOCKED
             && self
                 .state
@@ -136,8 +136,8 @@ impl Fair {
     /// Removes a waiter from the queue. Returns false if the waiter owns the lock by now.
     fn withdraw(&self, node: NonNull<Node>) -> bool {
         let mut section = self.enter_section();
-        // SAFETY: the caller owns the node. Relaxed: a grant happens only in a section, which we are in; `wait_in_queue` reads
-        // it again.
+        // SAFETY: the caller owns the node. Relaxed: a grant happens only in a section, which we are in;
+        // `wait_in_queue` reads it again.
         let waits = unsafe { node.as_ref() }.granted.load(Ordering::Relaxed) == 0;
         if waits {
             section.remove(node);

@@ -162,8 +162,8 @@ impl Mcs {
         if next == 0 {
             // Relaxed: published by the exchange below.
             self.next.store(0, Ordering::Relaxed);
-            // Release: partner of the Acquire in `wait_in_queue`, by the next thread that finds the lock held and writes
-            // `next`.
+            // Release: partner of the Acquire in `wait_in_queue`, by the next thread that finds the lock held and
+            // writes `next`.
             if self.tail.compare_exchange(me.0, HELD, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;
             }

@@ -302,8 +302,8 @@ impl<O: QueuePolicy> PriorityInheriting<O> {
             }
         };
         wait.waited = Waited::Slept;
-        // Relaxed: as in `claims_starved_slot`. A real-time thread may clear the starved_slot of another thread here; then two may
-        // queue.
+        // Relaxed: as in `claims_starved_slot`. A real-time thread may clear the starved_slot of another thread here;
+        // then two may queue.
         self.starved_slot.store(0, Ordering::Relaxed);
         outcome
     }

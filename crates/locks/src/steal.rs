@@ -168,8 +168,8 @@ impl<W: SpinPolicy> Stealing<W> {
 
     #[inline(always)]
     fn exchange(&self, seen: u32, new: u32) -> bool {
-        // Acquire: partner of the Release in `try_release` and `unlock`, by the last owner. Relaxed on failure: the caller
-        // reads the word again.
+        // Acquire: partner of the Release in `try_release` and `unlock`, by the last owner. Relaxed on failure: the
+        // caller reads the word again.
         self.word.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Both values are opaque to the meter. The recording code chooses their meaning, and can name them later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// The lock: a [`RecordKind`] in the top byte, and below it the lock's address or another unique number. 0 is no lock:
-    /// a sample for it is counted as not recorded.
+    /// The lock: a [`RecordKind`] in the top byte, and below it the lock's address or another unique number. 0 is no
+    /// lock: a sample for it is counted as not recorded.
     pub lock: u64,
     /// The caller: a return address or another unique number.
     pub caller: u64,

@@ -42,8 +42,8 @@ const AFTER: &str = "        2.7%  1.7us(  18ms)  4.7us(3835us)( 1.6%)  13686445
  0.01% 0.25%  1.3us( 6.3us)  7.7us( 9.1us)(0.00%)       804 99.8% 0.25%    0%  setscheduler+0x104
   6.6%  7.4%  2.2us(  29us)  3.5us(  48us)(0.10%)    355900 92.6%  7.4%    0%  wake_up_process+0x54";
 
-/// Seconds metered. The report does not state them. Each row bounds them by TOTAL × MEAN / UTIL. All rows together leave
-/// 27.42 to 27.46. The lock's row alone gives 27.6, see `utilisation_by_hand`.
+/// Seconds metered. The report does not state them. Each row bounds them by TOTAL × MEAN / UTIL. All rows together
+/// leave 27.42 to 27.46. The lock's row alone gives 27.6, see `utilisation_by_hand`.
 const BEFORE_SECONDS: f64 = 27.44;
 /// As above: 12.15 to 12.23.
 const AFTER_SECONDS: f64 = 12.19;
@@ -237,8 +237,8 @@ fn headline_of_eight_locks_is_as_published() {
     );
 }
 
-/// The lock's row is the sum of its callers' rows within rounding: each sum differs from the figure in the lock's row by
-/// at most one unit of the last digit.
+/// The lock's row is the sum of its callers' rows within rounding: each sum differs from the figure in the lock's row
+/// by at most one unit of the last digit.
 #[test]
 fn row_of_one_lock_is_the_sum_of_its_callers_and_its_headline_is_as_published() {
     let mut report = report(BEFORE, BEFORE_SECONDS, 1);

@@ -23,7 +23,8 @@
 //! recording.release(table, None);
 //! recording.finish(None);
 //!
-//! let report = MeterReport::from_recording(&recording, &|_, _| Some(("queue lock".to_string(), "push".to_string()).into()));
+//! let names = |_: &_, _: &_| Some(("queue lock".to_string(), "push".to_string()).into());
+//! let report = MeterReport::from_recording(&recording, &names);
 //! assert_eq!(report.locks[0].row.name, "queue lock");
 //! assert_eq!(report.total.spun, 1);
 //! println!("{report}");

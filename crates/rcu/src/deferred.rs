@@ -38,8 +38,8 @@ struct Entry {
 /// Up to `N` things that wait for their grace periods, and up to `W` large ones whose grace period is over. All zeroes:
 /// empty.
 ///
-/// The ring is protected by a lock of its owner, which [`exclusive`](DeferredFrees::exclusive) represents. The lock may have
-/// been taken over from a holder that was killed at any instruction in here.
+/// The ring is protected by a lock of its owner, which [`exclusive`](DeferredFrees::exclusive) represents. The lock may
+/// have been taken over from a holder that was killed at any instruction in here.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DeferredFrees<const N: usize = 1024, const W: usize = 256> {
@@ -114,8 +114,8 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
     /// go to the work queue instead, unless that is full. Returns how many left the ring.
     ///
     /// `over` is [`Rcu::poll`](crate::Rcu::poll), or [`is_over`](crate::Rcu::is_over) after a poll outside the lock.
-    /// `free` gets [`FreeAttempt::Retry`] if a holder of the lock was killed while it freed this thing; the thing may then
-    /// be freed partly or wholly already.
+    /// `free` gets [`FreeAttempt::Retry`] if a holder of the lock was killed while it freed this thing; the thing may
+    /// then be freed partly or wholly already.
     pub fn reap(
         &mut self,
         mut over: impl FnMut(Cookie) -> bool,

@@ -134,8 +134,8 @@ impl<'a, H: Host> Rcu<'a, H> {
     /// Whether the grace period is over. Scans all readers if that is not known yet. Never waits.
     ///
     /// A scan costs a `membarrier(2)` and a cache miss per slot in use. If a reader holds up the grace period, the scan
-    /// checks now and then whether it is alive, and marks a dead one's slot as dead; [`ParticipantRegistry::sweep`] releases what
-    /// it held. Returns false for as long as `membarrier` is refused and readers rely on it.
+    /// checks now and then whether it is alive, and marks a dead one's slot as dead; [`ParticipantRegistry::sweep`]
+    /// releases what it held. Returns false for as long as `membarrier` is refused and readers rely on it.
     pub fn poll(&self, cookie: Cookie) -> bool {
         self.is_over(cookie) || {
             self.advance(cookie);
@@ -190,8 +190,8 @@ impl<'a, H: Host> Rcu<'a, H> {
     ///   that drew c, so R sees X's removal and cannot find X. If the scan sees a later store, that store released R's
     ///   reads: they are over, and come before everything that is done after this scan.
     ///
-    /// A slot may be unregistered, or be new. `ParticipantRegistry::claim` fences in the same way between making the slot live and
-    /// the first section. So the scan sees the slot live, or all its sections see X's removal.
+    /// A slot may be unregistered, or be new. `ParticipantRegistry::claim` fences in the same way between making the
+    /// slot live and the first section. So the scan sees the slot live, or all its sections see X's removal.
     ///
     /// The scan skips a slot that is not live, although a dead owner may have left its word nonzero. It reads the word
     /// before the state: if the state is not live then, the thread that wrote the word was dead or had unregistered.

@@ -10,8 +10,8 @@
 //! - [`Reader`] and [`ReadGuard`]: the safe way to read. [`Slot::enter`] and [`Slot::leave`] are the raw way: two
 //!   loads, a test and a store to enter, a store to leave.
 //! - [`registry`]: the participating threads, and the recovery of dead ones.
-//! - [`DeferredFrees`]: frees that wait for a grace period without a waiting thread (`call_rcu`), and the [work queue](work)
-//!   for frees that take long.
+//! - [`DeferredFrees`]: frees that wait for a grace period without a waiting thread (`call_rcu`), and the [work
+//!   queue](work) for frees that take long.
 //!
 //! All shared types are `repr(C)`, valid when zeroed, and hold offsets and numbers instead of pointers. The caller
 //! provides the memory:

@@ -2,8 +2,8 @@
 //! test -p unspin-rcu --release --lib models`.
 //!
 //! Readers issue their own fences here ([`FenceMode::Full`]), because loom does not know `membarrier`. A dead thread is
-//! one that stops after reporting its death to the [`ScriptedHost`]. Each property has a planted bug beside it that must be
-//! found.
+//! one that stops after reporting its death to the [`ScriptedHost`]. Each property has a planted bug beside it that
+//! must be found.
 
 use crate::registry::{Recovery, SweepScope};
 use crate::script::{ScriptedHost, arena, thread};

@@ -50,7 +50,8 @@ impl<'a> Rcu<'a> {
     /// Registers the calling thread as a reader. Reads `/proc` once.
     ///
     /// If every slot is taken, the slots of dead threads are freed. So this is for domains whose participants hold
-    /// nothing but read-side sections. Others use [`ParticipantRegistry::register`](crate::registry::ParticipantRegistry::register) and
+    /// nothing but read-side sections. Others use
+    /// [`ParticipantRegistry::register`](crate::registry::ParticipantRegistry::register) and
     /// [`Slot::enter`](crate::Slot::enter).
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! The participants: threads claim slots and return them; the slots of dead threads are taken back.
 //!
-//! The registry is also of use without read-copy-update: a [`ParticipantId`] identifies the owner of a lock or a place in
-//! a queue, and [`ParticipantRegistry::sweep`] passes every dead participant to a function that can release what it held.
+//! The registry is also of use without read-copy-update: a [`ParticipantId`] identifies the owner of a lock or a place
+//! in a queue, and [`ParticipantRegistry::sweep`] passes every dead participant to a function that can release what it
+//! held.
 //!
 //! No step needs another thread to finish one. Each step is a single compare-and-swap of the slot's state word, and the
 //! word identifies the thread whose death has to be checked (see the table at `State` in `slot.rs`).
@@ -40,8 +41,8 @@ pub enum Recovery {
 /// Which slots a sweep examines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SweepScope {
-    /// Those already known or suspected to belong to dead threads: cheap, and not needed while [`ParticipantRegistry::pending`] is
-    /// false.
+    /// Those already known or suspected to belong to dead threads: cheap, and not needed while
+    /// [`ParticipantRegistry::pending`] is false.
     MarkedDead,
     /// All: checks the life of every registered thread, some 5 µs each.
     All,
@@ -82,8 +83,9 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
 
     /// Claims a slot for the calling thread, which has this identity. Costs one pass over the slots.
     ///
-    /// If none is free, dead participants are swept as by [`sweep`](ParticipantRegistry::sweep), which calls `on_dead`. If `identity`
-    /// is the new image of a thread that registered before it called `exec`, the slot of the old image is marked dead.
+    /// If none is free, dead participants are swept as by [`sweep`](ParticipantRegistry::sweep), which calls `on_dead`.
+    /// If `identity` is the new image of a thread that registered before it called `exec`, the slot of the old image is
+    /// marked dead.
     ///
     /// A thread that is killed in this function leaves at most one slot behind, which the next sweep of all slots
     /// frees.
@@ -267,8 +269,8 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
     }
 
     /// Marks the slots dead that an earlier image has left under exactly the identity of the calling thread, which is
-    /// `identity`. Where the stack position is not random, `exec` can leave all parts of an identity unchanged. `own` tells
-    /// which participants belong to this image.
+    /// `identity`. Where the stack position is not random, `exec` can leave all parts of an identity unchanged. `own`
+    /// tells which participants belong to this image.
     pub fn mark_stale_slots_dead(&self, identity: &Identity, own: &dyn Fn(ParticipantId) -> bool) {
         // If one of these is unknown, the identity may also be another thread's.
         if identity.start_time == 0 || identity.namespace == 0 {

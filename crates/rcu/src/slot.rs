@@ -74,8 +74,8 @@ impl Slot {
         SectionToken(before)
     }
 
-    /// [`enter`](Slot::enter) with [`FenceMode::Expedited`], for a thread that is in no section. Returns `false` if it is
-    /// in one.
+    /// [`enter`](Slot::enter) with [`FenceMode::Expedited`], for a thread that is in no section. Returns `false` if it
+    /// is in one.
     ///
     /// # Safety
     /// As for `enter`. The section is left with [`leave_outermost`](Slot::leave_outermost).

@@ -46,8 +46,8 @@ pub enum NextStep {
         candidate: usize,
         /// The position of the run in the session.
         phase: SessionPhase,
-        /// Stop the run after this time and record it as [`RunOutcome::Collapsed`]. `None` until the control has shown how
-        /// long a run takes.
+        /// Stop the run after this time and record it as [`RunOutcome::Collapsed`]. `None` until the control has shown
+        /// how long a run takes.
         limit: Option<Duration>,
     },
     /// The session is over.

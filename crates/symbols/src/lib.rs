@@ -1,9 +1,9 @@
 //! Names for the addresses of a process that runs or has ended: for code, for static variables, and for the callers
 //! found in a copied piece of a stack.
 //!
-//! The only input from the process is the text of its `/proc/PID/maps`, an [`AddressSpace`]. [`Symbols`] opens each mapped file
-//! once and reads the parts that a query needs: symbol tables, DWARF, unwind tables, and the separate debug files that
-//! a distribution installs. Nothing is guessed: for a file that is gone or was replaced since, the result is
+//! The only input from the process is the text of its `/proc/PID/maps`, an [`AddressSpace`]. [`Symbols`] opens each
+//! mapped file once and reads the parts that a query needs: symbol tables, DWARF, unwind tables, and the separate debug
+//! files that a distribution installs. Nothing is guessed: for a file that is gone or was replaced since, the result is
 //! `libfoo.so+0x1234`. Damaged input of any kind gives fewer results, never a panic.
 //!
 //! In the opposite direction, a [`File`] returns the addresses of its variables, functions and lines, whether or not it

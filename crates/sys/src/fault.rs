@@ -305,9 +305,9 @@ struct BusError {
     before: OnceLock<libc::sigaction>,
 }
 
-/// Installs `handler` for bus errors (accesses beyond the end of a file) of this process. It is called before the action
-/// that was installed until now. For processes in which no other component manages the handlers. Only the first `handler`
-/// is installed.
+/// Installs `handler` for bus errors (accesses beyond the end of a file) of this process. It is called before the
+/// action that was installed until now. For processes in which no other component manages the handlers. Only the first
+/// `handler` is installed.
 pub fn install_sigbus_handler(handler: SigbusHandler) -> Result<(), Errno> {
     if BUS_ERROR.handler.set(handler).is_err() {
         return Ok(());

@@ -87,8 +87,8 @@ impl RobustFutex {
     /// thread is just changing its list. `ENOSYS` if it has no list that we know.
     ///
     /// # Safety
-    /// `word` lies in a shared mapping. No thread of this process holds a word by this robust futex, and no other thread tries
-    /// to.
+    /// `word` lies in a shared mapping. No thread of this process holds a word by this robust futex, and no other
+    /// thread tries to.
     pub unsafe fn acquire(&self, word: &AtomicU32, seen: u32, tid: u32) -> Result<(), Errno> {
         self.reserve()?;
         self.map(word)?;

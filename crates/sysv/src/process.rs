@@ -226,7 +226,8 @@ impl Inner {
     pub fn let_go(&'static self, thread: &Thread) {
         let Some(process) = thread.process.get() else { return };
         let word = self.arena.life(process.index());
-        // SAFETY: if this thread holds the word, it holds it by this robust futex, and no other thread can have taken it since.
+        // SAFETY: if this thread holds the word, it holds it by this robust futex, and no other thread can have taken
+        // it since.
         if unsafe { self.robust_futex.release(word, thread.identity().tid) } == Some(Sleepers::Some) {
             futex::wake(word, u32::MAX);
         }

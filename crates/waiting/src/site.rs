@@ -208,8 +208,8 @@ impl SiteHistory {
         }
     }
 
-    /// Reports a wait of [`WaitDecision::TimedSleep`]: it took `waited` ticks, ended at `now`, and received `items` (`None` if
-    /// unknown).
+    /// Reports a wait of [`WaitDecision::TimedSleep`]: it took `waited` ticks, ended at `now`, and received `items`
+    /// (`None` if unknown).
     pub fn report_sleep(&self, parameters: &PollParameters, waited: u64, now: u64, items: Option<u64>) {
         self.ready.set(0);
         if waited <= 4 * parameters.wake_up {

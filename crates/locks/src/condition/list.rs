@@ -120,7 +120,8 @@ impl List {
     /// Removes a node without touching it.
     ///
     /// # Safety
-    /// As for [`add`](Self::add), except that the node itself may be freed; `position` is its current place in the ring.
+    /// As for [`add`](Self::add), except that the node itself may be freed; `position` is its current place in the
+    /// ring.
     pub(super) unsafe fn remove(&self, position: RingPosition) {
         if position.next == position.node {
             return self.clear();
@@ -135,8 +136,8 @@ impl List {
         }
     }
 
-    /// Calls `visit` with each node and its position, in order, until it returns [`VisitNext::Stop`]. `visit` may remove the
-    /// node that it is given.
+    /// Calls `visit` with each node and its position, in order, until it returns [`VisitNext::Stop`]. `visit` may
+    /// remove the node that it is given.
     ///
     /// # Safety
     /// As for [`add`](Self::add).

@@ -1,8 +1,8 @@
 //! Models of the registry: readers find objects by id and key without a lock, while the table grows and objects are
 //! added and removed. Run by `RUSTFLAGS="--cfg loom" cargo test -p unspin-sysv --release --lib models`.
 //!
-//! Readers execute their own fences ([`FenceMode::Full`]), because loom has no `membarrier`. If a block is freed while a
-//! reader may still access it, loom reports an unordered access ([`crate::arena`]).
+//! Readers execute their own fences ([`FenceMode::Full`]), because loom has no `membarrier`. If a block is freed while
+//! a reader may still access it, loom reports an unordered access ([`crate::arena`]).
 
 use super::{Class, Id, Registry, find_index, find_key};
 use crate::arena::Arena;
