@@ -334,7 +334,7 @@ fn sigkill_while_claiming_leaves_the_slot_free() {
         let victim = spawn(move || {
             let mine = State::Claiming(PackedIdentity::of(&thread(1)));
             if shared.rcu().registry().take(0, &shared.slots[0], mine) {
-                shared.slots[0].fill(0, &thread(1));
+                shared.slots[0].write_identity(0, &thread(1));
             }
             shared.script.kill(1);
         });

@@ -201,7 +201,7 @@ fn planted_owner_after_hand_off_forgets_the_sleepers() {
     fn forgets<O: QueuePolicy>(guarded: &Guarded<O>) {
         caller::be_real_time(1);
         pi::lock(&guarded.lock.word, None).expect("it is another's or free");
-        guarded.lock.own();
+        guarded.lock.record_owner();
         guarded.add();
         // SAFETY: acquired above.
         unsafe { guarded.lock.unlock() };
@@ -217,8 +217,8 @@ fn planted_release_without_gate_advance() {
         guarded.add();
         caller::released();
         let me = caller::tid();
-        if !guarded.lock.let_go(me, 0) {
-            assert!(guarded.lock.let_go(me | WAKE, 0));
+        if !guarded.lock.try_release(me, 0) {
+            assert!(guarded.lock.try_release(me | WAKE, 0));
             park::wake(&raw const guarded.lock.gate, 1);
         }
     }
@@ -240,11 +240,16 @@ fn planted_sleeping_spinner() {
 #[should_panic(expected = "deadlock")]
 fn planted_woken_thread_times_out_without_passing_on() {
     fn gives_up_silently<O: QueuePolicy>(guarded: &Guarded<O>) {
-        let mut visit =
-            Visit { duty: 0, spins: false, waited: Waited::Spun, arrived: 0, deadline: Deadline::new(None) };
+        let mut wait = WaitState {
+            wake_duty: 0,
+            spins: false,
+            waited: Waited::Spun,
+            arrived: 0,
+            deadline: Deadline::new(None),
+        };
         // Is woken, and leaves without passing the duty on.
         while !guarded.lock.take(0, 0) {
-            if matches!(guarded.lock.sleep(&mut visit), Outcome::Look) && visit.duty != 0 {
+            if matches!(guarded.lock.sleep(&mut wait), SleepOutcome::Recheck) && wait.wake_duty != 0 {
                 return;
             }
         }
