@@ -26,7 +26,7 @@ impl Backoff {
 
     #[cold]
     fn sleep(&self) {
-        let nobodys = AtomicU32::new(0);
-        park::wait(&nobodys, 0, Some(crate::Until::after(Duration::from_micros(50))));
+        let private_word = AtomicU32::new(0);
+        park::wait(&private_word, 0, Some(crate::Until::after(Duration::from_micros(50))));
     }
 }

@@ -101,9 +101,11 @@ unsafe impl RawLock for Mcs {
     #[inline(always)]
     unsafe fn unlock(&self) {
         // Relaxed: without a waiter the exchange succeeds. If the exchange fails, `release` reads again.
-        let nobody = Link::of(self.next.load(Ordering::Relaxed)).is_none();
+        let no_successor = Link::of(self.next.load(Ordering::Relaxed)).is_none();
         // Release: partner of the Acquire in `try_lock`.
-        if !(nobody && self.tail.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_ok()) {
+        if !(no_successor
+            && self.tail.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_ok())
+        {
             self.release();
         }
     }

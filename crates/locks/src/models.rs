@@ -7,7 +7,7 @@
 mod planted;
 
 use crate::host::model::STEP;
-use crate::waiting::{NextStep, SpinEnd, SpinPolicy};
+use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
 use crate::{Fair, Mcs, RawLock, Steal, Stealing, Ticket, Ttas, Until};
 use core::ptr::NonNull;
 use core::time::Duration;
@@ -124,13 +124,13 @@ impl SpinPolicy for LookTwice {
         LookTwice { looks: 0 }
     }
 
-    fn pause(&mut self, _: u32) -> NextStep {
+    fn pause(&mut self, _: u32) -> SpinStep {
         self.looks += 1;
         if self.looks > 1 {
-            return NextStep::Sleep;
+            return SpinStep::Sleep;
         }
         hint::spin_loop();
-        NextStep::Recheck
+        SpinStep::Recheck
     }
 
     fn lost_race(&mut self) {}

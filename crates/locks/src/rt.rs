@@ -49,7 +49,7 @@ mod tests;
 use crate::park::{self, Wake};
 use crate::raw::free;
 use crate::stamp::{LONG, is_due};
-use crate::waiting::{NextStep, Park, SpinEnd, SpinPolicy, SpinThenPark};
+use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep, SpinThenPark};
 use crate::{RawLock, Until, Waited, host};
 use core::marker::PhantomData;
 use deadline::Deadline;
@@ -226,7 +226,7 @@ impl<O: QueuePolicy> PriorityInheriting<O> {
             // Relaxed: only a hint.
             if spins
                 && word & WAITERS == 0
-                && waiting.pause(u32::from(self.cpu.load(Ordering::Relaxed))) == NextStep::Recheck
+                && waiting.pause(u32::from(self.cpu.load(Ordering::Relaxed))) == SpinStep::Recheck
             {
                 self.announce(&mut wait);
                 continue;

@@ -3,7 +3,7 @@
 
 use crate::host::model::STEP;
 use crate::park::model::FORGETS;
-use crate::waiting::{NextStep, SpinEnd, SpinPolicy};
+use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
 use crate::{LockKind, LockVisitor, RawLock, Stealing, Until};
 use core::time::Duration;
 use unspin_sync::machine::{AtomicU64, Ordering::Relaxed};
@@ -61,13 +61,13 @@ impl SpinPolicy for LookTimes {
         LookTimes(0)
     }
 
-    fn pause(&mut self, _: u32) -> NextStep {
+    fn pause(&mut self, _: u32) -> SpinStep {
         self.0 += 1;
         if self.0 > 3 {
-            return NextStep::Sleep;
+            return SpinStep::Sleep;
         }
         hint::spin_loop();
-        NextStep::Recheck
+        SpinStep::Recheck
     }
 
     fn lost_race(&mut self) {}

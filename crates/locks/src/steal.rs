@@ -16,7 +16,7 @@ use crate::host;
 use crate::park::{self, Wake};
 use crate::raw::free;
 use crate::stamp::{LONG, is_due};
-use crate::waiting::{NextStep, Park, SpinEnd, SpinPolicy, SpinThenPark};
+use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep, SpinThenPark};
 use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -226,7 +226,7 @@ impl<W: SpinPolicy> Stealing<W> {
                 continue;
             }
             self.announce(&mut wait, word);
-            if word & GRANTED == 0 && waiting.pause(word >> CPU_AT) == NextStep::Recheck {
+            if word & GRANTED == 0 && waiting.pause(word >> CPU_AT) == SpinStep::Recheck {
                 continue;
             }
             let asleep = wait.word_if_asleep(word);

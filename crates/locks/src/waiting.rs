@@ -14,7 +14,7 @@ pub trait SpinPolicy: Send + Sync + 'static {
 
     /// Lets some time pass and returns the next step. `owner` is 1 plus the number of the CPU on which the owner
     /// acquired the lock; 0 if unknown.
-    fn pause(&mut self, owner: u32) -> NextStep;
+    fn pause(&mut self, owner: u32) -> SpinStep;
 
     /// The lock was free, but another thread acquired it first.
     fn lost_race(&mut self);
@@ -34,7 +34,7 @@ pub enum SpinEnd {
 
 /// The next step of a waiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NextStep {
+pub enum SpinStep {
     /// Read the lock again.
     Recheck,
     /// Sleep until a wake-up.
@@ -50,8 +50,8 @@ impl SpinPolicy for Park {
         Park
     }
 
-    fn pause(&mut self, _: u32) -> NextStep {
-        NextStep::Sleep
+    fn pause(&mut self, _: u32) -> SpinStep {
+        SpinStep::Sleep
     }
 
     fn lost_race(&mut self) {}
@@ -76,12 +76,12 @@ impl SpinPolicy for SpinThenPark {
         SpinThenPark(SpinPeriod::begin(memo, host::ticks()))
     }
 
-    fn pause(&mut self, owner: u32) -> NextStep {
+    fn pause(&mut self, owner: u32) -> SpinStep {
         let is_own = owner != 0 && owner == host::cpu();
         let owner = if is_own { OwnerCpu::Own } else { OwnerCpu::Other };
-        let Some(pauses) = self.0.pauses(host::ticks(), owner) else { return NextStep::Sleep };
+        let Some(pauses) = self.0.pauses(host::ticks(), owner) else { return SpinStep::Sleep };
         pause_for(pauses);
-        NextStep::Recheck
+        SpinStep::Recheck
     }
 
     fn lost_race(&mut self) {
@@ -104,7 +104,7 @@ mod tests {
     fn waiter_parks_at_once_if_the_owner_cannot_run() {
         unspin_sys::cpu::prepare();
         // The thread may migrate between the two reads of its CPU.
-        let parks = |owner: &dyn Fn() -> u32| SpinThenPark::begin(0).pause(owner()) == NextStep::Sleep;
+        let parks = |owner: &dyn Fn() -> u32| SpinThenPark::begin(0).pause(owner()) == SpinStep::Sleep;
         if host::cpu() == 0 {
             return println!("SKIPPED: no restartable sequences here (glibc 2.35, Linux 4.18)");
         }

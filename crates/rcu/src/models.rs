@@ -226,12 +226,12 @@ fn dead_reader_is_skipped_and_its_successor_is_not() {
         let _ = unsafe { world.slots[victim.index()].enter(&world.domain, FenceMode::Full) };
         world.script.kill(1);
         let shared = world.clone();
-        let heir = spawn(move || {
+        let successor = spawn(move || {
             let me = shared.join(2);
             shared.section(me);
         });
         world.update();
-        heir.join().unwrap();
+        successor.join().unwrap();
     });
 }
 
@@ -292,14 +292,14 @@ fn late_liveness_check_spares_the_next_owner() {
 }
 
 #[test]
-#[should_panic(expected = "the heir lost its slot")]
+#[should_panic(expected = "the successor lost its slot")]
 fn planted_mark_dead_without_state_check() {
     bounded(3, || {
         next_owner_after_a_slow_check(|world, victim| {
             let slot = &world.slots[victim.index()];
             let state = slot.state();
-            let asked = slot.identity(state).map(|identity| (&world.script).liveness(&identity));
-            if asked == Some(Liveness::Dead) {
+            let liveness = slot.identity(state).map(|identity| (&world.script).liveness(&identity));
+            if liveness == Some(Liveness::Dead) {
                 // Planted bug: a store instead of a compare-and-swap.
                 let word = victim.generation() << 3 | 4;
                 slot.state.store(word, Ordering::Release);
@@ -314,14 +314,14 @@ fn next_owner_after_a_slow_check(verdict: fn(&World, ParticipantId)) {
     world.script.kill(1);
     let shared = world.clone();
     let slow = spawn(move || verdict(&shared, victim));
-    let heir = {
+    let successor = {
         let registry = world.rcu().registry();
         registry.register(&thread(2), FenceMode::Full, &mut |_, _| Recovery::Done)
     };
     slow.join().unwrap();
-    if let Ok(heir) = heir {
-        assert_eq!(world.rcu().registry().participant(0), Some(heir), "the heir lost its slot");
-        assert_eq!(world.rcu().registry().identity(heir), Some(thread(2)));
+    if let Ok(successor) = successor {
+        assert_eq!(world.rcu().registry().participant(0), Some(successor), "the successor lost its slot");
+        assert_eq!(world.rcu().registry().identity(successor), Some(thread(2)));
     }
 }
 
@@ -340,8 +340,8 @@ fn sigkill_while_claiming_leaves_the_slot_free() {
         });
         let early = world.rcu().registry().register(&thread(2), FenceMode::Full, &mut |_, _| Recovery::Done);
         victim.join().unwrap();
-        let heir = early.unwrap_or_else(|_| world.join(2));
-        assert_eq!(world.rcu().registry().identity(heir), Some(thread(2)));
+        let successor = early.unwrap_or_else(|_| world.join(2));
+        assert_eq!(world.rcu().registry().identity(successor), Some(thread(2)));
     });
 }
 

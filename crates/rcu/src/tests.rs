@@ -84,10 +84,10 @@ fn dead_reader_is_marked_by_poll_and_freed_by_sweep() {
     assert_eq!(seen, [(victim, thread(1)); 2]);
     assert!(!slots[0].is_active());
 
-    let heir = registry.register(&thread(3), FenceMode::Full, &mut nothing).unwrap();
-    assert_eq!(heir.index(), victim.index());
-    assert_ne!(heir, victim);
-    assert_eq!((registry.liveness(victim), registry.liveness(heir)), (Liveness::Dead, Liveness::Alive));
+    let successor = registry.register(&thread(3), FenceMode::Full, &mut nothing).unwrap();
+    assert_eq!(successor.index(), victim.index());
+    assert_ne!(successor, victim);
+    assert_eq!((registry.liveness(victim), registry.liveness(successor)), (Liveness::Dead, Liveness::Alive));
 }
 
 #[test]
@@ -99,13 +99,13 @@ fn registration_in_a_full_registry_sweeps_or_fails() {
     registry.register(&thread(2), FenceMode::Full, &mut nothing).unwrap();
     assert_eq!(registry.register(&thread(3), FenceMode::Full, &mut nothing), Err(RegistryFull));
     script.kill(1);
-    let heir = registry.register(&thread(3), FenceMode::Full, &mut done).unwrap();
-    assert_eq!(heir.index(), first.index());
+    let successor = registry.register(&thread(3), FenceMode::Full, &mut done).unwrap();
+    assert_eq!(successor.index(), first.index());
     // SAFETY: registered above; this thread acts as its owner.
-    unsafe { registry.unregister(heir) };
+    unsafe { registry.unregister(successor) };
     let next = registry.register(&thread(4), FenceMode::Full, &mut nothing).unwrap();
     // SAFETY: deliberately wrong: unregistered twice, which must not affect the slot's next owner.
-    unsafe { registry.unregister(heir) };
+    unsafe { registry.unregister(successor) };
     assert_eq!(registry.participant(next.index()), Some(next));
 }
 

@@ -50,10 +50,10 @@ impl VerdictRule {
             let runs = samples.all_runs().count() as u32;
             return Verdict::Failed { name: comparison.name.clone(), failed, runs, reason: reason.into() };
         }
-        self.from_measurements(comparison)
+        self.verdict_of_measurements(comparison)
     }
 
-    fn from_measurements(&self, comparison: &Comparison) -> Verdict {
+    fn verdict_of_measurements(&self, comparison: &Comparison) -> Verdict {
         let floor = self.floor.map(|floor| floor.factor).or(comparison.minimum_detectable_effect);
         let doubtful = |doubt| {
             let could_hide = comparison.ratio.zip(floor).map(|(r, floor)| r.farthest_factor().max(floor));
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn each_condition_alone_prevents_a_proof() {
         let (rule, sound) = clear_difference();
-        assert!(matches!(rule.from_measurements(&sound), Verdict::ProvenFaster { .. }));
+        assert!(matches!(rule.verdict_of_measurements(&sound), Verdict::ProvenFaster { .. }));
         let ratio = sound.ratio.unwrap();
         let floor = 1.05;
         let cases = [
@@ -138,7 +138,7 @@ mod tests {
             (Comparison { rounds: 5, ..sound.clone() }, NotProvenReason::TooFewRounds { needed: 6 }),
         ];
         for (comparison, expected) in cases {
-            match rule.from_measurements(&comparison) {
+            match rule.verdict_of_measurements(&comparison) {
                 Verdict::NothingProven { doubt, could_hide: Some(hidden) } => {
                     assert_eq!(doubt, expected);
                     assert!(hidden >= floor);

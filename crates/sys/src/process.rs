@@ -285,8 +285,8 @@ mod tests {
                 let first = libc::fork();
                 if first == 0 {
                     let (me, us) = (Identity::current(), ThreadGroup::current());
-                    let nobody = ThreadGroup { pid: 2, ..us };
-                    let lives = (me.liveness(), us.liveness(), nobody.liveness());
+                    let absent = ThreadGroup { pid: 2, ..us };
+                    let lives = (me.liveness(), us.liveness(), absent.liveness());
                     let right = (me.start_time, us.start_time) == (0, 0)
                         && lives == (Liveness::Alive, Liveness::Alive, Liveness::Dead);
                     libc::_exit(i32::from(!right));

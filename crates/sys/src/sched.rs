@@ -65,8 +65,8 @@ pub fn yield_or_sleep() {
 /// Sleeps until the time is over or a signal arrives. Does not change `errno`, which the C library's sleep would write.
 pub fn sleep(time: Duration) {
     // A futex that no thread wakes.
-    let nobodys = AtomicU32::new(0);
-    futex::wait(&nobodys, 0, Some(time));
+    let private_word = AtomicU32::new(0);
+    futex::wait(&private_word, 0, Some(time));
 }
 
 /// Whether the kernel may be asked about threads. A program that has restricted its system calls (seccomp(2)) may have
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn real_time_priority_is_that_which_was_set() {
-        let asked = std::thread::spawn(|| (real_time_priority(), become_real_time(), real_time_priority()));
-        let (before, given, after) = asked.join().unwrap();
+        let thread = std::thread::spawn(|| (real_time_priority(), become_real_time(), real_time_priority()));
+        let (before, given, after) = thread.join().unwrap();
         assert_eq!((before, after), (0, if given { 3 } else { 0 }));
     }
 

@@ -205,7 +205,7 @@ impl Inner {
     #[cold]
     fn hold_life(&'static self, thread: &'static Thread, process: Process) {
         let word = self.arena.life(process.index());
-        // Under the registry lock because of the process's other threads: they share the robust_futex.
+        // Under the registry lock because of the process's other threads: they share the robust futex.
         let answer = self.with_registry(thread, Class::Sem, Call::Semop, |_| {
             // Relaxed: the exchange that takes the word orders.
             let seen = word.load(Relaxed);

@@ -251,12 +251,12 @@ fn is_true_in_a_child(question: impl FnOnce() -> bool) -> bool {
 #[test]
 fn forked_child_drops_its_parents_waiters() {
     let condition = Condition::NEW;
-    let ghosts: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
+    let parents_waiters: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
     condition.signal();
     condition.latch.acquire(host::generation());
     let in_child = || {
         // A child overwrites the stacks of threads that it does not have.
-        ghosts.iter().for_each(|ghost| unsafe {
+        parents_waiters.iter().for_each(|ghost| unsafe {
             // SAFETY: the child's copy, which it does not use any more.
             (core::ptr::from_ref(&**ghost) as *mut u8).write_bytes(0xAA, size_of::<Node>());
         });
@@ -272,8 +272,8 @@ fn forked_child_drops_its_parents_waiters() {
     };
     assert!(is_true_in_a_child(in_child));
     condition.latch.release();
-    assert!(is_woken(&ghosts[0]));
-    for ghost in &ghosts {
+    assert!(is_woken(&parents_waiters[0]));
+    for ghost in &parents_waiters {
         leave(&condition, ghost, LeaveReason::Returns);
     }
     condition.retire();

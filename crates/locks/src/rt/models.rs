@@ -19,12 +19,12 @@ impl SpinPolicy for LookOnce {
         LookOnce { has_looked: false }
     }
 
-    fn pause(&mut self, _: u32) -> NextStep {
+    fn pause(&mut self, _: u32) -> SpinStep {
         if core::mem::replace(&mut self.has_looked, true) {
-            return NextStep::Sleep;
+            return SpinStep::Sleep;
         }
         thread::yield_now();
-        NextStep::Recheck
+        SpinStep::Recheck
     }
 
     fn lost_race(&mut self) {}

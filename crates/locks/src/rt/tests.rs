@@ -163,7 +163,7 @@ fn with_a_hog_before_a_chain<L: RawLock>() -> Vec<&'static str> {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (first, second, order) = (L::new(), L::new(), Served::default());
     let [first_is_held, waits, may_go_on] = core::array::from_fn(|_| Flag::default());
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     thread::scope(|s| {
         let owner = s.spawn(|| hold(&first, &first_is_held, &may_go_on)).thread().clone();
         wait_until(|| first_is_held.is_up());
@@ -171,12 +171,12 @@ fn with_a_hog_before_a_chain<L: RawLock>() -> Vec<&'static str> {
         s.spawn(move || {
             stay_on_one_cpu();
             acquire(second);
-            tell.send(caller::tid()).unwrap();
+            sender.send(caller::tid()).unwrap();
             acquire(first);
             unlock(first);
             unlock(second);
         });
-        wait_until_asleep(told.recv().unwrap());
+        wait_until_asleep(receiver.recv().unwrap());
         s.spawn(|| wait(second, &waits, &order));
         wait_until(|| waits.is_up());
         let (may_go_on, order) = (&may_go_on, &order);
@@ -203,15 +203,15 @@ fn served<O: QueuePolicy>(priorities: &[u32]) -> Vec<u32> {
     thread::scope(|s| {
         for &priority in priorities {
             let (lock, order) = (&lock, &order);
-            let (tell, told) = channel();
+            let (sender, receiver) = channel();
             s.spawn(move || {
                 assert!(become_real_time(priority));
-                tell.send(caller::tid()).unwrap();
+                sender.send(caller::tid()).unwrap();
                 acquire(lock);
                 order.lock().unwrap().push(priority);
                 unlock(lock);
             });
-            wait_until_asleep(told.recv().unwrap());
+            wait_until_asleep(receiver.recv().unwrap());
         }
         unlock(&lock);
     });
@@ -235,14 +235,14 @@ fn sleeper_that_becomes_real_time_moves_to_the_kernels_queue() {
     let lock = RtAdaptive::new();
     acquire(&lock);
     thread::scope(|s| {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let lock = &lock;
         s.spawn(move || {
-            tell.send(caller::tid()).unwrap();
+            sender.send(caller::tid()).unwrap();
             acquire(lock);
             unlock(lock);
         });
-        let sleeper = told.recv().unwrap();
+        let sleeper = receiver.recv().unwrap();
         // Relaxed: a snapshot, which orders nothing.
         wait_until(|| lock.slept.load(Ordering::Relaxed) == 1);
         assert!(!pi::has_waiters(&lock.word), "an ordinary thread");
@@ -262,18 +262,18 @@ fn soon() -> Until {
 
 fn try_lock_of_own_lock_fails<O: QueuePolicy>(priority: u32) {
     let lock = &PriorityInheriting::<O>::new();
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     thread::scope(|s| {
         s.spawn(move || {
             become_real_time(priority);
             acquire(lock);
             assert_eq!(lock.lock_until(&mut (), soon()), None);
-            tell.send(caller::tid()).unwrap();
+            sender.send(caller::tid()).unwrap();
             // Waits for a foreign unlock.
             acquire(lock);
             unlock(lock);
         });
-        wait_until_asleep(told.recv().unwrap());
+        wait_until_asleep(receiver.recv().unwrap());
         unlock(lock);
     });
     assert!(!lock.is_locked());
@@ -291,11 +291,11 @@ fn lock_of_an_ended_thread_stays_locked<O: QueuePolicy>() {
     let lock = PriorityInheriting::<O>::new();
     thread::scope(|s| s.spawn(|| acquire(&lock)).join().unwrap());
     thread::scope(|s| {
-        let heir = s.spawn(|| {
+        let successor = s.spawn(|| {
             become_real_time(5);
             lock.lock_until(&mut (), soon())
         });
-        assert_eq!(heir.join().unwrap(), None);
+        assert_eq!(successor.join().unwrap(), None);
     });
     assert!(lock.is_locked());
     unlock(&lock);
@@ -319,19 +319,19 @@ fn foreign_unlock_releases_a_lock_with_queued_threads<O: QueuePolicy>() {
             may_end.wait();
         });
         is_held.wait();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let waiters: Vec<_> = (1..4)
             .map(|priority| {
-                let (lock, tell) = (&lock, tell.clone());
+                let (lock, sender) = (&lock, sender.clone());
                 s.spawn(move || {
                     become_real_time(priority);
-                    tell.send(caller::tid()).unwrap();
+                    sender.send(caller::tid()).unwrap();
                     acquire(lock);
                     unlock(lock);
                 })
             })
             .collect();
-        told.iter().take(3).for_each(wait_until_asleep);
+        receiver.iter().take(3).for_each(wait_until_asleep);
         unlock(&lock);
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
         may_end.wait();

@@ -61,8 +61,9 @@ impl Processes {
             End::Exited(code) => format!("ended with code {code}"),
             End::Killed(signal) => format!("was killed by signal {signal}"),
         };
-        let who = self.running.remove(&ended.pid).map_or_else(|| "another child".into(), |p| p.to_string());
-        Error::Worker(format!("{who} {how} before all messages had been passed"))
+        let worker =
+            self.running.remove(&ended.pid).map_or_else(|| "another child".into(), |p| p.to_string());
+        Error::Worker(format!("{worker} {how} before all messages had been passed"))
     }
 }
 

@@ -115,8 +115,8 @@ fn create_and_answer(groups: usize, gates: usize, mut answer: Option<PipeWriter>
             Err(e) => -e.raw_os_error().unwrap_or(unspin_sys::Errno::EIO.0),
         };
         sets.extend(created.as_ref().ok());
-        let told = answer.as_mut().is_some_and(|pipe| pipe.write_all(&word.to_ne_bytes()).is_ok());
-        if created.is_err() || !told {
+        let is_answered = answer.as_mut().is_some_and(|pipe| pipe.write_all(&word.to_ne_bytes()).is_ok());
+        if created.is_err() || !is_answered {
             break;
         }
     }
