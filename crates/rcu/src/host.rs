@@ -28,7 +28,7 @@ pub trait Host: Copy {
     /// dead that can still execute.
     fn liveness(&self, identity: &Identity) -> Liveness;
 
-    /// [`life`](Host::life) for a thread of which only the [`PackedIdentity`] is known.
+    /// [`liveness`](Host::liveness) for a thread of which only the [`PackedIdentity`] is known.
     fn claimer_liveness(&self, claim: PackedIdentity) -> Liveness;
 
     /// A full memory barrier in every reader that uses [`FenceMode::Expedited`](crate::FenceMode).

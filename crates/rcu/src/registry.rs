@@ -166,7 +166,7 @@ impl<'a, H: Host> ParticipantRegistry<'a, H> {
         self.liveness_of(participant, |slot, state| self.mark_if_dead(slot, state))
     }
 
-    /// [`life`](ParticipantRegistry::life), but asks the operating system at most once per [`EXAMINE_EVERY`] ticks and
+    /// [`liveness`](ParticipantRegistry::liveness), but asks the system at most once per [`EXAMINE_EVERY`] ticks and
     /// participant; reports alive in between.
     pub fn liveness_rate_limited(&self, participant: ParticipantId) -> Liveness {
         self.liveness_of(participant, |slot, state| self.examine(slot, state))
