@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_of_proc_stat_is_the_whole_machine() {
+    fn first_line_of_proc_stat_is_the_whole_machine() {
         let load = Load::parse("cpu  100 50 200 1000 30 5 15 7 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
         assert_eq!(load, Some(Load { busy_s: 3.7, steal_s: 0.07, total_s: 14.07 }));
         assert_eq!(Load::parse("cpu  1 2 3\n"), None);

@@ -2,7 +2,7 @@
 
 use crate::measurement::Measurement;
 use crate::plan::{Row, Wanted};
-use crate::sitting::{Claims, Sitting};
+use crate::session::{Session, Validity};
 use serde::Serialize;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::{Direction, Ratio, bootstrap};
@@ -78,22 +78,22 @@ const RESAMPLES: u32 = 9_999;
 const SEED: u64 = 2;
 
 /// All rows.
-pub fn evaluate(rows: &[Row], sitting: &Sitting) -> Vec<Figure> {
+pub fn evaluate(rows: &[Row], session: &Session) -> Vec<Figure> {
     let figure = |row: &Row| Figure {
         name: row.name,
         unit: row.unit,
         direction: row.direction,
         outcome: match &row.missing {
             Some(reason) => Outcome::Skipped(reason.clone()),
-            None => Outcome::Measured(measured(row, sitting)),
+            None => Outcome::Measured(measured(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn measured(row: &Row, sitting: &Sitting) -> Measured {
+fn measured(row: &Row, session: &Session) -> Measured {
     let runs = |name, measurement: &Measurement| {
-        let values = sitting.values(measurement, 0);
+        let values = session.values(measurement, 0);
         Runs { name, median: median(&values), values }
     };
     let (ours, against) = (runs("rcu", &row.ours), runs(row.against.0, &row.against.1));
@@ -104,7 +104,7 @@ fn measured(row: &Row, sitting: &Sitting) -> Measured {
     let ratios: Vec<f64> = pairs.iter().map(|&(a, b)| row.direction.times_as_good(b, a)).collect();
     Measured {
         spread: coefficient_of_variation(&ratios),
-        wanted: row.wanted.iter().map(|&wanted| (wanted, reached(wanted, &ratio, sitting.claims))).collect(),
+        wanted: row.wanted.iter().map(|&wanted| (wanted, reached(wanted, &ratio, session.claims))).collect(),
         others: row.others.iter().map(|(name, measurement)| runs(name, measurement)).collect(),
         ours,
         against,
@@ -112,12 +112,12 @@ fn measured(row: &Row, sitting: &Sitting) -> Measured {
     }
 }
 
-fn reached(wanted: Wanted, ratio: &Ratio, claims: Claims) -> Reached {
+fn reached(wanted: Wanted, ratio: &Ratio, claims: Validity) -> Reached {
     match (claims, wanted) {
-        (Claims::None, _) => Reached::Unclaimed,
-        (Claims::Made, Wanted::NotWorse) if ratio.upper >= 1.0 => Reached::Yes,
-        (Claims::Made, Wanted::NotWorse) => Reached::No,
-        (Claims::Made, Wanted::AtLeast(times) | Wanted::Aim(times)) => match times {
+        (Validity::TooShort, _) => Reached::Unclaimed,
+        (Validity::Valid, Wanted::NotWorse) if ratio.upper >= 1.0 => Reached::Yes,
+        (Validity::Valid, Wanted::NotWorse) => Reached::No,
+        (Validity::Valid, Wanted::AtLeast(times) | Wanted::Aim(times)) => match times {
             times if ratio.lower >= times => Reached::Yes,
             times if ratio.upper < times => Reached::No,
             _ => Reached::Undecided,
@@ -145,16 +145,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_within_the_interval_is_undecided() {
+    fn limit_inside_the_interval_is_undecided() {
         let ratio = Ratio { value: 3.0, lower: 2.9, upper: 3.1 };
-        let reached = |times| reached(Wanted::AtLeast(times), &ratio, Claims::Made);
+        let reached = |times| reached(Wanted::AtLeast(times), &ratio, Validity::Valid);
         assert_eq!([2.9, 3.0, 3.2].map(reached), [Reached::Yes, Reached::Undecided, Reached::No]);
     }
 
     #[test]
-    fn not_worse_is_what_the_interval_does_not_exclude() {
+    fn not_worse_if_the_interval_reaches_one() {
         let reached = |lower, upper| {
-            super::reached(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Claims::Made)
+            super::reached(Wanted::NotWorse, &Ratio { value: lower, lower, upper }, Validity::Valid)
         };
         assert_eq!((reached(0.9, 1.0), reached(0.9, 0.99)), (Reached::Yes, Reached::No));
     }

@@ -5,12 +5,12 @@ use crate::inner::{Call, EffortOptions, Placement, Stressor, Task, postgres_comm
 use crate::measurement::{Measurement, World};
 use crate::plan::{Row, Wanted, in_all_worlds};
 use crate::program;
-use crate::sitting::Extent;
+use crate::session::SessionSize;
 use crate::tools::Tools;
 use unspin_stats::Direction::{self, HigherIsBetter, LowerIsBetter};
 
 /// All of them.
-pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
+pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
     let mut rows = calls(extent);
     rows.extend(ping_pong(extent));
     rows.extend(programs(tools, extent));
@@ -26,7 +26,7 @@ pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
 }
 
 /// Uncontended calls of one process.
-fn calls(extent: &Extent) -> Vec<Row> {
+fn calls(extent: &SessionSize) -> Vec<Row> {
     use Wanted::AtLeast;
     let effort = EffortOptions::milliseconds(extent.loop_ms);
     let pair = |name, task, wanted| in_all_worlds(name, "ns a pair", LowerIsBetter, task, wanted);
@@ -40,7 +40,7 @@ fn calls(extent: &Extent) -> Vec<Row> {
 }
 
 /// A message to another process and back.
-fn ping_pong(extent: &Extent) -> [Row; 2] {
+fn ping_pong(extent: &SessionSize) -> [Row; 2] {
     let effort = EffortOptions::milliseconds(2 * extent.loop_ms);
     let row = |name, placement, wanted| {
         in_all_worlds(name, "us", LowerIsBetter, Task::PingPong { placement, effort }, wanted)
@@ -54,10 +54,10 @@ fn ping_pong(extent: &Extent) -> [Row; 2] {
 }
 
 /// Programs that other people wrote.
-fn programs(tools: &Tools, extent: &Extent) -> Vec<Row> {
+fn programs(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
     let effort = EffortOptions::milliseconds(5 * extent.loop_ms);
     let seconds = (20 * extent.loop_ms).div_ceil(1000);
-    let folder = tools.guest.folder().to_path_buf();
+    let folder = tools.test_user.folder().to_path_buf();
     let stress = |name, stressor| {
         let task = Task::Stress { stressor, seconds };
         by_a_program(

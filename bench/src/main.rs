@@ -11,7 +11,6 @@
 
 mod conditions;
 mod figure;
-mod guest;
 mod inner;
 mod instructions;
 mod ipc;
@@ -22,10 +21,11 @@ mod options;
 mod plan;
 mod program;
 mod quantity;
-mod recorded;
-mod sitting;
+mod recording_file;
+mod session;
 mod start;
 mod table;
+mod test_user;
 mod tools;
 mod waits;
 
@@ -65,15 +65,15 @@ fn measure(options: &Options) -> Result<(), String> {
         }
     }
     let measurements = plan.iter().flat_map(plan::Row::measurements);
-    let quantities = meter.iter().chain(&locks).chain(&waits).flat_map(quantity::Row::measurements);
+    let quantities = meter.iter().chain(&locks).chain(&waits).flat_map(quantity::QuantityRow::measurements);
     let measurements: Vec<_> = measurements.chain(quantities).collect();
-    let sitting = sitting::run(&measurements, &tools, &extent)?;
+    let session = session::run(&measurements, &tools, &extent)?;
     let document = table::Document {
-        sitting: &sitting,
-        figures: &figure::evaluate(&plan, &sitting),
-        meter: &quantity::evaluate(&meter, &sitting),
-        locks: &quantity::evaluate(&locks, &sitting),
-        waits: &quantity::evaluate(&waits, &sitting),
+        session: &session,
+        figures: &figure::evaluate(&plan, &session),
+        meter: &quantity::evaluate(&meter, &session),
+        locks: &quantity::evaluate(&locks, &session),
+        waits: &quantity::evaluate(&waits, &session),
     };
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&document);

@@ -2,14 +2,14 @@
 
 use crate::inner::Task;
 use crate::program::Program;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_meter::Level;
 
 /// How a program is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum World {
     /// As it is.
-    Bare,
+    NoPreload,
     /// Under `unspin run --sysv kernel`: the control, which passes through the same hooks.
     Kernel,
     /// Under `unspin run --sysv global`.
@@ -27,7 +27,7 @@ pub enum World {
     /// Under mutrace.
     Mutrace,
     /// Under `unspin run --mutex KIND`.
-    Mutex(Kind),
+    Mutex(LockKind),
     /// Under `unspin run --waits system`: the control of the waits, which passes through the same hooks.
     WaitsSystem,
     /// Under `unspin run --waits poll`.
@@ -40,15 +40,15 @@ pub enum World {
 
 impl World {
     /// Those of the System V engines, as they stand in the table.
-    pub const ENGINES: [World; 4] = [World::Bare, World::Kernel, World::Global, World::Rcu];
+    pub const ENGINES: [World; 4] = [World::NoPreload, World::Kernel, World::Global, World::Rcu];
     /// Those of the meter.
     pub const METER: [World; 6] =
-        [World::Bare, World::Through, World::Counts, World::Sampled, World::Full, World::Mutrace];
+        [World::NoPreload, World::Through, World::Counts, World::Sampled, World::Full, World::Mutrace];
 
     /// The name in the table.
     pub fn label(self) -> &'static str {
         match self {
-            World::Bare => "kernel",
+            World::NoPreload => "kernel",
             World::Kernel => "control",
             World::Global => "global",
             World::Rcu => "rcu",
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// What `unspin run` is to do with the program's mutexes, if it is to run at all.
-    pub fn mutex(self) -> Option<Kind> {
+    pub fn mutex(self) -> Option<LockKind> {
         match self {
             World::Mutex(kind) => Some(kind),
             _ => None,
@@ -124,7 +124,7 @@ impl Measurement {
             Measurement::Inner(world, _)
             | Measurement::Program(world, _)
             | Measurement::Checked(world, _) => world,
-            Measurement::Liburcu(_) => World::Bare,
+            Measurement::Liburcu(_) => World::NoPreload,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::inner::Task;
-use crate::sitting::{Claims, Extent};
+use crate::session::{SessionSize, Validity};
 use clap::{Parser, Subcommand};
 use std::convert::Infallible;
 use std::fmt;
@@ -102,23 +102,23 @@ pub enum Command {
 
 impl Options {
     /// How much is to be measured.
-    pub fn extent(&self) -> Extent {
+    pub fn extent(&self) -> SessionSize {
         match self.quick {
-            true => Extent {
+            true => SessionSize {
                 repetitions: 2,
                 budget: Duration::MAX,
                 loop_ms: 10,
                 shorter: 10,
                 longer: 1,
-                claims: Claims::None,
+                claims: Validity::TooShort,
             },
-            false => Extent {
+            false => SessionSize {
                 repetitions: self.repetitions,
                 budget: Duration::from_secs(self.time_budget),
                 loop_ms: 100,
                 shorter: 1,
                 longer: self.longer,
-                claims: Claims::Made,
+                claims: Validity::Valid,
             },
         }
     }

@@ -4,7 +4,7 @@ use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Call, EffortOptions, Section, Task};
 use crate::ipc;
 use crate::measurement::{Measurement, World};
-use crate::sitting::Extent;
+use crate::session::SessionSize;
 use crate::tools::Tools;
 use serde::Serialize;
 use unspin_stats::Direction;
@@ -51,7 +51,7 @@ impl Row {
 }
 
 /// All rows: the table of what unspin must reach.
-pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
+pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<Row> {
     use Wanted::{Aim, AtLeast};
     let call = |name, call, wanted| {
         let task = Task::Call { call, effort: EffortOptions::milliseconds(extent.loop_ms) };
@@ -89,14 +89,14 @@ pub fn in_all_worlds(
         unit,
         direction,
         ours: inside(World::Rcu).1,
-        against: inside(World::Bare),
+        against: inside(World::NoPreload),
         others: vec![inside(World::Kernel), inside(World::Global)],
         wanted,
         missing: None,
     }
 }
 
-fn own_sets(extent: &Extent) -> [Row; 2] {
+fn own_sets(extent: &SessionSize) -> [Row; 2] {
     let processes = |world: World, n| {
         Measurement::Inner(world, Task::OwnSets { processes: n, time_ms: 2 * extent.loop_ms })
     };
@@ -117,14 +117,14 @@ fn own_sets(extent: &Extent) -> [Row; 2] {
         row(
             "two processes, own sets",
             pair(World::Global),
-            vec![pair(World::Bare), pair(World::Kernel)],
+            vec![pair(World::NoPreload), pair(World::Kernel)],
             &[Wanted::AtLeast(10.0)],
         ),
         row(
             "two processes, own sets",
             alone(World::Rcu, "one process"),
             vec![
-                alone(World::Bare, "kernel"),
+                alone(World::NoPreload, "kernel"),
                 alone(World::Kernel, "control"),
                 alone(World::Global, "global"),
             ],
@@ -133,11 +133,11 @@ fn own_sets(extent: &Extent) -> [Row; 2] {
     ]
 }
 
-fn sections(tools: &Tools, extent: &Extent) -> [Row; 2] {
+fn sections(tools: &Tools, extent: &SessionSize) -> [Row; 2] {
     let time_ms = extent.loop_ms / 2;
     let section = |section| {
         let task = Task::Section { section, effort: EffortOptions::milliseconds(time_ms) };
-        Measurement::Inner(World::Bare, task)
+        Measurement::Inner(World::NoPreload, task)
     };
     let row = |against, wanted, missing| Row {
         name: "RCU read section",

@@ -8,33 +8,33 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
     /// Which.
-    pub which: Which,
+    pub which: ProgramName,
     /// Its operations, in thousands.
     pub thousands: u32,
 }
 
 /// The programs.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Which {
+pub enum ProgramName {
     /// Kyoto Cabinet's test of its in-memory cache: four threads that do everything to one database.
     Wicked,
     /// RocksDB's benchmark: four threads that write, then read, one database.
     DbBench,
 }
 
-impl Which {
+impl ProgramName {
     /// The command's name.
     fn name(self) -> &'static str {
         match self {
-            Which::Wicked => "kccachetest",
-            Which::DbBench => "db_bench",
+            ProgramName::Wicked => "kccachetest",
+            ProgramName::DbBench => "db_bench",
         }
     }
 
     fn package(self) -> &'static str {
         match self {
-            Which::Wicked => "kyotocabinet-utils",
-            Which::DbBench => "rocksdb-tools",
+            ProgramName::Wicked => "kyotocabinet-utils",
+            ProgramName::DbBench => "rocksdb-tools",
         }
     }
 
@@ -56,8 +56,8 @@ impl Program {
         let operations = (u64::from(self.thousands) * 1000).to_string();
         let mut words: Vec<OsString> = vec![self.which.name().into()];
         match self.which {
-            Which::Wicked => words.extend(["wicked", "-th", "4", &operations].map(OsString::from)),
-            Which::DbBench => {
+            ProgramName::Wicked => words.extend(["wicked", "-th", "4", &operations].map(OsString::from)),
+            ProgramName::DbBench => {
                 let mut database = OsString::from("--db=");
                 database.push(folder.join("db_bench"));
                 words.push(database);
@@ -79,8 +79,8 @@ impl Program {
     /// What makes it do the same each time.
     pub fn environment(&self) -> &'static [(&'static str, &'static str)] {
         match self.which {
-            Which::Wicked => &[("KCRNDSEED", "1")],
-            Which::DbBench => &[],
+            ProgramName::Wicked => &[("KCRNDSEED", "1")],
+            ProgramName::DbBench => &[],
         }
     }
 }

@@ -20,13 +20,13 @@ pub fn command(
             command.args(["time-ms", &time_ms.to_string()]);
             Ok(command)
         }
-        Measurement::Inner(world, task) if task.needs_guest() => {
-            let (unspin, mut words) = (tools.guest.copy(&tools.unspin)?, words(task)?);
-            words[0] = tools.guest.copy(Path::new(&words[0]))?.into();
-            tools.guest.has_cluster()?;
-            let unspin = Unspin { program: &unspin, arenas: tools.guest.arenas() };
+        Measurement::Inner(world, task) if task.needs_test_user() => {
+            let (unspin, mut words) = (tools.test_user.copy(&tools.unspin)?, words(task)?);
+            words[0] = tools.test_user.copy(Path::new(&words[0]))?.into();
+            tools.test_user.ensure_cluster()?;
+            let unspin = Unspin { program: &unspin, arenas: tools.test_user.arenas() };
             let mut command = unspin.run(*world, words);
-            tools.guest.invite(&mut command);
+            tools.test_user.run_as(&mut command);
             Ok(command)
         }
         Measurement::Inner(world, task) | Measurement::Checked(world, task) => {
@@ -119,7 +119,7 @@ fn library(world: World, tools: &Tools) -> Result<Option<&Path>, String> {
         }
         World::Blind => Ok(Some(tools.kit()?.blind())),
         World::Mutrace => tools.mutrace.as_deref().map(Some).map_err(String::clone),
-        World::Bare
+        World::NoPreload
         | World::Kernel
         | World::Global
         | World::Rcu
@@ -206,7 +206,7 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn clap_reads_what_is_written() {
+    fn written_arguments_are_parsed_back() {
         let effort = EffortOptions { time_ms: None, times: Some(9) };
         let tasks = [
             Task::Call { call: Call::Eagain, effort: EffortOptions { time_ms: Some(7), times: None } },

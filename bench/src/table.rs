@@ -3,7 +3,7 @@
 use crate::figure::{Figure, Measured, Outcome, Reached, Runs};
 use crate::plan::Wanted;
 use crate::quantity;
-use crate::sitting::{Claims, Sitting};
+use crate::session::{Session, Validity};
 use crate::{locks, meter, waits};
 use serde::Serialize;
 use std::fmt::Write;
@@ -12,15 +12,15 @@ use std::fmt::Write;
 #[derive(Serialize)]
 pub struct Document<'a> {
     /// Conditions.
-    pub sitting: &'a Sitting,
+    pub session: &'a Session,
     /// Rows, with all runs.
     pub figures: &'a [Figure],
     /// The meter's rows.
-    pub meter: &'a [quantity::Figure],
+    pub meter: &'a [quantity::QuantityFigure],
     /// The locks' rows.
-    pub locks: &'a [quantity::Figure],
+    pub locks: &'a [quantity::QuantityFigure],
     /// The waits' rows.
-    pub waits: &'a [quantity::Figure],
+    pub waits: &'a [quantity::QuantityFigure],
 }
 
 /// Columns of the widest line.
@@ -28,7 +28,7 @@ pub const WIDTH: usize = 100;
 
 /// The table.
 pub fn text(document: &Document<'_>) -> String {
-    let mut text = header(document.sitting);
+    let mut text = header(document.session);
     if !document.figures.is_empty() {
         text += &engines(document.figures);
     }
@@ -67,11 +67,11 @@ fn engines(figures: &[Figure]) -> String {
     text
 }
 
-fn header(sitting: &Sitting) -> String {
-    let c = &sitting.conditions;
-    let claims = match sitting.claims {
-        Claims::Made => "",
-        Claims::None => "\nToo short to claim anything.",
+fn header(session: &Session) -> String {
+    let c = &session.conditions;
+    let claims = match session.claims {
+        Validity::Valid => "",
+        Validity::TooShort => "\nToo short to claim anything.",
     };
     format!(
         "{}, {} CPUs, Linux {}; {}\n{}\n\n\
@@ -82,7 +82,7 @@ fn header(sitting: &Sitting) -> String {
         c.kernel,
         c.unspin,
         c.command,
-        sitting.repetitions,
+        session.repetitions,
         c.others_percent,
         c.steal_percent,
     )

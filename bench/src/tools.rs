@@ -1,6 +1,6 @@
 //! What the benchmark needs besides itself: the `unspin` binary, its preload library, a C program for liburcu, mutrace.
 
-use crate::guest::Guest;
+use crate::test_user::TestUser;
 use crate::waits::Kit;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Tools {
     /// The liburcu program, or why there is none.
     pub liburcu: Result<PathBuf, String>,
     /// Who runs what refuses to be run by root.
-    pub guest: Guest,
+    pub test_user: TestUser,
     /// Whether this `unspin` has a `run --waits` that works, or why not.
     pub waits: Result<(), String>,
     /// The programs that live on waits.
@@ -38,10 +38,10 @@ impl Tools {
         let preload = preload_of(&unspin)?;
         let mutrace = find_mutrace(mutrace)?;
         let liburcu = build_liburcu(scratch.path());
-        let guest = Guest::new().map_err(|e| format!("no folder for another user: {e}"))?;
+        let test_user = TestUser::new().map_err(|e| format!("no folder for another user: {e}"))?;
         let waits = probe_waits(&unspin);
         let kit = OnceCell::new();
-        Ok(Tools { guest, unspin, version, preload, mutrace, liburcu, waits, kit, scratch })
+        Ok(Tools { test_user, unspin, version, preload, mutrace, liburcu, waits, kit, scratch })
     }
 
     /// A folder that has nothing in it; the last one's contents are gone.

@@ -31,12 +31,12 @@ static FLAW: LazyLock<Flaw> = LazyLock::new(flaw);
 static TURN: AtomicU64 = AtomicU64::new(0);
 
 /// A program that takes longer has a call in it that does not come back. The slowest that does takes some seconds.
-const PATIENCE: Duration = Duration::from_secs(40);
+const RUN_TIMEOUT: Duration = Duration::from_secs(40);
 
 fn watch() {
     loop {
         let before = TURN.load(SeqCst);
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(RUN_TIMEOUT);
         if before % 2 == 1 && TURN.load(SeqCst) == before {
             eprintln!("hostile: a call does not come back");
             std::process::abort();

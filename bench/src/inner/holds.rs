@@ -3,9 +3,9 @@
 //! What counts is what they did, not what they were to do: if a thread loses its CPU while it holds the lock, the lock is
 //! held for so much longer, and both the thread and a meter see it.
 
+use super::known_counts::KnownCounts;
 use super::lock::{Lock, LockKind};
 use super::own_sets::{allowed_cpus, bind_to};
-use super::truth::Truth;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const THINK_US: u64 = 60;
 const THREADS: usize = 2;
 
 /// What both did, together.
-pub fn run(kind: LockKind, time_ms: u64) -> Result<Vec<Truth>, String> {
+pub fn run(kind: LockKind, time_ms: u64) -> Result<Vec<KnownCounts>, String> {
     let cpus = allowed_cpus();
     if cpus.len() < THREADS {
         return Err(format!("{THREADS} threads want as many CPUs, and there are {}", cpus.len()));
@@ -27,7 +27,7 @@ pub fn run(kind: LockKind, time_ms: u64) -> Result<Vec<Truth>, String> {
     let (is_held, ready) = (AtomicBool::new(false), Barrier::new(THREADS));
     let shared = Shared { lock: &lock, is_held: &is_held, per_us: clock::ticks_per_second() as f64 / 1e6 };
     let time = Duration::from_millis(time_ms);
-    let parts: Vec<Result<Truth, String>> = std::thread::scope(|scope| {
+    let parts: Vec<Result<KnownCounts, String>> = std::thread::scope(|scope| {
         let work = |cpu| {
             let ready = &ready;
             scope.spawn(move || {
@@ -42,7 +42,7 @@ pub fn run(kind: LockKind, time_ms: u64) -> Result<Vec<Truth>, String> {
         };
         threads.into_iter().map(join).collect()
     });
-    let mut all = Truth::new(lock.kind(), lock.address());
+    let mut all = KnownCounts::new(lock.kind(), lock.address());
     for part in parts {
         let part = part?;
         all.acquired += part.acquired;
@@ -64,9 +64,9 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    fn work(&self, seed: u64, time: Duration) -> Truth {
+    fn work(&self, seed: u64, time: Duration) -> KnownCounts {
         let started = Instant::now();
-        let (mut truth, mut held) = (Truth::default(), 0);
+        let (mut truth, mut held) = (KnownCounts::default(), 0);
         let mut random = seed + 1;
         while started.elapsed() < time {
             // Knuth's MMIX generator; its upper bits are good enough for a pause.

@@ -1,11 +1,11 @@
 //! Threads that use several locks a known number of times, and print that number.
 
 use super::calls::expect;
+use super::known_counts::KnownCounts;
 use super::lock::{Lock, LockKind};
-use super::truth::Truth;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 
 /// Mutexes that the threads share.
 const MUTEXES: usize = 4;
@@ -28,7 +28,7 @@ impl<T> Shared<T> {
 
 /// Each of so many threads goes so many rounds; in each round it takes a mutex of several, one mutex twice (recursively), a
 /// spin lock, and a read-write lock both ways, and tries in vain to take a mutex and a spin lock that the main thread holds.
-pub fn run(threads: u64, rounds: u64) -> Vec<Truth> {
+pub fn run(threads: u64, rounds: u64) -> Vec<KnownCounts> {
     let shared: Vec<Box<Lock>> = (0..MUTEXES).map(|_| Lock::boxed(LockKind::Mutex)).collect();
     let spin = Lock::boxed(LockKind::Spin);
     let gates = [LockKind::Mutex, LockKind::Spin].map(Lock::boxed);
@@ -63,17 +63,18 @@ pub fn run(threads: u64, rounds: u64) -> Vec<Truth> {
     });
     gates.iter().for_each(|gate| gate.unlock());
     let all = threads * rounds;
-    let acquired = |kind, object, acquired| Truth { acquired, ..Truth::new(kind, object) };
+    let acquired = |kind, object, acquired| KnownCounts { acquired, ..KnownCounts::new(kind, object) };
     let shared = shared.iter().enumerate().map(|(mutex, lock)| {
         let passes = |thread| (0..rounds).filter(move |round| (thread + round) as usize % MUTEXES == mutex);
-        acquired(Kind::Mutex, lock.address(), (0..threads).flat_map(passes).count() as u64)
+        acquired(RecordKind::Mutex, lock.address(), (0..threads).flat_map(passes).count() as u64)
     });
-    let gates = gates.iter().map(|gate| Truth { rejected: all, ..acquired(gate.kind(), gate.address(), 1) });
-    let mut truths: Vec<Truth> = shared.chain(gates).collect();
-    truths.push(acquired(Kind::Spin, spin.address(), all));
-    truths.push(acquired(Kind::Mutex, twice.get() as *const u8, 2 * all));
-    truths.push(acquired(Kind::Read, rwlock.get() as *const u8, all));
-    truths.push(acquired(Kind::Write, rwlock.get() as *const u8, all));
+    let gates =
+        gates.iter().map(|gate| KnownCounts { rejected: all, ..acquired(gate.kind(), gate.address(), 1) });
+    let mut truths: Vec<KnownCounts> = shared.chain(gates).collect();
+    truths.push(acquired(RecordKind::Spin, spin.address(), all));
+    truths.push(acquired(RecordKind::Mutex, twice.get() as *const u8, 2 * all));
+    truths.push(acquired(RecordKind::Read, rwlock.get() as *const u8, all));
+    truths.push(acquired(RecordKind::Write, rwlock.get() as *const u8, all));
     truths
 }
 

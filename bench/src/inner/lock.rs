@@ -51,10 +51,10 @@ impl Lock {
     }
 
     /// What the meter calls it.
-    pub fn kind(&self) -> unspin_meter::Kind {
+    pub fn kind(&self) -> unspin_meter::RecordKind {
         match self {
-            Lock::Mutex(_) => unspin_meter::Kind::Mutex,
-            Lock::Spin(_) => unspin_meter::Kind::Spin,
+            Lock::Mutex(_) => unspin_meter::RecordKind::Mutex,
+            Lock::Spin(_) => unspin_meter::RecordKind::Spin,
         }
     }
 

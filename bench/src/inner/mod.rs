@@ -11,6 +11,7 @@ mod death;
 mod holds;
 pub mod inversion;
 mod known;
+mod known_counts;
 mod lock;
 mod messages;
 pub mod own_sets;
@@ -20,16 +21,15 @@ mod postgres;
 mod section;
 mod stress;
 mod timing;
-mod truth;
 mod waits;
 
 pub use contend::Contended;
 pub use crowd::Share;
+pub use known_counts::KnownCounts;
 pub use lock::LockKind;
 pub use messages::Placement;
 pub use postgres::{Cluster, commands as postgres_commands};
 pub use stress::Stressor;
-pub use truth::Truth;
 pub use waits::Program as WaitProgram;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -353,10 +353,10 @@ pub fn run(task: &Task) -> Result<(), String> {
 
 impl Task {
     /// Whether it refuses to be run by root.
-    pub fn needs_guest(&self) -> bool {
+    pub fn needs_test_user(&self) -> bool {
         match self {
             Task::Postgres { .. } => true,
-            Task::Waits { program, .. } => program.needs_guest(),
+            Task::Waits { program, .. } => program.needs_test_user(),
             _ => false,
         }
     }
@@ -371,7 +371,7 @@ impl Protocol {
     }
 }
 
-fn json(truths: &[Truth]) -> Result<String, String> {
+fn json(truths: &[KnownCounts]) -> Result<String, String> {
     serde_json::to_string(truths).map_err(|e| e.to_string())
 }
 

@@ -4,7 +4,7 @@ use super::Section;
 use super::timing::{Effort, per_call};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use unspin_rcu::{Domain, Fences, Rcu, Slot};
+use unspin_rcu::{Domain, FenceMode, Rcu, Slot};
 use unspin_sys::membarrier;
 use unspin_sys::process::Identity;
 use unspin_sys::tls::{self, Word};
@@ -45,8 +45,8 @@ fn read() {
 
 fn slot(rcu: &Rcu<'_>, domain: &Domain, effort: &Effort) -> Result<f64, String> {
     let registry = rcu.registry();
-    let fences = if membarrier::register_global_expedited() { Fences::Expedited } else { Fences::Full };
-    let keep = &mut |_, _: &Identity| unspin_rcu::registry::Swept::Done;
+    let fences = if membarrier::register_global_expedited() { FenceMode::Expedited } else { FenceMode::Full };
+    let keep = &mut |_, _: &Identity| unspin_rcu::registry::Recovery::Done;
     let me = registry.register(&Identity::current(), fences, keep).map_err(|e| e.to_string())?;
     tls::word(Word::Rcu).set(&raw const registry.slots()[me.index()] as usize);
     let figure = per_call(effort, || {

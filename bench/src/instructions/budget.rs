@@ -3,7 +3,7 @@
 //! What counts is what a world adds to the table's first column, so that another version of the C library, whose own
 //! functions are longer or shorter, exceeds nothing. A table of one column is compared as it is.
 
-use super::table::Table;
+use super::table::InstructionsTable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl Budget {
     }
 
     /// What was counted.
-    pub fn of(tables: &[Table]) -> Budget {
+    pub fn of(tables: &[InstructionsTable]) -> Budget {
         let mut budget = Budget::default();
         for table in tables {
             for (row, world, count) in added(table) {
@@ -57,7 +57,7 @@ impl Budget {
     }
 
     /// Fails if a count exceeds it, or has no entry.
-    pub fn check(&self, tables: &[Table]) -> Result<(), String> {
+    pub fn check(&self, tables: &[InstructionsTable]) -> Result<(), String> {
         let mut wrong = Vec::new();
         let mut compared = 0;
         for table in tables {
@@ -89,7 +89,7 @@ impl Budget {
 }
 
 /// What each world adds to the first one: call, world, instructions.
-fn added(table: &Table) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+fn added(table: &InstructionsTable) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
     let is_single = table.columns.len() == 1;
     table.rows.iter().flat_map(move |row| {
         let base = if is_single { Some(0.0) } else { row.counts[0] };
@@ -100,16 +100,21 @@ fn added(table: &Table) -> impl Iterator<Item = (&'static str, &'static str, f64
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::Row;
+    use super::super::table::InstructionsRow;
     use super::*;
 
-    fn tables(control: f64) -> [Table; 1] {
-        let rows = vec![Row::new("lock", vec![Some(71.0), Some(control), None])];
-        [Table { title: "Meter", columns: vec!["bare", "control", "mutrace"], rows, missing: Vec::new() }]
+    fn tables(control: f64) -> [InstructionsTable; 1] {
+        let rows = vec![InstructionsRow::new("lock", vec![Some(71.0), Some(control), None])];
+        [InstructionsTable {
+            title: "Meter",
+            columns: vec!["bare", "control", "mutrace"],
+            rows,
+            missing: Vec::new(),
+        }]
     }
 
     #[test]
-    fn more_than_three_percent_more_is_too_much() {
+    fn count_three_percent_above_the_budget_fails() {
         let budget = Budget::of(&tables(131.0));
         assert_eq!(budget.check(&tables(131.0)), Ok(()));
         assert_eq!(budget.check(&tables(132.5)), Ok(()));
@@ -119,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_budget_is_named() {
+    fn measurement_without_budget_is_named() {
         let error = Budget::default().check(&tables(131.0)).unwrap_err();
         assert!(error.contains("Meter, lock, control: 60.0, and no budget"), "{error}");
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_budget_is_read_back() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let budget = Budget::of(&tables(131.0));
         budget.write(&file.path().to_owned()).unwrap();

@@ -10,14 +10,14 @@ mod table;
 use crate::inner::{Call, Company, EffortOptions, Section, Task};
 use crate::measurement::World;
 use crate::options::Options;
-use crate::recorded::Recorded;
+use crate::recording_file::RecordingFile;
 use crate::start;
 use crate::tools::{self, Tools};
 use budget::Budget;
 use std::ffi::OsString;
 use std::process::Command;
-use table::{Row, Table};
-use unspin_locks::Kind;
+use table::{InstructionsRow, InstructionsTable};
+use unspin_locks::LockKind;
 
 /// Calls of the shorter run.
 const TIMES: u64 = 20_000;
@@ -52,7 +52,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Counts everything, and prints it.
-fn count_all(tools: &Tools) -> Result<Vec<Table>, String> {
+fn count_all(tools: &Tools) -> Result<Vec<InstructionsTable>, String> {
     let mut tables = Vec::new();
     for count in [engines, sections, meter, kinds, waits] {
         let table = count(tools)?;
@@ -62,7 +62,7 @@ fn count_all(tools: &Tools) -> Result<Vec<Table>, String> {
     Ok(tables)
 }
 
-fn engines(tools: &Tools) -> Result<Table, String> {
+fn engines(tools: &Tools) -> Result<InstructionsTable, String> {
     let rows = [
         ("semop +1 and -1", Call::Semop, 2),
         ("semop -1 IPC_NOWAIT: EAGAIN", Call::Eagain, 1),
@@ -73,9 +73,9 @@ fn engines(tools: &Tools) -> Result<Table, String> {
         let task = |times| Task::Call { call, effort: EffortOptions::times(times) };
         let count = |world| per_time(world, tools, |times| start::words(&task(times)));
         let counts = World::ENGINES.into_iter().map(|world| Ok(Some(count(world)? / f64::from(calls))));
-        Ok(Row::new(name, counts.collect::<Result<_, String>>()?))
+        Ok(InstructionsRow::new(name, counts.collect::<Result<_, String>>()?))
     });
-    Ok(Table {
+    Ok(InstructionsTable {
         title: "System V IPC",
         columns: World::ENGINES.map(World::label).to_vec(),
         rows: rows.into_iter().collect::<Result<_, String>>()?,
@@ -83,21 +83,25 @@ fn engines(tools: &Tools) -> Result<Table, String> {
     })
 }
 
-fn sections(tools: &Tools) -> Result<Table, String> {
-    let mut table = Table { title: "RCU", columns: vec!["section"], ..Table::default() };
+fn sections(tools: &Tools) -> Result<InstructionsTable, String> {
+    let mut table =
+        InstructionsTable { title: "RCU", columns: vec!["section"], ..InstructionsTable::default() };
     for (name, section) in [
         ("read section, as the engine", Section::Slot),
         ("Reader::read", Section::Reader),
         ("crossbeam-epoch", Section::Epoch),
     ] {
         let task = |times| Task::Section { section, effort: EffortOptions::times(times) };
-        let count = per_time(World::Bare, tools, |times| start::words(&task(times)))?;
-        table.rows.push(Row::new(name, vec![Some(count)]));
+        let count = per_time(World::NoPreload, tools, |times| start::words(&task(times)))?;
+        table.rows.push(InstructionsRow::new(name, vec![Some(count)]));
     }
     match &tools.liburcu {
         Ok(program) => {
             let words = |times: u64| Ok(vec![program.into(), "times".into(), times.to_string().into()]);
-            table.rows.push(Row::new("liburcu-memb", vec![Some(per_time(World::Bare, tools, words)?)]));
+            table.rows.push(InstructionsRow::new(
+                "liburcu-memb",
+                vec![Some(per_time(World::NoPreload, tools, words)?)],
+            ));
         }
         Err(reason) => table.missing.push(format!("liburcu-memb: {reason}")),
     }
@@ -105,9 +109,10 @@ fn sections(tools: &Tools) -> Result<Table, String> {
 }
 
 /// What a mutex costs in each of the meter's worlds.
-fn meter(tools: &Tools) -> Result<Table, String> {
-    let worlds = World::METER.map(|world| if world == World::Bare { "bare" } else { world.label() });
-    let mut table = Table { title: "Meter", columns: worlds.to_vec(), ..Table::default() };
+fn meter(tools: &Tools) -> Result<InstructionsTable, String> {
+    let worlds = World::METER.map(|world| if world == World::NoPreload { "bare" } else { world.label() });
+    let mut table =
+        InstructionsTable { title: "Meter", columns: worlds.to_vec(), ..InstructionsTable::default() };
     for (name, company) in
         [("mutex lock and unlock", Company::Sleeper), ("the same, a process of one thread", Company::Nobody)]
     {
@@ -117,7 +122,7 @@ fn meter(tools: &Tools) -> Result<Table, String> {
             _ => per_time(world, tools, words).map(Some),
         };
         let counts = World::METER.into_iter().map(count).collect::<Result<_, String>>()?;
-        table.rows.push(Row::new(name, counts));
+        table.rows.push(InstructionsRow::new(name, counts));
     }
     if let Err(reason) = &tools.mutrace {
         table.missing.push(format!("mutrace: {reason}"));
@@ -126,25 +131,29 @@ fn meter(tools: &Tools) -> Result<Table, String> {
 }
 
 /// What a mutex costs that was replaced.
-fn kinds(tools: &Tools) -> Result<Table, String> {
+fn kinds(tools: &Tools) -> Result<InstructionsTable, String> {
     let company = Company::Sleeper;
     let words = |times| start::words(&Task::Pair { company, effort: EffortOptions::times(times) });
-    let bare = per_time(World::Bare, tools, words)?;
-    let mut table = Table {
+    let bare = per_time(World::NoPreload, tools, words)?;
+    let mut table = InstructionsTable {
         title: "Mutex lock and unlock, replaced",
         columns: vec!["bare", "replaced"],
-        ..Table::default()
+        ..InstructionsTable::default()
     };
-    for kind in Kind::ALL {
+    for kind in LockKind::ALL {
         let count = per_time(World::Mutex(kind), tools, words)?;
-        table.rows.push(Row::new(kind.name(), vec![Some(bare), Some(count)]));
+        table.rows.push(InstructionsRow::new(kind.name(), vec![Some(bare), Some(count)]));
     }
     Ok(table)
 }
 
 /// What a hook costs a wait that is over at once.
-fn waits(tools: &Tools) -> Result<Table, String> {
-    let mut table = Table { title: "Waits", columns: vec!["bare", "system", "poll"], ..Table::default() };
+fn waits(tools: &Tools) -> Result<InstructionsTable, String> {
+    let mut table = InstructionsTable {
+        title: "Waits",
+        columns: vec!["bare", "system", "poll"],
+        ..InstructionsTable::default()
+    };
     if let Err(reason) = &tools.waits {
         table.missing.push(format!("waits: {reason}"));
         return Ok(table);
@@ -158,9 +167,9 @@ fn waits(tools: &Tools) -> Result<Table, String> {
         let words = |times: u64| {
             Ok(vec![program.clone().into(), what.into(), "times".into(), times.to_string().into()])
         };
-        let worlds = [World::Bare, World::WaitsSystem, World::WaitsPoll];
+        let worlds = [World::NoPreload, World::WaitsSystem, World::WaitsPoll];
         let counts = worlds.into_iter().map(|world| per_time(world, tools, words).map(Some));
-        table.rows.push(Row::new(name, counts.collect::<Result<_, String>>()?));
+        table.rows.push(InstructionsRow::new(name, counts.collect::<Result<_, String>>()?));
     }
     Ok(table)
 }
@@ -183,8 +192,8 @@ fn count(world: World, tools: &Tools, program: Vec<OsString>) -> Result<u64, Str
     option.push(&file);
     words.push(option);
     words.extend(program);
-    let recorded = Recorded::new(world, tools)?;
-    let path = recorded.as_ref().map(Recorded::path);
+    let recorded = RecordingFile::new(world, tools)?;
+    let path = recorded.as_ref().map(RecordingFile::path);
     tools::output(&mut start::inside(world, tools, words, path)?)?;
     let text = std::fs::read_to_string(&file).map_err(|e| format!("callgrind's output: {e}"))?;
     let total =

@@ -1,7 +1,7 @@
 //! What a recording says, against what the recorded program says that it did.
 
-use crate::inner::{Task, Truth, crowd};
-use crate::recorded::Recorded;
+use crate::inner::{KnownCounts, Task, crowd};
+use crate::recording_file::RecordingFile;
 use std::os::unix::fs::MetadataExt;
 use unspin_meter::{Counts, Row, Snapshot};
 
@@ -34,9 +34,10 @@ impl Column {
 }
 
 /// The figures of a run of this task: see above. `seconds` is how long it ran by our own clock.
-pub fn figures(task: &Task, text: &str, recorded: &Recorded, seconds: f64) -> Result<Vec<f64>, String> {
+pub fn figures(task: &Task, text: &str, recorded: &RecordingFile, seconds: f64) -> Result<Vec<f64>, String> {
     let snapshot = recorded.recording().snapshot();
-    let truths: Vec<Truth> = serde_json::from_str(text).map_err(|e| format!("printed {text:?}: {e}"))?;
+    let truths: Vec<KnownCounts> =
+        serde_json::from_str(text).map_err(|e| format!("printed {text:?}: {e}"))?;
     let unrecorded = snapshot.unrecorded.overflowed + snapshot.unrecorded.threads;
     match *task {
         Task::Known { .. } => {
@@ -69,11 +70,11 @@ fn counts_of(snapshot: &Snapshot, lock: u64) -> Counts {
     sum
 }
 
-fn wrong(truth: &Truth, counts: &Counts) -> u64 {
+fn wrong(truth: &KnownCounts, counts: &Counts) -> u64 {
     truth.acquired.abs_diff(counts.acquisitions()) + truth.rejected.abs_diff(counts.rejected)
 }
 
-fn columns(truth: &Truth, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
+fn columns(truth: &KnownCounts, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
     let row = Row::from_counts("", &counts_of(snapshot, truth.lock), &snapshot.window);
     let cpus = f64::from(snapshot.window.cpus);
     let column = |column| match column {
@@ -91,23 +92,23 @@ fn columns(truth: &Truth, snapshot: &Snapshot, seconds: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{Key, Kind, Window};
+    use unspin_meter::{Key, RecordKind, Window};
 
-    fn truth() -> Truth {
-        let lock = Key::new(Kind::Mutex, 0x1000, 0).lock;
-        Truth { lock, acquired: 100, rejected: 7, contended: 20, held_s: 0.5, spun_s: 0.0 }
+    fn truth() -> KnownCounts {
+        let lock = Key::new(RecordKind::Mutex, 0x1000, 0).lock;
+        KnownCounts { lock, acquired: 100, rejected: 7, contended: 20, held_s: 0.5, spun_s: 0.0 }
     }
 
     fn snapshot(counts: Counts) -> Snapshot {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e3, cpu_seconds: None };
         let other = Counts { nowait: 1000, ..Counts::default() };
         let rows = [(0x1000, 1, counts), (0x1000, 2, counts), (0x2000, 1, other)];
-        let key = |address, caller| Key::new(Kind::Mutex, address, caller);
+        let key = |address, caller| Key::new(RecordKind::Mutex, address, caller);
         Snapshot::of_rows(window, rows.map(|(address, caller, counts)| (key(address, caller), counts)))
     }
 
     #[test]
-    fn an_attempt_too_few_or_too_many_is_wrong() {
+    fn missing_or_extra_attempt_is_wrong() {
         let half = Counts { nowait: 40, slept: 10, rejected: 3, ..Counts::default() };
         let counts = counts_of(&snapshot(half), truth().lock);
         assert_eq!((counts.acquisitions(), wrong(&truth(), &counts)), (100, 1));
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_is_off_is_told_by_how_much() {
+    fn wrong_column_is_stated_with_its_difference() {
         let half = Counts { nowait: 40, slept: 10, timed: 50, hold: 275, ..Counts::default() };
         let figures = columns(&truth(), &snapshot(half), 1.0);
         let column = |column: Column| figures[column.first()..][..3].to_vec();

@@ -4,18 +4,20 @@ use super::check::{self, Column};
 use crate::inner::own_sets::allowed_cpus;
 use crate::inner::{Company, EffortOptions, LockKind, Share, Task};
 use crate::measurement::{Measurement, World};
-use crate::program::{Program, Which};
-use crate::quantity::{Bound, Note, Quantity, Row};
-use crate::sitting::Extent;
+use crate::program::{Program, ProgramName};
+use crate::quantity::{Bound, Note, Quantity, QuantityRow};
+use crate::session::SessionSize;
 use crate::tools::Tools;
 
 /// All rows.
-pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
+pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
     let mut rows = costs(tools, extent);
-    rows.extend([(Which::Wicked, 600), (Which::DbBench, 60)].into_iter().flat_map(|(which, thousands)| {
-        let thousands = (thousands * extent.longer / extent.shorter).max(1);
-        slow_down(Program { which, thousands })
-    }));
+    rows.extend([(ProgramName::Wicked, 600), (ProgramName::DbBench, 60)].into_iter().flat_map(
+        |(which, thousands)| {
+            let thousands = (thousands * extent.longer / extent.shorter).max(1);
+            slow_down(Program { which, thousands })
+        },
+    ));
     rows.push(known(extent));
     rows.extend(holds(extent));
     rows.extend([Share::Own, Share::All].map(|share| crowd(share, extent)));
@@ -23,29 +25,29 @@ pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
 }
 
 /// What a pair of calls costs more than without the meter.
-fn costs(tools: &Tools, extent: &Extent) -> Vec<Row> {
+fn costs(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
     let effort = EffortOptions::milliseconds(extent.loop_ms);
     let figure = |world, task| Quantity::Figure(Measurement::Inner(world, task), 0);
     let pair = |world| figure(world, Task::Pair { company: Company::Sleeper, effort });
     let alone = |world| figure(world, Task::Pair { company: Company::Nobody, effort });
-    let added = |world| pair(world) - pair(World::Bare);
-    let ticks = || figure(World::Bare, Task::Ticks { effort });
-    let cost = |world: World, at_most: Option<f64>| Row {
+    let added = |world| pair(world) - pair(World::NoPreload);
+    let ticks = || figure(World::NoPreload, Task::Ticks { effort });
+    let cost = |world: World, at_most: Option<f64>| QuantityRow {
         name: format!("meter {}: mutex lock+unlock, added", world.label()),
         unit: "ns",
         quantity: added(world),
         bound: at_most.map(Bound::AtMost),
         notes: vec![
             Note::new("in all", pair(world), ""),
-            Note::new("bare", pair(World::Bare), ""),
+            Note::new("bare", pair(World::NoPreload), ""),
             Note::new("control", pair(World::Through), ""),
             Note::new("rdtsc", ticks(), ""),
-            Note::new("added in a process of one thread", alone(world) - alone(World::Bare), ""),
+            Note::new("added in a process of one thread", alone(world) - alone(World::NoPreload), ""),
         ],
         missing: None,
     };
     // 20 ns and 8 ns are wanted where an rdtsc costs 10 ns.
-    let in_ticks = |world: World, at_most: f64| Row {
+    let in_ticks = |world: World, at_most: f64| QuantityRow {
         name: format!("meter {}: the same, in units of an rdtsc", world.label()),
         unit: "rdtsc",
         quantity: added(world) / ticks(),
@@ -53,7 +55,7 @@ fn costs(tools: &Tools, extent: &Extent) -> Vec<Row> {
         notes: vec![],
         missing: None,
     };
-    let mutrace = Row {
+    let mutrace = QuantityRow {
         name: "meter full: how many times less is added than by mutrace".into(),
         unit: "times",
         quantity: added(World::Mutrace) / added(World::Full),
@@ -72,21 +74,21 @@ fn costs(tools: &Tools, extent: &Extent) -> Vec<Row> {
 }
 
 /// How much slower a real program is, and how much more CPU time it takes: the latter says something on a busy machine too.
-fn slow_down(program: Program) -> [Row; 2] {
+fn slow_down(program: Program) -> [QuantityRow; 2] {
     let (name, missing) = match program.which {
-        Which::Wicked => ("kccachetest wicked -th 4", program.which.missing()),
-        Which::DbBench => ("db_bench --threads=4", program.which.missing()),
+        ProgramName::Wicked => ("kccachetest wicked -th 4", program.which.missing()),
+        ProgramName::DbBench => ("db_bench --threads=4", program.which.missing()),
     };
     let row = |what, figure, bound| {
         let time = |world| Quantity::Figure(Measurement::Program(world, program), figure);
-        let more = |world: World| time(world).percent_more_than(time(World::Bare));
-        Row {
+        let more = |world: World| time(world).percent_more_than(time(World::NoPreload));
+        QuantityRow {
             name: format!("meter full: {name}, {what}"),
             unit: "%",
             quantity: more(World::Full),
             bound,
             notes: vec![
-                Note::new("bare", time(World::Bare), " s"),
+                Note::new("bare", time(World::NoPreload), " s"),
                 Note::new("control more by", more(World::Through), " %"),
             ],
             missing: missing.clone(),
@@ -96,12 +98,12 @@ fn slow_down(program: Program) -> [Row; 2] {
 }
 
 /// Whether every attempt is counted.
-fn known(extent: &Extent) -> Row {
+fn known(extent: &SessionSize) -> QuantityRow {
     let wrong = |world| {
         let task = Task::Known { threads: 8, rounds: 20 * extent.loop_ms };
         Quantity::Figure(Measurement::Checked(world, task), check::WRONG)
     };
-    Row {
+    QuantityRow {
         name: "meter full: attempts of 8 threads, counted wrongly".into(),
         unit: "",
         quantity: wrong(World::Full),
@@ -115,7 +117,7 @@ fn known(extent: &Extent) -> Row {
 }
 
 /// How far the report's columns are off the truth.
-fn holds(extent: &Extent) -> Vec<Row> {
+fn holds(extent: &SessionSize) -> Vec<QuantityRow> {
     let missing = (allowed_cpus().len() < 2).then(|| "there is only one CPU".to_owned());
     let row = |(lock, column, name): (LockKind, Column, &str)| {
         let figure = |world, offset| {
@@ -130,7 +132,7 @@ fn holds(extent: &Extent) -> Vec<Row> {
         if column == Column::Con {
             notes.push(Note::new("at counts off by", figure(World::Counts, 0), " %"));
         }
-        Row {
+        QuantityRow {
             name: format!("meter full: {name}, off the truth by"),
             unit: "%",
             quantity: figure(World::Full, 0),
@@ -150,12 +152,12 @@ fn holds(extent: &Extent) -> Vec<Row> {
 }
 
 /// Many threads and many locks: whether all is recorded, and what memory that takes.
-fn crowd(share: Share, extent: &Extent) -> Row {
+fn crowd(share: Share, extent: &SessionSize) -> QuantityRow {
     let (threads, locks) = (256, 10_000 / extent.shorter as usize);
     let figure = |world, which| {
         Quantity::Figure(Measurement::Checked(world, Task::Crowd { threads, locks, share }), which)
     };
-    Row {
+    QuantityRow {
         name: match share {
             Share::Own => format!("meter full: {locks} locks, a share for each of {threads} threads: lost"),
             Share::All => format!("meter full: {locks} locks, all used by each of {threads} threads: lost"),

@@ -1,35 +1,35 @@
 //! What the runs say about a row.
 
-use super::row::{Bound, Note, Row};
+use super::row::{Bound, Note, QuantityRow};
 use crate::figure::{Reached, median};
-use crate::sitting::{Claims, Sitting};
+use crate::session::{Session, Validity};
 use serde::Serialize;
 
 /// A row with its figures.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figure {
+pub struct QuantityFigure {
     /// What is measured.
     pub name: String,
     /// Its unit.
     pub unit: &'static str,
     /// The figures, or why there are none.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: QuantityOutcome,
 }
 
 /// The figures of a row.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum QuantityOutcome {
     /// They were measured.
-    Measured(Measured),
+    Measured(MeasuredQuantity),
     /// They were not, because of this.
     Skipped(String),
 }
 
 /// The figure, and what is shown with it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Measured {
+pub struct MeasuredQuantity {
     /// By repetition.
     pub values: Vec<f64>,
     /// Their median.
@@ -55,32 +55,32 @@ pub struct Remark {
 }
 
 /// All rows.
-pub fn evaluate(rows: &[Row], sitting: &Sitting) -> Vec<Figure> {
-    let figure = |row: &Row| Figure {
+pub fn evaluate(rows: &[QuantityRow], session: &Session) -> Vec<QuantityFigure> {
+    let figure = |row: &QuantityRow| QuantityFigure {
         name: row.name.clone(),
         unit: row.unit,
         outcome: match &row.missing {
-            Some(reason) => Outcome::Skipped(reason.clone()),
-            None => Outcome::Measured(measured(row, sitting)),
+            Some(reason) => QuantityOutcome::Skipped(reason.clone()),
+            None => QuantityOutcome::Measured(measured(row, session)),
         },
     };
     rows.iter().map(figure).collect()
 }
 
-fn measured(row: &Row, sitting: &Sitting) -> Measured {
-    let values = row.quantity.values(sitting);
+fn measured(row: &QuantityRow, session: &Session) -> MeasuredQuantity {
+    let values = row.quantity.values(session);
     let interval = interval_of_median(&values);
     let once = values.len() == 1;
     let ends = interval.or(once.then(|| (values[0], values[0])));
     let remark = |note: &Note| Remark {
         name: note.name.clone(),
-        median: median(&note.quantity.values(sitting)),
+        median: median(&note.quantity.values(session)),
         unit: note.unit,
     };
-    Measured {
+    MeasuredQuantity {
         median: median(&values),
         interval,
-        wanted: row.bound.map(|bound| (bound, reached(bound, ends, sitting.claims))),
+        wanted: row.bound.map(|bound| (bound, reached(bound, ends, session.claims))),
         notes: row.notes.iter().map(remark).collect(),
         values,
     }
@@ -104,8 +104,8 @@ fn interval_of_median(values: &[f64]) -> Option<(f64, f64)> {
     (outside > 0).then(|| (sorted[outside - 1], sorted[n - outside]))
 }
 
-fn reached(bound: Bound, ends: Option<(f64, f64)>, claims: Claims) -> Reached {
-    let (Claims::Made, Some((lower, upper))) = (claims, ends) else { return Reached::Unclaimed };
+fn reached(bound: Bound, ends: Option<(f64, f64)>, claims: Validity) -> Reached {
+    let (Validity::Valid, Some((lower, upper))) = (claims, ends) else { return Reached::Unclaimed };
     let (all, none) = match bound {
         Bound::AtMost(most) => (upper <= most, lower > most),
         Bound::AtLeast(least) => (lower >= least, upper < least),
@@ -123,7 +123,7 @@ mod tests {
 
     /// The ranks in the tables of any textbook: 15 values, 4th and 12th; 25, 8th and 18th.
     #[test]
-    fn the_interval_of_a_median_is_the_tables() {
+    fn median_interval_equals_the_published_table() {
         let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<f64>>();
         assert_eq!(interval_of_median(&values(15)), Some((4.0, 12.0)));
         assert_eq!(interval_of_median(&values(25)), Some((8.0, 18.0)));
@@ -132,8 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_within_the_interval_is_undecided() {
-        let reached = |bound| reached(bound, Some((18.0, 19.0)), Claims::Made);
+    fn limit_inside_the_interval_is_undecided() {
+        let reached = |bound| reached(bound, Some((18.0, 19.0)), Validity::Valid);
         let most = [19.0, 18.5, 17.0].map(|n| reached(Bound::AtMost(n)));
         let least = [18.0, 18.5, 20.0].map(|n| reached(Bound::AtLeast(n)));
         assert_eq!((most, least), ([Reached::Yes, Reached::Undecided, Reached::No], most));

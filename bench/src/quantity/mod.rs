@@ -4,12 +4,12 @@ mod figure;
 mod row;
 pub mod table;
 
-pub use figure::{Figure, evaluate};
-pub use row::{Bound, Note, Row};
+pub use figure::{QuantityFigure, evaluate};
+pub use row::{Bound, Note, QuantityRow};
 
 use crate::figure::median;
 use crate::measurement::Measurement;
-use crate::sitting::Sitting;
+use crate::session::Session;
 use std::ops::{Div, Sub};
 
 /// A number for each repetition. What the machine did to one side of a difference or a ratio in that repetition, it did
@@ -56,17 +56,17 @@ impl Quantity {
     }
 
     /// Its values, by repetition.
-    pub fn values(&self, sitting: &Sitting) -> Vec<f64> {
+    pub fn values(&self, session: &Session) -> Vec<f64> {
         let both = |a: &Quantity, b: &Quantity, f: fn(f64, f64) -> f64| {
-            a.values(sitting).into_iter().zip(b.values(sitting)).map(|(a, b)| f(a, b)).collect()
+            a.values(session).into_iter().zip(b.values(session)).map(|(a, b)| f(a, b)).collect()
         };
         match self {
-            Quantity::Figure(measurement, figure) => sitting.values(measurement, *figure),
+            Quantity::Figure(measurement, figure) => session.values(measurement, *figure),
             Quantity::Difference(a, b) => both(a, b, |a, b| a - b),
             Quantity::Ratio(a, b) => both(a, b, |a, b| a / b),
             Quantity::PercentMore(a, b) => both(a, b, |a, b| 100.0 * (a / b - 1.0)),
             Quantity::Extreme(which, all) => {
-                let all = all.iter().map(|quantity| quantity.values(sitting));
+                let all = all.iter().map(|quantity| quantity.values(session));
                 let by_median = |a: &Vec<f64>, b: &Vec<f64>| median(a).total_cmp(&median(b));
                 let found = match which {
                     Extreme::Highest => all.max_by(by_median),

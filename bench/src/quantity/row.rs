@@ -16,7 +16,7 @@ pub enum Bound {
 
 /// One figure.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct QuantityRow {
     /// What is measured.
     pub name: String,
     /// Its unit.
@@ -49,7 +49,7 @@ impl Note {
     }
 }
 
-impl Row {
+impl QuantityRow {
     /// Everything that the row shows.
     pub fn measurements(&self) -> impl Iterator<Item = &Measurement> {
         let notes = self.notes.iter().flat_map(|note| note.quantity.measurements());

@@ -1,12 +1,12 @@
 //! Rows as text.
 
-use super::figure::{Figure, Measured, Outcome};
+use super::figure::{MeasuredQuantity, QuantityFigure, QuantityOutcome};
 use super::row::Bound;
 use crate::table::{WIDTH, number, verdict};
 use std::fmt::Write;
 
 /// The rows, under a heading of their own.
-pub fn text(heading: &str, legend: &str, figures: &[Figure]) -> String {
+pub fn text(heading: &str, legend: &str, figures: &[QuantityFigure]) -> String {
     let mut text = format!(
         "\n{legend}\nThe interval holds the median in 95 of 100 such tables; ?: and what is wanted, too.\n",
     );
@@ -18,8 +18,8 @@ pub fn text(heading: &str, legend: &str, figures: &[Figure]) -> String {
             unit => format!("{}, {unit}", figure.name),
         };
         match &figure.outcome {
-            Outcome::Measured(measured) => row(&mut text, &name, measured),
-            Outcome::Skipped(reason) => {
+            QuantityOutcome::Measured(measured) => row(&mut text, &name, measured),
+            QuantityOutcome::Skipped(reason) => {
                 let _ = writeln!(text, "{name:<64}\n    not measured: {reason}");
             }
         }
@@ -27,7 +27,7 @@ pub fn text(heading: &str, legend: &str, figures: &[Figure]) -> String {
     text
 }
 
-fn row(text: &mut String, name: &str, m: &Measured) {
+fn row(text: &mut String, name: &str, m: &MeasuredQuantity) {
     let interval = match m.interval {
         Some((lower, upper)) => format!("{} to {}", number(lower), number(upper)),
         None if m.values.len() == 1 => "one run".into(),

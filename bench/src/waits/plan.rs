@@ -2,8 +2,8 @@
 
 use crate::inner::{Task, WaitProgram as Program};
 use crate::measurement::{Measurement, World};
-use crate::quantity::{Bound, Note, Quantity, Row};
-use crate::sitting::Extent;
+use crate::quantity::{Bound, Note, Quantity, QuantityRow};
+use crate::session::SessionSize;
 use crate::tools::Tools;
 
 /// Of the figures of a run: units a second.
@@ -54,9 +54,9 @@ const READY: [(Program, &str); 3] = [
 ];
 
 /// All rows.
-pub fn rows(tools: &Tools, extent: &Extent) -> Vec<Row> {
+pub fn rows(tools: &Tools, extent: &SessionSize) -> Vec<QuantityRow> {
     let bench = Bench { tools, ms: 4 * extent.loop_ms };
-    let mut rows: Vec<Row> =
+    let mut rows: Vec<QuantityRow> =
         FASTER.iter().map(|&(program, name, times)| bench.ratio(program, name, times)).collect();
     rows.extend(NOT_SLOWER.iter().map(|&(program, name)| bench.ratio(program, name, NO_LOSS)));
     rows.extend(IDLE.iter().map(|&(program, name)| bench.idle(program, name)));
@@ -74,8 +74,8 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn figure(&self, world: World, program: Program, figure: usize) -> Quantity {
-        let folder = match program.needs_guest() {
-            true => self.tools.guest.folder().to_owned(),
+        let folder = match program.needs_test_user() {
+            true => self.tools.test_user.folder().to_owned(),
             false => self.tools.kit_folder(),
         };
         Quantity::Figure(Measurement::Inner(world, Task::Waits { program, ms: self.ms, kit: folder }), figure)
@@ -87,9 +87,9 @@ impl Bench<'_> {
     }
 
     /// How many times as fast as the control.
-    fn ratio(&self, program: Program, name: &str, times: f64) -> Row {
+    fn ratio(&self, program: Program, name: &str, times: f64) -> QuantityRow {
         let of = |world, figure| self.figure(world, program, figure);
-        Row {
+        QuantityRow {
             name: format!("waits: {name}, times as fast"),
             unit: "times",
             quantity: of(World::WaitsPoll, RATE) / of(World::WaitsSystem, RATE),
@@ -103,9 +103,9 @@ impl Bench<'_> {
         }
     }
 
-    fn idle(&self, program: Program, name: &str) -> Row {
+    fn idle(&self, program: Program, name: &str) -> QuantityRow {
         let of = |world| self.figure(world, program, 0);
-        Row {
+        QuantityRow {
             name: format!("waits: {name}, CPU time added"),
             unit: "% of a CPU",
             quantity: of(World::WaitsPoll) - of(World::WaitsSystem),
@@ -118,9 +118,9 @@ impl Bench<'_> {
         }
     }
 
-    fn periodic(&self) -> Row {
+    fn periodic(&self) -> QuantityRow {
         let of = |world| self.figure(world, Program::Periodic, 0);
-        Row {
+        QuantityRow {
             name: "waits: computing threads beside a wait of 1 ms, times as fast".into(),
             unit: "times",
             quantity: of(World::WaitsPoll) / of(World::WaitsSystem),
@@ -134,15 +134,15 @@ impl Bench<'_> {
     }
 
     /// What a hook costs where nothing is to be waited for.
-    fn ready(&self, program: Program, name: &str) -> Row {
+    fn ready(&self, program: Program, name: &str) -> QuantityRow {
         let of = |world| self.figure(world, program, 0);
-        Row {
+        QuantityRow {
             name: format!("waits: {name}, added by the hook"),
             unit: "ns",
-            quantity: of(World::WaitsSystem) - of(World::Bare),
+            quantity: of(World::WaitsSystem) - of(World::NoPreload),
             bound: Some(Bound::AtMost(30.0)),
             notes: vec![
-                Note::new("bare", of(World::Bare), ""),
+                Note::new("bare", of(World::NoPreload), ""),
                 Note::new("system", of(World::WaitsSystem), ""),
                 Note::new("poll", of(World::WaitsPoll), ""),
             ],
@@ -151,9 +151,9 @@ impl Bench<'_> {
     }
 
     /// Policies that poll whatever it costs others: a table that does not show their loss shows nothing.
-    fn planted(&self) -> [Row; 2] {
+    fn planted(&self) -> [QuantityRow; 2] {
         let of = |world| self.figure(world, Program::Crowded, RATE);
-        let row = |name: &str, quantity, most, notes| Row {
+        let row = |name: &str, quantity, most, notes| QuantityRow {
             name: format!("waits: planted: {name}, pairs, times as fast"),
             unit: "times",
             quantity,
@@ -164,10 +164,10 @@ impl Bench<'_> {
         [
             row(
                 "blind polling",
-                of(World::Blind) / of(World::Bare),
+                of(World::Blind) / of(World::NoPreload),
                 0.5,
                 vec![
-                    Note::new("a second: bare", of(World::Bare), ""),
+                    Note::new("a second: bare", of(World::NoPreload), ""),
                     Note::new("blind", of(World::Blind), ""),
                 ],
             ),

@@ -26,14 +26,14 @@ mod tests {
 
     /// Runs as a child process of itself, because the process does not survive the panic.
     #[test]
-    fn a_panic_is_one_line_and_an_abort() {
+    fn panic_prints_one_line_and_aborts() {
         if std::env::var_os(CHILD).is_some() {
             install();
             panic!("planted,\nin two lines");
         }
         let this = std::env::current_exe().unwrap();
         let output = Command::new(this)
-            .args(["--exact", "guard::tests::a_panic_is_one_line_and_an_abort", "--nocapture"])
+            .args(["--exact", "guard::tests::panic_prints_one_line_and_aborts", "--nocapture"])
             .env(CHILD, "1")
             .output()
             .unwrap();

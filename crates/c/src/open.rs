@@ -120,9 +120,9 @@ unsafe fn read(options: *const CommonOptions) -> Option<Options> {
     }
     // SAFETY: the caller promises that the structure is as large as its first member says, and that size has just
     // been checked.
-    let asked = unsafe { *options };
-    let bytes = if asked.arena_bytes == 0 { usual.bytes } else { asked.arena_bytes };
-    let mode = if asked.arena_mode == 0 { usual.mode } else { asked.arena_mode };
+    let requested = unsafe { *options };
+    let bytes = if requested.arena_bytes == 0 { usual.bytes } else { requested.arena_bytes };
+    let mode = if requested.arena_mode == 0 { usual.mode } else { requested.arena_mode };
     Some(Options { bytes, mode })
 }
 

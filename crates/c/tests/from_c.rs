@@ -59,7 +59,7 @@ fn run(prefix: &Path, program: &Path, engine: &str) -> String {
 }
 
 /// The kernel is the oracle: under the other engines the program must print the same.
-fn says_the_same_everywhere(prefix: &Path, program: &Path) -> String {
+fn output_is_equal_under_every_engine(prefix: &Path, program: &Path) -> String {
     let right = run(prefix, program, "kernel");
     for engine in ["global", "rcu"] {
         assert_eq!(run(prefix, program, engine), right, "{} under {engine}", program.display());
@@ -68,17 +68,17 @@ fn says_the_same_everywhere(prefix: &Path, program: &Path) -> String {
 }
 
 #[test]
-fn the_tour_is_the_same_under_every_engine() {
+fn tour_prints_the_same_under_every_engine() {
     let Some(prefix) = installed("the tour in C", &["cc", "pkg-config"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("tour");
     compile(prefix, "cc", "examples/tour.c", &program, &pkg_config(prefix, &["--libs"]));
-    let said = says_the_same_everywhere(prefix, &program);
+    let said = output_is_equal_under_every_engine(prefix, &program);
     assert!(said.contains("had after its death") && said.contains("type 1, 16 bytes: first"), "{said}");
 }
 
 #[test]
-fn the_tour_is_linked_statically_too() {
+fn tour_links_statically() {
     let Some(prefix) = installed("the tour in C, static", &["cc", "pkg-config"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("tour");
@@ -96,17 +96,17 @@ fn the_tour_is_linked_statically_too() {
 
 /// Threads that end, forks beside threads, handlers, refusals.
 #[test]
-fn programs_live_as_under_the_kernel() {
+fn fork_and_exit_behave_as_under_the_kernel() {
     let Some(prefix) = installed("life in C", &["cc", "pkg-config"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("life");
     compile(prefix, "cc", "tests/life.c", &program, &pkg_config(prefix, &["--libs"]));
-    let said = says_the_same_everywhere(prefix, &program);
+    let said = output_is_equal_under_every_engine(prefix, &program);
     assert!(said.ends_with("done\n"), "{said}");
 }
 
 #[test]
-fn a_refusal_has_an_errno_and_a_text() {
+fn failed_open_has_an_errno_and_a_text() {
     let Some(prefix) = installed("refusals in C", &["cc", "pkg-config"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("refusals");
@@ -157,7 +157,7 @@ fn check(prefix: &Path, header: &str) -> Result<(), String> {
 
 /// Every function has a declaration, every declaration has a function, and no other symbol is exported.
 #[test]
-fn the_header_is_the_library() {
+fn header_declares_what_the_library_exports() {
     let Some(prefix) = installed("the header", &["cc", "pkg-config", "nm"]) else { return };
     let header = std::fs::read_to_string(prefix.join("include/unspin/sysv.h")).unwrap();
     assert_eq!(check(prefix, &header), Ok(()));
@@ -170,7 +170,7 @@ fn the_header_is_the_library() {
 
 /// A program in both languages takes the address of every function, with the expected type.
 #[test]
-fn the_header_is_c_and_cpp() {
+fn header_compiles_as_c_and_cpp() {
     let Some(prefix) = installed("the header", &["cc", "c++", "pkg-config"]) else { return };
     let folder = tempfile::tempdir().unwrap();
     for (compiler, standards) in

@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 use unspin_sys::Errno;
-use unspin_waiting::wakeup::WakeUp;
+use unspin_waiting::wakeup::MeasuredWakeUp;
 
 /// The cost. To be asked before a program is started, which would disturb the measurement.
-pub fn cost() -> Result<WakeUp, Errno> {
-    static COST: OnceLock<Result<WakeUp, Errno>> = OnceLock::new();
-    *COST.get_or_init(WakeUp::measure)
+pub fn cost() -> Result<MeasuredWakeUp, Errno> {
+    static COST: OnceLock<Result<MeasuredWakeUp, Errno>> = OnceLock::new();
+    *COST.get_or_init(MeasuredWakeUp::measure)
 }

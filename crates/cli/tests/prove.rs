@@ -92,7 +92,7 @@ fn what_the_bare_program_does_decides_nothing() {
 }
 
 #[test]
-fn a_control_that_fails_is_the_end() {
+fn failed_control_ends_the_screening() {
     let (out, _, code) = prove("5", &[], "echo no luck today >&2; exit 7");
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("First failure of kernel: it ended with exit code 7."), "{out}");

@@ -14,7 +14,7 @@ use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
-use unspin_locks::{Kind, RawLock, Visitor};
+use unspin_locks::{LockKind, LockVisitor, RawLock};
 
 const OWNER: Duration = Duration::from_millis(1);
 const HOG: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ fn main() {
     }
     print("glibc normal", rounds, || Box::new(Glibc::new(libc::PTHREAD_PRIO_NONE)));
     print("glibc PI", rounds, || Box::new(Glibc::new(libc::PTHREAD_PRIO_INHERIT)));
-    for kind in [Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive, Kind::Adaptive] {
+    for kind in [LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive, LockKind::Adaptive] {
         print(kind.name(), rounds, || kind.visit(Ours).expect("one of ours"));
     }
 }
@@ -94,8 +94,8 @@ struct Ours;
 
 struct Raw<L>(L);
 
-impl Visitor for Ours {
-    type Answer = Box<dyn Mutex>;
+impl LockVisitor for Ours {
+    type Output = Box<dyn Mutex>;
 
     fn visit<L: RawLock>(self) -> Box<dyn Mutex> {
         Box::new(Raw(L::new()))

@@ -82,12 +82,12 @@ unsafe impl<L: RawLock> RawMutexTimed for Api<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Adaptive, Kind, Visitor};
+    use crate::{Adaptive, LockKind, LockVisitor};
 
     struct Counts;
 
-    impl Visitor for Counts {
-        type Answer = u32;
+    impl LockVisitor for Counts {
+        type Output = u32;
 
         fn visit<L: RawLock>(self) -> u32 {
             let mutex = Mutex::<L, u32>::new(0);
@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn every_lock_guards_a_value() {
-        let counts: Vec<_> = Kind::ALL.into_iter().filter_map(|kind| kind.visit(Counts)).collect();
+    fn each_lock_guards_a_value() {
+        let counts: Vec<_> = LockKind::ALL.into_iter().filter_map(|kind| kind.visit(Counts)).collect();
         assert!(counts.len() >= 6 && counts.iter().all(|&count| count == 200));
     }
 
     #[test]
-    fn it_is_as_small_as_the_lock() {
+    fn mutex_adds_no_bytes_to_the_lock() {
         assert_eq!(size_of::<Api<Adaptive>>(), size_of::<Adaptive>());
     }
 }

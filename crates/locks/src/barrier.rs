@@ -30,7 +30,7 @@ pub struct Barrier {
 
 /// Which thread of a round the caller is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum BarrierRole {
     /// The last of its round: PTHREAD_BARRIER_SERIAL_THREAD.
     Serial,
     /// Another one.
@@ -56,11 +56,11 @@ impl Barrier {
     }
 
     /// Waits until the round is complete. `sleep` returns when the word may have changed; it may poll before it sleeps.
-    pub fn wait(&self, sleep: impl FnMut(Word<'_>)) -> Turn {
+    pub fn wait(&self, sleep: impl FnMut(Word<'_>)) -> BarrierRole {
         self.wait_resetting(RESET_AT, sleep)
     }
 
-    fn wait_resetting(&self, reset_at: u32, mut sleep: impl FnMut(Word<'_>)) -> Turn {
+    fn wait_resetting(&self, reset_at: u32, mut sleep: impl FnMut(Word<'_>)) -> BarrierRole {
         let count = self.count.max(1);
         let last_before_reset = reset_at - reset_at % count;
         let number = self.arrive(last_before_reset, &mut sleep);
@@ -77,7 +77,7 @@ impl Barrier {
             fence(Ordering::Acquire);
         }
         self.leave(last_before_reset);
-        if number.is_multiple_of(count) { Turn::Serial } else { Turn::Other }
+        if number.is_multiple_of(count) { BarrierRole::Serial } else { BarrierRole::Other }
     }
 
     /// Returns the number of the calling thread, from 1.
@@ -193,7 +193,7 @@ mod tests {
                 std::thread::spawn(move || {
                     for round in 0..rounds {
                         inside.fetch_add(1, SeqCst);
-                        if barrier.wait_resetting(reset_at, |word| word.sleep()) == Turn::Serial {
+                        if barrier.wait_resetting(reset_at, |word| word.sleep()) == BarrierRole::Serial {
                             serial.fetch_add(1, SeqCst);
                         }
                         let seen = inside.load(SeqCst);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_round_has_one_serial_thread_and_waits_for_all() {
+    fn each_round_waits_for_all_and_has_one_serial_thread() {
         rounds(1, 100, RESET_AT);
         rounds(2, 2_000, RESET_AT);
         rounds(3, 500, RESET_AT);
@@ -248,7 +248,7 @@ mod models {
                     // SAFETY: the model checks that the access is exclusive.
                     assert_eq!(world.cells[1 - me].with(|cell| unsafe { *cell }), round + 1);
                     world.barrier.wait_resetting(reset_at, |word| word.sleep());
-                    u32::from(turn == Turn::Serial)
+                    u32::from(turn == BarrierRole::Serial)
                 })
                 .sum()
         }
@@ -279,7 +279,7 @@ mod models {
     /// Planted bug: a kernel that loses the wake-up leaves a thread asleep for ever.
     #[test]
     #[should_panic(expected = "deadlock")]
-    fn a_forgotten_wake_up_is_found() {
+    fn planted_forgotten_wake_up_is_detected() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(|| {

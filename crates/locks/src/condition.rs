@@ -44,7 +44,7 @@ use crate::park::{self, Wake};
 use crate::{Until, host};
 use core::time::Duration;
 use latch::Latch;
-use list::{Chain, List, Seen};
+use list::{Chain, List, VisitNext};
 use node::state;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 use unspin_sync::hint;
@@ -67,7 +67,7 @@ pub struct Condition {
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wait {
+pub enum WaitEnd {
     /// By a signal or a broadcast.
     Signalled,
     /// The timeout passed first.
@@ -76,7 +76,7 @@ pub enum Wait {
 
 /// What a waiter finds when it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum LeaveResult {
     /// A signal or a broadcast had removed it.
     Signalled,
     /// It had not been removed, and has removed itself.
@@ -85,7 +85,7 @@ pub enum Left {
 
 /// Why a thread leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Leaving {
+pub enum LeaveReason {
     /// It was woken, or its timeout has passed. It keeps a signal that it was given.
     Returns,
     /// It was cancelled. A signal that it was given goes to another waiter.
@@ -108,11 +108,11 @@ impl Condition {
         until: Option<Until>,
         unlock: impl FnOnce(),
         lock: impl FnOnce(),
-    ) -> Wait {
+    ) -> WaitEnd {
         let node = Node::new(priority);
         // SAFETY: `stay` calls `leave`, and `pass_on` if a closure panics; otherwise `pass_on` is called below.
         unsafe { self.enqueue(&node) };
-        let stay = Stay { condition: self, node: &node };
+        let stay = LeaveGuard { condition: self, node: &node };
         unlock();
         while let Some(state) = node.must_sleep_on().filter(|_| !node.is_stranded()) {
             if park::wait(node.word(), state, until) == Wake::TimedOut {
@@ -124,9 +124,9 @@ impl Condition {
         // SAFETY: `stay` has left, and this is the only call for the node.
         unsafe { node.pass_on() };
         match left {
-            Left::Signalled => Wait::Signalled,
-            Left::Unsignalled if node.is_stranded() => Wait::Signalled,
-            Left::Unsignalled => Wait::TimedOut,
+            LeaveResult::Signalled => WaitEnd::Signalled,
+            LeaveResult::Unsignalled if node.is_stranded() => WaitEnd::Signalled,
+            LeaveResult::Unsignalled => WaitEnd::TimedOut,
         }
     }
 
@@ -136,7 +136,7 @@ impl Condition {
     /// The node is new. It neither moves nor is freed before [`leave`](Self::leave) and then [`Node::pass_on`] have
     /// returned.
     pub unsafe fn enqueue(&self, node: &Node) {
-        self.enter();
+        self.acquire_latch();
         // SAFETY: the latch is held; all nodes in the list are alive, as the callers of `enqueue` guarantee.
         unsafe { self.list.add(node) };
         self.latch.release();
@@ -147,24 +147,24 @@ impl Condition {
     ///
     /// # Safety
     /// The node is enqueued in this condition, and has not left.
-    pub unsafe fn leave(&self, node: &Node, leaving: Leaving) -> Left {
+    pub unsafe fn leave(&self, node: &Node, leaving: LeaveReason) -> LeaveResult {
         match node.resolve(state::LEAVING) {
             Ok(_) => {
-                self.take_out(node);
-                Left::Unsignalled
+                self.remove_from_list(node);
+                LeaveResult::Unsignalled
             }
             Err(state::SIGNALLED) => {
-                if leaving == Leaving::Cancelled {
+                if leaving == LeaveReason::Cancelled {
                     self.signal();
                 }
-                self.confirm(node);
-                Left::Signalled
+                self.confirm_left(node);
+                LeaveResult::Signalled
             }
             Err(_) => {
                 while let Some(state) = node.must_sleep_on().filter(|_| !node.is_stranded()) {
                     park::wait(node.word(), state, None);
                 }
-                Left::Signalled
+                LeaveResult::Signalled
             }
         }
     }
@@ -192,7 +192,7 @@ impl Condition {
     /// Destroying a condition with waiters is a program error; this function then waits for them, as glibc does.
     pub fn retire(&self) {
         loop {
-            self.enter();
+            self.acquire_latch();
             let waits = !self.list.is_empty();
             // Acquire: partner of the Release in `confirm`: the counted threads have left.
             let signalled = self.signalled.load(Ordering::Acquire);
@@ -200,12 +200,12 @@ impl Condition {
             if !waits && signalled == 0 {
                 return;
             }
-            pause(&self.signalled, signalled);
+            pause_while(&self.signalled, signalled);
         }
     }
 
     /// Acquires the latch. In a child, first removes the waiters of the parent process.
-    fn enter(&self) {
+    fn acquire_latch(&self) {
         let here = host::generation();
         self.latch.acquire(here);
         // Relaxed, here and below: protected by the latch.
@@ -218,18 +218,18 @@ impl Condition {
 
     /// Removes a node whose thread leaves.
     #[cold]
-    fn take_out(&self, node: &Node) {
-        self.enter();
+    fn remove_from_list(&self, node: &Node) {
+        self.acquire_latch();
         if !node.is_stranded() {
             // SAFETY: the latch is held. Only its own thread removes a node that is `LEAVING`, so the node is in the
             // list, unless the list was emptied after a fork, which `is_stranded` excludes.
-            unsafe { self.list.remove(self.list.place(node)) };
+            unsafe { self.list.remove(self.list.position(node)) };
         }
         self.latch.release();
     }
 
     /// Reports that a thread that a signal removed does not touch the condition any more.
-    fn confirm(&self, node: &Node) {
+    fn confirm_left(&self, node: &Node) {
         if !node.is_stranded() {
             // Release: partner of the Acquire in `retire`.
             self.signalled.fetch_sub(1, Ordering::Release);
@@ -239,16 +239,16 @@ impl Condition {
     #[cold]
     fn signal_one(&self) {
         let mut signalled = None;
-        self.enter();
+        self.acquire_latch();
         // SAFETY: the latch is held; all nodes in the list are alive. A node may be freed as soon as its state has
         // changed, hence it is removed without being touched, and woken by its address.
         unsafe {
-            self.list.each(|node, place| {
+            self.list.each(|node, position| {
                 let word = core::ptr::from_ref(node.word());
-                let Ok(before) = node.resolve(state::SIGNALLED) else { return Seen::More };
-                self.list.remove(place);
+                let Ok(before) = node.resolve(state::SIGNALLED) else { return VisitNext::Continue };
+                self.list.remove(position);
                 signalled = Some((word, before));
-                Seen::Enough
+                VisitNext::Stop
             });
         }
         if signalled.is_some() {
@@ -266,17 +266,17 @@ impl Condition {
     fn release_all(&self) {
         let (mut at_once, mut in_line) = (Chain::default(), Chain::default());
         let mut mutex = None;
-        self.enter();
+        self.acquire_latch();
         // SAFETY: the latch is held; all nodes in the list are alive, and a `QUEUED` node lives until it is woken.
         unsafe {
-            self.list.each(|node, place| {
+            self.list.each(|node, position| {
                 if node.resolve(state::QUEUED).is_ok() {
-                    self.list.remove(place);
+                    self.list.remove(position);
                     let waits_its_turn =
                         node.priority() == 0 && *mutex.get_or_insert(node.mutex()) == node.mutex();
                     if waits_its_turn { in_line.add(node) } else { at_once.add(node) }
                 }
-                Seen::More
+                VisitNext::Continue
             });
         }
         self.latch.release();
@@ -290,7 +290,7 @@ impl Condition {
 
 /// Waits a moment for waiters to leave. This is rare, and short unless the caller made a mistake, so there is no
 /// wake-up for it.
-fn pause(word: &AtomicU32, value: u32) {
+fn pause_while(word: &AtomicU32, value: u32) {
     if cfg!(any(loom, shuttle)) {
         hint::spin_loop();
     } else {
@@ -299,25 +299,26 @@ fn pause(word: &AtomicU32, value: u32) {
 }
 
 /// Makes sure that a thread leaves the condition even if it panics.
-struct Stay<'a> {
+struct LeaveGuard<'a> {
     condition: &'a Condition,
     node: &'a Node,
 }
 
-impl Stay<'_> {
-    fn leave(self) -> Left {
-        // SAFETY: the creator of a `Stay` has enqueued the node; it does not leave twice, because `self` is forgotten.
-        let left = unsafe { self.condition.leave(self.node, Leaving::Returns) };
+impl LeaveGuard<'_> {
+    fn leave(self) -> LeaveResult {
+        // SAFETY: the creator of a `LeaveGuard` has enqueued the node; it does not leave twice, because `self` is
+        // forgotten.
+        let left = unsafe { self.condition.leave(self.node, LeaveReason::Returns) };
         core::mem::forget(self);
         left
     }
 }
 
-impl Drop for Stay<'_> {
+impl Drop for LeaveGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: as above: the node has not left, and `pass_on` is called only here.
         unsafe {
-            self.condition.leave(self.node, Leaving::Cancelled);
+            self.condition.leave(self.node, LeaveReason::Cancelled);
             self.node.pass_on();
         }
     }

@@ -1,9 +1,9 @@
 //! Strict FIFO: an owner that finds waiters hands the lock to the first of them, and waiters sleep at once. This is the
 //! "before" behaviour of Rostedt 2008: each hand-off costs a wake-up, during which the lock is idle.
 
+use crate::backoff::Backoff;
 use crate::host;
 use crate::park::{self, Wake};
-use crate::patience::Patience;
 use crate::raw::free;
 use crate::{RawLock, Until, Waited};
 use core::ptr::{NonNull, null_mut};
@@ -14,13 +14,13 @@ use unspin_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 pub struct Fair {
     state: AtomicU64,
     /// The last waiter of a ring: its `next` is the first. Valid only if `QUEUED` is set. Changed only in a
-    /// [`Section`].
+    /// [`QueueSection`].
     tail: AtomicPtr<Node>,
 }
 
 /// A thread holds the lock. Set by the thread that acquires; cleared by `unlock` if the queue is empty.
 const LOCKED: u64 = 1;
-/// A thread is in a [`Section`], and no other thread changes the state.
+/// A thread is in a [`QueueSection`], and no other thread changes the state.
 const BUSY: u64 = 1 << 1;
 /// The queue is not empty. Then the lock is held.
 const QUEUED: u64 = 1 << 2;
@@ -69,26 +69,26 @@ unsafe impl RawLock for Fair {
         if self.try_lock() {
             return Waited::No;
         }
-        self.queue(node, None).expect("without a time there is no timeout")
+        self.wait_in_queue(node, None).expect("without a time there is no timeout")
     }
 
     fn lock_until(&self, node: &mut Node, until: Until) -> Option<Waited> {
-        if self.try_lock() { Some(Waited::No) } else { self.queue(node, Some(until)) }
+        if self.try_lock() { Some(Waited::No) } else { self.wait_in_queue(node, Some(until)) }
     }
 
     #[inline(always)]
     unsafe fn unlock(&self) {
         // Relaxed: the compare-exchange provides the ordering.
         let state = self.state.load(Ordering::Relaxed);
-        // Release: partner of the Acquire in `try_lock` and `enter`. Relaxed on failure: `hand_over` reads the state
-        // again.
+        // Release: partner of the Acquire in `try_lock` and `enter_section`. Relaxed on failure: `hand_off` reads the
+        // state again.
         let alone = state & (LOCKED | BUSY | QUEUED) == LOCKED
             && self
                 .state
                 .compare_exchange(state, state & !LOCKED, Ordering::Release, Ordering::Relaxed)
                 .is_ok();
         if !alone {
-            self.hand_over();
+            self.hand_off();
         }
     }
 
@@ -103,7 +103,7 @@ impl Fair {
     /// forked.
     #[cold]
     fn try_in_section(&self) -> bool {
-        let mut section = self.enter();
+        let mut section = self.enter_section();
         let was_free = section.state & LOCKED == 0;
         section.state |= LOCKED;
         section.leave();
@@ -111,10 +111,10 @@ impl Fair {
     }
 
     #[cold]
-    fn queue(&self, node: &mut Node, until: Option<Until>) -> Option<Waited> {
+    fn wait_in_queue(&self, node: &mut Node, until: Option<Until>) -> Option<Waited> {
         *node = Node::default();
         let node = NonNull::from_ref(&*node);
-        let mut section = self.enter();
+        let mut section = self.enter_section();
         if section.state & LOCKED == 0 {
             section.state |= LOCKED;
             section.leave();
@@ -124,7 +124,7 @@ impl Fair {
         section.leave();
         // SAFETY: the caller owns the node.
         let granted = unsafe { &node.as_ref().granted };
-        // Acquire: partner of the Release in `hand_over`.
+        // Acquire: partner of the Release in `hand_off`.
         while granted.load(Ordering::Acquire) == 0 {
             if park::wait(granted, 0, until) == Wake::TimedOut && self.withdraw(node) {
                 return None;
@@ -135,9 +135,9 @@ impl Fair {
 
     /// Removes a waiter from the queue. Returns false if the waiter owns the lock by now.
     fn withdraw(&self, node: NonNull<Node>) -> bool {
-        let mut section = self.enter();
-        // SAFETY: the caller owns the node. Relaxed: a grant happens only in a section, which we are in; `queue` reads
-        // it again.
+        let mut section = self.enter_section();
+        // SAFETY: the caller owns the node. Relaxed: a grant happens only in a section, which we are in;
+        // `wait_in_queue` reads it again.
         let waits = unsafe { node.as_ref() }.granted.load(Ordering::Relaxed) == 0;
         if waits {
             section.remove(node);
@@ -147,12 +147,12 @@ impl Fair {
     }
 
     #[cold]
-    fn hand_over(&self) {
+    fn hand_off(&self) {
         // Relaxed: a release by a thread that does not hold the lock may miss a concurrent acquisition or release.
         if self.state.load(Ordering::Relaxed) & LOCKED == 0 {
             return;
         }
-        let mut section = self.enter();
+        let mut section = self.enter_section();
         let Some(first) = section.first() else {
             section.state &= !LOCKED;
             return section.leave();
@@ -161,15 +161,15 @@ impl Fair {
         // SAFETY: a queued node lives until it is granted the lock or removes itself, and removal needs a section.
         let granted = unsafe { &first.as_ref().granted };
         let address = core::ptr::from_ref(granted);
-        // Release: partner of the Acquire in `queue`.
+        // Release: partner of the Acquire in `wait_in_queue`.
         granted.store(1, Ordering::Release);
         section.leave();
         park::wake(address, 1);
     }
 
-    fn enter(&self) -> Section<'_> {
+    fn enter_section(&self) -> QueueSection<'_> {
         let here = u64::from(host::generation()) << GENERATION_AT;
-        let mut patience = Patience::default();
+        let mut backoff = Backoff::default();
         loop {
             // Relaxed: the compare-exchange provides the ordering.
             let seen = self.state.load(Ordering::Relaxed);
@@ -183,23 +183,23 @@ impl Fair {
                     .compare_exchange(seen, state | BUSY, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok();
             if entered {
-                return Section { fair: self, state };
+                return QueueSection { fair: self, state };
             }
-            patience.pause();
+            backoff.pause();
         }
     }
 }
 
-/// Exclusive right to change queue and state, for a few instructions. Ends with [`Section::leave`].
-struct Section<'a> {
+/// Exclusive right to change queue and state, for a few instructions. Ends with [`QueueSection::leave`].
+struct QueueSection<'a> {
     fair: &'a Fair,
     /// The state that `leave` stores.
     state: u64,
 }
 
-impl Section<'_> {
+impl QueueSection<'_> {
     fn leave(self) {
-        // Release: partner of the Acquire in `enter`, and in `try_lock`.
+        // Release: partner of the Acquire in `enter_section`, and in `try_lock`.
         self.fair.state.store(self.state, Ordering::Release);
     }
 

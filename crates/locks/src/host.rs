@@ -2,14 +2,14 @@
 //! the model sets the time.
 
 #[cfg(any(loom, shuttle))]
-pub(crate) use model::{ROUNDS, cpu, generation, prepare, ticks};
+pub(crate) use model::{SPIN_ROUNDS, cpu, generation, prepare, ticks};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use unspin_sys::{clock::ticks, cpu::get as cpu, cpu::prepare, generation::get as generation};
 
 /// Spin rounds before a thread gives up its CPU. They take some microseconds, longer than any of our short internal
 /// sections.
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) const ROUNDS: u32 = 100;
+pub(crate) const SPIN_ROUNDS: u32 = 100;
 
 #[cfg(any(loom, shuttle))]
 pub(crate) mod model {
@@ -23,7 +23,7 @@ pub(crate) mod model {
     }
 
     /// A model never preempts a thread, so spinning never has to end.
-    pub(crate) const ROUNDS: u32 = u32::MAX;
+    pub(crate) const SPIN_ROUNDS: u32 = u32::MAX;
 
     pub(crate) fn ticks() -> u64 {
         // Relaxed: the threads of a model run one at a time.

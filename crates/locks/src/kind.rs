@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 /// A replacement for a program's mutexes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
+pub enum LockKind {
     /// libc's mutex, reached through the same interposition as all other kinds: the control.
     System,
     /// libc's mutex with PTHREAD_PRIO_INHERIT: the cost for a program that requests it.
@@ -21,87 +21,87 @@ pub enum Kind {
     Fair,
     /// A thread that finds the lock free takes it, even if others wait; waiters sleep.
     Steal,
-    /// [`Kind::Steal`] with adaptive spinning.
+    /// [`LockKind::Steal`] with adaptive spinning.
     Adaptive,
     /// Priority inheritance and strict order for all threads.
     RtFair,
     /// Priority inheritance and strict order for real-time threads; the others may steal.
     RtSteal,
-    /// [`Kind::RtSteal`] with adaptive spinning.
+    /// [`LockKind::RtSteal`] with adaptive spinning.
     RtAdaptive,
 }
 
-impl Kind {
+impl LockKind {
     /// All kinds; the control first.
-    pub const ALL: [Kind; 11] = [
-        Kind::System,
-        Kind::Pi,
-        Kind::Ttas,
-        Kind::Ticket,
-        Kind::Mcs,
-        Kind::Fair,
-        Kind::Steal,
-        Kind::Adaptive,
-        Kind::RtFair,
-        Kind::RtSteal,
-        Kind::RtAdaptive,
+    pub const ALL: [LockKind; 11] = [
+        LockKind::System,
+        LockKind::Pi,
+        LockKind::Ttas,
+        LockKind::Ticket,
+        LockKind::Mcs,
+        LockKind::Fair,
+        LockKind::Steal,
+        LockKind::Adaptive,
+        LockKind::RtFair,
+        LockKind::RtSteal,
+        LockKind::RtAdaptive,
     ];
 
     /// The name on command lines and in plans.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::System => "system",
-            Kind::Pi => "pi",
-            Kind::Ttas => "ttas",
-            Kind::Ticket => "ticket",
-            Kind::Mcs => "mcs",
-            Kind::Fair => "fair",
-            Kind::Steal => "steal",
-            Kind::Adaptive => "adaptive",
-            Kind::RtFair => "rt-fair",
-            Kind::RtSteal => "rt-steal",
-            Kind::RtAdaptive => "rt-adaptive",
+            LockKind::System => "system",
+            LockKind::Pi => "pi",
+            LockKind::Ttas => "ttas",
+            LockKind::Ticket => "ticket",
+            LockKind::Mcs => "mcs",
+            LockKind::Fair => "fair",
+            LockKind::Steal => "steal",
+            LockKind::Adaptive => "adaptive",
+            LockKind::RtFair => "rt-fair",
+            LockKind::RtSteal => "rt-steal",
+            LockKind::RtAdaptive => "rt-adaptive",
         }
     }
 
     /// Whether the kind inherits priorities, so that it can replace a PTHREAD_PRIO_INHERIT mutex too.
-    pub const fn inherits(self) -> bool {
-        matches!(self, Kind::Pi | Kind::RtFair | Kind::RtSteal | Kind::RtAdaptive)
+    pub const fn inherits_priority(self) -> bool {
+        matches!(self, LockKind::Pi | LockKind::RtFair | LockKind::RtSteal | LockKind::RtAdaptive)
     }
 
     /// Whether the kind is experimental: its waiters spin without a limit. Such a lock collapses when threads outnumber
     /// CPUs, because the owner or the next waiter may not be on a CPU while the other waiters keep all CPUs busy.
-    pub const fn is_for_study(self) -> bool {
-        matches!(self, Kind::Ttas | Kind::Ticket | Kind::Mcs)
+    pub const fn is_experimental(self) -> bool {
+        matches!(self, LockKind::Ttas | LockKind::Ticket | LockKind::Mcs)
     }
 
     /// Calls the visitor with the lock type of this kind. Returns `None` for libc's kinds.
-    pub fn visit<V: Visitor>(self, visitor: V) -> Option<V::Answer> {
+    pub fn visit<V: LockVisitor>(self, visitor: V) -> Option<V::Output> {
         Some(match self {
-            Kind::System | Kind::Pi => return None,
-            Kind::Ttas => visitor.visit::<Ttas>(),
-            Kind::Ticket => visitor.visit::<Ticket>(),
-            Kind::Mcs => visitor.visit::<Mcs>(),
-            Kind::Fair => visitor.visit::<Fair>(),
-            Kind::Steal => visitor.visit::<Steal>(),
-            Kind::Adaptive => visitor.visit::<Adaptive>(),
-            Kind::RtFair => visitor.visit::<RtFair>(),
-            Kind::RtSteal => visitor.visit::<RtSteal>(),
-            Kind::RtAdaptive => visitor.visit::<RtAdaptive>(),
+            LockKind::System | LockKind::Pi => return None,
+            LockKind::Ttas => visitor.visit::<Ttas>(),
+            LockKind::Ticket => visitor.visit::<Ticket>(),
+            LockKind::Mcs => visitor.visit::<Mcs>(),
+            LockKind::Fair => visitor.visit::<Fair>(),
+            LockKind::Steal => visitor.visit::<Steal>(),
+            LockKind::Adaptive => visitor.visit::<Adaptive>(),
+            LockKind::RtFair => visitor.visit::<RtFair>(),
+            LockKind::RtSteal => visitor.visit::<RtSteal>(),
+            LockKind::RtAdaptive => visitor.visit::<RtAdaptive>(),
         })
     }
 }
 
 /// A generic operation on a lock type that is chosen at run time.
-pub trait Visitor {
+pub trait LockVisitor {
     /// The result of the operation.
-    type Answer;
+    type Output;
 
     /// Runs the operation for lock type `L`.
-    fn visit<L: RawLock>(self) -> Self::Answer;
+    fn visit<L: RawLock>(self) -> Self::Output;
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for LockKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -109,13 +109,13 @@ impl fmt::Display for Kind {
 
 /// Error: the name belongs to no kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UnknownKind;
+pub struct UnknownLockKind;
 
-impl FromStr for Kind {
-    type Err = UnknownKind;
+impl FromStr for LockKind {
+    type Err = UnknownLockKind;
 
-    fn from_str(name: &str) -> Result<Kind, UnknownKind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or(UnknownKind)
+    fn from_str(name: &str) -> Result<LockKind, UnknownLockKind> {
+        LockKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or(UnknownLockKind)
     }
 }
 
@@ -124,10 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_there_and_back() {
-        for kind in Kind::ALL {
+    fn kind_names_parse_back() {
+        for kind in LockKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
         }
-        assert_eq!("adaptiv".parse::<Kind>(), Err(UnknownKind));
+        assert_eq!("adaptiv".parse::<LockKind>(), Err(UnknownLockKind));
     }
 }

@@ -26,6 +26,7 @@
 
 #[cfg(not(any(loom, shuttle)))]
 pub mod api;
+mod backoff;
 mod barrier;
 mod condition;
 mod fair;
@@ -35,7 +36,6 @@ mod mcs;
 #[cfg(all(test, loom))]
 mod models;
 mod park;
-mod patience;
 mod raw;
 mod rt;
 #[cfg(all(test, shuttle))]
@@ -46,13 +46,13 @@ mod ticket;
 mod ttas;
 pub mod waiting;
 
-pub use barrier::{Barrier, Turn, Word};
-pub use condition::{Condition, Leaving, Left, Node, Wait};
+pub use barrier::{Barrier, BarrierRole, Word};
+pub use condition::{Condition, LeaveReason, LeaveResult, Node, WaitEnd};
 pub use fair::Fair;
-pub use kind::{Kind, UnknownKind, Visitor};
+pub use kind::{LockKind, LockVisitor, UnknownLockKind};
 pub use mcs::Mcs;
 pub use raw::{RawLock, Waited};
-pub use rt::{Inheriting, RtAdaptive, RtFair, RtSteal};
+pub use rt::{PriorityInheriting, RtAdaptive, RtFair, RtSteal};
 pub use steal::{Adaptive, Steal, Stealing};
 pub use ticket::Ticket;
 pub use ttas::Ttas;

@@ -88,7 +88,7 @@ unsafe impl RawLock for Mcs {
 
     #[inline(always)]
     fn lock(&self, node: &mut Node) -> Waited {
-        if self.try_lock() { Waited::No } else { self.queue(node) }
+        if self.try_lock() { Waited::No } else { self.wait_in_queue(node) }
     }
 
     fn lock_until(&self, _: &mut Node, until: Until) -> Option<Waited> {
@@ -101,9 +101,11 @@ unsafe impl RawLock for Mcs {
     #[inline(always)]
     unsafe fn unlock(&self) {
         // Relaxed: without a waiter the exchange succeeds. If the exchange fails, `release` reads again.
-        let nobody = Link::of(self.next.load(Ordering::Relaxed)).is_none();
+        let no_successor = Link::of(self.next.load(Ordering::Relaxed)).is_none();
         // Release: partner of the Acquire in `try_lock`.
-        if !(nobody && self.tail.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_ok()) {
+        if !(no_successor
+            && self.tail.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_ok())
+        {
             self.release();
         }
     }
@@ -116,7 +118,7 @@ unsafe impl RawLock for Mcs {
 
 impl Mcs {
     #[cold]
-    fn queue(&self, node: &mut Node) -> Waited {
+    fn wait_in_queue(&self, node: &mut Node) -> Waited {
         *node = Node::default();
         let node = &*node;
         let Some(me) = Link::to(node) else {
@@ -157,13 +159,13 @@ impl Mcs {
 
     /// The new owner copies the link to its successor from its node into the lock.
     fn leave_node(&self, node: &Node, me: Link) {
-        // Acquire: partner of the Release in `queue` by the successor.
+        // Acquire: partner of the Release in `wait_in_queue` by the successor.
         let mut next = node.next.load(Ordering::Acquire);
         if next == 0 {
             // Relaxed: published by the exchange below.
             self.next.store(0, Ordering::Relaxed);
-            // Release: partner of the Acquire in `queue`, by the next thread that finds the lock held and writes
-            // `next`.
+            // Release: partner of the Acquire in `wait_in_queue`, by the next thread that finds the lock held and
+            // writes `next`.
             if self.tail.compare_exchange(me.0, HELD, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;
             }
@@ -180,7 +182,7 @@ impl Mcs {
     #[cold]
     fn release(&self) {
         loop {
-            // Acquire: partner of the Release in `queue`: the node's contents are visible.
+            // Acquire: partner of the Release in `wait_in_queue`: the node's contents are visible.
             let next = self.next.load(Ordering::Acquire);
             if let Some(first) = Link::of(next) {
                 // An exchange, so that only one of two threads that release at once hands the lock over. Relaxed:
@@ -188,7 +190,7 @@ impl Mcs {
                 if self.next.compare_exchange(next, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                     // SAFETY: the node is in the queue until it is granted the lock.
                     let granted = unsafe { &first.node().granted };
-                    // Release: partner of the Acquire in `queue`.
+                    // Release: partner of the Acquire in `wait_in_queue`.
                     return granted.store(1, Ordering::Release);
                 }
                 continue;

@@ -7,7 +7,7 @@
 mod planted;
 
 use crate::host::model::STEP;
-use crate::waiting::{Ended, Next, Waiting};
+use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
 use crate::{Fair, Mcs, RawLock, Steal, Stealing, Ticket, Ttas, Until};
 use core::ptr::NonNull;
 use core::time::Duration;
@@ -115,35 +115,35 @@ fn hold_in_time<L: RawLock>(world: &World<L>) {
 
 /// Policy: reads the lock once more, and then sleeps.
 #[derive(Debug)]
-struct Glance {
+struct LookTwice {
     looks: u32,
 }
 
-impl Waiting for Glance {
-    fn begin(_: u32) -> Glance {
-        Glance { looks: 0 }
+impl SpinPolicy for LookTwice {
+    fn begin(_: u32) -> LookTwice {
+        LookTwice { looks: 0 }
     }
 
-    fn pause(&mut self, _: u32) -> Next {
+    fn pause(&mut self, _: u32) -> SpinStep {
         self.looks += 1;
         if self.looks > 1 {
-            return Next::Sleep;
+            return SpinStep::Sleep;
         }
         hint::spin_loop();
-        Next::Look
+        SpinStep::Recheck
     }
 
-    fn lose(&mut self) {}
+    fn lost_race(&mut self) {}
 
-    fn end(&self, _: Ended) -> u32 {
+    fn end(&self, _: SpinEnd) -> u32 {
         0
     }
 }
 
 /// The clock stands still: no thread has ever waited long.
-const STILL: u64 = 0;
+const CLOCK_STOPPED: u64 = 0;
 /// Every thread that has slept has waited long.
-const RUSH: u64 = 1 << 24;
+const ALL_STARVE: u64 = 1 << 24;
 
 macro_rules! every_lock {
     ($($name:ident: $lock:ty, $step:expr;)*) => {$(
@@ -151,18 +151,18 @@ macro_rules! every_lock {
             use super::*;
 
             #[test]
-            fn two_exclude_each_other_and_nobody_sleeps_for_ever() {
+            fn two_threads_exclude_each_other_without_lost_wake_ups() {
                 explore::<$lock>(3, $step, &[hold_twice, hold], |world| assert_eq!(world.read(), 3));
             }
 
             #[test]
-            fn whoever_gives_up_is_not_in_the_way() {
+            fn waiter_that_times_out_does_not_block_others() {
                 explore::<$lock>(2, $step, &[hold_in_time, hold_twice], |world| assert!(world.read() >= 2));
                 explore::<$lock>(3, $step, &[hold_in_time, hold_in_time], |_| {});
             }
 
             #[test]
-            fn whoever_only_tries_does_not_wait() {
+            fn try_lock_does_not_wait() {
                 explore::<$lock>(3, $step, &[try_to_hold, hold_twice], |world| assert!(world.read() >= 2));
             }
         }
@@ -170,14 +170,14 @@ macro_rules! every_lock {
 }
 
 every_lock! {
-    ttas: Ttas, STILL;
-    ticket: Ticket, STILL;
-    mcs: Mcs, STILL;
-    fair: Fair, STILL;
-    steal: Steal, STILL;
-    glancing: Stealing<Glance>, STILL;
-    starving: Steal, RUSH;
-    glancing_and_starving: Stealing<Glance>, RUSH;
+    ttas: Ttas, CLOCK_STOPPED;
+    ticket: Ticket, CLOCK_STOPPED;
+    mcs: Mcs, CLOCK_STOPPED;
+    fair: Fair, CLOCK_STOPPED;
+    steal: Steal, CLOCK_STOPPED;
+    looking_twice: Stealing<LookTwice>, CLOCK_STOPPED;
+    starving: Steal, ALL_STARVE;
+    looking_twice_and_starving: Stealing<LookTwice>, ALL_STARVE;
 }
 
 /// Locks whose waiters do not all spin on one word. With two such waiters loom would take the model for an endless one.
@@ -198,21 +198,21 @@ macro_rules! with_three {
 }
 
 with_three! {
-    mcs: Mcs, STILL;
-    fair: Fair, STILL;
-    steal: Steal, STILL;
-    glancing: Stealing<Glance>, STILL;
-    starving: Steal, RUSH;
-    glancing_and_starving: Stealing<Glance>, RUSH;
+    mcs: Mcs, CLOCK_STOPPED;
+    fair: Fair, CLOCK_STOPPED;
+    steal: Steal, CLOCK_STOPPED;
+    looking_twice: Stealing<LookTwice>, CLOCK_STOPPED;
+    starving: Steal, ALL_STARVE;
+    looking_twice_and_starving: Stealing<LookTwice>, ALL_STARVE;
 }
 
 /// The owner finds one sleeper and one spinner; the spinner takes over the duty to wake the sleeper.
 #[test]
-fn a_spinner_takes_over_the_duty() {
+fn spinner_takes_over_the_duty_to_wake() {
     let all = |world: &World<_>| assert_eq!(world.read(), 3);
     fn end_hold<L: RawLock>(world: &World<L>) {
         world.write();
         world.unlock();
     }
-    explore_from::<Stealing<Glance>>(|world| world.lock(), 2, STILL, &[end_hold, hold, hold], all);
+    explore_from::<Stealing<LookTwice>>(|world| world.lock(), 2, CLOCK_STOPPED, &[end_hold, hold, hold], all);
 }

@@ -49,38 +49,38 @@ mod tests;
 use crate::park::{self, Wake};
 use crate::raw::free;
 use crate::stamp::{LONG, is_due};
-use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
+use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep, SpinThenPark};
 use crate::{RawLock, Until, Waited, host};
 use core::marker::PhantomData;
 use deadline::Deadline;
-use order::{Lateral, Order, Strict};
+use order::{QueueAll, QueuePolicy, QueueUrgent};
 use pi::{OWNER, WAITERS};
 use unspin_sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 use unspin_sys::Errno;
 
 /// Strict order by priority for all threads: see the module documentation.
-pub type RtFair = Inheriting<Strict>;
+pub type RtFair = PriorityInheriting<QueueAll>;
 
 /// Strict order for real-time threads; the others steal: see the module documentation.
-pub type RtSteal = Inheriting<Lateral<Park>>;
+pub type RtSteal = PriorityInheriting<QueueUrgent<Park>>;
 
 /// [`RtSteal`] with adaptive spinning: see the module documentation.
-pub type RtAdaptive = Inheriting<Lateral<SpinThenPark>>;
+pub type RtAdaptive = PriorityInheriting<QueueUrgent<SpinThenPark>>;
 
 /// See the module documentation.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Inheriting<O> {
+pub struct PriorityInheriting<O> {
     /// The owner's thread id or 0; `WAITERS` (set by the kernel for its queue, cleared by `unlock` when the queue is
     /// empty); and `WAKE`.
     word: AtomicU32,
     /// The futex of sleepers that are not in the kernel's queue: `REVOKED`, and a counter that is advanced before they
     /// are woken.
     gate: AtomicU32,
-    /// What waits have learnt: see [`Waiting`].
+    /// What waits have learnt: see [`SpinPolicy`].
     memo: AtomicU16,
     /// When a thread that had waited long last entered the kernel's queue: see [`stamp`](crate::stamp).
-    seated: AtomicU16,
+    starved_at: AtomicU16,
     /// 1 plus the CPU on which the owner acquired, 0 if unknown. Written by the owner; only a hint for others.
     cpu: AtomicU8,
     /// 1: a thread spins. A spinner sets it if it is 0. `unlock` clears it when it leaves the sleepers to a spinner,
@@ -92,7 +92,7 @@ pub struct Inheriting<O> {
     slept: AtomicU8,
     /// The generation (1 to 255) of the process in which a thread that has waited long is in the kernel's queue; 0: no
     /// such thread.
-    seat: AtomicU8,
+    starved_slot: AtomicU8,
     order: PhantomData<O>,
 }
 
@@ -109,18 +109,18 @@ const TRIES: u32 = 100;
 
 // SAFETY: 1. the thread that replaces 0 by its id holds the lock, as does the thread whose id the kernel writes there;
 // 2. a free lock is all zeroes.
-unsafe impl<O: Order> RawLock for Inheriting<O> {
+unsafe impl<O: QueuePolicy> RawLock for PriorityInheriting<O> {
     type Node = ();
 
-    free!(Inheriting {
+    free!(PriorityInheriting {
         word: AtomicU32::new(0),
         gate: AtomicU32::new(0),
         memo: AtomicU16::new(0),
-        seated: AtomicU16::new(0),
+        starved_at: AtomicU16::new(0),
         cpu: AtomicU8::new(0),
         spinner: AtomicU8::new(0),
         slept: AtomicU8::new(0),
-        seat: AtomicU8::new(0),
+        starved_slot: AtomicU8::new(0),
         order: PhantomData,
     });
 
@@ -158,9 +158,9 @@ unsafe impl<O: Order> RawLock for Inheriting<O> {
 }
 
 /// One thread's wait.
-struct Visit {
+struct WaitState {
     /// `WAKE` if this thread may be the only one that knows of sleepers, otherwise 0.
-    duty: u32,
+    wake_duty: u32,
     /// Whether this thread has set `spinner`.
     spins: bool,
     waited: Waited,
@@ -168,13 +168,13 @@ struct Visit {
     deadline: Deadline,
 }
 
-impl<O: Order> Inheriting<O> {
+impl<O: QueuePolicy> PriorityInheriting<O> {
     /// Acquires a free lock.
     #[inline(always)]
-    fn take(&self, free: u32, duty: u32) -> bool {
-        let has_it = self.exchange(free, free | duty | caller::tid());
+    fn take(&self, free: u32, wake_duty: u32) -> bool {
+        let has_it = self.exchange(free, free | wake_duty | caller::tid());
         if has_it {
-            self.own();
+            self.record_owner();
         }
         has_it
     }
@@ -189,7 +189,7 @@ impl<O: Order> Inheriting<O> {
 
     /// What a new owner records.
     #[inline(always)]
-    fn own(&self) {
+    fn record_owner(&self) {
         caller::acquired();
         if O::STEALS {
             // Relaxed: only a hint.
@@ -200,117 +200,116 @@ impl<O: Order> Inheriting<O> {
     #[cold]
     fn wait(&self, until: Option<Until>) -> Option<Waited> {
         host::prepare();
-        let mut visit = Visit {
-            duty: 0,
+        let mut wait = WaitState {
+            wake_duty: 0,
             spins: false,
             waited: Waited::Spun,
             arrived: host::ticks(),
             deadline: Deadline::new(until),
         };
         // Relaxed, as for every access to the memo: it is only a hint.
-        let mut waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed).into());
+        let mut waiting = O::SpinPolicy::begin(self.memo.load(Ordering::Relaxed).into());
         let spins = O::STEALS && !caller::was_urgent();
         loop {
             // Relaxed: the compare-exchange provides the ordering.
             let word = self.word.load(Ordering::Relaxed);
             if word & OWNER == 0 {
-                if self.take(word, visit.duty) {
-                    self.stop_spinning(&mut visit);
-                    self.memo.store(memo(waiting.end(Ended::Acquired)), Ordering::Relaxed);
-                    return Some(visit.waited);
+                if self.take(word, wait.wake_duty) {
+                    self.stop_spinning(&mut wait);
+                    self.memo.store(truncated_memo(waiting.end(SpinEnd::Acquired)), Ordering::Relaxed);
+                    return Some(wait.waited);
                 }
-                waiting.lose();
+                waiting.lost_race();
                 continue;
             }
             // While threads are in the kernel's queue the lock does not become free; it is handed on.
             // Relaxed: only a hint.
             if spins
                 && word & WAITERS == 0
-                && waiting.pause(u32::from(self.cpu.load(Ordering::Relaxed))) == Next::Look
+                && waiting.pause(u32::from(self.cpu.load(Ordering::Relaxed))) == SpinStep::Recheck
             {
-                self.announce(&mut visit);
+                self.announce(&mut wait);
                 continue;
             }
-            self.stop_spinning(&mut visit);
-            self.memo.store(memo(waiting.end(Ended::Asleep)), Ordering::Relaxed);
-            let outcome = if self.belongs_into_the_queue(&visit) {
-                self.queue(&mut visit)
-            } else {
-                self.sleep(&mut visit)
-            };
+            self.stop_spinning(&mut wait);
+            self.memo.store(truncated_memo(waiting.end(SpinEnd::Asleep)), Ordering::Relaxed);
+            let outcome =
+                if self.must_queue(&wait) { self.wait_in_queue(&mut wait) } else { self.sleep(&mut wait) };
             match outcome {
-                Outcome::Acquired => return Some(visit.waited),
-                Outcome::TimedOut => return self.leave(&visit),
-                Outcome::Look => waiting = O::Waiting::begin(self.memo.load(Ordering::Relaxed).into()),
+                SleepOutcome::Acquired => return Some(wait.waited),
+                SleepOutcome::TimedOut => return self.give_up(&wait),
+                SleepOutcome::Recheck => {
+                    waiting = O::SpinPolicy::begin(self.memo.load(Ordering::Relaxed).into())
+                }
             }
         }
     }
 
     /// A spinner announces itself.
-    fn announce(&self, visit: &mut Visit) {
+    fn announce(&self, wait: &mut WaitState) {
         // Relaxed: an owner that reads a stale 1 leaves `WAKE` in the word, and a spinner or an acquiring thread finds
         // it there.
         if self.spinner.load(Ordering::Relaxed) == 0 {
             self.spinner.swap(1, Ordering::Relaxed);
-            visit.spins = true;
+            wait.spins = true;
         }
     }
 
     /// Withdraws the announcement. Other threads see that with this thread's next exchange of the word.
-    fn stop_spinning(&self, visit: &mut Visit) {
-        if visit.spins {
+    fn stop_spinning(&self, wait: &mut WaitState) {
+        if wait.spins {
             // Relaxed: published by the next exchange of the word by this thread.
             self.spinner.swap(0, Ordering::Relaxed);
-            visit.spins = false;
+            wait.spins = false;
         }
     }
 
     /// Evaluated before each sleep, because a thread's scheduling class may change while it waits.
-    fn belongs_into_the_queue(&self, visit: &Visit) -> bool {
-        !O::STEALS || caller::is_urgent() || self.takes_the_seat(visit)
+    fn must_queue(&self, wait: &WaitState) -> bool {
+        !O::STEALS || caller::is_urgent() || self.claims_starved_slot(wait)
     }
 
     /// Whether this thread has waited long and becomes the only such thread in the kernel's queue.
-    fn takes_the_seat(&self, visit: &Visit) -> bool {
+    fn claims_starved_slot(&self, wait: &WaitState) -> bool {
         let here = (host::generation() % 255 + 1) as u8;
         // Relaxed, here and below: no other data is read through it.
-        let seat = self.seat.load(Ordering::Relaxed);
-        visit.waited == Waited::Slept
-            && seat != here
-            && host::ticks().wrapping_sub(visit.arrived) > LONG
+        let starved_slot = self.starved_slot.load(Ordering::Relaxed);
+        wait.waited == Waited::Slept
+            && starved_slot != here
+            && host::ticks().wrapping_sub(wait.arrived) > LONG
             // Only now and then: each hand-off leaves the lock idle for a while.
-            && is_due(&self.seated)
-            && self.seat.compare_exchange(seat, here, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            && is_due(&self.starved_at)
+            && self.starved_slot.compare_exchange(starved_slot, here, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Sleeps in the kernel's queue.
-    fn queue(&self, visit: &mut Visit) -> Outcome {
+    fn wait_in_queue(&self, wait: &mut WaitState) -> SleepOutcome {
         let outcome = loop {
             // Relaxed: if this load misses the mark, the load after the next nap sees it.
             if self.gate.load(Ordering::Relaxed) & REVOKED != 0 {
-                break self.sleep(visit);
+                break self.sleep(wait);
             }
-            match pi::lock(&self.word, visit.deadline.next()) {
+            match pi::lock(&self.word, wait.deadline.next()) {
                 Ok(()) => {
-                    self.own_from_kernel();
-                    break Outcome::Acquired;
+                    self.record_owner_from_kernel();
+                    break SleepOutcome::Acquired;
                 }
-                Err(Errno::ETIMEDOUT) if visit.deadline.is_over() => break Outcome::TimedOut,
+                Err(Errno::ETIMEDOUT) if wait.deadline.is_over() => break SleepOutcome::TimedOut,
                 Err(Errno::ETIMEDOUT) => {}
                 // The caller owns the lock itself, or the owner has ended, or the kernel cannot: sleep until a foreign
                 // unlock.
-                Err(_) => break self.sleep(visit),
+                Err(_) => break self.sleep(wait),
             }
         };
-        visit.waited = Waited::Slept;
-        // Relaxed: as in `takes_the_seat`. A real-time thread may clear the seat of another thread here; then two may
-        // queue.
-        self.seat.store(0, Ordering::Relaxed);
+        wait.waited = Waited::Slept;
+        // Relaxed: as in `claims_starved_slot`. A real-time thread may clear the starved_slot of another thread here;
+        // then two may queue.
+        self.starved_slot.store(0, Ordering::Relaxed);
         outcome
     }
 
-    fn own_from_kernel(&self) {
-        self.own();
+    fn record_owner_from_kernel(&self) {
+        self.record_owner();
         // Relaxed: a thread that slept before the kernel dropped `WAKE` is seen, because the kernel has read the word
         // that it set.
         if self.slept.load(Ordering::Relaxed) != 0 {
@@ -324,7 +323,7 @@ impl<O: Order> Inheriting<O> {
     }
 
     /// Sleeps on the gate until a wake-up, a timeout or the end of a nap.
-    fn sleep(&self, visit: &mut Visit) -> Outcome {
+    fn sleep(&self, wait: &mut WaitState) -> SleepOutcome {
         // Relaxed: published by the exchange below.
         self.slept.store(1, Ordering::Relaxed);
         // Relaxed: the exchange below orders this load before it by its Release; see the module documentation.
@@ -337,28 +336,28 @@ impl<O: Order> Inheriting<O> {
         // An exchange even if `WAKE` is set already, so that the thread that clears `WAKE` sees our writes of `slept`
         // and `spinner`.
         if word & OWNER == 0 || !self.exchange(word, word | WAKE) {
-            return Outcome::Look;
+            return SleepOutcome::Recheck;
         }
-        visit.duty = 0;
-        visit.waited = Waited::Slept;
-        match park::wait(&self.gate, gate, visit.deadline.next()) {
-            Wake::Woken => visit.duty = WAKE,
-            Wake::TimedOut if visit.deadline.is_over() => return Outcome::TimedOut,
+        wait.wake_duty = 0;
+        wait.waited = Waited::Slept;
+        match park::wait(&self.gate, gate, wait.deadline.next()) {
+            Wake::Woken => wait.wake_duty = WAKE,
+            Wake::TimedOut if wait.deadline.is_over() => return SleepOutcome::TimedOut,
             Wake::TimedOut | Wake::Interrupted => {}
         }
-        Outcome::Look
+        SleepOutcome::Recheck
     }
 
     /// The timeout has passed: leaves, or takes the lock if that is possible now.
-    fn leave(&self, visit: &Visit) -> Option<Waited> {
+    fn give_up(&self, wait: &WaitState) -> Option<Waited> {
         loop {
             // Relaxed: the compare-exchange provides the ordering.
             let word = self.word.load(Ordering::Relaxed);
             if word & OWNER == 0 {
-                if self.take(word, visit.duty) {
-                    return Some(visit.waited);
+                if self.take(word, wait.wake_duty) {
+                    return Some(wait.waited);
                 }
-            } else if self.exchange(word, word | visit.duty) {
+            } else if self.exchange(word, word | wait.wake_duty) {
                 return None;
             }
         }
@@ -368,7 +367,7 @@ impl<O: Order> Inheriting<O> {
     fn release(&self) {
         let me = caller::tid();
         // Whether we have cleared `WAKE` and not yet woken a thread.
-        let mut owes = false;
+        let mut must_wake = false;
         let mut tries = 0;
         loop {
             // Relaxed: the compare-exchanges provide the ordering.
@@ -381,7 +380,7 @@ impl<O: Order> Inheriting<O> {
             if word & WAITERS != 0 && self.is_queued_for(owner == me) {
                 if owner == me && tries < TRIES {
                     tries += 1;
-                    if self.hand_on() {
+                    if self.hand_off() {
                         return;
                     }
                     continue;
@@ -393,20 +392,20 @@ impl<O: Order> Inheriting<O> {
             if word & WAITERS != 0 {
                 self.clear_waiters(word);
             } else if word & WAKE != 0 {
-                owes |= self.exchange(word, owner);
-            } else if !owes {
-                if self.let_go(owner, 0) {
+                must_wake |= self.exchange(word, owner);
+            } else if !must_wake {
+                if self.try_release(owner, 0) {
                     return;
                 }
-            } else if self.leave_to_spinner() {
-                if self.let_go(owner, WAKE) {
+            } else if self.defer_to_spinner() {
+                if self.try_release(owner, WAKE) {
                     return;
                 }
             } else {
                 // Release: ordered after the exchange that cleared `WAKE`; read by threads that set `WAKE` after that.
                 self.gate.fetch_add(STEP, Ordering::AcqRel);
                 let gate = &raw const self.gate;
-                if self.let_go(owner, 0) {
+                if self.try_release(owner, 0) {
                     park::wake(gate, 1);
                     return;
                 }
@@ -414,7 +413,7 @@ impl<O: Order> Inheriting<O> {
         }
     }
 
-    fn let_go(&self, owner: u32, free: u32) -> bool {
+    fn try_release(&self, owner: u32, free: u32) -> bool {
         // Release: partner of the Acquire in `exchange`. Relaxed on failure: the caller reads the word again.
         self.word.compare_exchange(owner, free, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -426,8 +425,8 @@ impl<O: Order> Inheriting<O> {
     }
 
     /// Hands the lock to the first thread in the kernel's queue.
-    fn hand_on(&self) -> bool {
-        // Relaxed: as in `own_from_kernel`.
+    fn hand_off(&self) -> bool {
+        // Relaxed: as in `record_owner_from_kernel`.
         if self.gate.load(Ordering::Relaxed) & REVOKED != 0 {
             self.gate.fetch_and(!REVOKED, Ordering::Relaxed);
         }
@@ -445,7 +444,7 @@ impl<O: Order> Inheriting<O> {
     }
 
     /// Whether there is a spinner. The spinner will acquire the lock, or make sure that another thread is woken.
-    fn leave_to_spinner(&self) -> bool {
+    fn defer_to_spinner(&self) -> bool {
         // Relaxed: a spinner that stopped wrote this before the exchange of the word that we have seen.
         let spins = self.spinner.load(Ordering::Relaxed) != 0;
         if spins {
@@ -466,13 +465,13 @@ impl<O: Order> Inheriting<O> {
 }
 
 /// The result of a sleep.
-enum Outcome {
+enum SleepOutcome {
     Acquired,
     TimedOut,
-    Look,
+    Recheck,
 }
 
 /// Cuts the advice to 16 bits. It is only a hint.
-fn memo(advice: u32) -> u16 {
-    u16::try_from(advice).unwrap_or(u16::MAX)
+fn truncated_memo(memo: u32) -> u16 {
+    u16::try_from(memo).unwrap_or(u16::MAX)
 }

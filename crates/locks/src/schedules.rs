@@ -3,8 +3,8 @@
 
 use crate::host::model::STEP;
 use crate::park::model::FORGETS;
-use crate::waiting::{Ended, Next, Waiting};
-use crate::{Kind, RawLock, Stealing, Until, Visitor};
+use crate::waiting::{SpinEnd, SpinPolicy, SpinStep};
+use crate::{LockKind, LockVisitor, RawLock, Stealing, Until};
 use core::time::Duration;
 use unspin_sync::machine::{AtomicU64, Ordering::Relaxed};
 use unspin_sync::sync::Arc;
@@ -54,33 +54,33 @@ fn crowd<L: RawLock>(step: u64) {
 
 /// Policy: reads the lock some times, and then sleeps.
 #[derive(Debug)]
-struct Glances(u32);
+struct LookTimes(u32);
 
-impl Waiting for Glances {
-    fn begin(_: u32) -> Glances {
-        Glances(0)
+impl SpinPolicy for LookTimes {
+    fn begin(_: u32) -> LookTimes {
+        LookTimes(0)
     }
 
-    fn pause(&mut self, _: u32) -> Next {
+    fn pause(&mut self, _: u32) -> SpinStep {
         self.0 += 1;
         if self.0 > 3 {
-            return Next::Sleep;
+            return SpinStep::Sleep;
         }
         hint::spin_loop();
-        Next::Look
+        SpinStep::Recheck
     }
 
-    fn lose(&mut self) {}
+    fn lost_race(&mut self) {}
 
-    fn end(&self, _: Ended) -> u32 {
+    fn end(&self, _: SpinEnd) -> u32 {
         0
     }
 }
 
-struct Crowd;
+struct CpuPressure;
 
-impl Visitor for Crowd {
-    type Answer = ();
+impl LockVisitor for CpuPressure {
+    type Output = ();
 
     fn visit<L: RawLock>(self) {
         shuttle::check_random(|| crowd::<L>(0), SCHEDULES);
@@ -89,30 +89,30 @@ impl Visitor for Crowd {
 }
 
 /// Locks whose policy does not depend on a clock; the others are tested below.
-const SLEEPING: [Kind; 2] = [Kind::Fair, Kind::Steal];
+const SLEEPING: [LockKind; 2] = [LockKind::Fair, LockKind::Steal];
 
 #[test]
-fn nobody_sleeps_for_ever() {
+fn no_thread_sleeps_for_ever() {
     for kind in SLEEPING {
-        assert!(kind.visit(Crowd).is_some());
+        assert!(kind.visit(CpuPressure).is_some());
     }
 }
 
 #[test]
-fn nobody_sleeps_for_ever_beside_spinners() {
-    Crowd.visit::<Stealing<Glances>>();
+fn no_thread_sleeps_for_ever_beside_spinners() {
+    CpuPressure.visit::<Stealing<LookTimes>>();
 }
 
 #[test]
-fn nobody_sleeps_for_ever_where_all_are_starving() {
-    const RUSH: u64 = 1 << 24;
-    shuttle::check_random(|| crowd::<Stealing<Glances>>(RUSH), SCHEDULES);
+fn no_thread_sleeps_for_ever_when_all_starve() {
+    const ALL_STARVE: u64 = 1 << 24;
+    shuttle::check_random(|| crowd::<Stealing<LookTimes>>(ALL_STARVE), SCHEDULES);
 }
 
 /// Planted bug: the kernel wakes no thread.
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_wake_up_is_lost() {
+fn planted_lost_wake_up() {
     let forgetful = || {
         FORGETS.store(true, Relaxed);
         crowd::<crate::Steal>(0);

@@ -16,7 +16,7 @@ use crate::host;
 use crate::park::{self, Wake};
 use crate::raw::free;
 use crate::stamp::{LONG, is_due};
-use crate::waiting::{Ended, Next, Park, SpinThenPark, Waiting};
+use crate::waiting::{Park, SpinEnd, SpinPolicy, SpinStep, SpinThenPark};
 use crate::{RawLock, Until, Waited};
 use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -35,7 +35,7 @@ pub struct Stealing<W> {
     word: AtomicU32,
     /// Generation of the process in which `STARVING` was set: see [`host::generation`].
     generation: AtomicU32,
-    /// What waits have learnt: see [`Waiting`].
+    /// What waits have learnt: see [`SpinPolicy`].
     memo: AtomicU32,
     /// When `STARVING` was last claimed: see [`stamp`](crate::stamp).
     granted: AtomicU16,
@@ -69,7 +69,7 @@ const STARVED: u32 = 1 << 1;
 
 // SAFETY: 1. the thread that sets LOCKED holds the lock, and after a hand-off the thread that clears GRANTED; 2. a free
 // lock is all zeroes.
-unsafe impl<W: Waiting> RawLock for Stealing<W> {
+unsafe impl<W: SpinPolicy> RawLock for Stealing<W> {
     type Node = ();
 
     free!(Stealing {
@@ -83,7 +83,7 @@ unsafe impl<W: Waiting> RawLock for Stealing<W> {
 
     #[inline(always)]
     fn try_lock(&self) -> bool {
-        self.take_free() || self.try_again()
+        self.take_free() || self.try_take()
     }
 
     #[inline(always)]
@@ -117,70 +117,70 @@ unsafe impl<W: Waiting> RawLock for Stealing<W> {
     }
 }
 
-/// What one waiter knows and owes.
+/// The state of one thread's wait.
 #[derive(Default)]
-struct Visit {
+struct WaitState {
     /// The thread may be the only one that knows of sleepers, so it must set `PARKED`.
-    has_duty: bool,
+    has_wake_duty: bool,
     /// The thread has waited long.
     starves: bool,
     /// The thread has slept.
     has_slept: bool,
 }
 
-impl Visit {
+impl WaitState {
     fn waited(&self) -> Waited {
         if self.has_slept { Waited::Slept } else { Waited::Spun }
     }
 
     /// The word once this waiter owns the lock.
-    fn owned(&self, word: u32) -> u32 {
+    fn word_if_owned(&self, word: u32) -> u32 {
         let claim = if self.starves { 0 } else { word & STARVING };
-        mine() | word & PARKED | claim | self.duty()
+        own_word() | word & PARKED | claim | self.parked_if_duty()
     }
 
     /// The word once this waiter sleeps.
-    fn asleep(&self, word: u32) -> u32 {
+    fn word_if_asleep(&self, word: u32) -> u32 {
         (word | PARKED) & !SPINNER
     }
 
     /// The word once this waiter has left. It was asleep, so it has no duty.
-    fn left(&self, word: u32) -> u32 {
+    fn word_if_left(&self, word: u32) -> u32 {
         word & if self.starves { !STARVING } else { !0 }
     }
 
-    fn duty(&self) -> u32 {
-        if self.has_duty { PARKED } else { 0 }
+    fn parked_if_duty(&self) -> u32 {
+        if self.has_wake_duty { PARKED } else { 0 }
     }
 }
 
 /// The word of a lock that the calling thread owns and no other thread waits for.
 #[inline(always)]
-fn mine() -> u32 {
+fn own_word() -> u32 {
     LOCKED | host::cpu() << CPU_AT
 }
 
-impl<W: Waiting> Stealing<W> {
+impl<W: SpinPolicy> Stealing<W> {
     #[inline(always)]
     fn take_free(&self) -> bool {
-        self.exchange(0, mine())
+        self.exchange(0, own_word())
     }
 
     #[inline(always)]
     fn exchange(&self, seen: u32, new: u32) -> bool {
-        // Acquire: partner of the Release in `let_go` and `unlock`, by the last owner. Relaxed on failure: the caller
-        // reads the word again.
+        // Acquire: partner of the Release in `try_release` and `unlock`, by the last owner. Relaxed on failure: the
+        // caller reads the word again.
         self.word.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Tries to take a lock that is free although its word is not 0: other bits may say that threads sleep or spin.
     #[cold]
-    fn try_again(&self) -> bool {
+    fn try_take(&self) -> bool {
         // Relaxed: the compare-exchange provides the ordering.
         let mut word = self.word.load(Ordering::Relaxed);
-        let visit = Visit::default();
-        while self.may_take(&visit, word) {
-            if self.exchange(word, visit.owned(word)) {
+        let wait = WaitState::default();
+        while self.may_take(&wait, word) {
+            if self.exchange(word, wait.word_if_owned(word)) {
                 return true;
             }
             // Relaxed: as above.
@@ -189,59 +189,59 @@ impl<W: Waiting> Stealing<W> {
         false
     }
 
-    fn may_take(&self, visit: &Visit, word: u32) -> bool {
-        word & LOCKED == 0 || word & GRANTED != 0 && (visit.starves || self.is_claim_of_ghosts())
+    fn may_take(&self, wait: &WaitState, word: u32) -> bool {
+        word & LOCKED == 0 || word & GRANTED != 0 && (wait.starves || self.is_claim_from_parent())
     }
 
     /// Whether the starving waiters are threads of the parent process, which do not exist after a fork.
     #[cold]
-    fn is_claim_of_ghosts(&self) -> bool {
+    fn is_claim_from_parent(&self) -> bool {
         // Relaxed: a claim is made long before it is granted. An older value makes the caller at worst one round late.
         self.generation.load(Ordering::Relaxed) != host::generation()
     }
 
     #[cold]
     fn wait(&self, until: Option<Until>) -> Option<Waited> {
-        if self.try_again() {
+        if self.try_take() {
             return Some(Waited::No);
         }
         host::prepare();
         let arrived = host::ticks();
-        let mut visit = Visit::default();
+        let mut wait = WaitState::default();
         // Relaxed: the memo is only a hint.
         let mut waiting = W::begin(self.memo.load(Ordering::Relaxed));
         loop {
             // Relaxed: the compare-exchanges provide the ordering.
             let word = self.word.load(Ordering::Relaxed);
-            if self.may_take(&visit, word) {
-                if self.exchange(word, visit.owned(word)) {
+            if self.may_take(&wait, word) {
+                if self.exchange(word, wait.word_if_owned(word)) {
                     // Relaxed: the memo is only a hint.
-                    self.memo.store(waiting.end(Ended::Acquired), Ordering::Relaxed);
-                    return Some(visit.waited());
+                    self.memo.store(waiting.end(SpinEnd::Acquired), Ordering::Relaxed);
+                    return Some(wait.waited());
                 }
-                waiting.lose();
+                waiting.lost_race();
                 continue;
             }
-            if !self.claims(&mut visit, word, arrived) {
+            if !self.claim_hand_off(&mut wait, word, arrived) {
                 continue;
             }
-            self.announce(&mut visit, word);
-            if word & GRANTED == 0 && waiting.pause(word >> CPU_AT) == Next::Look {
+            self.announce(&mut wait, word);
+            if word & GRANTED == 0 && waiting.pause(word >> CPU_AT) == SpinStep::Recheck {
                 continue;
             }
-            let asleep = visit.asleep(word);
+            let asleep = wait.word_if_asleep(word);
             if asleep != word && !self.exchange(word, asleep) {
                 continue;
             }
             // Relaxed: the memo is only a hint.
-            self.memo.store(waiting.end(Ended::Asleep), Ordering::Relaxed);
-            visit.has_duty = false;
-            visit.has_slept = true;
-            let sort = if visit.starves { ORDINARY | STARVED } else { ORDINARY };
+            self.memo.store(waiting.end(SpinEnd::Asleep), Ordering::Relaxed);
+            wait.has_wake_duty = false;
+            wait.has_slept = true;
+            let sort = if wait.starves { ORDINARY | STARVED } else { ORDINARY };
             match park::wait_as(sort, &self.word, asleep, until) {
-                Wake::TimedOut => return self.leave(visit),
+                Wake::TimedOut => return self.give_up(wait),
                 Wake::Interrupted => {}
-                Wake::Woken => visit.has_duty = true,
+                Wake::Woken => wait.has_wake_duty = true,
             }
             // Relaxed: the memo is only a hint.
             waiting = W::begin(self.memo.load(Ordering::Relaxed));
@@ -249,11 +249,11 @@ impl<W: Waiting> Stealing<W> {
     }
 
     /// Sets `STARVING` for a waiter that has waited long. False: the caller must read the word again.
-    fn claims(&self, visit: &mut Visit, word: u32, arrived: u64) -> bool {
-        if !visit.starves {
-            visit.starves =
-                visit.has_slept && host::ticks().wrapping_sub(arrived) > LONG && is_due(&self.granted);
-            if !visit.starves {
+    fn claim_hand_off(&self, wait: &mut WaitState, word: u32, arrived: u64) -> bool {
+        if !wait.starves {
+            wait.starves =
+                wait.has_slept && host::ticks().wrapping_sub(arrived) > LONG && is_due(&self.granted);
+            if !wait.starves {
                 return true;
             }
         }
@@ -268,24 +268,24 @@ impl<W: Waiting> Stealing<W> {
     }
 
     /// Announces a spinner if that saves the owner a wake-up.
-    fn announce(&self, visit: &mut Visit, word: u32) {
+    fn announce(&self, wait: &mut WaitState, word: u32) {
         if word & (PARKED | SPINNER | LOCKED) == PARKED | LOCKED && self.exchange(word, word | SPINNER) {
-            visit.has_duty = true;
+            wait.has_wake_duty = true;
         }
     }
 
     /// The timeout has passed: leaves, or takes the lock if that is possible now.
-    fn leave(&self, visit: Visit) -> Option<Waited> {
+    fn give_up(&self, wait: WaitState) -> Option<Waited> {
         loop {
             // Relaxed: the compare-exchanges provide the ordering.
             let word = self.word.load(Ordering::Relaxed);
-            if self.may_take(&visit, word) {
-                if self.exchange(word, visit.owned(word)) {
-                    return Some(visit.waited());
+            if self.may_take(&wait, word) {
+                if self.exchange(word, wait.word_if_owned(word)) {
+                    return Some(wait.waited());
                 }
                 continue;
             }
-            let left = visit.left(word);
+            let left = wait.word_if_left(word);
             if left == word || self.exchange(word, left) {
                 return None;
             }
@@ -295,21 +295,21 @@ impl<W: Waiting> Stealing<W> {
     #[cold]
     fn release(&self) {
         loop {
-            // Acquire: partner of the Release in `claims`.
+            // Acquire: partner of the Release in `claim_hand_off`.
             let word = self.word.load(Ordering::Acquire);
             if word & LOCKED == 0 || word & GRANTED != 0 {
                 // The calling thread releases a lock that it does not hold.
                 return;
             }
-            if word & STARVING != 0 && !self.is_claim_of_ghosts() {
-                if self.let_go(word, word & !(STARVING | CPU) | GRANTED) {
+            if word & STARVING != 0 && !self.is_claim_from_parent() {
+                if self.try_release(word, word & !(STARVING | CPU) | GRANTED) {
                     park::wake_as(STARVED, &raw const self.word, 1);
                     return;
                 }
                 continue;
             }
             let left_to_spinner = word & SPINNER != 0 && !is_due(&self.woken);
-            if self.let_go(word, 0) {
+            if self.try_release(word, 0) {
                 if word & PARKED != 0 && !left_to_spinner {
                     park::wake(&raw const self.word, 1);
                 }
@@ -318,7 +318,7 @@ impl<W: Waiting> Stealing<W> {
         }
     }
 
-    fn let_go(&self, word: u32, new: u32) -> bool {
+    fn try_release(&self, word: u32, new: u32) -> bool {
         // Release: partner of the Acquire in `exchange`. Relaxed on failure: the caller reads the word again.
         self.word.compare_exchange(word, new, Ordering::Release, Ordering::Relaxed).is_ok()
     }

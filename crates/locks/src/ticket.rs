@@ -92,7 +92,7 @@ unsafe impl RawLock for Ticket {
         if self.try_lock() {
             return Waited::No;
         }
-        self.queue()
+        self.wait_in_queue()
     }
 
     fn lock_until(&self, _: &mut (), until: Until) -> Option<Waited> {
@@ -122,12 +122,12 @@ impl Ticket {
     #[inline(always)]
     fn exchange(&self, seen: Word, new: Word) -> bool {
         // Acquire: partner of the Release with which the last owner advanced the served ticket. Release: partner of the
-        // Acquire here and in `queue`. Relaxed on failure: the caller reads the word again.
+        // Acquire here and in `wait_in_queue`. Relaxed on failure: the caller reads the word again.
         self.word.compare_exchange(seen.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
-    fn queue(&self) -> Waited {
+    fn wait_in_queue(&self) -> Waited {
         let mine = loop {
             // Relaxed: the compare-exchange provides the ordering.
             let seen = Word(self.word.load(Ordering::Relaxed));

@@ -2,10 +2,10 @@
 //! next.
 
 use crate::figures::time;
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::level::Level;
 use crate::notes::wrap;
-use crate::report::Report;
+use crate::report::MeterReport;
 use crate::shell;
 use crate::wait::{Wait, WaitRow};
 use crate::wakeup::WakeUpCost;
@@ -28,7 +28,7 @@ const COMMAND_MAX: usize = 1024;
 
 /// A sentence for each of the waits that polling could shorten most, and what to do next. Nothing if the saving is
 /// too small: long waits are those of idle threads. If every wait polls already: how many slept nevertheless.
-pub(crate) fn write(report: &Report, text: &mut String) {
+pub(crate) fn write(report: &MeterReport, text: &mut String) {
     if report.invocation.polls_everywhere() {
         return still_slept(report, text);
     }
@@ -62,7 +62,7 @@ pub(crate) fn write(report: &Report, text: &mut String) {
 }
 
 /// The waits that polling could shorten enough for a sentence, largest saving first.
-fn worth_polling(report: &Report) -> Vec<&Wait> {
+fn worth_polling(report: &MeterReport) -> Vec<&Wait> {
     let worth = (WORTH_IT * report.seconds).max(WORTH_IT_S);
     let mut waits: Vec<&Wait> = report.waits.iter().filter(|wait| wait.row.saving >= worth).collect();
     waits.sort_by(|a, b| b.row.saving.total_cmp(&a.row.saving));
@@ -71,7 +71,7 @@ fn worth_polling(report: &Report) -> Vec<&Wait> {
 
 /// The call site with the largest part of a wait, if `--waits` can find it. It searches the program that is started,
 /// and no other program that this one starts.
-fn site_to_name<'r>(report: &'r Report, wait: &'r Wait) -> Option<&'r str> {
+fn site_to_name<'r>(report: &'r MeterReport, wait: &'r Wait) -> Option<&'r str> {
     let [process] = &report.processes[..] else { return None };
     let given = &report.invocation.command;
     let site = wait.callers.first()?.row.name.as_str();
@@ -80,7 +80,7 @@ fn site_to_name<'r>(report: &'r Report, wait: &'r Wait) -> Option<&'r str> {
 }
 
 /// How many waits slept although they polled first: of all waits, and of those where that may still cost time.
-fn still_slept(report: &Report, text: &mut String) {
+fn still_slept(report: &MeterReport, text: &mut String) {
     let sum = |count: fn(&WaitRow) -> u64| {
         report.waits.iter().fold(0u64, |sum, wait| sum.saturating_add(count(&wait.row)))
     };
@@ -120,7 +120,7 @@ fn from(wait: &Wait) -> String {
 }
 
 /// `costs 45us here`
-fn price(cost: WakeUpCost, kind: Kind) -> String {
+fn price(cost: WakeUpCost, kind: RecordKind) -> String {
     let seconds = time(cost.seconds(kind));
     match cost {
         WakeUpCost::ASSUMED => {
@@ -147,15 +147,17 @@ fn subject(wait: &Wait) -> String {
     let name = &wait.row.name;
     let the = |noun: &str| if name.contains(noun) { name.clone() } else { format!("the {noun} {name}") };
     let call = match wait.kind {
-        Kind::Condition | Kind::Semaphore => return format!("waits for {}", the(wait.kind.noun())),
-        Kind::Barrier => return format!("waits at {}", the("barrier")),
-        Kind::Join => "pthread_join",
-        Kind::Poll => "poll",
-        Kind::Select => "select",
-        Kind::Epoll => "epoll_wait",
-        Kind::Receive => "read or recv",
-        Kind::Accept => "accept",
-        Kind::Futex => "futex",
+        RecordKind::Condition | RecordKind::Semaphore => {
+            return format!("waits for {}", the(wait.kind.noun()));
+        }
+        RecordKind::Barrier => return format!("waits at {}", the("barrier")),
+        RecordKind::Join => "pthread_join",
+        RecordKind::Poll => "poll",
+        RecordKind::Select => "select",
+        RecordKind::Epoll => "epoll_wait",
+        RecordKind::Receive => "read or recv",
+        RecordKind::Accept => "accept",
+        RecordKind::Futex => "futex",
         _ => "System V calls",
     };
     format!("waits in {call} at {name}")
@@ -185,7 +187,7 @@ fn grouped(n: u64) -> String {
 }
 
 /// The program's command line for a shell: as the user gave it, or as its only process was started; otherwise `CMD`.
-fn command(report: &Report) -> String {
+fn command(report: &MeterReport) -> String {
     let given = &report.invocation.command;
     match &report.processes[..] {
         _ if !given.is_empty() => shell::line(given),

@@ -4,7 +4,7 @@ use crate::figures::number;
 use crate::layout::Layout;
 use crate::line::Line;
 use crate::lock::Lock;
-use crate::report::Report;
+use crate::report::MeterReport;
 use crate::text::HEADER;
 use std::fmt;
 
@@ -12,19 +12,19 @@ use std::fmt;
 ///
 /// Locks are paired by name. If a report lacks a lock, its line says so: the lock is gone, or it is new.
 #[derive(Clone, Debug, Default)]
-pub struct Comparison<'a> {
-    columns: Vec<(String, &'a Report)>,
+pub struct ReportComparison<'a> {
+    columns: Vec<(String, &'a MeterReport)>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> ReportComparison<'a> {
     /// An empty comparison.
-    pub fn new() -> Comparison<'a> {
-        Comparison::default()
+    pub fn new() -> ReportComparison<'a> {
+        ReportComparison::default()
     }
 
     /// Adds a report.
     #[must_use]
-    pub fn with(mut self, label: impl Into<String>, report: &'a Report) -> Comparison<'a> {
+    pub fn with(mut self, label: impl Into<String>, report: &'a MeterReport) -> ReportComparison<'a> {
         self.columns.push((label.into(), report));
         self
     }
@@ -59,7 +59,7 @@ fn layout() -> Layout {
     Layout { width: 160, ..Layout::default() }
 }
 
-impl fmt::Display for Comparison<'_> {
+impl fmt::Display for ReportComparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(HEADER)?;
         for name in self.names() {

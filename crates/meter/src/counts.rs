@@ -1,6 +1,6 @@
 //! Sums over samples.
 
-use crate::event::{Outcome, Sample};
+use crate::event::{AttemptOutcome, Sample};
 
 /// Sums over a set of samples: attempts by outcome, times in ticks.
 ///
@@ -77,17 +77,17 @@ impl Counts {
     pub fn add(&mut self, sample: &Sample) {
         let waited = sample.spun | sample.slept != 0;
         match sample.outcome {
-            Outcome::NoWait => self.nowait += 1,
-            Outcome::Spun => self.spun += 1,
-            Outcome::Slept => self.slept += 1,
-            Outcome::Rejected => {
+            AttemptOutcome::NoWait => self.nowait += 1,
+            AttemptOutcome::Spun => self.spun += 1,
+            AttemptOutcome::Slept => self.slept += 1,
+            AttemptOutcome::Rejected => {
                 self.rejected += 1;
                 self.gave_up += u64::from(waited);
             }
         }
         let wait = sample.spun.saturating_add(sample.slept);
         self.merge(&Counts {
-            timed: u64::from(sample.outcome != Outcome::Rejected),
+            timed: u64::from(sample.outcome != AttemptOutcome::Rejected),
             hold: sample.hold,
             hold_max: sample.hold,
             spin: sample.spun,

@@ -32,7 +32,7 @@ pub enum Reason {
         found: u64,
     },
     /// It is shorter than its header says.
-    CutShort {
+    Truncated {
         /// Bytes that there should be.
         expected: u64,
         /// Bytes that there are.
@@ -75,7 +75,7 @@ impl fmt::Display for RecordingError {
                  that made it or record again",
                 crate::recording::VERSION
             ),
-            Reason::CutShort { expected, found } => write!(
+            Reason::Truncated { expected, found } => write!(
                 f,
                 "recording {path} is cut short: {found} of {expected} bytes; copy it again or record again"
             ),

@@ -1,6 +1,6 @@
 //! What can be recorded: a use of a lock, or an event that is counted.
 
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use serde::{Deserialize, Serialize};
 
 /// Identifies a row: a lock, and the code that took it.
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Both values are opaque to the meter. The recording code chooses their meaning, and can name them later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// The lock: a [`Kind`] in the top byte, and below it the lock's address or another unique number. 0 is no lock:
-    /// a sample for it is counted as not recorded.
+    /// The lock: a [`RecordKind`] in the top byte, and below it the lock's address or another unique number. 0 is no
+    /// lock: a sample for it is counted as not recorded.
     pub lock: u64,
     /// The caller: a return address or another unique number.
     pub caller: u64,
@@ -18,13 +18,13 @@ pub struct Key {
 impl Key {
     /// The key of an object at a user-space address, used by the code before `caller`.
     #[inline(always)]
-    pub const fn new(kind: Kind, address: usize, caller: usize) -> Key {
+    pub const fn new(kind: RecordKind, address: usize, caller: usize) -> Key {
         Key { lock: (kind as u64) << 56 | address as u64, caller: caller as u64 }
     }
 
     /// The kind, if the top byte is one.
-    pub fn kind(&self) -> Option<Kind> {
-        Kind::from_byte((self.lock >> 56) as u8)
+    pub fn kind(&self) -> Option<RecordKind> {
+        RecordKind::from_byte((self.lock >> 56) as u8)
     }
 
     /// The address; 0 for the row that sums up keys that did not fit (see [`Table::publish`](crate::Table::publish)).
@@ -39,7 +39,7 @@ const ADDRESS: u64 = (1 << 56) - 1;
 /// Result of one attempt at a lock. The discriminants are part of the recording's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// Acquired at once; includes a successful trylock.
     NoWait = 0,
     /// Acquired after spinning only.
@@ -50,9 +50,10 @@ pub enum Outcome {
     Rejected = 3,
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// Every outcome, in the order of the discriminants.
-    pub const ALL: [Outcome; 4] = [Outcome::NoWait, Outcome::Spun, Outcome::Slept, Outcome::Rejected];
+    pub const ALL: [AttemptOutcome; 4] =
+        [AttemptOutcome::NoWait, AttemptOutcome::Spun, AttemptOutcome::Slept, AttemptOutcome::Rejected];
 }
 
 /// One attempt at a lock, recorded after the release (or after the refusal). Times are in
@@ -60,7 +61,7 @@ impl Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     /// From acquisition to release; 0 if refused.
     pub hold: u64,
     /// Time spent spinning before the acquisition, on a CPU.
@@ -84,11 +85,13 @@ pub enum Event {
     /// A grace period that was waited for or polled to its end.
     GracePeriod = 3,
     /// A lock released by a different thread than the one that acquired it.
-    HandedOver = 4,
+    #[serde(rename = "handed-over")]
+    ForeignUnlock = 4,
     /// A release of a lock whose acquisition was not seen.
     Unmatched = 5,
     /// A hold that was not followed because the thread held too many locks at once.
-    Crowded = 6,
+    #[serde(rename = "crowded")]
+    HeldListFull = 6,
 }
 
 impl Event {
@@ -98,9 +101,9 @@ impl Event {
         Event::Blocked,
         Event::HandOff,
         Event::GracePeriod,
-        Event::HandedOver,
+        Event::ForeignUnlock,
         Event::Unmatched,
-        Event::Crowded,
+        Event::HeldListFull,
     ];
 
     /// Its name in the reports.
@@ -110,9 +113,9 @@ impl Event {
             Event::Blocked => "operations that blocked",
             Event::HandOff => "hand-offs",
             Event::GracePeriod => "grace periods",
-            Event::HandedOver => "locks released by another thread",
+            Event::ForeignUnlock => "locks released by another thread",
             Event::Unmatched => "releases of locks that nobody was seen to take",
-            Event::Crowded => "holds that were not timed: their threads held too many locks at once",
+            Event::HeldListFull => "holds that were not timed: their threads held too many locks at once",
         }
     }
 }

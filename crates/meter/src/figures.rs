@@ -1,7 +1,7 @@
-//! Numbers as text: as Lockmeter printed them, and as our own table does.
+//! Formats numbers as text, in two styles: that of Lockmeter 2001, and that of unspin's own table.
 
-/// A share as the 2001 program printed it: 5 characters up to 9999 %. The choice of digits is made before
-/// rounding, as it was there.
+/// Formats a share as Lockmeter 2001 did: 5 characters up to 9999 %. As in Lockmeter, the value before rounding
+/// determines the number of digits.
 pub(crate) fn lockmeter_percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 99.9 || percent == 0.0 {
@@ -13,7 +13,7 @@ pub(crate) fn lockmeter_percent(share: f64) -> String {
     }
 }
 
-/// A share in 5 characters: as Lockmeter's, but that many thousands have their unit.
+/// Formats a share in 5 characters, as Lockmeter did. From 10000 % on it uses the units k, M and G.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 9999.5 => lockmeter_percent(share),
@@ -24,7 +24,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A time as the 2001 program printed it: 6 characters up to 10 s. It kept times in single precision.
+/// Formats a time as Lockmeter 2001 did: 6 characters up to 10 s. Lockmeter computed times in single precision.
 pub(crate) fn lockmeter_time(seconds: f64) -> String {
     let us = f64::from((seconds * 1e6) as f32);
     if us < 10.0 {
@@ -36,10 +36,10 @@ pub(crate) fn lockmeter_time(seconds: f64) -> String {
     }
 }
 
-/// Units of [`time`]: the seconds that one is, and its name.
+/// Units of [`time`]: the length in seconds, and the name.
 const UNITS: [(f64, &str); 3] = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];
 
-/// A time from nanoseconds to years in at most 5 characters: two digits at least, three at most.
+/// Formats a time from nanoseconds to years in at most 5 characters, with two or three digits.
 pub fn time(seconds: f64) -> String {
     if seconds == 0.0 {
         return "0".into();
@@ -49,7 +49,7 @@ pub fn time(seconds: f64) -> String {
     }
     for (unit, name) in UNITS {
         let value = seconds / unit;
-        // The limits are where rounding would need a digit more.
+        // At these limits, rounding would add a digit.
         if value < 9.95 && name != "ns" {
             return format!("{value:.1}{name}");
         }
@@ -69,7 +69,7 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// A plain number of three significant digits, at most 5 characters up to 99999.
+/// Formats a number with three significant digits, in at most 5 characters up to 99999.
 pub fn number(n: f64) -> String {
     match n {
         n if n < 9.995 => format!("{n:.2}"),
@@ -78,7 +78,7 @@ pub fn number(n: f64) -> String {
     }
 }
 
-/// A count in at most 10 characters.
+/// Formats a count in at most 10 characters.
 pub fn count(n: u64) -> String {
     match n {
         0..10_000_000_000 => n.to_string(),
@@ -155,7 +155,7 @@ mod tests {
         );
     }
 
-    /// Reads what [`time`] printed.
+    /// Parses a text that [`time`] has printed.
     fn parse(text: &str) -> f64 {
         let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
         let unit =
@@ -168,17 +168,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_fits_and_says_what_it_is(exponent in -9.0f64..8.5) {
+        fn each_time_fits_and_is_exact_to_its_digits(exponent in -9.0f64..8.5) {
             let seconds = 10f64.powf(exponent);
             let text = time(seconds);
             prop_assert!(text.len() <= 5, "{text}");
-            // Two digits at least, but for single nanoseconds.
+            // At least two digits, except below 10 ns.
             let off = (parse(&text) - seconds).abs();
             prop_assert!(off <= 0.051 * seconds || off <= 0.5e-9, "{seconds} {text}");
         }
 
         #[test]
-        fn every_count_fits(n: u64, shift in 0u32..64) {
+        fn each_count_fits(n: u64, shift in 0u32..64) {
             let text = count(n >> shift);
             prop_assert!(text.len() <= 10, "{text}");
             let off = (text.parse::<f64>().unwrap() - (n >> shift) as f64).abs();
@@ -186,7 +186,7 @@ mod tests {
         }
 
         #[test]
-        fn every_share_takes_five_characters(share in 0.0f64..10.0, tens in 0i32..12) {
+        fn each_share_takes_five_characters(share in 0.0f64..10.0, tens in 0i32..12) {
             let share = share * 10f64.powi(tens);
             let text = percent(share);
             prop_assert_eq!(text.chars().count(), 5, "{}", text);
@@ -203,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn every_share_fits(share in 0.0f64..99.99) {
+        fn share_below_10000_percent_is_exact_to_its_digits(share in 0.0f64..99.99) {
             let text = percent(share);
             prop_assert_eq!(text.len(), 5);
             let shown = text.trim_end_matches('%').trim().parse::<f64>().unwrap() / 100.0;

@@ -1,6 +1,6 @@
 //! Filters rows.
 
-use crate::report::Report;
+use crate::report::MeterReport;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl LeftOut {
     }
 }
 
-impl Report {
+impl MeterReport {
     /// Removes the rows that the filter does not keep, and records how much that was. The totals do not change. The
     /// row of a lock does not change if only some of its callers are removed.
     pub fn filter(&mut self, filter: &Filter<'_>) {

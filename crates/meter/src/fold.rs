@@ -1,8 +1,8 @@
 //! Groups rows: by name, or one group for each lock.
 
 use crate::event::Key;
-use crate::kind::{Class, Kind};
-use crate::lock::{Address, Caller, Lock, Use};
+use crate::kind::{Class, RecordKind};
+use crate::lock::{Address, Caller, Lock, LockUse};
 use crate::name::Name;
 use crate::row::Row;
 use crate::snapshot::{Image, Record};
@@ -32,7 +32,7 @@ struct GroupKey {
     name: String,
     origin: Option<String>,
     /// Waits of different kinds never share a row.
-    wait: Option<Kind>,
+    wait: Option<RecordKind>,
     /// With [`Fold::Apart`]: number of the image, and the address. For a wait without an object, the call site takes
     /// the place of the address.
     apart: Option<(usize, u64)>,
@@ -51,7 +51,7 @@ struct Group {
     /// same number in each, so image and process are 0.
     objects: BTreeSet<(usize, u32, u64)>,
     first_used: u64,
-    uses: BTreeMap<Kind, Callers>,
+    uses: BTreeMap<RecordKind, Callers>,
 }
 
 type Callers = BTreeMap<(String, Option<String>), Sum>;
@@ -65,7 +65,7 @@ impl Groups {
     pub fn add(&mut self, number: usize, image: &Image, key: &Key, name: Name, record: &Record) {
         let kind = kind(key);
         let object = match kind {
-            Kind::Engine => (0, 0, key.address()),
+            RecordKind::Engine => (0, 0, key.address()),
             // A call site is one wait, in any number of processes.
             kind if !kind.has_object() => (0, 0, 0),
             _ => (number, image.pid, key.address()),
@@ -83,7 +83,8 @@ impl Groups {
         let group = self.groups.entry(group).or_default();
         let new = group.objects.is_empty();
         group.objects.insert(object);
-        group.first_used = if new { record.born.ticks } else { group.first_used.min(record.born.ticks) };
+        group.first_used =
+            if new { record.first_use.ticks } else { group.first_used.min(record.first_use.ticks) };
         let callers = group.uses.entry(kind).or_default();
         callers.entry((name.caller, name.place)).or_default().merge(&Sum::of(kind, record));
     }
@@ -102,8 +103,8 @@ impl Groups {
 }
 
 /// The kind of a key. An unknown kind counts as an engine's lock.
-pub(crate) fn kind(key: &Key) -> Kind {
-    key.kind().unwrap_or(Kind::Engine)
+pub(crate) fn kind(key: &Key) -> RecordKind {
+    key.kind().unwrap_or(RecordKind::Engine)
 }
 
 impl Group {
@@ -118,7 +119,7 @@ impl Group {
     fn lock(self, key: GroupKey, window: &Window) -> Lock {
         let address = self.address();
         let mut sum = Sum::default();
-        let mut uses: Vec<Use> = Vec::new();
+        let mut uses: Vec<LockUse> = Vec::new();
         for (kind, callers) in self.uses {
             let all = total(&callers);
             sum.merge(&all);
@@ -130,7 +131,7 @@ impl Group {
             };
             let mut callers: Vec<Caller> = callers.into_iter().map(caller).collect();
             callers.sort_by(|a, b| by_loss(&a.row, &b.row));
-            uses.push(Use {
+            uses.push(LockUse {
                 kind,
                 row: Row::new(key.name.clone(), &all, window),
                 busy_mean: window.to_seconds(all.counts.busy) / all.counts.periods.max(1) as f64,
@@ -150,7 +151,7 @@ impl Group {
         }
     }
 
-    fn wait(self, kind: Kind, key: GroupKey, window: &Window, cost: Option<WakeUpCost>) -> Wait {
+    fn wait(self, kind: RecordKind, key: GroupKey, window: &Window, cost: Option<WakeUpCost>) -> Wait {
         let address = self.address();
         let objects = self.objects.len() as u64;
         let callers = self.uses.into_values().next().unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
 use unspin_sys::clock;
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 /// "UNSPINLK" in the byte order of the file.
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"UNSPINLK");
@@ -106,9 +106,9 @@ pub(crate) fn finish(words: &[AtomicU64], cpu_time_ns: u64) {
     words[END_MONOTONIC].store(clock::monotonic_ns(), Release);
 }
 
-/// Facts about the whole file, from the header.
+/// HeaderFields about the whole file, from the header.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct HeaderFields {
     /// Number of pages that the writers may use.
     pub pages: u64,
     /// Number of pages in use.
@@ -117,13 +117,13 @@ pub(crate) struct Facts {
 }
 
 /// Checks the header of a file of `bytes` bytes. `word` reads one of the first [`WORDS`] words.
-pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<Facts, Reason> {
+pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<HeaderFields, Reason> {
     let page = BYTES as u64;
     if word(MAGIC) != MAGIC_NUMBER {
         return Err(Reason::NotARecording);
     }
     if bytes < page {
-        return Err(Reason::CutShort { expected: page, found: bytes });
+        return Err(Reason::Truncated { expected: page, found: bytes });
     }
     if word(VERSION) != crate::recording::VERSION {
         return Err(Reason::Version { found: word(VERSION) });
@@ -140,7 +140,7 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<Facts, Re
         _ => return Err(Reason::Damaged("number of pages in use")),
     };
     if bytes < used * page {
-        return Err(Reason::CutShort { expected: used * page, found: bytes });
+        return Err(Reason::Truncated { expected: used * page, found: bytes });
     }
     if !(1..=1 << 40).contains(&word(TICKS_PER_SECOND)) {
         return Err(Reason::Damaged("clock rate"));
@@ -149,7 +149,7 @@ pub(crate) fn check(bytes: u64, word: impl Fn(usize) -> u64) -> Result<Facts, Re
         return Err(Reason::Damaged("number of CPUs"));
     }
     let level = Level::from_words([word(LEVEL), word(LEVEL + 1)]).ok_or(Reason::Damaged("level"))?;
-    Ok(Facts { pages, used, level })
+    Ok(HeaderFields { pages, used, level })
 }
 
 /// When the clock was started, in nanoseconds since the epoch.
@@ -159,7 +159,7 @@ pub(crate) fn started(words: &[AtomicU64]) -> u64 {
 }
 
 /// Records that a participant of the recording is alive now.
-pub(crate) fn beat(words: &[AtomicU64]) {
+pub(crate) fn update_last_seen(words: &[AtomicU64]) {
     // Relaxed (both): a reader that loads between the two stores finds ticks that are some microseconds old.
     words[SEEN_TICKS].store(clock::ticks(), Relaxed);
     words[SEEN_MONOTONIC].store(clock::monotonic_ns(), Relaxed);
@@ -167,20 +167,20 @@ pub(crate) fn beat(words: &[AtomicU64]) {
 
 /// The end of the recording, in nanoseconds and in ticks. If the clock was never stopped: now, while a recorded
 /// process lives; otherwise the time of the latest [`beat`].
-fn end(words: &[AtomicU64], program: Life) -> (u64, u64) {
+fn end(words: &[AtomicU64], program: Liveness) -> (u64, u64) {
     // Relaxed: see `start`, `finish` and `beat`.
     let get = |index: usize| words[index].load(Relaxed);
     // Acquire: pairs with the Release store in `finish`.
     let end = words[END_MONOTONIC].load(Acquire);
     match (end, get(SEEN_MONOTONIC), program) {
-        (0, seen @ 1.., Life::Dead) => (seen, get(SEEN_TICKS)),
+        (0, seen @ 1.., Liveness::Dead) => (seen, get(SEEN_TICKS)),
         (0, _, _) => (clock::monotonic_ns(), clock::ticks()),
         (end, _, _) => (end, get(END_TICKS)),
     }
 }
 
 /// Start and end of the recording, in ticks.
-pub(crate) fn ticks(words: &[AtomicU64], program: Life) -> (u64, u64) {
+pub(crate) fn ticks(words: &[AtomicU64], program: Liveness) -> (u64, u64) {
     // Relaxed: see `start`.
     (words[START_TICKS].load(Relaxed), end(words, program).1)
 }
@@ -189,7 +189,7 @@ pub(crate) fn ticks(words: &[AtomicU64], program: Life) -> (u64, u64) {
 ///
 /// From 10 ms on, ticks are converted at the rate measured over the recording itself. That rate is more exact than
 /// the short calibration in the header.
-pub(crate) fn window(words: &[AtomicU64], program: Life) -> Window {
+pub(crate) fn window(words: &[AtomicU64], program: Liveness) -> Window {
     // Relaxed: see `start` and `finish`.
     let get = |index: usize| words[index].load(Relaxed);
     let (end, end_ticks) = end(words, program);
@@ -212,18 +212,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_its_owner_a_recording_ends_when_somebody_was_last_seen() {
+    fn recording_without_owner_ends_when_a_participant_was_last_seen() {
         let words: Vec<AtomicU64> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
         write(&words, 100, 2, Level::Full);
         // Relaxed (all): one thread.
         let began = words[START_MONOTONIC].load(Relaxed);
-        assert!(window(&words, Life::Dead).seconds < 60.0, "nobody has been seen yet");
-        beat(&words);
+        assert!(window(&words, Liveness::Dead).seconds < 60.0, "nobody has been seen yet");
+        update_last_seen(&words);
         words[START_MONOTONIC].store(began - 60_000_000_000, Relaxed);
         words[SEEN_MONOTONIC].store(began - 50_000_000_000, Relaxed);
-        assert_eq!(window(&words, Life::Dead).seconds, 10.0);
-        assert!(window(&words, Life::Alive).seconds >= 60.0, "it goes on");
+        assert_eq!(window(&words, Liveness::Dead).seconds, 10.0);
+        assert!(window(&words, Liveness::Alive).seconds >= 60.0, "it goes on");
         finish(&words, 0);
-        assert!(window(&words, Life::Dead).seconds >= 60.0, "he says himself when it ended");
+        assert!(window(&words, Liveness::Dead).seconds >= 60.0, "he says himself when it ended");
     }
 }

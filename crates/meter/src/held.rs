@@ -33,7 +33,7 @@ const WAITED: u64 = 1 << 63;
 
 /// A lock that a thread holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Grip {
+pub struct HeldLock {
     /// [`Key::lock`](crate::Key::lock).
     pub lock: u64,
     pub(crate) row: u64,
@@ -46,13 +46,13 @@ pub struct Grip {
 
 /// The entries of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held<'m> {
+pub(crate) struct HeldLocks<'m> {
     page: &'m [AtomicU64; WORDS],
 }
 
-impl<'m> Held<'m> {
-    pub fn new(page: &'m [AtomicU64; WORDS]) -> Held<'m> {
-        Held { page }
+impl<'m> HeldLocks<'m> {
+    pub fn new(page: &'m [AtomicU64; WORDS]) -> HeldLocks<'m> {
+        HeldLocks { page }
     }
 
     #[inline(always)]
@@ -75,21 +75,21 @@ impl<'m> Held<'m> {
 
     /// Records that the thread took a lock. Returns false if there was no room.
     #[inline(always)]
-    pub fn push(&self, grip: Grip) -> bool {
+    pub fn push(&self, held: HeldLock) -> bool {
         let depth = self.depth();
         if depth >= ENTRIES {
             // Words in registers: the frequent path above stores nothing on the stack for this one.
-            let (spun, slept) = grip.wait.unwrap_or_default();
-            return self.push_to_full(grip.lock, Self::row(&grip), grip.since, spun, slept);
+            let (spun, slept) = held.wait.unwrap_or_default();
+            return self.push_to_full(held.lock, Self::row(&held), held.since, spun, slept);
         }
-        self.push_at(depth, grip);
+        self.push_at(depth, held);
         true
     }
 
     /// The row's word in an entry.
     #[inline(always)]
-    fn row(grip: &Grip) -> u64 {
-        grip.row | if grip.wait.is_some() { WAITED } else { 0 }
+    fn row(held: &HeldLock) -> u64 {
+        held.row | if held.wait.is_some() { WAITED } else { 0 }
     }
 
     /// The same if there is no room above the last entry.
@@ -97,49 +97,49 @@ impl<'m> Held<'m> {
     #[inline(never)]
     fn push_to_full(self, lock: u64, row: u64, since: u64, spun: u64, slept: u64) -> bool {
         let wait = (row & WAITED != 0).then_some((spun, slept));
-        let grip = Grip { lock, row: row & !WAITED, since, wait };
+        let held = HeldLock { lock, row: row & !WAITED, since, wait };
         let depth = self.trim(ENTRIES);
         if depth == ENTRIES {
-            return self.fill_hole(grip);
+            return self.fill_hole(held);
         }
-        self.push_at(depth, grip);
+        self.push_at(depth, held);
         true
     }
 
     #[inline(always)]
-    fn push_at(&self, depth: usize, grip: Grip) {
+    fn push_at(&self, depth: usize, held: HeldLock) {
         // The depth is stored before the entry, so that a signal handler in between uses the next entry.
         self.set_depth(depth + 1);
         compiler_fence(SeqCst);
-        Self::write(self.entry(depth), grip);
+        Self::write(self.entry(depth), held);
     }
 
     /// Reuses a hole further down, if there is one. Hand-over-hand locking, where the next lock is taken before the
     /// previous one is released, leaves such holes. A signal handler may choose the same hole; it has released its
     /// lock before it returns.
-    fn fill_hole(&self, grip: Grip) -> bool {
+    fn fill_hole(&self, held: HeldLock) -> bool {
         // Relaxed: a hole that another thread makes at this moment may be missed; the next call finds it.
         let hole = (0..ENTRIES).map(|at| self.entry(at)).find(|entry| entry[LOCK].load(Relaxed) == 0);
-        hole.map(|entry| Self::write(entry, grip)).is_some()
+        hole.map(|entry| Self::write(entry, held)).is_some()
     }
 
     #[inline(always)]
-    fn write(entry: &[AtomicU64; ENTRY], grip: Grip) {
+    fn write(entry: &[AtomicU64; ENTRY], held: HeldLock) {
         // Relaxed (both): published by the next store.
-        entry[SINCE].store(grip.since, Relaxed);
-        if let Some((spun, slept)) = grip.wait {
+        entry[SINCE].store(held.since, Relaxed);
+        if let Some((spun, slept)) = held.wait {
             // Relaxed (both): as above.
             entry[SPUN].store(spun, Relaxed);
             entry[SLEPT].store(slept, Relaxed);
         }
         // Relaxed: as above.
-        entry[ROW].store(Self::row(&grip), Relaxed);
+        entry[ROW].store(Self::row(&held), Relaxed);
         // Release: pairs with the Acquire in `take_from_another` and `iter`.
-        entry[LOCK].store(grip.lock, Release);
+        entry[LOCK].store(held.lock, Release);
     }
 
     /// Removes the top entry if it belongs to the lock and records no wait, and returns row and start. Nearly every
-    /// hold ends this way. Otherwise it does nothing, and the caller calls [`pop`](Held::pop).
+    /// hold ends this way. Otherwise it does nothing, and the caller calls [`pop`](HeldLocks::pop).
     #[inline(always)]
     pub fn pop_plain(&self, lock: u64) -> Option<(u64, u64)> {
         let depth = self.depth();
@@ -160,16 +160,16 @@ impl<'m> Held<'m> {
     }
 
     /// Removes the latest entry of a lock.
-    pub fn pop(&self, lock: u64) -> Option<Grip> {
+    pub fn pop(&self, lock: u64) -> Option<HeldLock> {
         let depth = self.depth();
         // Relaxed (both): as in `pop_plain`.
         let found = (0..depth.min(ENTRIES)).rev().find(|&at| self.entry(at)[LOCK].load(Relaxed) == lock)?;
         let entry = self.entry(found);
-        let grip = Self::grip(entry, lock);
+        let held = Self::read_entry(entry, lock);
         entry[LOCK].store(0, Relaxed);
         compiler_fence(SeqCst);
         self.set_depth(self.trim(depth));
-        Some(grip)
+        Some(held)
     }
 
     /// Whether the hold of the lock is timed, if the lock was taken last. For any other lock the answer is true: it
@@ -182,11 +182,11 @@ impl<'m> Held<'m> {
     }
 
     /// The latest entry of a lock. It is not removed.
-    pub fn latest(&self, lock: u64) -> Option<Grip> {
+    pub fn latest(&self, lock: u64) -> Option<HeldLock> {
         // Relaxed: as in `pop`.
         let found =
             (0..self.depth().min(ENTRIES)).rev().find(|&at| self.entry(at)[LOCK].load(Relaxed) == lock)?;
-        Some(Self::grip(self.entry(found), lock))
+        Some(Self::read_entry(self.entry(found), lock))
     }
 
     /// Whether this thread has an entry of the lock.
@@ -205,35 +205,35 @@ impl<'m> Held<'m> {
     }
 
     #[inline(always)]
-    fn grip(entry: &[AtomicU64; ENTRY], lock: u64) -> Grip {
+    fn read_entry(entry: &[AtomicU64; ENTRY], lock: u64) -> HeldLock {
         // Relaxed (all): this thread wrote the words, or the caller has acquired them.
         let row = entry[ROW].load(Relaxed);
         let wait = (row & WAITED != 0).then(|| (entry[SPUN].load(Relaxed), entry[SLEPT].load(Relaxed)));
-        Grip { lock, row: row & !WAITED, since: entry[SINCE].load(Relaxed), wait }
+        HeldLock { lock, row: row & !WAITED, since: entry[SINCE].load(Relaxed), wait }
     }
 
     /// Removes another thread's entry of a lock that the calling thread has released.
-    pub fn take_from_another(&self, lock: u64) -> Option<Grip> {
+    pub fn take_from_another(&self, lock: u64) -> Option<HeldLock> {
         (0..self.depth().min(ENTRIES)).rev().find_map(|at| {
             let entry = self.entry(at);
             // Acquire: pairs with the Release in `push`.
             if entry[LOCK].load(Acquire) != lock {
                 return None;
             }
-            let grip = Self::grip(entry, lock);
+            let held = Self::read_entry(entry, lock);
             // Relaxed (both): the load above acquired the entry, and the thread that removes it publishes nothing.
-            entry[LOCK].compare_exchange(lock, 0, Relaxed, Relaxed).ok().map(|_| grip)
+            entry[LOCK].compare_exchange(lock, 0, Relaxed, Relaxed).ok().map(|_| held)
         })
     }
 
     /// The locks that are held, for a reader.
-    pub fn iter(&self) -> impl Iterator<Item = Grip> + use<'m> {
+    pub fn iter(&self) -> impl Iterator<Item = HeldLock> + use<'m> {
         let held = *self;
         (0..self.depth().min(ENTRIES)).filter_map(move |at| {
             let entry = held.entry(at);
             // Acquire: pairs with the Release in `push`.
             let lock = entry[LOCK].load(Acquire);
-            (lock != 0).then(|| Self::grip(entry, lock))
+            (lock != 0).then(|| Self::read_entry(entry, lock))
         })
     }
 
@@ -259,14 +259,14 @@ mod tests {
     proptest! {
         /// Compared with a list: locks are taken and released in any order, by their thread or by another.
         #[test]
-        fn every_hold_is_found_once(steps in prop::collection::vec((0..3, 1u64..80), 0..400)) {
+        fn each_hold_is_found_once(steps in prop::collection::vec((0..3, 1u64..80), 0..400)) {
             let page = page();
-            let held = Held::new(&page);
+            let held = HeldLocks::new(&page);
             let mut model: Vec<u64> = Vec::new();
             for (step, lock) in steps {
                 if step == 0 {
                     let wait = (lock % 2 == 0).then_some((lock, 2 * lock));
-                    let pushed = held.push(Grip { lock, row: lock, since: lock, wait });
+                    let pushed = held.push(HeldLock { lock, row: lock, since: lock, wait });
                     prop_assert_eq!(pushed, model.len() < ENTRIES);
                     if pushed {
                         model.push(lock);
@@ -274,11 +274,11 @@ mod tests {
                 } else {
                     let found = if step == 1 { held.pop(lock) } else { held.take_from_another(lock) };
                     let at = model.iter().rposition(|&l| l == lock);
-                    prop_assert!(found.is_none_or(|grip| grip.wait == (lock % 2 == 0).then_some((lock, 2 * lock))));
-                    prop_assert_eq!(found.map(|grip| grip.row), at.map(|at| model.remove(at)));
+                    prop_assert!(found.is_none_or(|held| held.wait == (lock % 2 == 0).then_some((lock, 2 * lock))));
+                    prop_assert_eq!(found.map(|held| held.row), at.map(|at| model.remove(at)));
                 }
                 prop_assert_eq!(held.has(lock), model.contains(&lock));
-                let mut all: Vec<u64> = held.iter().map(|grip| grip.lock).collect();
+                let mut all: Vec<u64> = held.iter().map(|held| held.lock).collect();
                 let mut expected = model.clone();
                 all.sort_unstable();
                 expected.sort_unstable();
@@ -288,10 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_from_lock_to_lock_holds_two() {
+    fn hand_over_hand_locking_needs_two_entries() {
         let page = page();
-        let held = Held::new(&page);
-        let push = |lock| held.push(Grip { lock, row: lock, since: lock, wait: None });
+        let held = HeldLocks::new(&page);
+        let push = |lock| held.push(HeldLock { lock, row: lock, since: lock, wait: None });
         assert!(push(1));
         for lock in 2..1000 {
             assert!(push(lock), "{lock}");
@@ -300,15 +300,15 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_holds_too_many_is_told() {
+    fn push_fails_when_the_list_is_full() {
         let page = page();
-        let held = Held::new(&page);
+        let held = HeldLocks::new(&page);
         for lock in 1..=ENTRIES as u64 {
-            assert!(held.push(Grip { lock, row: 0, since: 0, wait: None }));
+            assert!(held.push(HeldLock { lock, row: 0, since: 0, wait: None }));
         }
-        assert!(!held.push(Grip { lock: 1000, row: 0, since: 0, wait: None }));
+        assert!(!held.push(HeldLock { lock: 1000, row: 0, since: 0, wait: None }));
         held.take_from_another(ENTRIES as u64).unwrap();
-        assert!(held.push(Grip { lock: 1000, row: 0, since: 0, wait: None }));
+        assert!(held.push(HeldLock { lock: 1000, row: 0, since: 0, wait: None }));
     }
 }
 
@@ -320,7 +320,7 @@ mod models {
 
     /// A thread takes a lock and another thread releases it. The entry is seen whole, and exactly one of two
     /// searching threads gets it.
-    fn a_grip_is_seen_whole(order: Ordering) {
+    fn entry_is_read_whole(order: Ordering) {
         model(move || {
             let entry: Arc<[AtomicU64; 3]> = Arc::new(core::array::from_fn(|_| AtomicU64::new(0)));
             let take = |entry: &[AtomicU64; 3]| {
@@ -343,15 +343,15 @@ mod models {
     }
 
     #[test]
-    fn an_entry_is_taken_once_and_whole() {
-        a_grip_is_seen_whole(Release);
+    fn foreign_unlock_takes_an_entry_once_and_whole() {
+        entry_is_read_whole(Release);
     }
 
     /// The planted bug: an entry published without Release is taken before it is written.
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]
-    fn a_relaxed_push_hands_over_garbage() {
-        a_grip_is_seen_whole(Relaxed);
+    fn planted_relaxed_push_shows_a_torn_entry() {
+        entry_is_read_whole(Relaxed);
     }
 }

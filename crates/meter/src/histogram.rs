@@ -7,19 +7,19 @@ pub const BUCKETS: usize = 22;
 
 /// What a histogram counts. The range of times depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Of {
+pub enum TimeKind {
     /// Hold times: from some tens of nanoseconds to some tens of milliseconds.
     Holds,
     /// Waits: from some hundred nanoseconds to some hundred milliseconds.
     Waits,
 }
 
-impl Of {
+impl TimeKind {
     /// log2 of the first bucket's end in ticks.
     const fn first(self) -> u32 {
         match self {
-            Of::Holds => 6,
-            Of::Waits => 9,
+            TimeKind::Holds => 6,
+            TimeKind::Waits => 9,
         }
     }
 
@@ -35,13 +35,13 @@ impl Of {
 /// Number of times in each bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Histogram {
-    of: Of,
+    of: TimeKind,
     counts: [u64; BUCKETS],
 }
 
 impl Histogram {
     /// A histogram with these counts.
-    pub fn new(of: Of, counts: [u64; BUCKETS]) -> Histogram {
+    pub fn new(of: TimeKind, counts: [u64; BUCKETS]) -> Histogram {
         Histogram { of, counts }
     }
 
@@ -53,9 +53,9 @@ impl Histogram {
     /// The range of a bucket in ticks. The last bucket ends at `u64::MAX`.
     ///
     /// ```
-    /// use unspin_meter::{Histogram, Of};
+    /// use unspin_meter::{Histogram, TimeKind};
     ///
-    /// let holds = Histogram::new(Of::Holds, [0; 22]);
+    /// let holds = Histogram::new(TimeKind::Holds, [0; 22]);
     /// assert_eq!((holds.ticks(0), holds.ticks(1)), (0..64, 64..128));
     /// ```
     pub fn ticks(&self, bucket: usize) -> Range<u64> {
@@ -143,8 +143,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_time_lies_in_its_bucket(ticks: u64, shift in 0u32..64) {
-            for of in [Of::Holds, Of::Waits] {
+        fn each_time_lies_in_its_bucket(ticks: u64, shift in 0u32..64) {
+            for of in [TimeKind::Holds, TimeKind::Waits] {
                 let ticks = ticks >> shift;
                 let histogram = Histogram::new(of, [0; BUCKETS]);
                 let range = histogram.ticks(of.bucket(ticks));
@@ -158,7 +158,7 @@ mod tests {
         for (bucket, n) in counts {
             all[*bucket] = *n;
         }
-        Histogram::new(Of::Waits, all)
+        Histogram::new(TimeKind::Waits, all)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(waits(&[(1, 100), (2, 100)]).median(1 << 20), Some(1024.0));
         assert_eq!(waits(&[(1, 100), (2, 300)]).median(1 << 20), Some(1024.0 + 1024.0 / 3.0));
         assert_eq!(waits(&[(2, 1)]).median(1100), Some(1062.0), "none is longer than 1100");
-        let last = Histogram::new(Of::Waits, [0; BUCKETS]).ticks(BUCKETS - 1).start;
+        let last = Histogram::new(TimeKind::Waits, [0; BUCKETS]).ticks(BUCKETS - 1).start;
         assert_eq!(
             waits(&[(BUCKETS - 1, 2)]).median(3 * last),
             Some(2.0 * last as f64),
@@ -195,8 +195,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fewer_are_shorter_than_less(counts: [u32; BUCKETS], limit: u64, shift in 0u32..64, longest: u64) {
-            let histogram = Histogram::new(Of::Waits, counts.map(u64::from));
+        fn smaller_limit_has_fewer_shorter_times(counts: [u32; BUCKETS], limit: u64, shift in 0u32..64, longest: u64) {
+            let histogram = Histogram::new(TimeKind::Waits, counts.map(u64::from));
             let all = counts.iter().map(|&n| u64::from(n)).sum::<u64>();
             let (limit, longest) = (limit >> shift, longest >> shift);
             let (n, ticks) = histogram.shorter_than(limit, longest);
@@ -210,8 +210,8 @@ mod tests {
     fn quantiles_are_ends_of_buckets() {
         let mut counts = [0; BUCKETS];
         (counts[0], counts[3], counts[BUCKETS - 1]) = (90, 9, 1);
-        let histogram = Histogram::new(Of::Holds, counts);
+        let histogram = Histogram::new(TimeKind::Holds, counts);
         assert_eq!([0.5, 0.95, 1.0].map(|share| histogram.quantile(share)), [Some(64), Some(512), None]);
-        assert_eq!(Histogram::new(Of::Waits, [0; BUCKETS]).quantile(0.5), None);
+        assert_eq!(Histogram::new(TimeKind::Waits, [0; BUCKETS]).quantile(0.5), None);
     }
 }

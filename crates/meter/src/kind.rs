@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
-pub enum Kind {
+pub enum RecordKind {
     /// A lock of unspin's own System V engine.
     Engine = 0x01,
     /// `pthread_mutex_t`, `mtx_t`, `std::mutex`.
@@ -31,13 +31,13 @@ pub enum Kind {
     /// A wait in `poll` or `ppoll`. Descriptors are not distinguished: the call site identifies the wait, and the
     /// address is [`ANY_DESCRIPTOR`].
     Poll = 0x24,
-    /// A wait in `select` or `pselect`; as [`Kind::Poll`].
+    /// A wait in `select` or `pselect`; as [`RecordKind::Poll`].
     Select = 0x25,
-    /// A wait in `epoll_wait` or its variants; as [`Kind::Poll`].
+    /// A wait in `epoll_wait` or its variants; as [`RecordKind::Poll`].
     Epoll = 0x26,
-    /// A blocking `read`, `recv` or a similar call; as [`Kind::Poll`].
+    /// A blocking `read`, `recv` or a similar call; as [`RecordKind::Poll`].
     Receive = 0x27,
-    /// A blocking `accept` or `accept4`; as [`Kind::Poll`].
+    /// A blocking `accept` or `accept4`; as [`RecordKind::Poll`].
     Accept = 0x28,
     /// A wait in futex(2) through libc's `syscall()`. Rust's standard library and parking_lot sleep this way. The
     /// address is the futex word's.
@@ -63,64 +63,75 @@ pub enum Class {
     Init,
 }
 
-impl Kind {
+impl RecordKind {
     /// Every kind.
-    pub const ALL: [Kind; 18] = [
-        Kind::Engine,
-        Kind::Mutex,
-        Kind::Reacquired,
-        Kind::Read,
-        Kind::Write,
-        Kind::Spin,
-        Kind::Condition,
-        Kind::Barrier,
-        Kind::Semaphore,
-        Kind::Join,
-        Kind::Poll,
-        Kind::Select,
-        Kind::Epoll,
-        Kind::Receive,
-        Kind::Accept,
-        Kind::Futex,
-        Kind::EngineWait,
-        Kind::Init,
+    pub const ALL: [RecordKind; 18] = [
+        RecordKind::Engine,
+        RecordKind::Mutex,
+        RecordKind::Reacquired,
+        RecordKind::Read,
+        RecordKind::Write,
+        RecordKind::Spin,
+        RecordKind::Condition,
+        RecordKind::Barrier,
+        RecordKind::Semaphore,
+        RecordKind::Join,
+        RecordKind::Poll,
+        RecordKind::Select,
+        RecordKind::Epoll,
+        RecordKind::Receive,
+        RecordKind::Accept,
+        RecordKind::Futex,
+        RecordKind::EngineWait,
+        RecordKind::Init,
     ];
 
     /// The kind with this discriminant.
-    pub fn from_byte(byte: u8) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|&kind| kind as u8 == byte)
+    pub fn from_byte(byte: u8) -> Option<RecordKind> {
+        RecordKind::ALL.into_iter().find(|&kind| kind as u8 == byte)
     }
 
     /// The part of the report that the kind belongs to.
     pub fn class(self) -> Class {
         match self {
-            Kind::Engine | Kind::Mutex | Kind::Reacquired | Kind::Read | Kind::Write | Kind::Spin => {
-                Class::Lock
-            }
-            Kind::Condition
-            | Kind::Barrier
-            | Kind::Semaphore
-            | Kind::Join
-            | Kind::Poll
-            | Kind::Select
-            | Kind::Epoll
-            | Kind::Receive
-            | Kind::Accept
-            | Kind::Futex
-            | Kind::EngineWait => Class::Wait,
-            Kind::Init => Class::Init,
+            RecordKind::Engine
+            | RecordKind::Mutex
+            | RecordKind::Reacquired
+            | RecordKind::Read
+            | RecordKind::Write
+            | RecordKind::Spin => Class::Lock,
+            RecordKind::Condition
+            | RecordKind::Barrier
+            | RecordKind::Semaphore
+            | RecordKind::Join
+            | RecordKind::Poll
+            | RecordKind::Select
+            | RecordKind::Epoll
+            | RecordKind::Receive
+            | RecordKind::Accept
+            | RecordKind::Futex
+            | RecordKind::EngineWait => Class::Wait,
+            RecordKind::Init => Class::Init,
         }
     }
 
     /// Whether the address in a key is that of an object. If not, the call site alone identifies the wait: no more is
     /// recorded of descriptors and of joined threads.
     pub fn has_object(self) -> bool {
-        !matches!(self, Kind::Join | Kind::Poll | Kind::Select | Kind::Epoll | Kind::Receive | Kind::Accept)
+        !matches!(
+            self,
+            RecordKind::Join
+                | RecordKind::Poll
+                | RecordKind::Select
+                | RecordKind::Epoll
+                | RecordKind::Receive
+                | RecordKind::Accept
+        )
     }
 
     /// Whether threads wait in it for each other, by design: conditions, barriers, semaphores. Some runtimes build
     /// their locks from these.
     pub fn is_by_design(self) -> bool {
-        matches!(self, Kind::Condition | Kind::Barrier | Kind::Semaphore)
+        matches!(self, RecordKind::Condition | RecordKind::Barrier | RecordKind::Semaphore)
     }
 }

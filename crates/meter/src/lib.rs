@@ -4,7 +4,7 @@
 //! ```text
 //! program under the meter                         reader of the report (the CLI)
 //! thread ── Table::record(key, sample) ─┐
-//! thread ── Table::record(key, sample) ─┼─ file ── Recording::snapshot ── Report ── table, JSON
+//! thread ── Table::record(key, sample) ─┼─ file ── Recording::snapshot ── MeterReport ── table, JSON
 //! thread ── Table::record(key, sample) ─┘          (while the program runs, or after it ended or was killed)
 //! ```
 //!
@@ -12,18 +12,19 @@
 //! allocation. The tables lie in the file, so the recorded data outlast the program even if it is killed by SIGKILL.
 //!
 //! ```
-//! use unspin_meter::{Config, Key, Kind, Outcome, Recording, Report, Sample};
+//! use unspin_meter::{Config, Key, RecordKind, AttemptOutcome, Recording, MeterReport, Sample};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let recording = Recording::create(&folder.path().join("run"), Config::default())?;
 //!
 //! let table = recording.claim().expect("there is room");
-//! let key = Key::new(Kind::Engine, 1, 2);
-//! table.record(key, &Sample { outcome: Outcome::Spun, hold: 700, spun: 4_000, slept: 0 });
+//! let key = Key::new(RecordKind::Engine, 1, 2);
+//! table.record(key, &Sample { outcome: AttemptOutcome::Spun, hold: 700, spun: 4_000, slept: 0 });
 //! recording.release(table, None);
 //! recording.finish(None);
 //!
-//! let report = Report::from_recording(&recording, &|_, _| Some(("queue lock".to_string(), "push".to_string()).into()));
+//! let names = |_: &_, _: &_| Some(("queue lock".to_string(), "push".to_string()).into());
+//! let report = MeterReport::from_recording(&recording, &names);
 //! assert_eq!(report.locks[0].row.name, "queue lock");
 //! assert_eq!(report.total.spun, 1);
 //! println!("{report}");
@@ -59,6 +60,8 @@ pub mod figures;
 mod filter;
 #[cfg(not(loom))]
 mod fold;
+#[cfg(all(test, not(loom)))]
+mod hartner_2001;
 #[cfg(not(loom))]
 mod header;
 #[cfg(not(loom))]
@@ -68,8 +71,6 @@ mod layout;
 #[cfg(not(loom))]
 mod line;
 #[cfg(not(loom))]
-mod living;
-#[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
 mod lockmeter;
@@ -78,6 +79,8 @@ mod name;
 #[cfg(not(loom))]
 mod notes;
 #[cfg(not(loom))]
+mod owners;
+#[cfg(not(loom))]
 pub mod pprof;
 #[cfg(not(loom))]
 mod process;
@@ -85,8 +88,6 @@ mod process;
 mod recording;
 #[cfg(not(loom))]
 mod report;
-#[cfg(all(test, not(loom)))]
-mod report003;
 #[cfg(not(loom))]
 mod row;
 #[cfg(not(loom))]
@@ -110,17 +111,17 @@ mod window;
 
 #[cfg(not(loom))]
 pub use self::{
-    comparison::Comparison,
+    comparison::ReportComparison,
     error::{Reason, RecordingError},
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,
     invocation::Invocation,
     layout::{COLUMNS, Layout},
-    lock::{Address, Caller, Lock, Use},
+    lock::{Address, Caller, Lock, LockUse},
     name::{Name, Names},
-    process::{Blocked, HeldLock, Process, ThreadTimes},
+    process::{Blocked, LockInUse, Process, ThreadTimes},
     recording::{Config, MAX_PAGES, Recording, VERSION},
-    report::{EventCount, Options, Report, SCHEMA, SCHEMA_VERSION, Totals},
+    report::{EventCount, MeterReport, ReportOptions, SCHEMA, SCHEMA_VERSION, Totals},
     row::Row,
     snapshot::{Image, Record, Snapshot, Stack, Thread, Unrecorded},
     times::{TimeRange, Times},
@@ -129,11 +130,11 @@ pub use self::{
     window::Window,
 };
 pub use counts::Counts;
-pub use event::{Event, Key, Outcome, Sample};
-pub use held::Grip;
-pub use histogram::{BUCKETS, Histogram, Of};
+pub use event::{AttemptOutcome, Event, Key, Sample};
+pub use held::HeldLock;
+pub use histogram::{BUCKETS, Histogram, TimeKind};
 pub use image::Registers;
-pub use kind::{ANY_DESCRIPTOR, Class, Kind};
+pub use kind::{ANY_DESCRIPTOR, Class, RecordKind};
 pub use level::Level;
-pub use slot::Born;
-pub use table::{Place, Table};
+pub use slot::FirstUse;
+pub use table::{RowRef, Table};

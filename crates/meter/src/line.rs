@@ -1,7 +1,7 @@
 //! One line of the table of locks.
 
 use crate::figures::{count, number, percent, time};
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::layout::Layout;
 use crate::level::Level;
 use crate::lock::Caller;
@@ -28,10 +28,10 @@ impl<'a> Line<'a> {
     }
 
     /// The line of a caller, with its place.
-    pub fn of_caller(kind: Kind, caller: &'a Caller, indent: usize) -> Line<'a> {
+    pub fn of_caller(kind: RecordKind, caller: &'a Caller, indent: usize) -> Line<'a> {
         let place = caller.place.as_deref();
         let name = caller.row.name.clone();
-        Line { place, indent, blank_util: kind == Kind::Read, ..Line::of_lock(&caller.row, name) }
+        Line { place, indent, blank_util: kind == RecordKind::Read, ..Line::of_lock(&caller.row, name) }
     }
 
     /// The numbers, and as much of the name as fits.

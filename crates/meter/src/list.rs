@@ -56,7 +56,7 @@ mod models {
     use unspin_sync::{model, sync::Arc, thread};
 
     /// Two threads push a page each. A reader that sees a page sees its contents.
-    fn pages_are_seen_whole(order: Ordering) {
+    fn listed_pages_are_seen_whole(order: Ordering) {
         model(move || {
             // The head of the list; then for each page its link and one word of contents.
             let list: Arc<[AtomicU64; 5]> = Arc::new(core::array::from_fn(|_| AtomicU64::new(0)));
@@ -84,15 +84,15 @@ mod models {
     }
 
     #[test]
-    fn a_page_is_seen_with_its_contents() {
-        pages_are_seen_whole(Release);
+    fn listed_page_is_seen_with_its_contents() {
+        listed_pages_are_seen_whole(Release);
     }
 
     /// The planted bug: a page pushed without Release is seen before its contents.
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]
-    fn a_relaxed_push_shows_empty_pages() {
-        pages_are_seen_whole(Relaxed);
+    fn planted_relaxed_push_shows_empty_pages() {
+        listed_pages_are_seen_whole(Relaxed);
     }
 }

@@ -1,7 +1,7 @@
 //! A lock in the report: its row, its kinds of use, and the callers of each.
 
 use crate::figures::{number, spoken_percent, time};
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::row::Row;
 use crate::times::Times;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Lock {
     pub waits: Times,
     /// The kinds of use. Most locks have one. Others have reads and writes, or first acquisitions and those at the
     /// end of a wait for a condition. The sum of the uses is the lock's row.
-    pub uses: Vec<Use>,
+    pub uses: Vec<LockUse>,
 }
 
 /// Identity of a lock.
@@ -40,9 +40,9 @@ pub struct Address {
 
 /// One kind of use of a lock, with its callers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Use {
+pub struct LockUse {
     /// The kind.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Its columns.
     #[serde(flatten)]
     pub row: Row,
@@ -72,12 +72,12 @@ pub struct Caller {
 
 impl Lock {
     /// All callers of all kinds of use, each with its kind.
-    pub fn callers(&self) -> impl Iterator<Item = (Kind, &Caller)> {
+    pub fn callers(&self) -> impl Iterator<Item = (RecordKind, &Caller)> {
         self.uses.iter().flat_map(|one| one.callers.iter().map(|caller| (one.kind, caller)))
     }
 
     /// The use of that kind.
-    pub fn use_as(&self, kind: Kind) -> Option<&Use> {
+    pub fn use_as(&self, kind: RecordKind) -> Option<&LockUse> {
         self.uses.iter().find(|one| one.kind == kind)
     }
 
@@ -129,13 +129,13 @@ impl Lock {
     }
 }
 
-impl Kind {
+impl RecordKind {
     /// The table's mark for this kind of use beside the lock's name; none for the usual kinds.
     pub(crate) fn mark(self) -> Option<&'static str> {
         match self {
-            Kind::Read => Some("(reads)"),
-            Kind::Write => Some("(writes)"),
-            Kind::Reacquired => Some("(after cond wait)"),
+            RecordKind::Read => Some("(reads)"),
+            RecordKind::Write => Some("(writes)"),
+            RecordKind::Reacquired => Some("(after cond wait)"),
             _ => None,
         }
     }
@@ -143,22 +143,22 @@ impl Kind {
     /// The kind in a word or two.
     pub fn noun(self) -> &'static str {
         match self {
-            Kind::Engine => "lock",
-            Kind::Mutex | Kind::Reacquired => "mutex",
-            Kind::Read | Kind::Write => "rwlock",
-            Kind::Spin => "spin lock",
-            Kind::Condition => "condition",
-            Kind::Barrier => "barrier",
-            Kind::Semaphore => "semaphore",
-            Kind::Join => "join",
-            Kind::Poll => "poll",
-            Kind::Select => "select",
-            Kind::Epoll => "epoll",
-            Kind::Receive => "receive",
-            Kind::Accept => "accept",
-            Kind::Futex => "futex",
-            Kind::EngineWait => "engine wait",
-            Kind::Init => "initialisation",
+            RecordKind::Engine => "lock",
+            RecordKind::Mutex | RecordKind::Reacquired => "mutex",
+            RecordKind::Read | RecordKind::Write => "rwlock",
+            RecordKind::Spin => "spin lock",
+            RecordKind::Condition => "condition",
+            RecordKind::Barrier => "barrier",
+            RecordKind::Semaphore => "semaphore",
+            RecordKind::Join => "join",
+            RecordKind::Poll => "poll",
+            RecordKind::Select => "select",
+            RecordKind::Epoll => "epoll",
+            RecordKind::Receive => "receive",
+            RecordKind::Accept => "accept",
+            RecordKind::Futex => "futex",
+            RecordKind::EngineWait => "engine wait",
+            RecordKind::Init => "initialisation",
         }
     }
 }

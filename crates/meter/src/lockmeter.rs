@@ -1,9 +1,9 @@
 //! The layout of 2001: the tables of `lockstat` 1.4.11, with number formats that are equal byte for byte.
 
 use crate::figures::{lockmeter_percent, lockmeter_time};
-use crate::kind::Kind;
-use crate::lock::Use;
-use crate::report::Report;
+use crate::kind::RecordKind;
+use crate::lock::LockUse;
+use crate::report::MeterReport;
 use crate::row::Row;
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ RWLOCK WRITES     HOLD           WAIT (ALL)           WAIT (WW)
   UTIL  CON    MEAN(  MAX )   MEAN(  MAX )( %CPU)   MEAN(  MAX )     TOTAL NOWAIT SPIN(  WW )  NAME
 ";
 
-impl Report {
+impl MeterReport {
     /// The tables as Lockmeter printed them, with its arithmetic. The mean hold divides by all attempts, refused ones
     /// included. The mean wait divides by the attempts that waited and got the lock. There is no column for sleeping;
     /// it is included in SPIN. Locks are sorted by time lost, an order that the original did not have.
@@ -28,12 +28,12 @@ impl Report {
     /// Locks for reading and writing have sections of their own, if there are any. Values that are not recorded are
     /// blank: the maximum number of readers at a time, and whether a writer waited for readers or for a writer.
     pub fn lockmeter(&self) -> String {
-        let exclusive = |kind: Kind| !matches!(kind, Kind::Read | Kind::Write);
+        let exclusive = |kind: RecordKind| !matches!(kind, RecordKind::Read | RecordKind::Write);
         let mut text = self.section(SPINLOCKS, &self.totals.exclusive, exclusive, line);
-        let rw = |wanted: Kind| self.locks.iter().any(|lock| lock.use_as(wanted).is_some());
+        let rw = |wanted: RecordKind| self.locks.iter().any(|lock| lock.use_as(wanted).is_some());
         for (header, total, kind, line) in [
-            (READS, &self.totals.reads, Kind::Read, read_line as Line),
-            (WRITES, &self.totals.writes, Kind::Write, write_line as Line),
+            (READS, &self.totals.reads, RecordKind::Read, read_line as LineFormat),
+            (WRITES, &self.totals.writes, RecordKind::Write, write_line as LineFormat),
         ] {
             if rw(kind) {
                 text += "\n";
@@ -43,18 +43,24 @@ impl Report {
         text
     }
 
-    fn section(&self, header: &str, total: &Row, wanted: impl Fn(Kind) -> bool, line: Line) -> String {
-        let mut text = format!("{header}\n{}\n", line(total, None, Level::Total));
+    fn section(
+        &self,
+        header: &str,
+        total: &Row,
+        wanted: impl Fn(RecordKind) -> bool,
+        line: LineFormat,
+    ) -> String {
+        let mut text = format!("{header}\n{}\n", line(total, None, LineLevel::Total));
         for lock in &self.locks {
-            let uses: Vec<&Use> = lock.uses.iter().filter(|one| wanted(one.kind)).collect();
+            let uses: Vec<&LockUse> = lock.uses.iter().filter(|one| wanted(one.kind)).collect();
             if uses.len() > 1 && uses.len() == lock.uses.len() {
                 // First acquisitions of a mutex, and those after waits for a condition.
-                let _ = write!(text, "\n{}\n", line(&lock.row, None, Level::Lock));
+                let _ = write!(text, "\n{}\n", line(&lock.row, None, LineLevel::Lock));
                 callers(&mut text, &uses, line);
                 continue;
             }
             for one in uses {
-                let _ = write!(text, "\n{}\n", line(&one.row, Some(one), Level::Lock));
+                let _ = write!(text, "\n{}\n", line(&one.row, Some(one), LineLevel::Lock));
                 callers(&mut text, &[one], line);
             }
         }
@@ -62,27 +68,27 @@ impl Report {
     }
 }
 
-fn callers(text: &mut String, uses: &[&Use], line: Line) {
+fn callers(text: &mut String, uses: &[&LockUse], line: LineFormat) {
     for caller in uses.iter().flat_map(|one| &one.callers) {
-        let _ = writeln!(text, "{}", line(&caller.row, None, Level::Caller));
+        let _ = writeln!(text, "{}", line(&caller.row, None, LineLevel::Caller));
     }
 }
 
 /// The level of a row within its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Level {
+pub(crate) enum LineLevel {
     Total,
     Lock,
     Caller,
 }
 
-type Line = fn(&Row, Option<&Use>, Level) -> String;
+type LineFormat = fn(&Row, Option<&LockUse>, LineLevel) -> String;
 
 /// A line of the first section.
-pub(crate) fn line(row: &Row, _: Option<&Use>, level: Level) -> String {
+pub(crate) fn line(row: &Row, _: Option<&LockUse>, level: LineLevel) -> String {
     format!(
         "{} {}{}{} {:9} {} {} {}{}",
-        util(row, level != Level::Total),
+        util(row, level != LineLevel::Total),
         lockmeter_percent(row.con),
         hold(row),
         wait(row),
@@ -94,8 +100,8 @@ pub(crate) fn line(row: &Row, _: Option<&Use>, level: Level) -> String {
     )
 }
 
-fn read_line(row: &Row, of: Option<&Use>, level: Level) -> String {
-    let busy = match of.filter(|_| level == Level::Lock) {
+fn read_line(row: &Row, of: Option<&LockUse>, level: LineLevel) -> String {
+    let busy = match of.filter(|_| level == LineLevel::Lock) {
         // 8 columns for the mean hold, 7 for the number of readers.
         Some(one) => format!(
             "{:6.1}us{}{}({})",
@@ -108,7 +114,7 @@ fn read_line(row: &Row, of: Option<&Use>, level: Level) -> String {
     };
     format!(
         "{} {}{busy}{} {:9} {} {}{}",
-        util(row, level == Level::Lock),
+        util(row, level == LineLevel::Lock),
         lockmeter_percent(row.con),
         wait(row),
         row.attempts,
@@ -118,10 +124,10 @@ fn read_line(row: &Row, of: Option<&Use>, level: Level) -> String {
     )
 }
 
-fn write_line(row: &Row, _: Option<&Use>, level: Level) -> String {
+fn write_line(row: &Row, _: Option<&LockUse>, level: LineLevel) -> String {
     format!(
         "{} {}{}{}{} {:9} {} {}{}{}",
-        util(row, level != Level::Total),
+        util(row, level != LineLevel::Total),
         lockmeter_percent(row.con),
         hold(row),
         wait(row),
@@ -139,8 +145,8 @@ fn util(row: &Row, means_something: bool) -> String {
     if means_something { format!(" {}", lockmeter_percent(row.util)) } else { " ".repeat(6) }
 }
 
-fn name(row: &Row, level: Level) -> String {
-    format!("{}  {}", if level == Level::Caller { "  " } else { "" }, row.name)
+fn name(row: &Row, level: LineLevel) -> String {
+    format!("{}  {}", if level == LineLevel::Caller { "  " } else { "" }, row.name)
 }
 
 fn hold(row: &Row) -> String {
@@ -191,12 +197,12 @@ mod tests {
     }
 
     /// A use with times in nanoseconds.
-    fn one(kind: Kind, name: &str, counts: Counts, seconds: f64) -> Use {
+    fn one(kind: RecordKind, name: &str, counts: Counts, seconds: f64) -> LockUse {
         let window = Window { seconds, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
         let sum = Sum::of(kind, &Record { counts, ..Record::default() });
         let busy_max = window.to_seconds(counts.busy_max);
         let busy_mean = window.to_seconds(counts.busy) / counts.periods.max(1) as f64;
-        Use { kind, row: Row::new(name, &sum, &window), busy_mean, busy_max, callers: Vec::new() }
+        LockUse { kind, row: Row::new(name, &sum, &window), busy_mean, busy_max, callers: Vec::new() }
     }
 
     fn counts(attempts: u64, spun: u64, hold: u64, mean_wait: u64, wait_max: u64) -> Counts {
@@ -205,24 +211,24 @@ mod tests {
     }
 
     #[test]
-    fn locks_for_reading_look_as_they_did() {
+    fn read_locks_print_as_in_2001() {
         let all = counts(114_236, 537, 114_236 * 4_200, 39_000, 1_223_000);
         let all = Counts { busy: 480_000_000, busy_max: 71_000_000, periods: 114_236, ..all };
-        let lock = one(Kind::Read, "tasklist_lock", all, 400.0);
-        assert_eq!(read_line(&lock.row, Some(&lock), Level::Lock), without(&READERS, READ_LOCK));
-        let caller = one(Kind::Read, "do_select+0x28", counts(14, 0, 5_600, 0, 0), 400.0);
-        assert_eq!(read_line(&caller.row, None, Level::Caller), READ_CALLER);
-        let total = one(Kind::Read, "*TOTAL*", counts(5_940_740, 29_704, 1, 3_700, 199_000), 250.0);
-        assert_eq!(read_line(&total.row, None, Level::Total), READ_TOTAL);
+        let lock = one(RecordKind::Read, "tasklist_lock", all, 400.0);
+        assert_eq!(read_line(&lock.row, Some(&lock), LineLevel::Lock), without(&READERS, READ_LOCK));
+        let caller = one(RecordKind::Read, "do_select+0x28", counts(14, 0, 5_600, 0, 0), 400.0);
+        assert_eq!(read_line(&caller.row, None, LineLevel::Caller), READ_CALLER);
+        let total = one(RecordKind::Read, "*TOTAL*", counts(5_940_740, 29_704, 1, 3_700, 199_000), 250.0);
+        assert_eq!(read_line(&total.row, None, LineLevel::Total), READ_TOTAL);
     }
 
     #[test]
-    fn locks_for_writing_look_as_they_did() {
+    fn write_locks_print_as_in_2001() {
         let all = counts(12_058_253, 10, 12_058_253 * 19_000, 11_000, 52_000);
-        let lock = one(Kind::Write, "hash_table_lock", Counts { hold_max: 12_000_000, ..all }, 331.0);
-        assert_eq!(write_line(&lock.row, Some(&lock), Level::Lock), without(&WRITERS, WRITE_LOCK));
+        let lock = one(RecordKind::Write, "hash_table_lock", Counts { hold_max: 12_000_000, ..all }, 331.0);
+        assert_eq!(write_line(&lock.row, Some(&lock), LineLevel::Lock), without(&WRITERS, WRITE_LOCK));
         let all = Counts { hold_max: 49_000, ..counts(4_753_020, 0, 4_753_020 * 1_270, 0, 0) };
-        let caller = one(Kind::Write, "__invalidate_buffers+0x270", all, 331.0);
-        assert_eq!(write_line(&caller.row, None, Level::Caller), without(&WRITERS, WRITE_CALLER));
+        let caller = one(RecordKind::Write, "__invalidate_buffers+0x270", all, 331.0);
+        assert_eq!(write_line(&caller.row, None, LineLevel::Caller), without(&WRITERS, WRITE_CALLER));
     }
 }

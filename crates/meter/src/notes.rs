@@ -1,9 +1,9 @@
 //! The notes below the tables: the worst lock in a sentence, held locks, event counts, and what is missing.
 
 use crate::figures::{count, number, spoken_percent, time};
-use crate::kind::Kind;
-use crate::process::HeldLock;
-use crate::report::Report;
+use crate::kind::RecordKind;
+use crate::process::LockInUse;
+use crate::report::MeterReport;
 use crate::shell;
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ const WIDTH: usize = 110;
 /// If no CEIL reaches this value, the report says that no lock is worth the effort.
 const WORTH_IT: f64 = 1.05;
 
-pub(crate) fn write(report: &Report, text: &mut String) {
+pub(crate) fn write(report: &MeterReport, text: &mut String) {
     worst(report, text);
     locks_among_waits(report, text);
     left_out(report, text);
@@ -34,11 +34,12 @@ pub(crate) fn write(report: &Report, text: &mut String) {
 
 /// Some runtimes build their locks from semaphores and conditions. The note is written if that could account for most
 /// of the time lost.
-fn locks_among_waits(report: &Report, text: &mut String) {
+fn locks_among_waits(report: &MeterReport, text: &mut String) {
     let waited = report.blocked.by_design;
     // Upper bound of the time that threads with unknown times lived.
     let lived = report.blocked.lived + report.blocked.unknown as f64 * report.seconds;
-    let possible = report.waits.iter().any(|wait| matches!(wait.kind, Kind::Condition | Kind::Semaphore));
+    let possible =
+        report.waits.iter().any(|wait| matches!(wait.kind, RecordKind::Condition | RecordKind::Semaphore));
     if possible && waited > 10.0 * report.total.lost && waited > 0.1 * lived {
         text.push('\n');
         let sentence = "Locks that are built on semaphores or conditions (CPython's, the JVM's, …) are among the \
@@ -48,7 +49,7 @@ fn locks_among_waits(report: &Report, text: &mut String) {
 }
 
 /// The lock for which most time was lost, or that no lock matters.
-fn worst(report: &Report, text: &mut String) {
+fn worst(report: &MeterReport, text: &mut String) {
     let Some(worst) = report.locks.first().filter(|lock| lock.row.lost > 0.0) else { return };
     let best = report.locks.iter().map(|lock| lock.row.ceiling).fold(1.0, f64::max);
     let sentence = if best < WORTH_IT {
@@ -65,7 +66,7 @@ fn worst(report: &Report, text: &mut String) {
     wrap(&sentence, WIDTH, text);
 }
 
-fn left_out(report: &Report, text: &mut String) {
+fn left_out(report: &MeterReport, text: &mut String) {
     let left = report.left_out;
     let share = if report.total.lost > 0.0 { left.lost / report.total.lost } else { 0.0 };
     let lost = format!(", which lost {}", spoken_percent(share));
@@ -79,7 +80,7 @@ fn left_out(report: &Report, text: &mut String) {
     }
 }
 
-fn held(report: &Report, text: &mut String) {
+fn held(report: &MeterReport, text: &mut String) {
     for (title, verb, locks) in
         [("Waited for at the end", "wanted", &report.waiting), ("Held at the end", "taken", &report.held)]
     {
@@ -90,7 +91,7 @@ fn held(report: &Report, text: &mut String) {
     }
 }
 
-fn list(report: &Report, locks: &[HeldLock], verb: &str, text: &mut String) {
+fn list(report: &MeterReport, locks: &[LockInUse], verb: &str, text: &mut String) {
     for held in locks.iter().take(MOST) {
         let since = match held.since {
             Some(since) => format!("since {}, for {}", time(since), time((report.seconds - since).max(0.0))),
@@ -103,7 +104,7 @@ fn list(report: &Report, locks: &[HeldLock], verb: &str, text: &mut String) {
     more(locks.len(), text);
 }
 
-fn processes(report: &Report, text: &mut String) {
+fn processes(report: &MeterReport, text: &mut String) {
     if report.processes.len() < 2 {
         return;
     }
@@ -137,7 +138,7 @@ fn cut(text: &str) -> String {
 }
 
 /// The time that the tables do not explain, in a sentence.
-fn blocked(report: &Report, text: &mut String) {
+fn blocked(report: &MeterReport, text: &mut String) {
     let blocked = &report.blocked;
     if blocked.threads + blocked.unknown == 0 || report.level == crate::level::Level::Counts {
         return;
@@ -207,7 +208,7 @@ pub(crate) fn wrap(sentence: &str, width: usize, text: &mut String) {
     text.push('\n');
 }
 
-fn unrecorded(report: &Report, text: &mut String) {
+fn unrecorded(report: &MeterReport, text: &mut String) {
     let missing = report.unrecorded;
     if !missing.is_nothing() {
         text.push_str("\nNot recorded, so that the true figures are higher:\n");

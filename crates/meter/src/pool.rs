@@ -54,7 +54,7 @@ fn version_after(top: u64) -> u64 {
 #[cfg(test)]
 mod models {
     use super::*;
-    use crate::slot::bump;
+    use crate::slot::increment;
     use unspin_sync::{model, sync::Arc, thread};
 
     /// A stack of two tables, each with a counter that only its owner may change.
@@ -70,14 +70,14 @@ mod models {
         /// table.
         fn use_one(&self, order: Ordering) -> bool {
             let Some(index) = pop(&self.top, |index| self.links.get(index as usize)) else { return false };
-            bump(&self.counters[index as usize], 1);
+            increment(&self.counters[index as usize], 1);
             push_with(&self.top, &self.links[index as usize], index, order);
             true
         }
     }
 
     /// Two threads use tables. If both owned one table at once, an increment would be lost.
-    fn tables_have_one_owner(order: Ordering) {
+    fn table_has_one_owner_with_three_threads(order: Ordering) {
         model(move || {
             let tables = Arc::new(Tables::default());
             for index in 0..2 {
@@ -96,14 +96,14 @@ mod models {
 
     #[test]
     fn a_table_has_one_owner_at_a_time() {
-        tables_have_one_owner(Release);
+        table_has_one_owner_with_three_threads(Release);
     }
 
     /// The planted bug: without Release the next owner gets the table before its counts.
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]
-    fn a_relaxed_push_loses_counts() {
-        tables_have_one_owner(Relaxed);
+    fn planted_relaxed_push_loses_counts() {
+        table_has_one_owner_with_three_threads(Relaxed);
     }
 }

@@ -2,13 +2,13 @@
 //! mutex profile: `contentions/count` and `delay/nanoseconds`.
 //!
 //! ```
-//! use unspin_meter::{Kind, pprof};
+//! use unspin_meter::{RecordKind, pprof};
 //!
 //! let frame = |function: &str, line| pprof::Frame { function: function.into(), file: "queue.c".into(), line };
 //! let contention = pprof::Contention {
 //!     lock: "queue_lock".into(),
 //!     origin: Some("static, queue.c:31".into()),
-//!     kind: Kind::Mutex,
+//!     kind: RecordKind::Mutex,
 //!     pid: 4711,
 //!     callers: vec![frame("push", 57), frame("main", 9)],
 //!     contentions: 1200,
@@ -23,7 +23,7 @@ mod profile;
 use self::profile::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use crate::event::Key;
 use crate::fold;
-use crate::kind::{Class, Kind};
+use crate::kind::{Class, RecordKind};
 use crate::name::{Name, Names};
 use crate::report;
 use crate::snapshot::{Image, Snapshot};
@@ -52,7 +52,7 @@ pub struct Contention {
     /// How the name is known.
     pub origin: Option<String>,
     /// The kind of use.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The process.
     pub pid: u32,
     /// The callers that took the lock, innermost first.
@@ -223,11 +223,19 @@ mod tests {
             line: *line,
         };
         let callers = callers.iter().map(frame).collect();
-        Contention { lock: lock.into(), origin: None, kind: Kind::Mutex, pid: 7, callers, contentions, delay }
+        Contention {
+            lock: lock.into(),
+            origin: None,
+            kind: RecordKind::Mutex,
+            pid: 7,
+            callers,
+            contentions,
+            delay,
+        }
     }
 
     #[test]
-    fn what_is_decoded_is_what_was_given() {
+    fn decoded_profile_equals_the_input() {
         let all = [
             contention("a_lock", &[("push", 10), ("main", 1)], 3, 0.5),
             contention("a_lock", &[("pop", 20), ("main", 1)], 2, 0.25),
@@ -273,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_profile_too() {
+    fn empty_input_gives_an_empty_profile() {
         let profile = decode(&encode("x", &[], 0, 1.0));
         assert!(profile.sample.is_empty() && profile.sample_type.len() == 2);
     }

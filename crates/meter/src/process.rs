@@ -1,7 +1,7 @@
 //! The processes of a recording, their threads' times, and the locks that they held at its end.
 
 use crate::event::Key;
-use crate::kind::{Class, Kind};
+use crate::kind::{Class, RecordKind};
 use crate::snapshot::{Image, Snapshot, Thread};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct Process {
 
 /// A lock that a thread holds, or waits for, at the end of the recording or at the time of the snapshot.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct HeldLock {
+pub struct LockInUse {
     /// Process.
     pub pid: u32,
     /// Thread.
@@ -31,7 +31,7 @@ pub struct HeldLock {
     /// The lock's name.
     pub lock: String,
     /// The kind of use: how it is held, or is to be held.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The caller that took it, or waits for it.
     pub caller: String,
     /// Start of the hold or the wait, in seconds since the recording began; none if it was not timed.
@@ -66,12 +66,12 @@ pub(crate) fn processes(snapshot: &Snapshot) -> Vec<Process> {
 type LockAndCaller<'a> = dyn Fn(&Image, &Key) -> (String, String) + 'a;
 
 /// The locks that are held.
-pub(crate) fn held(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<HeldLock> {
+pub(crate) fn held(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<LockInUse> {
     each(snapshot, names, |thread| thread.holds.clone())
 }
 
 /// The locks that threads wait for. Waits by design are not included.
-pub(crate) fn waiting(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<HeldLock> {
+pub(crate) fn waiting(snapshot: &Snapshot, names: &LockAndCaller<'_>) -> Vec<LockInUse> {
     let is_lock = |key: &Key| key.kind().is_some_and(|kind| kind.class() == Class::Lock);
     each(snapshot, names, |thread| thread.waits.into_iter().filter(|(key, _)| is_lock(key)).collect())
 }
@@ -80,7 +80,7 @@ fn each(
     snapshot: &Snapshot,
     names: &LockAndCaller<'_>,
     of: impl Fn(&Thread) -> Vec<(Key, u64)>,
-) -> Vec<HeldLock> {
+) -> Vec<LockInUse> {
     let mut all = Vec::new();
     for image in &snapshot.images {
         for (tid, (key, since)) in
@@ -88,8 +88,8 @@ fn each(
         {
             let (lock, caller) = names(image, &key);
             let since = (since > 0).then(|| snapshot.window.to_seconds(since));
-            let kind = key.kind().unwrap_or(Kind::Engine);
-            all.push(HeldLock { pid: image.pid, tid, lock, kind, caller, since });
+            let kind = key.kind().unwrap_or(RecordKind::Engine);
+            all.push(LockInUse { pid: image.pid, tid, lock, kind, caller, since });
         }
     }
     all

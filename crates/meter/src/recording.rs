@@ -2,8 +2,8 @@
 
 use crate::error::{Reason, RecordingError};
 use crate::event::{Event, Key};
-use crate::header::{self, FREE, Facts, IMAGES, REFUSED};
-use crate::held::Grip;
+use crate::header::{self, FREE, HeaderFields, IMAGES, REFUSED};
+use crate::held::HeldLock;
 use crate::image::{self, Image, Registers};
 use crate::invocation::{self, Invocation};
 use crate::level::Level;
@@ -109,7 +109,7 @@ impl Recording {
             Self::checked(path, File::options().read(true).write(true)).and_then(|(file, facts, bytes)| {
                 let expected = facts.pages * BYTES as u64;
                 if bytes < expected {
-                    return Err(Reason::CutShort { expected, found: bytes });
+                    return Err(Reason::Truncated { expected, found: bytes });
                 }
                 let map = Mapping::shared(&file, expected as usize).map_err(Reason::Map)?;
                 Ok(Recording::new(map, None, facts.level, Access::Write))
@@ -129,7 +129,7 @@ impl Recording {
         loaded.map_err(|reason| RecordingError::new(path, reason))
     }
 
-    fn checked(path: &Path, how: &mut std::fs::OpenOptions) -> Result<(File, Facts, u64), Reason> {
+    fn checked(path: &Path, how: &mut std::fs::OpenOptions) -> Result<(File, HeaderFields, u64), Reason> {
         let open = |e: unspin_sys::Errno| Reason::Open(io::Error::from_raw_os_error(e.0));
         if !unspin_sys::file::is_regular(path).map_err(open)? {
             return Err(Reason::NotARecording);
@@ -303,13 +303,13 @@ impl Recording {
         let page = pool::pop(&image.words()[image::RELEASED], link)?;
         let table = Table::at(pages, self.free(), page.into(), self.stride())?;
         let head = table.head();
-        table.holding().clear();
+        table.held_locks().clear();
         // Relaxed (all): readers take these times as they are.
         let lived = head[table::UNTIL].load(Relaxed).saturating_sub(head[table::SINCE].load(Relaxed));
-        slot::bump(&head[table::LIVED], lived);
+        slot::increment(&head[table::LIVED], lived);
         head[table::SINCE].store(clock::ticks(), Relaxed);
         head[table::UNTIL].store(0, Relaxed);
-        head[OWNER].store(whoami(), Relaxed);
+        head[OWNER].store(own_thread_id(), Relaxed);
         Some(table)
     }
 
@@ -322,7 +322,7 @@ impl Recording {
         // Relaxed (all): published by the push.
         head[table::IMAGE].store(image.page(), Relaxed);
         head[table::SINCE].store(clock::ticks(), Relaxed);
-        head[OWNER].store(whoami(), Relaxed);
+        head[OWNER].store(own_thread_id(), Relaxed);
         list::push(&image.words()[image::TABLES], head, page);
         Some(table)
     }
@@ -334,15 +334,15 @@ impl Recording {
         let head = table.head();
         // Relaxed (all): the owner wrote the words itself, and the push publishes them. The next owner stores its own
         // id.
-        if head[OWNER].load(Relaxed) != whoami() {
+        if head[OWNER].load(Relaxed) != own_thread_id() {
             return;
         }
         let image = Image::at(self.pages(), self.free(), head[table::IMAGE].load(Relaxed));
         let (on_cpu, runnable) = used.unwrap_or_default();
-        slot::bump(&head[table::ON_CPU], on_cpu);
-        slot::bump(&head[table::RUNNABLE], runnable);
+        slot::increment(&head[table::ON_CPU], on_cpu);
+        slot::increment(&head[table::RUNNABLE], runnable);
         head[table::UNTIL].store(clock::ticks(), Relaxed);
-        self.beat();
+        self.update_last_seen();
         // If the thread was cancelled during a wait, the wait has ended with the thread.
         head[table::WAITING_SINCE].store(0, Relaxed);
         head[OWNER].store(0, Relaxed);
@@ -353,12 +353,13 @@ impl Recording {
 
     /// Ends another thread's hold of a lock that the calling thread has released, and returns what was recorded of
     /// the hold. Searches the tables of the same process, `most` of them at most.
-    pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<Grip> {
+    pub fn take_over(&self, table: &Table<'_>, lock: u64, most: usize) -> Option<HeldLock> {
         let image = self.image_of(table)?;
         let fellows = list::walk(self.pages(), &image.words()[image::TABLES]);
-        let found =
-            fellows.take(most).find_map(|(_, head)| crate::held::Held::new(head).take_from_another(lock))?;
-        table.count(Event::HandedOver, 1);
+        let found = fellows
+            .take(most)
+            .find_map(|(_, head)| crate::held::HeldLocks::new(head).take_from_another(lock))?;
+        table.count_event(Event::ForeignUnlock, 1);
         Some(found)
     }
 
@@ -372,7 +373,7 @@ impl Recording {
     }
 }
 
-fn whoami() -> u64 {
+fn own_thread_id() -> u64 {
     u64::from(process::pid()) << 32 | u64::from(process::tid())
 }
 

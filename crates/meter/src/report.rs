@@ -4,11 +4,11 @@ use crate::event::{Event, Key};
 use crate::filter::LeftOut;
 use crate::fold::{self, Fold, Groups};
 use crate::invocation::Invocation;
-use crate::kind::{Class, Kind};
+use crate::kind::{Class, RecordKind};
 use crate::level::Level;
 use crate::lock::Lock;
 use crate::name::{Name, Names};
-use crate::process::{self, Blocked, HeldLock, Process, ThreadTimes};
+use crate::process::{self, Blocked, LockInUse, Process, ThreadTimes};
 use crate::recording::Recording;
 use crate::row::Row;
 use crate::snapshot::{Image, Snapshot, Unrecorded};
@@ -18,9 +18,9 @@ use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
-/// Value of [`Report::schema`].
+/// Value of [`MeterReport::schema`].
 pub const SCHEMA: &str = "unspin-locks";
-/// Value of [`Report::version`]. It is raised when a field changes its meaning or is removed.
+/// Value of [`MeterReport::version`]. It is raised when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 3;
 
 /// The number of occurrences of an event.
@@ -35,7 +35,7 @@ pub struct EventCount {
 /// The report as data: everything that the printed forms show, and the contents of the JSON form. Times are seconds,
 /// shares fractions of 1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct MeterReport {
     /// [`SCHEMA`].
     pub schema: String,
     /// [`SCHEMA_VERSION`].
@@ -68,9 +68,9 @@ pub struct Report {
     /// Waits for objects other than locks, most time waited first.
     pub waits: Vec<Wait>,
     /// Locks that threads wait for at the end of the recording.
-    pub waiting: Vec<HeldLock>,
+    pub waiting: Vec<LockInUse>,
     /// Locks that threads hold at the end of the recording.
-    pub held: Vec<HeldLock>,
+    pub held: Vec<LockInUse>,
     /// How long the threads were blocked, and how much of that the report explains.
     pub blocked: Blocked,
     /// The events that occurred.
@@ -94,26 +94,26 @@ pub struct Totals {
 
 /// Inputs of a report besides the recording.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
+pub struct ReportOptions<'a> {
     /// Which locks share a row.
     pub fold: Fold,
     /// CPU times of threads that still exist, or their latest known values.
     pub threads: &'a [ThreadTimes],
 }
 
-impl Report {
+impl MeterReport {
     /// The report of a recording as it is now. Keys that `names` does not know are shown as numbers.
-    pub fn from_recording(recording: &Recording, names: &Names<'_>) -> Report {
-        Report::new(&recording.snapshot(), names)
+    pub fn from_recording(recording: &Recording, names: &Names<'_>) -> MeterReport {
+        MeterReport::new(&recording.snapshot(), names)
     }
 
     /// The report of a snapshot.
-    pub fn new(snapshot: &Snapshot, names: &Names<'_>) -> Report {
-        Report::with(snapshot, names, Options::default())
+    pub fn new(snapshot: &Snapshot, names: &Names<'_>) -> MeterReport {
+        MeterReport::with(snapshot, names, ReportOptions::default())
     }
 
     /// The report of a snapshot, with options.
-    pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: Options<'_>) -> Report {
+    pub fn with(snapshot: &Snapshot, names: &Names<'_>, options: ReportOptions<'_>) -> MeterReport {
         let window = &snapshot.window;
         let mut groups = Groups::new(options.fold);
         let mut sums = Sums::default();
@@ -150,7 +150,7 @@ impl Report {
             let Name { lock, caller, .. } = name(names, image, key);
             (lock, caller)
         };
-        Report {
+        MeterReport {
             schema: SCHEMA.into(),
             version: SCHEMA_VERSION,
             started: snapshot.started,
@@ -203,10 +203,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, kind: Kind, sum: &Sum) {
+    fn add(&mut self, kind: RecordKind, sum: &Sum) {
         match kind {
-            Kind::Read => self.reads.merge(sum),
-            Kind::Write => self.writes.merge(sum),
+            RecordKind::Read => self.reads.merge(sum),
+            RecordKind::Write => self.writes.merge(sum),
             _ if kind.class() == Class::Lock => self.exclusive.merge(sum),
             _ => (),
         }

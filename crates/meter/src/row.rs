@@ -1,7 +1,7 @@
-//! One row of the report: Lockmeter's columns, computed.
+//! One row of the report: the columns of Lockmeter, computed from counts.
 
 use crate::counts::Counts;
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::snapshot::Record;
 use crate::sum::Sum;
 use crate::window::Window;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 ///
 /// | column | field | is |
 /// |---|---|---|
-/// | UTIL | `util` | cumulated hold / dt; of reads the time in which there was a reader / dt. A lock's callers add up to the lock. Several locks folded into one row are added, so that the row can exceed 1 |
+/// | UTIL | `util` | cumulated hold / dt; for read locks the time in which at least one reader held the lock / dt. The values of a lock's callers add up to the lock's. Several locks folded into one row are added, so that row can exceed 1 |
 /// | CON | `con` | (spun + slept + rejected) / attempts |
 /// | HOLD MEAN(MAX) | `hold_mean`, `hold_max` | cumulated hold / acquisitions |
-/// | WAIT MEAN(MAX) | `wait_mean`, `wait_max` | cumulated wait, spinning and sleeping, / those who waited |
-/// | (% CPU) | `spin_cpu` | time spent spinning / (n · dt): the share of the whole machine burnt; sleepers burn nothing |
+/// | WAIT MEAN(MAX) | `wait_mean`, `wait_max` | cumulated wait (spinning and sleeping) / attempts that waited |
+/// | (% CPU) | `spin_cpu` | time spent spinning / (n · dt): the share of the machine's CPU time that spinning used. Sleeping uses none |
 /// | TOTAL | `attempts` | attempts |
-/// | CPUS | `cpus` | CPUs eaten by this lock: UTIL + %CPU · n |
+/// | CPUS | `cpus` | CPUs used by this lock, for holds and spinning: UTIL + %CPU · n |
 /// | LOST | `lost` | seconds waited, summed over all waiters |
 /// | CEIL | `ceiling` | bound on the speed-up if this lock cost nothing; see [`Row::ceiling`] |
 ///
@@ -38,31 +38,31 @@ pub struct Row {
     pub slept: u64,
     /// Refused attempts.
     pub rejected: u64,
-    /// Holds whose time was taken; 0 at level `counts`, where all times are 0 because they are not known.
+    /// Number of timed holds. At level `counts` it is 0, and all times are 0, because no clock is read.
     pub timed: u64,
-    /// Seconds held in all.
+    /// Total hold time in seconds.
     pub hold: f64,
     /// Mean hold per acquisition, in seconds.
     pub hold_mean: f64,
     /// Longest hold, in seconds.
     pub hold_max: f64,
-    /// Seconds spent spinning in all.
+    /// Total time spent spinning, in seconds.
     pub spin: f64,
-    /// Seconds asleep in all.
+    /// Total time spent asleep, in seconds.
     pub sleep: f64,
-    /// Mean wait of those who waited, in seconds.
+    /// Mean wait of the attempts that waited, in seconds.
     pub wait_mean: f64,
     /// Longest wait, in seconds.
     pub wait_max: f64,
-    /// Share of the metered time that the lock was held.
+    /// Share of the metered time during which the lock was held.
     pub util: f64,
     /// Share of the attempts that did not get the lock at once.
     pub con: f64,
-    /// Share of the machine's CPU time burnt spinning.
+    /// Share of the machine's CPU time that was spent spinning.
     pub spin_cpu: f64,
-    /// CPUs eaten by the lock.
+    /// CPUs used by the lock, for holds and spinning.
     pub cpus: f64,
-    /// Seconds waited in all.
+    /// Total wait in seconds, summed over all waiters.
     pub lost: f64,
     /// Bound on the speed-up if this lock cost nothing: the run would take at least 1/`ceiling` of its time. At least
     /// 1; the smaller of two bounds.
@@ -106,7 +106,7 @@ impl Row {
     /// ```
     pub fn from_counts(name: impl Into<String>, counts: &Counts, window: &Window) -> Row {
         let record = Record { counts: *counts, ..Record::default() };
-        Row::new(name, &Sum::of(Kind::Mutex, &record), window)
+        Row::new(name, &Sum::of(RecordKind::Mutex, &record), window)
     }
 
     pub(crate) fn new(name: impl Into<String>, sum: &Sum, window: &Window) -> Row {

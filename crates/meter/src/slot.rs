@@ -2,8 +2,8 @@
 //! two histograms follow.
 
 use crate::counts::Counts;
-use crate::event::{Key, Outcome, Sample};
-use crate::histogram::{BUCKETS, Histogram, Of};
+use crate::event::{AttemptOutcome, Key, Sample};
+use crate::histogram::{BUCKETS, Histogram, TimeKind};
 use unspin_sync::atomic::{AtomicU64, Ordering, Ordering::*};
 
 /// Words of a slot's counts.
@@ -20,7 +20,7 @@ pub(crate) type Tail = [AtomicU64; WHOLE - WORDS];
 /// 0 while the slot is free; written once, last, with Release.
 const LOCK: usize = 0;
 const CALLER: usize = 1;
-/// First of four, indexed by [`Outcome`].
+/// First of four, indexed by [`AttemptOutcome`].
 const OUTCOMES: usize = 2;
 const HOLD: usize = 6;
 const HOLD_MAX: usize = 7;
@@ -32,7 +32,7 @@ const SLEEP_MAX: usize = 12;
 const WAIT_MAX: usize = 13;
 const GAVE_UP: usize = 14;
 /// When the key was first seen: ticks, whose lowest 8 bits are replaced by the module generation at that time.
-const BORN: usize = 15;
+const FIRST_USE: usize = 15;
 
 // Indices of the words of the tail.
 const HOLDS: usize = 0;
@@ -46,7 +46,7 @@ const _: () = assert!(LATEST < WHOLE - WORDS && PERIODS < WHOLE - WORDS);
 
 /// When a key was first seen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Born {
+pub struct FirstUse {
     /// Ticks, with a resolution of 256.
     pub ticks: u64,
     /// The module generation that the caller lies in: the newest at the time, at most 255.
@@ -55,7 +55,7 @@ pub struct Born {
 
 /// Whether the slot belongs to the key. Only the owner of the table calls this.
 #[inline(always)]
-pub(crate) fn is(slot: &Slot, key: Key) -> bool {
+pub(crate) fn has_key(slot: &Slot, key: Key) -> bool {
     // Relaxed (both): only this thread writes the two words.
     slot[LOCK].load(Relaxed) == key.lock && slot[CALLER].load(Relaxed) == key.caller
 }
@@ -67,66 +67,66 @@ pub(crate) fn key(slot: &Slot) -> Key {
 }
 
 /// Gives a free slot to `key`.
-pub(crate) fn publish(slot: &Slot, key: Key, born: Born) {
+pub(crate) fn publish(slot: &Slot, key: Key, first_use: FirstUse) {
     // Release: pairs with the Acquire load in `read`. A reader that sees the lock word also sees the caller word.
-    publish_with(slot, key, born, Release);
+    publish_with(slot, key, first_use, Release);
 }
 
 /// [`publish`] with the ordering of its last store as a parameter. A model uses it to show what a weaker ordering
 /// breaks.
-fn publish_with(slot: &Slot, key: Key, born: Born, order: Ordering) {
+fn publish_with(slot: &Slot, key: Key, first_use: FirstUse, order: Ordering) {
     // Relaxed (both): published by the store of LOCK.
     slot[CALLER].store(key.caller, Relaxed);
-    slot[BORN].store(born.ticks & !0xFF | u64::from(born.generation), Relaxed);
+    slot[FIRST_USE].store(first_use.ticks & !0xFF | u64::from(first_use.generation), Relaxed);
     slot[LOCK].store(key.lock, order);
 }
 
 /// Counts an attempt before its outcome is known, as one without waiting.
 #[inline(always)]
-pub(crate) fn attempt(slot: &Slot) {
-    bump(&slot[OUTCOMES], 1);
+pub(crate) fn count_attempt(slot: &Slot) {
+    increment(&slot[OUTCOMES], 1);
 }
 
 /// Moves an attempt that has been counted from one outcome to another.
-pub(crate) fn reclassify(slot: &Slot, from: Outcome, to: Outcome) {
-    bump(&slot[OUTCOMES + from as usize], u64::MAX);
-    bump(&slot[OUTCOMES + to as usize], 1);
+pub(crate) fn reclassify_attempt(slot: &Slot, from: AttemptOutcome, to: AttemptOutcome) {
+    increment(&slot[OUTCOMES + from as usize], u64::MAX);
+    increment(&slot[OUTCOMES + to as usize], 1);
 }
 
 /// Adds a wait.
-pub(crate) fn waited(slot: &Slot, tail: Option<&Tail>, outcome: Outcome, spun: u64, slept: u64) {
-    bump(&slot[SPIN], spun);
-    raise(&slot[SPIN_MAX], spun);
-    bump(&slot[SLEEP], slept);
-    raise(&slot[SLEEP_MAX], slept);
+pub(crate) fn add_wait(slot: &Slot, tail: Option<&Tail>, outcome: AttemptOutcome, spun: u64, slept: u64) {
+    increment(&slot[SPIN], spun);
+    raise_to(&slot[SPIN_MAX], spun);
+    increment(&slot[SLEEP], slept);
+    raise_to(&slot[SLEEP_MAX], slept);
     let wait = spun.saturating_add(slept);
-    raise(&slot[WAIT_MAX], wait);
-    bump(&slot[GAVE_UP], u64::from(outcome == Outcome::Rejected));
+    raise_to(&slot[WAIT_MAX], wait);
+    increment(&slot[GAVE_UP], u64::from(outcome == AttemptOutcome::Rejected));
     if let Some(tail) = tail {
-        bump(&tail[WAITS + Of::Waits.bucket(wait)], 1);
+        increment(&tail[WAITS + TimeKind::Waits.bucket(wait)], 1);
     }
 }
 
 /// Adds a hold.
 #[inline(always)]
-pub(crate) fn held(slot: &Slot, tail: Option<&Tail>, hold: u64) {
-    bump(&slot[HOLD], hold);
-    bump(&slot[TIMED], 1);
-    raise(&slot[HOLD_MAX], hold);
+pub(crate) fn add_hold(slot: &Slot, tail: Option<&Tail>, hold: u64) {
+    increment(&slot[HOLD], hold);
+    increment(&slot[TIMED], 1);
+    raise_to(&slot[HOLD_MAX], hold);
     if let Some(tail) = tail {
-        bump(&tail[HOLDS + Of::Holds.bucket(hold)], 1);
+        increment(&tail[HOLDS + TimeKind::Holds.bucket(hold)], 1);
     }
 }
 
 /// Adds a period in which readers held a lock.
-pub(crate) fn busy(tail: &Tail, ticks: u64) {
-    bump(&tail[BUSY], ticks);
-    bump(&tail[PERIODS], 1);
-    raise(&tail[BUSY_MAX], ticks);
+pub(crate) fn add_busy_period(tail: &Tail, ticks: u64) {
+    increment(&tail[BUSY], ticks);
+    increment(&tail[PERIODS], 1);
+    raise_to(&tail[BUSY_MAX], ticks);
 }
 
 /// Records that the object was initialised again.
-pub(crate) fn initialised(tail: Option<&Tail>, ticks: u64) {
+pub(crate) fn record_init(tail: Option<&Tail>, ticks: u64) {
     if let Some(tail) = tail {
         // Relaxed: a time that readers take as it is.
         tail[LATEST].store(ticks, Relaxed);
@@ -134,19 +134,19 @@ pub(crate) fn initialised(tail: Option<&Tail>, ticks: u64) {
 }
 
 /// Counts a sample.
-pub(crate) fn add(slot: &Slot, tail: Option<&Tail>, sample: &Sample) {
-    bump(&slot[OUTCOMES + sample.outcome as usize], 1);
-    if sample.outcome != Outcome::Rejected {
-        held(slot, tail, sample.hold);
+pub(crate) fn add_sample(slot: &Slot, tail: Option<&Tail>, sample: &Sample) {
+    increment(&slot[OUTCOMES + sample.outcome as usize], 1);
+    if sample.outcome != AttemptOutcome::Rejected {
+        add_hold(slot, tail, sample.hold);
     }
     if sample.spun | sample.slept != 0 {
-        waited(slot, tail, sample.outcome, sample.spun, sample.slept);
+        add_wait(slot, tail, sample.outcome, sample.spun, sample.slept);
     }
 }
 
 /// Adds to a word that only the calling thread and its signal handlers write.
 #[inline(always)]
-pub(crate) fn bump(word: &AtomicU64, n: u64) {
+pub(crate) fn increment(word: &AtomicU64, n: u64) {
     #[cfg(not(loom))]
     unspin_sys::local::add(word, n);
     // Relaxed (both): one writer; readers take each word as it stands and expect no order among them.
@@ -157,8 +157,8 @@ pub(crate) fn bump(word: &AtomicU64, n: u64) {
 /// Raises a maximum. If a signal handler raises it between the load and the store, the handler's value may be lost,
 /// which is harmless.
 #[inline(always)]
-fn raise(word: &AtomicU64, n: u64) {
-    // Relaxed (both): as in `bump`.
+fn raise_to(word: &AtomicU64, n: u64) {
+    // Relaxed (both): as in `increment`.
     if word.load(Relaxed) < n {
         word.store(n, Relaxed);
     }
@@ -169,9 +169,9 @@ const COUNT_MAX: u64 = 1 << 63;
 
 /// A slot as it was read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct RawRow {
     pub key: Key,
-    pub born: Born,
+    pub first_use: FirstUse,
     pub counts: Counts,
     pub holds: Histogram,
     pub waits: Histogram,
@@ -183,7 +183,7 @@ pub(crate) struct Row {
 /// While the owner writes, a reader may see a sample in some words and not yet in others: a count without its time,
 /// or a maximum above the sum. Each word is whole. So the result is off by at most the sample that is being recorded
 /// and those that arrive during the read. Nothing is counted twice.
-pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<Row> {
+pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<RawRow> {
     // Acquire: pairs with the Release store in `publish`.
     let lock = slot[LOCK].load(Acquire);
     if lock == 0 {
@@ -193,15 +193,15 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<Row> {
     let word = |index: usize| slot[index].load(Relaxed);
     let rest = |index: usize| tail.map_or(0, |tail| tail[index].load(Relaxed));
     // A count is below 0 for a moment if a signal handler reads while an attempt is reclassified.
-    let outcome = |outcome: Outcome| match word(OUTCOMES + outcome as usize) {
+    let outcome = |outcome: AttemptOutcome| match word(OUTCOMES + outcome as usize) {
         count @ 0..=COUNT_MAX => count,
         _ => 0,
     };
     let counts = Counts {
-        nowait: outcome(Outcome::NoWait),
-        spun: outcome(Outcome::Spun),
-        slept: outcome(Outcome::Slept),
-        rejected: outcome(Outcome::Rejected),
+        nowait: outcome(AttemptOutcome::NoWait),
+        spun: outcome(AttemptOutcome::Spun),
+        slept: outcome(AttemptOutcome::Slept),
+        rejected: outcome(AttemptOutcome::Rejected),
         gave_up: word(GAVE_UP),
         timed: word(TIMED),
         hold: word(HOLD),
@@ -216,12 +216,12 @@ pub(crate) fn read(slot: &Slot, tail: Option<&Tail>) -> Option<Row> {
         periods: rest(PERIODS),
     };
     let histogram = |of, first| Histogram::new(of, core::array::from_fn(|bucket| rest(first + bucket)));
-    Some(Row {
+    Some(RawRow {
         key: Key { lock, caller: word(CALLER) },
-        born: Born { ticks: word(BORN) & !0xFF, generation: word(BORN) as u8 },
+        first_use: FirstUse { ticks: word(FIRST_USE) & !0xFF, generation: word(FIRST_USE) as u8 },
         counts,
-        holds: histogram(Of::Holds, HOLDS),
-        waits: histogram(Of::Waits, WAITS),
+        holds: histogram(TimeKind::Holds, HOLDS),
+        waits: histogram(TimeKind::Waits, WAITS),
         latest: rest(LATEST),
     })
 }
@@ -232,7 +232,7 @@ mod models {
     use unspin_sync::{model, sync::Arc, thread};
 
     const KEY: Key = Key { lock: 7, caller: 9 };
-    const SAMPLE: Sample = Sample { outcome: Outcome::Spun, hold: 5, spun: 3, slept: 0 };
+    const SAMPLE: Sample = Sample { outcome: AttemptOutcome::Spun, hold: 5, spun: 3, slept: 0 };
 
     /// One thread records two samples of a new key while another thread reads.
     fn record_beside_a_reader(order: Ordering) {
@@ -241,13 +241,13 @@ mod models {
             let writer = {
                 let slot = Arc::clone(&slot);
                 thread::spawn(move || {
-                    publish_with(&slot, KEY, Born { ticks: 256, generation: 3 }, order);
-                    add(&slot, None, &SAMPLE);
-                    add(&slot, None, &SAMPLE);
+                    publish_with(&slot, KEY, FirstUse { ticks: 256, generation: 3 }, order);
+                    add_sample(&slot, None, &SAMPLE);
+                    add_sample(&slot, None, &SAMPLE);
                 })
             };
             if let Some(row) = read(&slot, None) {
-                assert_eq!((row.key, row.born.generation), (KEY, 3));
+                assert_eq!((row.key, row.first_use.generation), (KEY, 3));
                 let counts = row.counts;
                 assert!(counts.spun <= 2 && [0, 5, 10].contains(&counts.hold), "{counts:?}");
                 assert!([0, 3, 6].contains(&counts.spin) && counts.wait_max <= 3, "{counts:?}");
@@ -259,7 +259,7 @@ mod models {
     }
 
     #[test]
-    fn a_reader_sees_a_whole_key() {
+    fn reader_sees_a_whole_key() {
         record_beside_a_reader(Release);
     }
 
@@ -267,7 +267,7 @@ mod models {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "left == right")]
-    fn a_relaxed_key_shows_an_empty_slot() {
+    fn planted_relaxed_key_shows_an_empty_slot() {
         record_beside_a_reader(Relaxed);
     }
 }

@@ -3,22 +3,22 @@
 use crate::counts::Counts;
 use crate::event::{Event, Key};
 use crate::header::{self, IMAGES, REFUSED};
-use crate::held::{Grip, Held};
-use crate::histogram::{BUCKETS, Histogram, Of};
+use crate::held::{HeldLock, HeldLocks};
+use crate::histogram::{BUCKETS, Histogram, TimeKind};
 use crate::image::{self, load_bytes};
 use crate::invocation::{self, Invocation};
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::level::Level;
 use crate::list;
 use crate::pages::{Pages, WORDS};
-use crate::slot::{self, Born};
+use crate::slot::{self, FirstUse};
 use crate::table::{self, Stride};
 use crate::wakeup::WakeUpCost;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
-use unspin_sys::process::{self, Life};
+use unspin_sys::process::{self, Liveness};
 
 /// The contents of a recording, summed over the threads of each process.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +51,7 @@ pub struct Image {
     /// Its arguments, the first of which is its name.
     pub command: Vec<String>,
     /// What was mapped, by generation from 1 on: lines of `/proc/PID/maps`. A row whose
-    /// [generation](Born::generation) is n refers to `modules[n - 1]`.
+    /// [generation](FirstUse::generation) is n refers to `modules[n - 1]`.
     pub modules: Vec<Vec<u8>>,
     /// Pieces of stack, oldest first.
     pub stacks: Vec<Stack>,
@@ -68,9 +68,9 @@ pub struct Image {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
     /// When the key was first seen, in ticks since the recording began, and the module generation at that time.
-    pub born: Born,
+    pub first_use: FirstUse,
     /// When an object was last initialised here, in ticks since the recording began. 0 for every kind except
-    /// [`Kind::Init`](crate::Kind::Init), and at level `counts`.
+    /// [`RecordKind::Init`](crate::RecordKind::Init), and at level `counts`.
     pub latest: u64,
     /// The counts. They include the holds and waits in progress up to now, and the waits that preceded these holds.
     pub counts: Counts,
@@ -161,7 +161,7 @@ impl Snapshot {
 }
 
 pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level: Level) -> Snapshot {
-    let program = life(pages, words);
+    let program = liveness(pages, words);
     let mut reader = Reader::new(pages, stride, header::ticks(words, program));
     // Relaxed: a count.
     let refused = words[REFUSED].load(Relaxed);
@@ -183,12 +183,12 @@ pub(crate) fn take(pages: Pages<'_>, words: &[AtomicU64], stride: Stride, level:
 }
 
 /// Alive if a recorded process lives, or if no process has joined yet.
-fn life(pages: Pages<'_>, words: &[AtomicU64]) -> Life {
+fn liveness(pages: Pages<'_>, words: &[AtomicU64]) -> Liveness {
     let mut pids =
         list::walk(pages, &words[IMAGES]).map(|(_, image)| (word(image, image::PROCESS) >> 32) as u32);
     match pids.next() {
-        Some(first) if !process::exists(first) && !pids.any(process::exists) => Life::Dead,
-        _ => Life::Alive,
+        Some(first) if !process::exists(first) && !pids.any(process::exists) => Liveness::Dead,
+        _ => Liveness::Alive,
     }
 }
 
@@ -283,7 +283,7 @@ impl<'m> Reader<'m> {
         for row in table::rows(self.pages, head, self.stride).take(self.rows_left) {
             self.rows_left -= 1;
             let record = Record {
-                born: Born { ticks: self.since(row.born.ticks), ..row.born },
+                first_use: FirstUse { ticks: self.since(row.first_use.ticks), ..row.first_use },
                 latest: self.since(row.latest),
                 counts: row.counts,
                 holds: row.holds,
@@ -293,7 +293,7 @@ impl<'m> Reader<'m> {
         }
         let end = self.ticks.1;
         let mut holds = Vec::new();
-        let grips: Vec<Grip> = Held::new(head).iter().collect();
+        let grips: Vec<HeldLock> = HeldLocks::new(head).iter().collect();
         for (at, grip) in grips.iter().enumerate() {
             let key = self.pages.array(grip.row as usize).map_or(Key { lock: 0, caller: 0 }, slot::key);
             holds.push((Key { lock: grip.lock, ..key }, self.since(grip.since)));
@@ -301,7 +301,7 @@ impl<'m> Reader<'m> {
             // by longjmp, or because the lock was initialised again.
             let is_over = grips[at + 1..].iter().any(|above| above.lock == grip.lock && above.since != 0);
             if let Some(record) = image.rows.get_mut(&key)
-                && (!is_over || key.kind() == Some(Kind::Read))
+                && (!is_over || key.kind() == Some(RecordKind::Read))
             {
                 record.counts.merge(&going_on(grip, end));
             }
@@ -326,7 +326,7 @@ impl<'m> Reader<'m> {
 
     /// The object that the owner waits for, and the start of the wait in ticks.
     fn wait(&self, head: &Page) -> Option<(Key, u64)> {
-        // Acquire: pairs with the Release in `Table::waiting`.
+        // Acquire: pairs with the Release in `Table::set_wait_start`.
         let since = head[table::WAITING_SINCE].load(Acquire);
         let row = usize::try_from(word(head, table::WAITING_ROW)).ok()?;
         (since != 0).then_some(())?;
@@ -338,7 +338,7 @@ impl<'m> Reader<'m> {
 fn waiting(key: Key, ticks: u64) -> Counts {
     let none = Counts { wait_max: ticks, ..Counts::default() };
     match key.kind() {
-        Some(Kind::Spin) => Counts { spin: ticks, spin_max: ticks, ..none },
+        Some(RecordKind::Spin) => Counts { spin: ticks, spin_max: ticks, ..none },
         _ => Counts { sleep: ticks, sleep_max: ticks, ..none },
     }
 }
@@ -346,8 +346,12 @@ fn waiting(key: Key, ticks: u64) -> Counts {
 /// Keeps only the latest of several recorded holders of an exclusive lock. A thread that was killed between the
 /// release and its recording no longer holds the lock. For untimed holds it is unknown which is the latest.
 fn leave_one_holder(image: &mut Image) {
-    let exclusive =
-        |key: &Key| matches!(key.kind(), Some(Kind::Mutex | Kind::Write | Kind::Spin | Kind::Reacquired));
+    let exclusive = |key: &Key| {
+        matches!(
+            key.kind(),
+            Some(RecordKind::Mutex | RecordKind::Write | RecordKind::Spin | RecordKind::Reacquired)
+        )
+    };
     let mut latest = BTreeMap::<u64, u64>::new();
     for (key, since) in
         image.threads.iter().flat_map(|thread| &thread.holds).filter(|(key, _)| exclusive(key))
@@ -367,7 +371,7 @@ fn leave_one_holder(image: &mut Image) {
 fn still_read(image: &mut Image, now: u64) {
     let mut first = BTreeMap::<u64, (u64, Key)>::new();
     for &(key, since) in image.threads.iter().flat_map(|thread| &thread.holds) {
-        if key.kind() == Some(Kind::Read) && since != 0 {
+        if key.kind() == Some(RecordKind::Read) && since != 0 {
             let known = first.entry(key.lock).or_insert((since, key));
             *known = (*known).min((since, key));
         }
@@ -381,7 +385,7 @@ fn still_read(image: &mut Image, now: u64) {
 }
 
 /// Counts of a hold that has not ended: its duration so far, and the wait before it.
-fn going_on(grip: &Grip, end: u64) -> Counts {
+fn going_on(grip: &HeldLock, end: u64) -> Counts {
     let hold = if grip.since == 0 { 0 } else { end.saturating_sub(grip.since) };
     let (spin, sleep) = grip.wait.unwrap_or_default();
     Counts {
@@ -400,18 +404,18 @@ fn going_on(grip: &Grip, end: u64) -> Counts {
 impl Default for Record {
     fn default() -> Record {
         Record {
-            born: Born { ticks: 0, generation: 0 },
+            first_use: FirstUse { ticks: 0, generation: 0 },
             latest: 0,
             counts: Counts::default(),
-            holds: Histogram::new(Of::Holds, [0; BUCKETS]),
-            waits: Histogram::new(Of::Waits, [0; BUCKETS]),
+            holds: Histogram::new(TimeKind::Holds, [0; BUCKETS]),
+            waits: Histogram::new(TimeKind::Waits, [0; BUCKETS]),
         }
     }
 }
 
 impl Record {
     fn merge(&mut self, other: &Record) {
-        self.born = self.born.min(other.born);
+        self.first_use = self.first_use.min(other.first_use);
         self.latest = self.latest.max(other.latest);
         self.counts.merge(&other.counts);
         self.holds.merge(&other.holds);

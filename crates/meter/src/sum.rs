@@ -1,8 +1,8 @@
 //! Sums over several keys.
 
 use crate::counts::Counts;
-use crate::histogram::{BUCKETS, Histogram, Of};
-use crate::kind::Kind;
+use crate::histogram::{BUCKETS, Histogram, TimeKind};
+use crate::kind::RecordKind;
 use crate::snapshot::Record;
 
 /// Records added up. Where not every hold was timed each key's are estimated apart, so that callers add up to their lock.
@@ -21,16 +21,16 @@ impl Default for Sum {
     fn default() -> Sum {
         let counts = Counts::default();
         let (holds, waits) =
-            (Histogram::new(Of::Holds, [0; BUCKETS]), Histogram::new(Of::Waits, [0; BUCKETS]));
+            (Histogram::new(TimeKind::Holds, [0; BUCKETS]), Histogram::new(TimeKind::Waits, [0; BUCKETS]));
         Sum { counts, hold: 0.0, used: 0.0, holds, waits }
     }
 }
 
 impl Sum {
     /// The sum of one key.
-    pub fn of(kind: Kind, record: &Record) -> Sum {
+    pub fn of(kind: RecordKind, record: &Record) -> Sum {
         let hold = record.counts.hold_in_all();
-        let used = if kind == Kind::Read { record.counts.busy as f64 } else { hold };
+        let used = if kind == RecordKind::Read { record.counts.busy as f64 } else { hold };
         Sum { counts: record.counts, hold, used, holds: record.holds, waits: record.waits }
     }
 

@@ -3,11 +3,11 @@
 //! Blocks and index grow by doubling. A table of two locks takes a few pages, and a table of ten thousand is
 //! possible. Readers do not use the index: they iterate over the rows.
 
-use crate::event::{Event, Key, Outcome, Sample};
-use crate::held::{Grip, Held};
+use crate::event::{AttemptOutcome, Event, Key, Sample};
+use crate::held::{HeldLock, HeldLocks};
 use crate::image;
 use crate::pages::{self, Pages, WORDS};
-use crate::slot::{self, Born, Row, Slot, Tail, bump};
+use crate::slot::{self, FirstUse, RawRow, Slot, Tail, increment};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use unspin_sync::atomic::{AtomicU64, Ordering::*};
@@ -99,12 +99,12 @@ pub(crate) enum Stride {
 
 /// A row of a table: where it begins, in units of 16 words from the recording's first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place(u32);
+pub struct RowRef(u32);
 
-impl Place {
+impl RowRef {
     #[inline(always)]
-    fn of(word: u64) -> Place {
-        Place((word / slot::WORDS as u64) as u32)
+    fn of(word: u64) -> RowRef {
+        RowRef((word / slot::WORDS as u64) as u32)
     }
 
     #[inline(always)]
@@ -113,11 +113,11 @@ impl Place {
     }
 }
 
-impl Grip {
+impl HeldLock {
     /// The row of the thread that acquired the lock.
     #[inline(always)]
-    pub fn place(&self) -> Place {
-        Place::of(self.row)
+    pub fn row_ref(&self) -> RowRef {
+        RowRef::of(self.row)
     }
 }
 
@@ -141,29 +141,29 @@ impl<'r> Table<'r> {
 
     /// The row of a key; none if the key has no row yet.
     #[inline(always)]
-    pub fn find(&self, key: Key) -> Option<Place> {
+    pub fn find(&self, key: Key) -> Option<RowRef> {
         let hash = hash(key);
-        let place = Place(self.cache[hash % CACHE].get());
-        match self.slot(place) {
-            Some(slot) if slot::is(slot, key) => Some(place),
-            _ => self.look_up(key, hash),
+        let row = RowRef(self.cache[hash % CACHE].get());
+        match self.slot(row) {
+            Some(slot) if slot::has_key(slot, key) => Some(row),
+            _ => self.search_index(key, hash),
         }
     }
 
     #[inline(never)]
-    fn look_up(&self, key: Key, hash: usize) -> Option<Place> {
+    fn search_index(&self, key: Key, hash: usize) -> Option<RowRef> {
         let (first, mask) = self.index();
         let mut at = hash;
         // The index is at most half full. The loop is bounded because in a damaged index the search would not end.
         for _ in 0..=mask {
             // Relaxed: only this thread writes it.
-            let place = match self.pages.word(first.wrapping_add(at & mask)).load(Relaxed) {
+            let row = match self.pages.word(first.wrapping_add(at & mask)).load(Relaxed) {
                 0 => return None,
-                word => Place::of(word),
+                word => RowRef::of(word),
             };
-            if self.slot(place).is_some_and(|slot| slot::is(slot, key)) {
-                self.cache[hash % CACHE].set(place.0);
-                return Some(place);
+            if self.slot(row).is_some_and(|slot| slot::has_key(slot, key)) {
+                self.cache[hash % CACHE].set(row.0);
+                return Some(row);
             }
             at = at.wrapping_add(1);
         }
@@ -173,34 +173,38 @@ impl<'r> Table<'r> {
     /// The row of a key. The row is added if there is none, with a few system calls where new pages are needed. A
     /// full table has one row for each caller, with address 0, for all keys that did not fit. None if there is no
     /// memory, or if the caller is a signal handler that interrupted this function. In that case count the sample as
-    /// [`lost`](Table::lost).
+    /// [`count_dropped`](Table::count_dropped).
     #[cold]
-    pub fn publish(&self, key: Key) -> Option<Place> {
+    pub fn publish(&self, key: Key) -> Option<RowRef> {
         if key.lock == 0 || self.publishing.replace(true) {
             return None;
         }
         // A signal handler may have added the row after the search and before the mark was set.
-        let place = self.look_up(key, hash(key)).or_else(|| self.add(key, KEYS)).or_else(|| {
+        let row = self.search_index(key, hash(key)).or_else(|| self.add(key, KEYS)).or_else(|| {
             let others = Key { lock: key.lock >> 56 << 56, ..key };
-            self.look_up(others, hash(others)).or_else(|| self.add(others, ROWS))
+            self.search_index(others, hash(others)).or_else(|| self.add(others, ROWS))
         });
         self.publishing.set(false);
-        place
+        row
     }
 
-    fn add(&self, key: Key, most: usize) -> Option<Place> {
+    fn add(&self, key: Key, most: usize) -> Option<RowRef> {
         // Relaxed: only this thread writes it.
         let number = self.head[COUNT].load(Relaxed) as usize;
         if number >= most {
             return None;
         }
         self.make_room_in_index(number)?;
-        let place = self.place_of(number)?;
-        slot::publish(self.slot(place)?, key, Born { ticks: clock::ticks(), generation: self.generation() });
+        let row = self.locate_row(number)?;
+        slot::publish(
+            self.slot(row)?,
+            key,
+            FirstUse { ticks: clock::ticks(), generation: self.generation() },
+        );
         // Relaxed: a bound only; a reader recognises a row by its lock word.
         self.head[COUNT].store(number as u64 + 1, Relaxed);
-        self.enter(place, hash(key));
-        Some(place)
+        self.insert_in_index(row, hash(key));
+        Some(row)
     }
 
     /// The number of the table's image, unique within the recording.
@@ -215,8 +219,8 @@ impl<'r> Table<'r> {
         image.map_or(0, |words| words[image::GENERATION].load(Relaxed).min(255) as u8)
     }
 
-    /// The place of the row with this number, in pages that are populated on return.
-    fn place_of(&self, number: usize) -> Option<Place> {
+    /// The row with this number, in pages that are populated on return.
+    fn locate_row(&self, number: usize) -> Option<RowRef> {
         let (block, within) = block_of(number);
         let word = self.head.get(FIRST_BLOCK + block)?;
         let stride = self.stride as usize;
@@ -234,7 +238,7 @@ impl<'r> Table<'r> {
         if at.is_multiple_of(WORDS) {
             self.pages.populate(first + (at / WORDS) as u64, 1).ok()?;
         }
-        Some(Place::of(first * WORDS as u64 + at as u64))
+        Some(RowRef::of(first * WORDS as u64 + at as u64))
     }
 
     #[inline(always)]
@@ -262,193 +266,193 @@ impl<'r> Table<'r> {
         self.head[INDEX_AT].store(first * WORDS as u64, Relaxed);
         self.head[INDEX_WORDS].store(words as u64, Relaxed);
         for number in 0..rows {
-            if let Some((place, slot)) = self.row(number) {
-                self.enter(place, hash(slot::key(slot)));
+            if let Some((row, slot)) = self.row_at(number) {
+                self.insert_in_index(row, hash(slot::key(slot)));
             }
         }
         Some(())
     }
 
-    fn enter(&self, place: Place, hash: usize) {
+    fn insert_in_index(&self, row: RowRef, hash: usize) {
         let (first, mask) = self.index();
         let free = (0..=mask).map(|step| self.pages.word(first.wrapping_add(hash.wrapping_add(step) & mask)));
         // Relaxed (both): only this thread looks at it.
         if let Some(word) = { free }.find(|word| word.load(Relaxed) == 0) {
-            word.store(place.word() as u64, Relaxed);
+            word.store(row.word() as u64, Relaxed);
         }
     }
 
-    fn row(&self, number: usize) -> Option<(Place, &'r Slot)> {
-        let place = place_in(self.head, number, self.stride)?;
-        Some((place, self.slot(place)?))
+    fn row_at(&self, number: usize) -> Option<(RowRef, &'r Slot)> {
+        let row = row_in(self.head, number, self.stride)?;
+        Some((row, self.slot(row)?))
     }
 
     #[inline(always)]
-    fn slot(&self, place: Place) -> Option<&'r Slot> {
-        self.slots.get(place.0 as usize)
+    fn slot(&self, row: RowRef) -> Option<&'r Slot> {
+        self.slots.get(row.0 as usize)
     }
 
     /// A row and its tail.
     #[inline(always)]
-    fn whole(&self, place: Place) -> Option<(&'r Slot, Option<&'r Tail>)> {
+    fn row_and_tail(&self, row: RowRef) -> Option<(&'r Slot, Option<&'r Tail>)> {
         if self.stride == Stride::Counts {
-            return Some((self.slot(place)?, None));
+            return Some((self.slot(row)?, None));
         }
         // A block begins at a page boundary, so each row is an aligned stretch of the whole file.
-        let words = self.pages.stretch::<{ slot::WHOLE }>(place.word() / slot::WHOLE)?;
+        let words = self.pages.stretch::<{ slot::WHOLE }>(row.word() / slot::WHOLE)?;
         let (slot, tail) = words.split_first_chunk()?;
         Some((slot, tail.first_chunk()))
     }
 
     #[inline(always)]
-    fn tail(&self, place: Place) -> Option<&'r Tail> {
-        if self.stride == Stride::Counts { None } else { self.pages.array(place.word() + slot::WORDS) }
+    fn tail(&self, row: RowRef) -> Option<&'r Tail> {
+        if self.stride == Stride::Counts { None } else { self.pages.array(row.word() + slot::WORDS) }
     }
 
-    /// Counts an attempt as [`attempt`](Table::attempt) does, for a key that was passed to
+    /// Counts an attempt as [`count_attempt`](Table::count_attempt) does, for a key that was passed to
     /// [`remember_direct`](Table::remember_direct) lately; else `None`. The recording code uses it for callers that need
     /// no look-up of their own.
     #[inline(always)]
-    pub fn attempt_direct(&self, key: Key) -> Option<Place> {
-        let (place, slot) = self.direct(key)?;
-        slot::attempt(slot);
-        Some(place)
+    pub fn count_direct_attempt(&self, key: Key) -> Option<RowRef> {
+        let (row, slot) = self.direct(key)?;
+        slot::count_attempt(slot);
+        Some(row)
     }
 
-    /// The row that [`attempt_direct`](Table::attempt_direct) finds.
-    pub fn find_direct(&self, key: Key) -> Option<Place> {
-        self.direct(key).map(|(place, _)| place)
+    /// The row that [`count_direct_attempt`](Table::count_direct_attempt) finds.
+    pub fn find_direct(&self, key: Key) -> Option<RowRef> {
+        self.direct(key).map(|(row, _)| row)
     }
 
     #[inline(always)]
-    fn direct(&self, key: Key) -> Option<(Place, &'r Slot)> {
-        let place = Place(self.direct[hash(key) % CACHE].get());
-        let slot = self.slot(place)?;
-        slot::is(slot, key).then_some((place, slot))
+    fn direct(&self, key: Key) -> Option<(RowRef, &'r Slot)> {
+        let row = RowRef(self.direct[hash(key) % CACHE].get());
+        let slot = self.slot(row)?;
+        slot::has_key(slot, key).then_some((row, slot))
     }
 
-    /// Lets [`attempt_direct`](Table::attempt_direct) find the row of a key.
-    pub fn remember_direct(&self, key: Key, place: Place) {
-        self.direct[hash(key) % CACHE].set(place.0);
+    /// Lets [`count_direct_attempt`](Table::count_direct_attempt) find the row of a key.
+    pub fn remember_direct(&self, key: Key, row: RowRef) {
+        self.direct[hash(key) % CACHE].set(row.0);
     }
 
-    /// Counts an attempt as [`attempt`](Table::attempt) does, for a key whose row is in the cache.
+    /// Counts an attempt as [`count_attempt`](Table::count_attempt) does, for a key whose row is in the cache.
     #[inline(always)]
-    pub fn attempt_known(&self, key: Key) -> Option<Place> {
+    pub fn count_known_attempt(&self, key: Key) -> Option<RowRef> {
         let hash = hash(key);
-        let place = Place(self.cache[hash % CACHE].get());
-        if let Some(slot) = self.slot(place)
-            && slot::is(slot, key)
+        let row = RowRef(self.cache[hash % CACHE].get());
+        if let Some(slot) = self.slot(row)
+            && slot::has_key(slot, key)
         {
-            slot::attempt(slot);
-            return Some(place);
+            slot::count_attempt(slot);
+            return Some(row);
         }
-        let place = self.look_up(key, hash)?;
-        self.attempt(place);
-        Some(place)
+        let row = self.search_index(key, hash)?;
+        self.count_attempt(row);
+        Some(row)
     }
 
-    /// Counts an attempt before its outcome is known, as [`Outcome::NoWait`].
+    /// Counts an attempt before its outcome is known, as [`AttemptOutcome::NoWait`].
     #[inline(always)]
-    pub fn attempt(&self, place: Place) {
-        if let Some(slot) = self.slot(place) {
-            slot::attempt(slot);
+    pub fn count_attempt(&self, row: RowRef) {
+        if let Some(slot) = self.slot(row) {
+            slot::count_attempt(slot);
         }
     }
 
     /// Moves an attempt that has been counted from one outcome to another.
     #[inline]
-    pub fn reclassify(&self, place: Place, from: Outcome, to: Outcome) {
-        if let Some(slot) = self.slot(place) {
-            slot::reclassify(slot, from, to);
+    pub fn reclassify_attempt(&self, row: RowRef, from: AttemptOutcome, to: AttemptOutcome) {
+        if let Some(slot) = self.slot(row) {
+            slot::reclassify_attempt(slot, from, to);
         }
     }
 
     /// Adds the wait of an attempt that ended with `outcome`. Times are in ticks.
     #[inline]
-    pub fn waited(&self, place: Place, outcome: Outcome, spun: u64, slept: u64) {
-        if let Some(slot) = self.slot(place) {
-            slot::waited(slot, self.tail(place), outcome, spun, slept);
+    pub fn add_wait(&self, row: RowRef, outcome: AttemptOutcome, spun: u64, slept: u64) {
+        if let Some(slot) = self.slot(row) {
+            slot::add_wait(slot, self.tail(row), outcome, spun, slept);
         }
     }
 
     /// Records the start of a wait, in ticks; 0: the wait has ended.
     #[inline]
-    pub fn waiting(&self, place: Place, since: u64) {
+    pub fn set_wait_start(&self, row: RowRef, since: u64) {
         // Relaxed: published by the next store.
-        self.head[WAITING_ROW].store(place.word() as u64, Relaxed);
+        self.head[WAITING_ROW].store(row.word() as u64, Relaxed);
         // Release: pairs with the Acquire in the snapshot.
         self.head[WAITING_SINCE].store(since, Release);
     }
 
     /// Adds a hold time, in ticks.
     #[inline(always)]
-    pub fn held(&self, place: Place, hold: u64) {
-        if let Some((slot, tail)) = self.whole(place) {
-            slot::held(slot, tail, hold);
+    pub fn add_hold(&self, row: RowRef, hold: u64) {
+        if let Some((slot, tail)) = self.row_and_tail(row) {
+            slot::add_hold(slot, tail, hold);
         }
     }
 
     /// Adds a period in which at least one reader held the lock, in ticks.
     #[inline]
-    pub fn busy(&self, place: Place, ticks: u64) {
-        if let Some(tail) = self.tail(place) {
-            slot::busy(tail, ticks);
+    pub fn add_busy_period(&self, row: RowRef, ticks: u64) {
+        if let Some(tail) = self.tail(row) {
+            slot::add_busy_period(tail, ticks);
         }
     }
 
     /// Records when an object was initialised, in ticks. The attempt counter says how often.
-    pub fn initialised(&self, place: Place, ticks: u64) {
-        slot::initialised(self.tail(place), ticks);
+    pub fn record_init(&self, row: RowRef, ticks: u64) {
+        slot::record_init(self.tail(row), ticks);
     }
 
-    /// Records that the thread holds a lock from now on, until [`let_go`](Table::let_go). `since` is in ticks; 0:
-    /// this hold is not timed. `wait` is as in [`Grip::wait`].
+    /// Records that the thread holds a lock from now on, until [`end_hold`](Table::end_hold). `since` is in ticks; 0:
+    /// this hold is not timed. `wait` is as in [`HeldLock::wait`].
     #[inline(always)]
-    pub fn hold(&self, lock: u64, place: Place, since: u64, wait: Option<(u64, u64)>) {
-        if !self.holding().push(Grip { lock, row: place.word() as u64, since, wait }) {
-            self.count(Event::Crowded, 1);
+    pub fn begin_hold(&self, lock: u64, row: RowRef, since: u64, wait: Option<(u64, u64)>) {
+        if !self.held_locks().push(HeldLock { lock, row: row.word() as u64, since, wait }) {
+            self.count_event(Event::HeldListFull, 1);
         }
     }
 
     /// Ends the lock's hold by this thread and returns its row and start, if the lock is the last that the thread
     /// took and the acquisition did not wait. Otherwise it does nothing, and the caller calls
-    /// [`let_go`](Table::let_go).
+    /// [`end_hold`](Table::end_hold).
     #[inline(always)]
-    pub fn let_go_last(&self, lock: u64) -> Option<(Place, u64)> {
-        self.holding().pop_plain(lock).map(|(row, since)| (Place::of(row), since))
+    pub fn end_last_hold(&self, lock: u64) -> Option<(RowRef, u64)> {
+        self.held_locks().pop_plain(lock).map(|(row, since)| (RowRef::of(row), since))
     }
 
     /// Ends the lock's latest hold by this thread and returns what was recorded of it.
-    pub fn let_go(&self, lock: u64) -> Option<Grip> {
-        self.holding().pop(lock)
+    pub fn end_hold(&self, lock: u64) -> Option<HeldLock> {
+        self.held_locks().pop(lock)
     }
 
     /// Whether the clock must be read at the end of this lock's hold. False if the lock was taken last and the hold
     /// is not timed.
     #[inline(always)]
     pub fn is_timed(&self, lock: u64) -> bool {
-        self.holding().is_timed(lock)
+        self.held_locks().is_timed(lock)
     }
 
     /// What was recorded of the lock's latest hold by this thread. The hold continues.
-    pub fn latest(&self, lock: u64) -> Option<Grip> {
-        self.holding().latest(lock)
+    pub fn latest_hold(&self, lock: u64) -> Option<HeldLock> {
+        self.held_locks().latest(lock)
     }
 
     /// The key of a row of this table or of another.
-    pub fn key(&self, place: Place) -> Option<Key> {
-        self.slot(place).map(slot::key)
+    pub fn key(&self, row: RowRef) -> Option<Key> {
+        self.slot(row).map(slot::key)
     }
 
     /// Whether this thread holds the lock.
     pub fn holds(&self, lock: u64) -> bool {
-        self.holding().has(lock)
+        self.held_locks().has(lock)
     }
 
     #[inline(always)]
-    pub(crate) fn holding(&self) -> Held<'r> {
-        Held::new(self.head)
+    pub(crate) fn held_locks(&self) -> HeldLocks<'r> {
+        HeldLocks::new(self.head)
     }
 
     /// Records one attempt at a lock in one call. For a known key it takes some two dozen instructions, without a
@@ -456,25 +460,25 @@ impl<'r> Table<'r> {
     #[inline]
     pub fn record(&self, key: Key, sample: &Sample) {
         match self.find(key).or_else(|| self.publish(key)) {
-            Some(place) => {
-                if let Some(slot) = self.slot(place) {
-                    slot::add(slot, self.tail(place), sample);
+            Some(row) => {
+                if let Some(slot) = self.slot(row) {
+                    slot::add_sample(slot, self.tail(row), sample);
                 }
             }
-            None => self.lost(),
+            None => self.count_dropped(),
         }
     }
 
     /// Counts a sample that could not be recorded.
     #[cold]
-    pub fn lost(&self) {
-        bump(&self.head[OVERFLOWED], 1);
+    pub fn count_dropped(&self) {
+        increment(&self.head[OVERFLOWED], 1);
     }
 
     /// Counts `n` occurrences of an event.
     #[inline]
-    pub fn count(&self, event: Event, n: u64) {
-        bump(&self.head[FIRST_EVENT + event as usize], n);
+    pub fn count_event(&self, event: Event, n: u64) {
+        increment(&self.head[FIRST_EVENT + event as usize], n);
     }
 
     /// The first page.
@@ -493,22 +497,22 @@ pub(crate) fn rows<'t>(
     pages: Pages<'t>,
     head: &'t [AtomicU64; WORDS],
     stride: Stride,
-) -> impl Iterator<Item = Row> + 't {
+) -> impl Iterator<Item = RawRow> + 't {
     // Relaxed: a bound only; a reader recognises a row by its lock word.
     let count = (head[COUNT].load(Relaxed) as usize).min(ROWS);
     (0..count).filter_map(move |number| {
-        let place = place_in(head, number, stride)?;
-        let tail = (stride == Stride::Whole).then(|| pages.array(place.word() + slot::WORDS)).flatten();
-        slot::read(pages.array(place.word())?, tail)
+        let row = row_in(head, number, stride)?;
+        let tail = (stride == Stride::Whole).then(|| pages.array(row.word() + slot::WORDS)).flatten();
+        slot::read(pages.array(row.word())?, tail)
     })
 }
 
-fn place_in(head: &[AtomicU64; WORDS], number: usize, stride: Stride) -> Option<Place> {
+fn row_in(head: &[AtomicU64; WORDS], number: usize, stride: Stride) -> Option<RowRef> {
     let (block, within) = block_of(number);
     // Relaxed: written before the first row in it was published.
     let first = head.get(FIRST_BLOCK + block)?.load(Relaxed);
     let word = first.checked_mul(WORDS as u64)?.checked_add((within * stride as usize) as u64)?;
-    (first != 0 && word / (slot::WORDS as u64) < u64::from(u32::MAX)).then(|| Place::of(word))
+    (first != 0 && word / (slot::WORDS as u64) < u64::from(u32::MAX)).then(|| RowRef::of(word))
 }
 
 /// The block that contains a row, and the row's number within it.

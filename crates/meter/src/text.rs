@@ -2,12 +2,12 @@
 
 use crate::figures::{percent, time};
 use crate::fold::Fold;
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{Line, NAME_AT, fitted, with_place};
-use crate::lock::{Address, Caller, Lock, Use};
-use crate::report::Report;
+use crate::lock::{Address, Caller, Lock, LockUse};
+use crate::report::MeterReport;
 use crate::row::Row;
 use crate::wait_text;
 use crate::wakeup::WakeUpCost;
@@ -21,13 +21,13 @@ pub(crate) const HEADER: &str = "                                HOLD         WA
 const SHOWN_MIN: usize = 3;
 
 /// The report in the default layout.
-impl fmt::Display for Report {
+impl fmt::Display for MeterReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text(&Layout::default()))
     }
 }
 
-impl Report {
+impl MeterReport {
     /// The tables and the notes: the time metered, the cost of a wake-up, the worst lock in a sentence, locks held at
     /// the end, event counts, and what was not recorded or cannot be measured. Locks or waits come first, whichever
     /// cost more.
@@ -91,11 +91,12 @@ impl Report {
     fn wake_up_note(&self) -> String {
         match self.wake_up {
             Some(cost @ WakeUpCost::ASSUMED) if self.level != Level::Counts => {
-                let cost = time(cost.seconds(Kind::Futex));
+                let cost = time(cost.seconds(RecordKind::Futex));
                 format!("; the CPUs were too busy to measure a wake-up: {cost} assumed")
             }
             Some(cost) if self.level != Level::Counts => {
-                let [futex, epoll] = [Kind::Futex, Kind::Epoll].map(|kind| time(cost.seconds(kind)));
+                let [futex, epoll] =
+                    [RecordKind::Futex, RecordKind::Epoll].map(|kind| time(cost.seconds(kind)));
                 format!("; a wake-up costs {futex} (futex), {epoll} (epoll)")
             }
             _ => String::new(),
@@ -169,7 +170,7 @@ impl Report {
 
     /// The callers. If the lock has several kinds of use they come under a row for this use. That row and the row of
     /// an only caller are merged if there is room.
-    fn use_lines(&self, text: &mut String, one: &Use, mark: Option<&str>, layout: &Layout) {
+    fn use_lines(&self, text: &mut String, one: &LockUse, mark: Option<&str>, layout: &Layout) {
         let mut indent = 2;
         let fits = |caller: &Caller, mark: &str| {
             NAME_AT + indent + mark.len() + 1 + caller.row.name.chars().count() <= layout.width
@@ -220,7 +221,7 @@ impl Report {
                 let _ = write!(name, " of {pid}");
             }
         }
-        if let [Use { kind, .. }] = lock.uses[..]
+        if let [LockUse { kind, .. }] = lock.uses[..]
             && let Some(mark) = kind.mark()
         {
             let _ = write!(name, " {mark}");

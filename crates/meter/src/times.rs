@@ -78,7 +78,7 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::Of;
+    use crate::histogram::TimeKind;
 
     const WINDOW: Window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
 
@@ -87,7 +87,7 @@ mod tests {
         for (bucket, count) in counts {
             all[*bucket] = *count;
         }
-        Times::new(&Histogram::new(Of::Holds, all), &WINDOW)
+        Times::new(&Histogram::new(TimeKind::Holds, all), &WINDOW)
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn few_and_long_times_are_said_as_they_are() {
+    fn few_and_long_times_are_stated_exactly() {
         assert_eq!(times(&[]).summary(), "");
         assert_eq!(times(&[]).quantile(0.5), None);
         assert_eq!(times(&[(BUCKETS - 1, 2)]).summary(), "half > 67ms, 99 % > 67ms");

@@ -2,7 +2,7 @@
 //! and the System V engine. An idle thread loses nothing. A thread that sleeps for an answer that comes at once loses
 //! the time of the wake-up.
 
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use crate::lock::Address;
 use crate::sum::Sum;
 use crate::times::Times;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wait {
     /// The kind of object.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Number of objects in this row; 1 for a call site.
     pub objects: u64,
     /// How the name is known.
@@ -95,7 +95,7 @@ pub(crate) struct Short {
 
 impl Short {
     /// The short waits of this kind in `sum`.
-    pub fn of(kind: Kind, sum: &Sum, cost: Option<WakeUpCost>, window: &Window) -> Short {
+    pub fn of(kind: RecordKind, sum: &Sum, cost: Option<WakeUpCost>, window: &Window) -> Short {
         let Some(limit) = cost.map(|cost| cost.short(kind)) else { return Short::default() };
         let longest = sum.counts.wait_max;
         let (waits, ticks) = sum.waits.shorter_than(window.to_ticks(limit), longest);

@@ -5,7 +5,7 @@ use crate::figures::{count, percent, time};
 use crate::layout::Layout;
 use crate::level::Level;
 use crate::line::{fitted, with_place};
-use crate::report::Report;
+use crate::report::MeterReport;
 use crate::wait::{Wait, WaitRow};
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const TITLES: &str = "WAITED MEDIAN(  MAX)      CALLS      WAITS SHORT RJECT  NA
 const NAME_AT: usize = 56;
 
 /// The table of waits, and the sentences below it. Empty if there are no waits.
-pub(crate) fn section(report: &Report, layout: &Layout) -> String {
+pub(crate) fn section(report: &MeterReport, layout: &Layout) -> String {
     let mut text = String::new();
     if !report.waits.is_empty() {
         write(report, layout, &mut text);
@@ -23,7 +23,7 @@ pub(crate) fn section(report: &Report, layout: &Layout) -> String {
     text
 }
 
-fn write(report: &Report, layout: &Layout, text: &mut String) {
+fn write(report: &MeterReport, layout: &Layout, text: &mut String) {
     let _ = write!(text, "An idle thread loses nothing{}\n{TITLES}", explanation(report));
     let shown = report.waits.len() - idle(report, layout);
     for wait in report.waits[..shown].iter().take(layout.rows) {
@@ -41,7 +41,7 @@ fn write(report: &Report, layout: &Layout, text: &mut String) {
 }
 
 /// The meaning of SHORT, or why it is a dash.
-fn explanation(report: &Report) -> &'static str {
+fn explanation(report: &MeterReport) -> &'static str {
     match (report.level, report.wake_up) {
         (Level::Counts, _) => "; they were counted, not timed",
         (_, Some(_)) => "; SHORT is the share of WAITS that ended within three wake-ups",
@@ -51,7 +51,7 @@ fn explanation(report: &Report) -> &'static str {
 
 /// Number of rows at the end that are not shown: waits of which no call waited. All are shown on request, and after a
 /// filter.
-fn idle(report: &Report, layout: &Layout) -> usize {
+fn idle(report: &MeterReport, layout: &Layout) -> usize {
     if layout.rows == usize::MAX || !report.left_out.is_nothing() {
         return 0;
     }
@@ -61,7 +61,7 @@ fn idle(report: &Report, layout: &Layout) -> usize {
     report.waits.len() - last.map_or(0, |last| last + 1)
 }
 
-fn lines(report: &Report, wait: &Wait, layout: &Layout, text: &mut String) {
+fn lines(report: &MeterReport, wait: &Wait, layout: &Layout, text: &mut String) {
     let label = wait.label();
     let known = match &wait.origin {
         Some(origin) => format!("{label}, {origin}"),
@@ -104,7 +104,7 @@ fn only_caller_is_the_wait(wait: &Wait) -> bool {
 }
 
 /// The columns before the name.
-fn numbers(report: &Report, row: &WaitRow) -> String {
+fn numbers(report: &MeterReport, row: &WaitRow) -> String {
     let timed = report.level != Level::Counts;
     let clock = |seconds| if timed { time(seconds) } else { "-".into() };
     let short = match report.wake_up {

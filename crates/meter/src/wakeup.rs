@@ -1,6 +1,6 @@
 //! The cost of a wake-up, as measured by the recording's owner.
 
-use crate::kind::Kind;
+use crate::kind::RecordKind;
 use serde::{Deserialize, Serialize};
 
 /// The time from the call that wakes a thread until that thread runs again, on an idle CPU, in nanoseconds.
@@ -21,19 +21,23 @@ impl WakeUpCost {
     pub const ASSUMED: WakeUpCost = WakeUpCost { futex_ns: 40_000, epoll_ns: 40_000 };
 
     /// The cost of waking a thread from a wait of this kind, in seconds.
-    pub fn seconds(self, kind: Kind) -> f64 {
+    pub fn seconds(self, kind: RecordKind) -> f64 {
         self.ns(kind) as f64 / 1e9
     }
 
     /// A bound in seconds: waits of this kind that end sooner are short. A thread that polled first would not have
     /// slept in most of them.
-    pub fn short(self, kind: Kind) -> f64 {
+    pub fn short(self, kind: RecordKind) -> f64 {
         self.ns(kind).saturating_mul(SHORT_WAKE_UPS) as f64 / 1e9
     }
 
-    fn ns(self, kind: Kind) -> u64 {
+    fn ns(self, kind: RecordKind) -> u64 {
         match kind {
-            Kind::Poll | Kind::Select | Kind::Epoll | Kind::Receive | Kind::Accept => self.epoll_ns,
+            RecordKind::Poll
+            | RecordKind::Select
+            | RecordKind::Epoll
+            | RecordKind::Receive
+            | RecordKind::Accept => self.epoll_ns,
             _ => self.futex_ns,
         }
     }
@@ -46,10 +50,16 @@ mod tests {
     #[test]
     fn descriptors_cost_an_epoll_wake_up_and_the_rest_a_futex_wake_up() {
         let cost = WakeUpCost { futex_ns: 40_000, epoll_ns: 50_000 };
-        assert_eq!([Kind::Condition, Kind::Join, Kind::Futex].map(|kind| cost.seconds(kind)), [40e-6; 3]);
-        assert_eq!([Kind::Poll, Kind::Epoll, Kind::Receive].map(|kind| cost.seconds(kind)), [50e-6; 3]);
-        assert_eq!((cost.short(Kind::Barrier), cost.short(Kind::Accept)), (120e-6, 150e-6));
+        assert_eq!(
+            [RecordKind::Condition, RecordKind::Join, RecordKind::Futex].map(|kind| cost.seconds(kind)),
+            [40e-6; 3]
+        );
+        assert_eq!(
+            [RecordKind::Poll, RecordKind::Epoll, RecordKind::Receive].map(|kind| cost.seconds(kind)),
+            [50e-6; 3]
+        );
+        assert_eq!((cost.short(RecordKind::Barrier), cost.short(RecordKind::Accept)), (120e-6, 150e-6));
         let absurd = WakeUpCost { futex_ns: u64::MAX, epoll_ns: 1 };
-        assert!(absurd.short(Kind::Futex).is_finite());
+        assert!(absurd.short(RecordKind::Futex).is_finite());
     }
 }

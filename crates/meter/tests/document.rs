@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use unspin_meter::{
-    Counts, Histogram, Image, Key, Kind, Name, Of, Record, Report, Snapshot, Thread, WakeUpCost, Window,
+    Counts, Histogram, Image, Key, MeterReport, Name, Record, RecordKind, Snapshot, Thread, TimeKind,
+    WakeUpCost, Window,
 };
 
 /// The program of the example: one contended mutex and a condition.
-fn example() -> Report {
+fn example() -> MeterReport {
     let window = Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(2.5) };
     let mutex = Counts {
         nowait: 900,
@@ -21,15 +22,17 @@ fn example() -> Report {
     };
     let condition = Counts { slept: 50, sleep: 800_000_000, wait_max: 30_000_000, ..Counts::default() };
     let record = |counts: Counts| {
-        let histogram = |of: Of, bucket: usize, n: u64| {
+        let histogram = |of: TimeKind, bucket: usize, n: u64| {
             let mut all = [0; 22];
             all[bucket] = n;
             Histogram::new(of, all)
         };
-        let (holds, waits) = (histogram(Of::Holds, 13, counts.timed), histogram(Of::Waits, 12, counts.slept));
+        let (holds, waits) =
+            (histogram(TimeKind::Holds, 13, counts.timed), histogram(TimeKind::Waits, 12, counts.slept));
         Record { counts, holds, waits, ..Record::default() }
     };
-    let rows = [(Key::new(Kind::Mutex, 1, 10), mutex), (Key::new(Kind::Condition, 2, 11), condition)];
+    let rows =
+        [(Key::new(RecordKind::Mutex, 1, 10), mutex), (Key::new(RecordKind::Condition, 2, 11), condition)];
     let mut snapshot = Snapshot::of_rows(window, []);
     snapshot.wake_up = Some(WakeUpCost { futex_ns: 45_000, epoll_ns: 48_000 });
     snapshot.started = 1_700_000_000_000_000_000;
@@ -48,7 +51,7 @@ fn example() -> Report {
         }],
         ..Image::default()
     }];
-    Report::new(&snapshot, &|_, key| {
+    MeterReport::new(&snapshot, &|_, key| {
         let (lock, line, caller) = match key.address() {
             1 => ("queue_lock", 31, "push+0x1c"),
             _ => ("queue_filled", 32, "pop+0x88"),
@@ -61,7 +64,7 @@ fn example() -> Report {
 
 /// `UNSPIN_BLESS=1` puts what is written today into the document.
 #[test]
-fn the_documents_example_is_what_is_written() {
+fn example_of_the_document_is_what_is_written() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/locks-json.md");
     let document = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = document.split_once("```json\n").unwrap();
@@ -71,14 +74,14 @@ fn the_documents_example_is_what_is_written() {
         std::fs::write(&path, format!("{before}```json\n{written}\n```{after}")).unwrap();
         return;
     }
-    let read: Report = serde_json::from_str(json).expect("the example is a report");
+    let read: MeterReport = serde_json::from_str(json).expect("the example is a report");
     assert_eq!(read, example());
     assert_eq!(json, written);
 }
 
 /// Every field that is written is named in the document.
 #[test]
-fn the_document_names_every_field() {
+fn document_names_every_field() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/locks-json.md");
     let document = std::fs::read_to_string(path).unwrap();
     let prose = document.split("```json").next().unwrap();

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use unspin_meter::{
-    Comparison, Config, Event, Key, Kind, Level, Outcome, Reason, Recording, Registers, Report, Sample,
-    WakeUpCost,
+    AttemptOutcome, Config, Event, Key, Level, MeterReport, Reason, RecordKind, Recording, Registers,
+    ReportComparison, Sample, WakeUpCost,
 };
 
 /// Bytes of a recording.
@@ -25,19 +25,19 @@ fn written(path: &Path) -> u64 {
     let recording = Recording::create(path, Config { bytes: BYTES, cpus: 2, level: Level::Full }).unwrap();
     let table = recording.claim().unwrap();
     for lock in 1..=50 {
-        table.record(key(lock), &Sample { outcome: Outcome::Slept, hold: 9, spun: 8, slept: 7 });
+        table.record(key(lock), &Sample { outcome: AttemptOutcome::Slept, hold: 9, spun: 8, slept: 7 });
     }
     let here = 0u64;
     recording.keep_stack(&table, key(1), Registers { ip: 3, sp: &raw const here as u64, bp: 0 });
-    table.hold(key(1).lock, table.find(key(1)).unwrap(), 1, None);
-    table.count(Event::GracePeriod, 2);
+    table.begin_hold(key(1).lock, table.find(key(1)).unwrap(), 1, None);
+    table.count_event(Event::GracePeriod, 2);
     recording.release(recording.claim().unwrap(), None);
     recording.finish(None);
     recording.bytes()
 }
 
 fn key(lock: usize) -> Key {
-    Key::new(Kind::Mutex, lock, 3)
+    Key::new(RecordKind::Mutex, lock, 3)
 }
 
 fn reason(path: &Path) -> Reason {
@@ -57,11 +57,11 @@ fn exercise(path: &Path) {
     for lock in 1..=3 {
         if let Some(table) = recording.claim() {
             let key = key(lock);
-            table.record(key, &Sample { outcome: Outcome::NoWait, hold: 1, spun: 0, slept: 0 });
+            table.record(key, &Sample { outcome: AttemptOutcome::NoWait, hold: 1, spun: 0, slept: 0 });
             if let Some(place) = table.find(key) {
-                table.hold(key.lock, place, 1, None);
+                table.begin_hold(key.lock, place, 1, None);
             }
-            table.let_go(key.lock);
+            table.end_hold(key.lock);
             recording.take_over(&table, key.lock, 1000);
             recording.release(table, None);
         }
@@ -70,8 +70,8 @@ fn exercise(path: &Path) {
 }
 
 fn look_at(recording: &Recording) {
-    let report = Report::from_recording(recording, &|_, _| None);
-    let _ = (report.to_string(), report.lockmeter(), Comparison::new().with("a", &report).to_string());
+    let report = MeterReport::from_recording(recording, &|_, _| None);
+    let _ = (report.to_string(), report.lockmeter(), ReportComparison::new().with("a", &report).to_string());
     serde_json::to_string(&report).unwrap();
 }
 
@@ -94,9 +94,9 @@ fn each_fault_has_its_reason() {
     assert!(matches!(again.reason, Reason::Create(_)), "{again}");
     let file = File::options().write(true).open(&path).unwrap();
     file.set_len(BYTES - 1).unwrap();
-    assert!(matches!(reason(&path), Reason::CutShort { expected: BYTES, found } if found == BYTES - 1));
+    assert!(matches!(reason(&path), Reason::Truncated { expected: BYTES, found } if found == BYTES - 1));
     file.set_len(100).unwrap();
-    assert!(matches!(reason(&path), Reason::CutShort { found: 100, .. }));
+    assert!(matches!(reason(&path), Reason::Truncated { found: 100, .. }));
     file.set_len(BYTES).unwrap();
     for old in [1u64, 2] {
         file.write_all_at(&old.to_ne_bytes(), 8).unwrap();
@@ -127,7 +127,7 @@ fn messages_name_the_file_and_the_remedy() {
 }
 
 #[test]
-fn a_recording_of_version_2_is_refused_in_one_line() {
+fn version_2_recording_is_refused_in_one_line() {
     let (_folder, path) = scratch();
     written(&path);
     File::options().write(true).open(&path).unwrap().write_all_at(&2u64.to_ne_bytes(), 8).unwrap();
@@ -146,13 +146,13 @@ fn the_wake_up_cost_is_kept_in_the_file() {
     recording.finish(None);
     recording.save(&saved).unwrap();
     let loaded = Recording::load(&saved).unwrap();
-    assert_eq!(Report::from_recording(&loaded, &|_, _| None).wake_up, Some(cost));
+    assert_eq!(MeterReport::from_recording(&loaded, &|_, _| None).wake_up, Some(cost));
     loaded.set_wake_up(WakeUpCost { futex_ns: 1, epoll_ns: 1 });
     assert_eq!(loaded.snapshot().wake_up, Some(cost), "one that is read is not written");
 }
 
 #[test]
-fn a_failed_creation_leaves_nothing_behind() {
+fn failed_creation_leaves_no_file() {
     let (_folder, path) = scratch();
     let missing = path.join("folder/recording");
     let error = Recording::create(&missing, Config::default()).unwrap_err();
@@ -171,13 +171,13 @@ proptest! {
     }
 
     #[test]
-    fn any_cut_is_noticed(length in 0..BYTES) {
+    fn truncation_at_any_byte_is_detected(length in 0..BYTES) {
         let (_folder, path) = scratch();
         written(&path);
         File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
         match reason(&path) {
             Reason::NotARecording => prop_assert!(length < 8),
-            Reason::CutShort { found, .. } => prop_assert_eq!(found, length),
+            Reason::Truncated { found, .. } => prop_assert_eq!(found, length),
             other => prop_assert!(false, "{:?}", other),
         }
     }
@@ -223,16 +223,16 @@ proptest! {
 
     /// A saved file may end wherever what is in use ends, and nowhere before.
     #[test]
-    fn a_saved_file_cut_short_is_noticed(less in 1u64..5000) {
+    fn truncated_saved_file_is_detected(less in 1u64..5000) {
         let (_folder, path) = scratch();
         let used = written(&path);
         let saved = path.with_extension("saved");
         Recording::load(&path).unwrap().save(&saved).unwrap();
         prop_assert!(Recording::load(&saved).is_ok());
-        prop_assert!(matches!(reason(&saved), Reason::CutShort { .. }), "it cannot be joined");
+        prop_assert!(matches!(reason(&saved), Reason::Truncated { .. }), "it cannot be joined");
         File::options().write(true).open(&saved).unwrap().set_len(used - less).unwrap();
         let error = Recording::load(&saved).unwrap_err();
-        let Reason::CutShort { expected, .. } = error.reason else { panic!("{error}") };
+        let Reason::Truncated { expected, .. } = error.reason else { panic!("{error}") };
         prop_assert_eq!(expected, used);
     }
 }

@@ -2,8 +2,8 @@
 //! not, filtered, at each level, and in all forms.
 
 use unspin_meter::{
-    Born, Counts, Event, Filter, Fold, Histogram, Image, Invocation, Key, Kind, Layout, Level, Name, Of,
-    Options, Record, Report, Snapshot, Thread, ThreadTimes, Unrecorded, Window,
+    Counts, Event, Filter, FirstUse, Fold, Histogram, Image, Invocation, Key, Layout, Level, MeterReport,
+    Name, Record, RecordKind, ReportOptions, Snapshot, Thread, ThreadTimes, TimeKind, Unrecorded, Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -27,15 +27,15 @@ fn counts(nowait: u64, spun: u64, slept: u64, wait_ms: u64) -> Counts {
 }
 
 fn record(counts: Counts) -> Record {
-    let of = |of: Of, bucket: usize, n: u64| {
+    let of = |of: TimeKind, bucket: usize, n: u64| {
         let mut all = [0; 22];
         all[bucket] = n;
         Histogram::new(of, all)
     };
     Record {
-        born: Born { ticks: 5 * MS, generation: 1 },
-        holds: of(Of::Holds, 6, counts.timed),
-        waits: of(Of::Waits, 12, counts.waiters()),
+        first_use: FirstUse { ticks: 5 * MS, generation: 1 },
+        holds: of(TimeKind::Holds, 6, counts.timed),
+        waits: of(TimeKind::Waits, 12, counts.waiters()),
         counts,
         ..Record::default()
     }
@@ -47,22 +47,25 @@ fn snapshot() -> Snapshot {
     let read =
         |counts: Counts| Counts { busy: counts.hold / 2, busy_max: 90_000, periods: counts.nowait, ..counts };
     let rows = [
-        (key(Kind::Mutex, 1, 10), counts(9_000, 600, 400, 800)),
-        (key(Kind::Mutex, 1, 11), counts(5_000, 0, 100, 90)),
-        (key(Kind::Reacquired, 1, 12), counts(300, 0, 200, 150)),
-        (key(Kind::Mutex, 2, 10), counts(1_000, 0, 0, 0)),
-        (key(Kind::Read, 3, 20), read(counts(50_000, 0, 30, 60))),
-        (key(Kind::Read, 3, 21), read(counts(8_000, 0, 0, 0))),
-        (key(Kind::Write, 3, 22), counts(200, 0, 40, 110)),
-        (key(Kind::Spin, 4, 30), Counts { rejected: 50, ..counts(700, 20, 0, 1) }),
-        (key(Kind::Condition, 5, 12), Counts { hold: 0, timed: 0, hold_max: 0, ..counts(0, 0, 500, 1_200) }),
+        (key(RecordKind::Mutex, 1, 10), counts(9_000, 600, 400, 800)),
+        (key(RecordKind::Mutex, 1, 11), counts(5_000, 0, 100, 90)),
+        (key(RecordKind::Reacquired, 1, 12), counts(300, 0, 200, 150)),
+        (key(RecordKind::Mutex, 2, 10), counts(1_000, 0, 0, 0)),
+        (key(RecordKind::Read, 3, 20), read(counts(50_000, 0, 30, 60))),
+        (key(RecordKind::Read, 3, 21), read(counts(8_000, 0, 0, 0))),
+        (key(RecordKind::Write, 3, 22), counts(200, 0, 40, 110)),
+        (key(RecordKind::Spin, 4, 30), Counts { rejected: 50, ..counts(700, 20, 0, 1) }),
         (
-            key(Kind::Condition, 5, 13),
+            key(RecordKind::Condition, 5, 12),
+            Counts { hold: 0, timed: 0, hold_max: 0, ..counts(0, 0, 500, 1_200) },
+        ),
+        (
+            key(RecordKind::Condition, 5, 13),
             Counts { hold: 0, timed: 0, rejected: 7, gave_up: 7, ..counts(0, 0, 0, 0) },
         ),
-        (key(Kind::Barrier, 6, 14), Counts { hold: 0, timed: 0, ..counts(10, 0, 30, 400) }),
-        (key(Kind::Semaphore, 7, 15), Counts { hold: 0, timed: 0, ..counts(900, 0, 100, 300) }),
-        (key(Kind::Init, 1, 40), counts(1, 0, 0, 0)),
+        (key(RecordKind::Barrier, 6, 14), Counts { hold: 0, timed: 0, ..counts(10, 0, 30, 400) }),
+        (key(RecordKind::Semaphore, 7, 15), Counts { hold: 0, timed: 0, ..counts(900, 0, 100, 300) }),
+        (key(RecordKind::Init, 1, 40), counts(1, 0, 0, 0)),
     ];
     let thread = |tid: u32, ms: u64, cpu_ms: u64| Thread {
         tid,
@@ -85,8 +88,11 @@ fn snapshot() -> Snapshot {
         parent: 100,
         since: 700 * MS,
         command: vec!["server".into()],
-        rows: [(key(Kind::Mutex, 1, 10), record(counts(10, 0, 0, 0)))].into(),
-        threads: vec![Thread { holds: vec![(key(Kind::Mutex, 1, 10), 900 * MS)], ..thread(101, 500, 0) }],
+        rows: [(key(RecordKind::Mutex, 1, 10), record(counts(10, 0, 0, 0)))].into(),
+        threads: vec![Thread {
+            holds: vec![(key(RecordKind::Mutex, 1, 10), 900 * MS)],
+            ..thread(101, 500, 0)
+        }],
         events: [0, 0, 0, 0, 3, 2, 1],
         ..Image::default()
     };
@@ -134,8 +140,8 @@ fn names(_: &Image, key: &Key) -> Option<Name> {
 
 const ALIVE: [ThreadTimes; 1] = [ThreadTimes { pid: 101, tid: 101, on_cpu: 20 * MS, runnable: 0 }];
 
-fn report() -> Report {
-    Report::with(&snapshot(), &names, Options { threads: &ALIVE, ..Options::default() })
+fn report() -> MeterReport {
+    MeterReport::with(&snapshot(), &names, ReportOptions { threads: &ALIVE, ..ReportOptions::default() })
 }
 
 /// `UNSPIN_BLESS=1` writes what is printed; look at it before it is committed.
@@ -149,7 +155,7 @@ fn agreed(printed: &str, file: &str) {
 }
 
 #[test]
-fn the_text_is_as_it_was_agreed() {
+fn text_matches_the_stored_example() {
     agreed(&report().to_string(), "kinds.txt");
 }
 
@@ -159,7 +165,7 @@ fn the_layout_of_2001_has_three_sections() {
 }
 
 #[test]
-fn what_is_printed_at_other_levels() {
+fn text_at_other_levels() {
     let mut text = String::new();
     for level in [Level::Counts, Level::SAMPLED] {
         let mut snapshot = snapshot();
@@ -171,20 +177,20 @@ fn what_is_printed_at_other_levels() {
                 _ => Counts { timed: timed / 16, hold: hold / 16, ..record.counts },
             };
         }
-        let report = Report::new(&snapshot, &names);
+        let report = MeterReport::new(&snapshot, &names);
         text += &format!("{report}\n");
     }
     agreed(&text, "kinds.levels.txt");
 }
 
 #[test]
-fn a_lock_is_the_sum_of_its_uses() {
+fn lock_is_the_sum_of_its_uses() {
     let report = report();
     let cache = report.lock("cache_lock").unwrap();
-    let kinds: Vec<Kind> = cache.uses.iter().map(|one| one.kind).collect();
-    assert_eq!(kinds, [Kind::Read, Kind::Write]);
+    let kinds: Vec<RecordKind> = cache.uses.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [RecordKind::Read, RecordKind::Write]);
     assert_eq!(cache.row.attempts, cache.uses.iter().map(|one| one.row.attempts).sum::<u64>());
-    let (reads, writes) = (cache.use_as(Kind::Read).unwrap(), cache.use_as(Kind::Write).unwrap());
+    let (reads, writes) = (cache.use_as(RecordKind::Read).unwrap(), cache.use_as(RecordKind::Write).unwrap());
     // Busy for half of the readers' holds; a lock is used by readers or by a writer.
     assert!((reads.row.util - reads.row.hold / 2.0 / 2.0).abs() < 1e-12);
     assert!((cache.row.util - reads.row.util - writes.row.util).abs() < 1e-12);
@@ -193,13 +199,13 @@ fn a_lock_is_the_sum_of_its_uses() {
 
     let queue = report.lock("queue::mutex").unwrap();
     assert_eq!((queue.locks, queue.address), (3, None), "two of the server, one of its child");
-    assert_eq!(queue.use_as(Kind::Reacquired).unwrap().row.attempts, 500);
+    assert_eq!(queue.use_as(RecordKind::Reacquired).unwrap().row.attempts, 500);
     assert!(report.locks.is_sorted_by(|a, b| a.row.lost >= b.row.lost));
     assert!(report.locks.iter().all(|lock| lock.row.name != "caller_40"), "to initialise is not to use");
 }
 
 #[test]
-fn waits_are_sorted_by_time_and_are_not_lost() {
+fn waits_are_sorted_by_time_and_not_in_lost() {
     let report = report();
     let waits: Vec<(&str, u64)> =
         report.waits.iter().map(|wait| (wait.row.name.as_str(), wait.row.calls)).collect();
@@ -211,7 +217,7 @@ fn waits_are_sorted_by_time_and_are_not_lost() {
 }
 
 #[test]
-fn what_is_held_and_what_cannot_be_seen() {
+fn held_and_unrecorded_locks_are_stated() {
     let report = report();
     let [held] = &report.held[..] else { panic!("{:?}", report.held) };
     assert_eq!((held.pid, held.tid, held.lock.as_str(), held.since), (101, 101, "queue::mutex", Some(0.9)));
@@ -222,26 +228,26 @@ fn what_is_held_and_what_cannot_be_seen() {
     let explained = report.total.sleep + 1.9;
     assert!((blocked.unexplained().unwrap() - (3.58 - explained)).abs() < 1e-9);
 
-    let ignorant = Report::new(&snapshot(), &names);
+    let ignorant = MeterReport::new(&snapshot(), &names);
     assert_eq!((ignorant.blocked.unknown, ignorant.blocked.unexplained()), (1, None));
     assert!(ignorant.to_string().contains("of 1 of 3 threads"), "{ignorant}");
 }
 
 #[test]
 fn locks_of_one_name_can_be_kept_apart() {
-    let options = Options { fold: Fold::Apart, ..Options::default() };
-    let report = Report::with(&snapshot(), &names, options);
+    let options = ReportOptions { fold: Fold::Apart, ..ReportOptions::default() };
+    let report = MeterReport::with(&snapshot(), &names, options);
     let queues: Vec<_> = report.locks.iter().filter(|lock| lock.row.name == "queue::mutex").collect();
     assert_eq!(queues.len(), 3);
     let addresses: Vec<_> = queues.iter().map(|lock| lock.address.map(|a| (a.pid, a.address))).collect();
     assert_eq!(addresses, [Some((100, 1)), Some((100, 2)), Some((101, 1))]);
-    assert_eq!(report.total, Report::new(&snapshot(), &names).total);
+    assert_eq!(report.total, MeterReport::new(&snapshot(), &names).total);
     let text = report.text(&Layout::all(200));
     assert!(text.contains("queue::mutex 0x2 of 100, initialised at queue.cc:57"), "{text}");
 }
 
 #[test]
-fn filters_leave_the_total_alone_and_say_what_is_gone() {
+fn filters_keep_the_total_and_state_what_they_remove() {
     let whole = report();
     let mut report = whole.clone();
     report.filter(&Filter { min_lost: 0.1, ..Filter::default() });
@@ -276,12 +282,14 @@ fn filters_leave_the_total_alone_and_say_what_is_gone() {
 }
 
 #[test]
-fn three_hundred_locks_are_as_easy_to_read_as_three() {
+fn three_hundred_locks_keep_the_table_short() {
     let window = Window { seconds: 1.0, cpus: 4, ticks_per_second: 1e9, cpu_seconds: None };
     let rows = (1..=300).flat_map(|lock| {
-        (0..20).map(move |caller| (Key::new(Kind::Mutex, lock, caller), counts(100, 0, 1, 300 / lock as u64)))
+        (0..20).map(move |caller| {
+            (Key::new(RecordKind::Mutex, lock, caller), counts(100, 0, 1, 300 / lock as u64))
+        })
     });
-    let report = Report::new(&Snapshot::of_rows(window, rows), &|_, _| None);
+    let report = MeterReport::new(&Snapshot::of_rows(window, rows), &|_, _| None);
     let text = report.to_string();
     assert!(text.lines().count() < 250 && text.contains("and 280 more, which lost"), "{text}");
     assert!(text.contains("and 12 more\n"), "callers: {text}");
@@ -290,7 +298,7 @@ fn three_hundred_locks_are_as_easy_to_read_as_three() {
 }
 
 #[test]
-fn every_line_fits_and_wide_ones_say_where() {
+fn each_line_fits_and_wide_layouts_state_the_origin() {
     let report = report();
     for width in [110, 120, 170, 250] {
         let text = report.text(&Layout { width, ..Layout::default() });
@@ -309,11 +317,11 @@ fn every_line_fits_and_wide_ones_say_where() {
 fn json_holds_everything() {
     let report = report();
     let text = serde_json::to_string_pretty(&report).unwrap();
-    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    assert_eq!(serde_json::from_str::<MeterReport>(&text).unwrap(), report);
     for level in [Level::Counts, Level::SAMPLED, Level::Full] {
-        let report = Report { level, ..report.clone() };
+        let report = MeterReport { level, ..report.clone() };
         let text = serde_json::to_string(&report).unwrap();
-        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        assert_eq!(serde_json::from_str::<MeterReport>(&text).unwrap(), report);
     }
     assert!(report.events.iter().any(|count| count.event == Event::Unmatched && count.count == 2));
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 use unspin_meter::pprof::{self, Frame};
-use unspin_meter::{ANY_DESCRIPTOR, Counts, Image, Key, Kind, Name, Snapshot, Window};
+use unspin_meter::{ANY_DESCRIPTOR, Counts, Image, Key, Name, RecordKind, Snapshot, Window};
 
 /// Two locks, one from two places, waits for a condition and for descriptors, and a lock that nobody waited for.
 fn profile() -> Vec<u8> {
@@ -11,13 +11,13 @@ fn profile() -> Vec<u8> {
     let window = Window { seconds: 2.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
     let waited = |n: u64, sleep: u64| Counts { nowait: 10, slept: n, sleep, ..Counts::default() };
     let rows = [
-        (Key::new(Kind::Mutex, 1, 10), waited(300, second)),
-        (Key::new(Kind::Mutex, 1, 11), waited(20, second / 4)),
-        (Key::new(Kind::Write, 2, 10), waited(7, second / 2)),
-        (Key::new(Kind::Condition, 3, 10), waited(1000, 9 * second)),
-        (Key::new(Kind::Mutex, 4, 10), waited(0, 0)),
-        (Key::new(Kind::Epoll, ANY_DESCRIPTOR, 12), waited(1000, 90 * second)),
-        (Key::new(Kind::Futex, 5, 12), waited(1000, 90 * second)),
+        (Key::new(RecordKind::Mutex, 1, 10), waited(300, second)),
+        (Key::new(RecordKind::Mutex, 1, 11), waited(20, second / 4)),
+        (Key::new(RecordKind::Write, 2, 10), waited(7, second / 2)),
+        (Key::new(RecordKind::Condition, 3, 10), waited(1000, 9 * second)),
+        (Key::new(RecordKind::Mutex, 4, 10), waited(0, 0)),
+        (Key::new(RecordKind::Epoll, ANY_DESCRIPTOR, 12), waited(1000, 90 * second)),
+        (Key::new(RecordKind::Futex, 5, 12), waited(1000, 90 * second)),
     ];
     let snapshot = Snapshot::of_rows(window, rows);
     let names = |_: &Image, key: &Key| -> Option<Name> {
@@ -72,12 +72,12 @@ fn go_tool_pprof(arguments: &[&str]) -> Option<String> {
 
 /// The function checks how many contentions there are; this needs no tool to read them.
 #[test]
-fn waits_are_no_contentions() {
+fn waits_are_not_in_the_profile() {
     assert!(!profile().is_empty());
 }
 
 #[test]
-fn the_top_is_a_list_of_locks() {
+fn pprof_top_lists_locks() {
     let Some(text) = go_tool_pprof(&["-top"]) else { return };
     let rows: Vec<Vec<&str>> = text
         .lines()
@@ -95,7 +95,7 @@ fn the_top_is_a_list_of_locks() {
 }
 
 #[test]
-fn the_raw_profile_has_lines_and_labels() {
+fn raw_profile_has_lines_and_labels() {
     let Some(text) = go_tool_pprof(&["-raw"]) else { return };
     assert!(text.contains("contentions/count delay/nanoseconds[dflt]"), "{text}");
     assert!(text.contains("push queue.c:57") && text.contains("worker queue.c:120"), "{text}");

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::ffi::CString;
-use unspin_meter::{Counts, Key, Report, Snapshot, Window};
+use unspin_meter::{Counts, Key, MeterReport, Snapshot, Window};
 
 /// `snprintf` with one double.
 fn printf(format: &str, value: f64) -> String {
@@ -73,10 +73,10 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn every_row_is_what_c_prints(counts in counts(), seconds in 0.001f64..1000.0, cpus in 1u32..64) {
+    fn each_row_equals_the_output_of_printf(counts in counts(), seconds in 0.001f64..1000.0, cpus in 1u32..64) {
         let window = Window { seconds, cpus, ticks_per_second: 2.9e9, cpu_seconds: None };
         let snapshot = Snapshot::of_rows(window, [(Key { lock: 1, caller: 1 }, counts)]);
-        let report = Report::new(&snapshot, &|_, _| Some(("a_lock".to_string(), "a_caller".to_string()).into()));
+        let report = MeterReport::new(&snapshot, &|_, _| Some(("a_lock".to_string(), "a_caller".to_string()).into()));
         let text = report.lockmeter();
         let lines: Vec<&str> = text.lines().collect();
         prop_assert_eq!(lines.len(), 7);

@@ -5,11 +5,11 @@ use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};
 use unspin_meter::{
-    Born, Config, Counts, Event, Image, Key, Kind, Level, Outcome, Record, Recording, Registers, Sample,
-    Snapshot, Table,
+    AttemptOutcome, Config, Counts, Event, FirstUse, Image, Key, Level, Record, RecordKind, Recording,
+    Registers, Sample, Snapshot, Table,
 };
 
-const SPUN: Sample = Sample { outcome: Outcome::Spun, hold: 3, spun: 2, slept: 0 };
+const SPUN: Sample = Sample { outcome: AttemptOutcome::Spun, hold: 3, spun: 2, slept: 0 };
 
 fn small(level: Level) -> Config {
     Config { bytes: 4 << 20, cpus: 2, level }
@@ -34,7 +34,7 @@ impl Scratch {
 }
 
 fn key(lock: u64) -> Key {
-    Key::new(Kind::Mutex, lock as usize, 1)
+    Key::new(RecordKind::Mutex, lock as usize, 1)
 }
 
 fn attempts(snapshot: &Snapshot) -> u64 {
@@ -92,7 +92,7 @@ fn two_processes_write_while_a_third_reads() {
                 for n in 0..SAMPLES {
                     table.record(key(1 + n % 3), &SPUN);
                 }
-                table.count(Event::HandOff, SAMPLES);
+                table.count_event(Event::HandOff, SAMPLES);
             })
         })
         .collect();
@@ -136,7 +136,7 @@ fn two_processes_write_while_a_third_reads() {
 }
 
 #[test]
-fn a_killed_writer_leaves_a_readable_table() {
+fn sigkill_of_a_writer_leaves_a_readable_table() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let writer = child(|| {
@@ -165,7 +165,7 @@ fn a_killed_writer_leaves_a_readable_table() {
 }
 
 #[test]
-fn tables_given_back_keep_their_counts_and_serve_again() {
+fn released_tables_keep_their_counts_and_are_reused() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     std::thread::scope(|scope| {
@@ -194,7 +194,7 @@ fn tables_given_back_keep_their_counts_and_serve_again() {
 }
 
 #[test]
-fn a_process_and_its_child_are_two_images() {
+fn process_and_child_are_two_images() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
@@ -205,7 +205,7 @@ fn a_process_and_its_child_are_two_images() {
         let own = recording.claim().unwrap();
         own.record(key(1), &SPUN);
         own.record(key(2), &SPUN);
-        own.count(Event::Unmatched, 4);
+        own.count_event(Event::Unmatched, 4);
     });
     assert_eq!(ended(pid, 0), Some(0));
     let end = recording.snapshot();
@@ -243,13 +243,18 @@ fn modules_are_listed_by_generation() {
         assert!(text.ends_with('\n') && text.contains(program.to_str().unwrap()), "{text}");
         assert!(text.lines().all(|line| line.contains('/') || line.contains('[')), "{text}");
     }
-    let born = |lock| image.rows[&key(lock)].born;
-    assert_eq!((born(1).generation, born(2).generation), (1, 2));
-    assert!(born(1) <= Born { generation: 0, ..born(2) }, "{:?} {:?}", born(1), born(2));
+    let first_use = |lock| image.rows[&key(lock)].first_use;
+    assert_eq!((first_use(1).generation, first_use(2).generation), (1, 2));
+    assert!(
+        first_use(1) <= FirstUse { generation: 0, ..first_use(2) },
+        "{:?} {:?}",
+        first_use(1),
+        first_use(2)
+    );
 }
 
 #[test]
-fn a_stack_is_kept_once_for_each_lock_and_caller() {
+fn stack_is_kept_once_per_lock_and_caller() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let secret: [u8; 64] = core::array::from_fn(|n| n as u8 ^ 0x5A);
@@ -269,15 +274,15 @@ fn a_stack_is_kept_once_for_each_lock_and_caller() {
 }
 
 #[test]
-fn what_is_held_is_seen_and_counted_up_to_now() {
+fn running_hold_is_counted_up_to_now() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
     let places = [1, 2].map(|lock| table.publish(key(lock)).unwrap());
     let since = unspin_sys::clock::ticks();
     for (lock, place) in [1, 2].into_iter().zip(places) {
-        table.attempt(place);
-        table.hold(key(lock).lock, place, since, None);
+        table.count_attempt(place);
+        table.begin_hold(key(lock).lock, place, since, None);
     }
     let during = recording.snapshot();
     let holds = |snapshot: &Snapshot| only(snapshot).threads[0].holds.clone();
@@ -285,10 +290,10 @@ fn what_is_held_is_seen_and_counted_up_to_now() {
     let passed = counts(&during, key(1)).hold;
     assert!(passed > 0 && counts(&during, key(1)).timed == 1);
 
-    let grip = table.let_go(key(1).lock).expect("it is held");
-    assert_eq!((grip.place(), grip.since), (places[0], since));
+    let held = table.end_hold(key(1).lock).expect("it is held");
+    assert_eq!((held.row_ref(), held.since), (places[0], since));
     let hold = unspin_sys::clock::ticks() - since;
-    table.held(grip.place(), hold);
+    table.add_hold(held.row_ref(), hold);
     let after = recording.snapshot();
     assert_eq!(holds(&after).len(), 1);
     assert_eq!((counts(&after, key(1)).hold, counts(&after, key(1)).timed), (hold, 1));
@@ -297,16 +302,16 @@ fn what_is_held_is_seen_and_counted_up_to_now() {
 
 /// A lock that is held at the end, from one of two callers, after a wait.
 #[test]
-fn what_is_held_counts_for_who_took_it() {
+fn running_hold_counts_for_the_thread_that_took_the_lock() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
     let callers = [1, 2, 3].map(|caller| Key { caller, ..key(1) });
     let places = callers.map(|key| table.publish(key).unwrap());
-    places.iter().for_each(|&place| table.attempt(place));
+    places.iter().for_each(|&place| table.count_attempt(place));
     // The first of two holds ended unseen.
-    table.hold(callers[0].lock, places[0], unspin_sys::clock::ticks(), Some((3, 300)));
-    table.hold(callers[1].lock, places[1], unspin_sys::clock::ticks(), Some((5, 700)));
+    table.begin_hold(callers[0].lock, places[0], unspin_sys::clock::ticks(), Some((3, 300)));
+    table.begin_hold(callers[1].lock, places[1], unspin_sys::clock::ticks(), Some((5, 700)));
     let snapshot = recording.snapshot();
     let timed = callers.map(|key| counts(&snapshot, key).timed);
     let waited = callers.map(|key| (counts(&snapshot, key).wait(), counts(&snapshot, key).wait_max));
@@ -316,16 +321,16 @@ fn what_is_held_counts_for_who_took_it() {
 
 /// Two readers at the end: there has been one since the first of them came.
 #[test]
-fn a_lock_that_is_still_read_is_in_use() {
+fn lock_held_for_reading_is_in_use() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let tables = [recording.claim().unwrap(), recording.claim().unwrap()];
-    let read = Key::new(Kind::Read, 64, 7);
+    let read = Key::new(RecordKind::Read, 64, 7);
     let since = unspin_sys::clock::ticks();
     for (table, since) in tables.iter().zip([since + 1000, since]) {
         let place = table.publish(read).unwrap();
-        table.attempt(place);
-        table.hold(read.lock, place, since, None);
+        table.count_attempt(place);
+        table.begin_hold(read.lock, place, since, None);
     }
     std::thread::sleep(std::time::Duration::from_millis(1));
     let counts = counts(&recording.snapshot(), read);
@@ -334,24 +339,24 @@ fn a_lock_that_is_still_read_is_in_use() {
 }
 
 #[test]
-fn a_lock_released_by_another_thread_is_taken_over() {
+fn foreign_unlock_takes_over_the_hold() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let (taker, releaser) = (recording.claim().unwrap(), recording.claim().unwrap());
     let place = taker.publish(key(1)).unwrap();
-    taker.hold(key(1).lock, place, 1000, None);
-    assert_eq!(releaser.let_go(key(1).lock), None);
+    taker.begin_hold(key(1).lock, place, 1000, None);
+    assert_eq!(releaser.end_hold(key(1).lock), None);
     assert_eq!(recording.take_over(&releaser, key(2).lock, 100), None);
-    let grip = recording.take_over(&releaser, key(1).lock, 100).expect("its taker has it");
-    assert_eq!((grip.place(), grip.since), (place, 1000));
+    let held = recording.take_over(&releaser, key(1).lock, 100).expect("its taker has it");
+    assert_eq!((held.row_ref(), held.since), (place, 1000));
     assert_eq!(recording.take_over(&releaser, key(1).lock, 100), None, "it is taken once");
     let end = recording.snapshot();
     assert!(only(&end).threads.iter().all(|thread| thread.holds.is_empty()));
-    assert_eq!(end.event(Event::HandedOver), 1);
+    assert_eq!(end.event(Event::ForeignUnlock), 1);
 }
 
 #[test]
-fn every_level_keeps_what_it_says() {
+fn each_level_records_what_it_states() {
     for level in [Level::Counts, Level::SAMPLED, Level::Full] {
         let scratch = Scratch::new();
         let recording = scratch.create(small(level));
@@ -373,7 +378,7 @@ fn every_level_keeps_what_it_says() {
 }
 
 #[test]
-fn what_is_saved_is_what_was_there() {
+fn saved_recording_equals_the_live_one() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Sampled { every: 7 }));
     let table = recording.claim().unwrap();
@@ -381,7 +386,7 @@ fn what_is_saved_is_what_was_there() {
         table.record(key(lock), &SPUN);
     }
     let place = table.find(key(5)).unwrap();
-    table.hold(key(5).lock, place, unspin_sys::clock::ticks(), None);
+    table.begin_hold(key(5).lock, place, unspin_sys::clock::ticks(), None);
     recording.finish(Some(std::time::Duration::from_millis(1500)));
     let kept = scratch.folder.path().join("kept");
     recording.save(&kept).unwrap();
@@ -401,7 +406,7 @@ fn what_is_saved_is_what_was_there() {
 
 /// A file of the smallest size, and one that holds some rows: what has no room is counted.
 #[test]
-fn a_file_that_is_full_is_counted_and_not_a_crash() {
+fn full_file_counts_dropped_samples() {
     let scratch = Scratch::new();
     let recording = scratch.create(Config { bytes: 8 * 4096, ..small(Level::Full) });
     let tables: Vec<Option<Table<'_>>> = (0..10).map(|_| recording.claim()).collect();
@@ -423,14 +428,14 @@ fn a_file_that_is_full_is_counted_and_not_a_crash() {
 
 /// Cutting the file short stands in for a full file system: the pages cannot be had. Nobody may touch them.
 #[test]
-fn no_room_is_counted_and_not_a_crash() {
+fn full_file_system_counts_dropped_samples() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let file = File::options().write(true).open(scratch.path()).unwrap();
     let table = recording.claim().unwrap();
     file.set_len(recording.bytes()).unwrap();
     table.record(key(1), &SPUN);
-    table.count(Event::FastPath, 1);
+    table.count_event(Event::FastPath, 1);
     assert!(recording.claim().is_none());
 
     let end = recording.snapshot();
@@ -451,7 +456,7 @@ extern "C" fn record_from_handler(_: i32) {
 }
 
 #[test]
-fn handlers_record_or_are_counted() {
+fn samples_of_signal_handlers_are_recorded_or_counted() {
     let scratch = Scratch::new();
     let recording: &'static Recording = Box::leak(Box::new(scratch.create(small(Level::Full))));
     let handler: extern "C" fn(i32) = record_from_handler;
@@ -487,35 +492,35 @@ fn handlers_record_or_are_counted() {
 }
 
 #[test]
-fn a_wait_that_goes_on_is_time_lost() {
+fn running_wait_counts_as_lost() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let table = recording.claim().unwrap();
     let place = table.publish(key(1)).unwrap();
-    table.attempt(place);
-    table.reclassify(place, Outcome::NoWait, Outcome::Slept);
-    table.waiting(place, unspin_sys::clock::ticks());
+    table.count_attempt(place);
+    table.reclassify_attempt(place, AttemptOutcome::NoWait, AttemptOutcome::Slept);
+    table.set_wait_start(place, unspin_sys::clock::ticks());
     std::thread::sleep(std::time::Duration::from_millis(2));
     let during = recording.snapshot();
     let counts = only(&during).rows[&key(1)].counts;
     assert!(during.window.to_seconds(counts.sleep) >= 0.002 && counts.wait_max == counts.sleep, "{counts:?}");
     assert_eq!(only(&during).threads[0].waits.map(|(key, _)| key), Some(key(1)));
 
-    table.waiting(place, 0);
+    table.set_wait_start(place, 0);
     let after = recording.snapshot();
     assert_eq!((only(&after).rows[&key(1)].counts.sleep, only(&after).threads[0].waits), (0, None));
 }
 
 /// A thread that is killed between a release and the note of it is not shown as a second holder.
 #[test]
-fn an_exclusive_lock_has_one_holder() {
+fn exclusive_lock_has_one_holder() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     let (late, early) = (recording.claim().unwrap(), recording.claim().unwrap());
     let now = unspin_sys::clock::ticks();
     for (table, since) in [(&late, now), (&early, now - 1000)] {
         let place = table.publish(key(1)).unwrap();
-        table.hold(key(1).lock, place, since, None);
+        table.begin_hold(key(1).lock, place, since, None);
     }
     let end = recording.snapshot();
     let holders: Vec<usize> = only(&end).threads.iter().map(|thread| thread.holds.len()).collect();
@@ -523,7 +528,7 @@ fn an_exclusive_lock_has_one_holder() {
 }
 
 #[test]
-fn a_process_without_threads_is_not_shown() {
+fn process_without_threads_is_not_shown() {
     let scratch = Scratch::new();
     let recording = scratch.create(small(Level::Full));
     assert_eq!(recording.snapshot().images, []);

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use unspin_meter::{
-    Comparison, Counts, Filter, Image, Key, Kind, Layout, Name, Report, Row, Snapshot, Thread, Unrecorded,
-    Window,
+    Counts, Filter, Image, Key, Layout, MeterReport, Name, RecordKind, ReportComparison, Row, Snapshot,
+    Thread, Unrecorded, Window,
 };
 
 /// Numbers of every magnitude up to 2^36: as ticks, up to half a minute.
@@ -57,7 +57,7 @@ fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-fn check_row(row: &Row, report: &Report) -> Result<(), TestCaseError> {
+fn check_row(row: &Row, report: &MeterReport) -> Result<(), TestCaseError> {
     prop_assert_eq!(row.attempts, row.nowait + row.spun + row.slept + row.rejected);
     if row.attempts > 0 {
         let shares = [row.nowait, row.spun, row.slept, row.rejected].map(|part| row.share(part));
@@ -72,7 +72,7 @@ fn check_row(row: &Row, report: &Report) -> Result<(), TestCaseError> {
 proptest! {
     #[test]
     fn callers_add_up_to_the_lock_and_locks_to_the_total(snapshot in snapshot()) {
-        let report = Report::new(&snapshot, &names);
+        let report = MeterReport::new(&snapshot, &names);
         check_row(&report.total, &report)?;
         for lock in &report.locks {
             check_row(&lock.row, &report)?;
@@ -96,9 +96,9 @@ proptest! {
     }
 
     #[test]
-    fn every_line_fits_into_120_columns(snapshot in snapshot(), other in snapshot()) {
-        let (report, other) = (Report::new(&snapshot, &names), Report::new(&other, &names));
-        let comparison = Comparison::new().with("global", &report).with("rcu", &other).to_string();
+    fn each_line_fits_into_120_columns(snapshot in snapshot(), other in snapshot()) {
+        let (report, other) = (MeterReport::new(&snapshot, &names), MeterReport::new(&other, &names));
+        let comparison = ReportComparison::new().with("global", &report).with("rcu", &other).to_string();
         for line in report.to_string().lines().chain(comparison.lines()) {
             prop_assert!(line.chars().count() <= 120, "{}: {line}", line.chars().count());
         }
@@ -106,15 +106,15 @@ proptest! {
 
     #[test]
     fn json_holds_everything(snapshot in snapshot()) {
-        let report = Report::new(&snapshot, &names);
+        let report = MeterReport::new(&snapshot, &names);
         let text = serde_json::to_string(&report).unwrap();
-        prop_assert_eq!(&serde_json::from_str::<Report>(&text).unwrap(), &report);
+        prop_assert_eq!(&serde_json::from_str::<MeterReport>(&text).unwrap(), &report);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!((&value["schema"], &value["version"]), (&"unspin-locks".into(), &3.into()));
     }
 }
 
-fn example(spun: u64, spin: u64) -> Report {
+fn example(spun: u64, spin: u64) -> MeterReport {
     let counts = |n: u64| Counts {
         nowait: 3 * n,
         spun: n * spun,
@@ -142,7 +142,7 @@ fn example(spun: u64, spin: u64) -> Report {
     );
     snapshot.images[0].events = [1_234_567, 0, 89, 4, 0, 0, 0];
     snapshot.unrecorded = Unrecorded { overflowed: 7, threads: 1 };
-    Report::new(&snapshot, &|_, key: &Key| {
+    MeterReport::new(&snapshot, &|_, key: &Key| {
         let lock = if key.lock == 2 { "registry lock" } else { "id lock" };
         let caller = ["semop", "semctl"][key.caller as usize];
         Some((lock.to_string(), caller.to_string()).into())
@@ -151,19 +151,19 @@ fn example(spun: u64, spin: u64) -> Report {
 
 /// The printed forms, as they are.
 #[test]
-fn the_text_is_as_it_was_agreed() {
+fn text_matches_the_stored_example() {
     let (before, after) = (example(15, 5_000_000), example(0, 0));
-    let text = format!("{before}\n{}", Comparison::new().with("global", &before).with("rcu", &after));
+    let text = format!("{before}\n{}", ReportComparison::new().with("global", &before).with("rcu", &after));
     let expected = include_str!("report.txt");
     assert!(text == expected, "printed:\n{text}\nexpected:\n{expected}");
 }
 
 #[test]
-fn a_lock_that_is_gone_is_said_to_be_gone() {
+fn destroyed_lock_is_marked() {
     let before = example(15, 5_000_000);
     let mut after = before.clone();
     after.locks.retain(|lock| lock.row.name != "registry lock");
-    let text = Comparison::new().with("global", &before).with("rcu", &after).to_string();
+    let text = ReportComparison::new().with("global", &before).with("rcu", &after).to_string();
     assert!(text.contains("of 2 → none\n"), "{text}");
 }
 
@@ -171,7 +171,7 @@ fn a_lock_that_is_gone_is_said_to_be_gone() {
 /// fast. B: the same, where the program's CPU time tells that the other was busy for half of the time only. C:
 /// nine threads sleep for the lock throughout: ten times as fast, unless the CPUs are too few for that.
 #[test]
-fn the_ceiling_by_hand() {
+fn ceiling_by_hand() {
     let second = 1_000_000_000;
     let row = |spin: u64, sleep: u64, cpu_seconds: Option<f64>| {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds };
@@ -188,16 +188,16 @@ fn the_ceiling_by_hand() {
 }
 
 #[test]
-fn nothing_recorded_is_said() {
+fn empty_recording_is_stated() {
     let window = Window { seconds: 1.0, cpus: 1, ticks_per_second: 1e9, cpu_seconds: None };
     let snapshot = Snapshot::of_rows(window, []);
-    let report = Report::new(&snapshot, &names);
+    let report = MeterReport::new(&snapshot, &names);
     assert_eq!(report.to_string(), "Locks over 1.00s on 1 CPU\nNo lock was recorded.\n");
     assert!(report.lockmeter().contains("*TOTAL*"));
 }
 
 /// A report of so many locks that were used without a wait, and as many as `waits` for which somebody waited so long.
-fn idle_locks(idle: u64, waits: &[u64]) -> Report {
+fn idle_locks(idle: u64, waits: &[u64]) -> MeterReport {
     let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
     let idle = (1..=idle).map(|n| (Key { lock: n, caller: 0 }, Counts { nowait: n, ..Counts::default() }));
     let counts = |&sleep: &u64| Counts { slept: 1, sleep, ..Counts::default() };
@@ -206,7 +206,7 @@ fn idle_locks(idle: u64, waits: &[u64]) -> Report {
         .map(counts)
         .enumerate()
         .map(|(n, counts)| (Key { lock: 1000 + n as u64, caller: 0 }, counts));
-    Report::new(&Snapshot::of_rows(window, idle.chain(waits)), &|_, key: &Key| {
+    MeterReport::new(&Snapshot::of_rows(window, idle.chain(waits)), &|_, key: &Key| {
         Some((format!("number {}", key.lock), "caller".to_string()).into())
     })
 }
@@ -238,8 +238,8 @@ fn locks_that_lost_nothing_share_a_line() {
 }
 
 #[test]
-fn the_sentence_below_the_table() {
-    let said = |report: &Report, sentence: &str| {
+fn headline_below_the_table() {
+    let said = |report: &MeterReport, sentence: &str| {
         let text = report.to_string().replace('\n', " ");
         assert!(text.contains(sentence), "{text}");
     };
@@ -262,36 +262,36 @@ fn the_sentence_below_the_table() {
 
 /// Of CPython's locks nothing is in LOST.
 #[test]
-fn locks_may_be_among_the_waits_by_design() {
+fn note_states_that_waits_may_implement_locks() {
     let report = |kind, wait: u64, lost: u64| {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
         let counts = |sleep| Counts { slept: 1, sleep, ..Counts::default() };
-        let rows = [(Key::new(kind, 1, 0), counts(wait)), (Key::new(Kind::Mutex, 2, 0), counts(lost))];
+        let rows = [(Key::new(kind, 1, 0), counts(wait)), (Key::new(RecordKind::Mutex, 2, 0), counts(lost))];
         let mut snapshot = Snapshot::of_rows(window, rows);
         snapshot.images[0].threads =
             vec![Thread { tid: 0, lived: 0, on_cpu: 0, runnable: 0, holds: Vec::new(), waits: None }];
-        Report::new(&snapshot, &|_, _| None).to_string().contains("waiters post themselves is a lock")
+        MeterReport::new(&snapshot, &|_, _| None).to_string().contains("waiters post themselves is a lock")
     };
-    assert!(report(Kind::Semaphore, 500_000_000, 1_000_000));
-    assert!(report(Kind::Condition, 500_000_000, 0));
-    assert!(!report(Kind::Barrier, 500_000_000, 0), "nothing is locked by a barrier");
-    assert!(!report(Kind::Semaphore, 500_000_000, 60_000_000), "the losses are the greater matter");
-    assert!(!report(Kind::Semaphore, 90_000_000, 0), "a tenth of the thread's second at least");
+    assert!(report(RecordKind::Semaphore, 500_000_000, 1_000_000));
+    assert!(report(RecordKind::Condition, 500_000_000, 0));
+    assert!(!report(RecordKind::Barrier, 500_000_000, 0), "nothing is locked by a barrier");
+    assert!(!report(RecordKind::Semaphore, 500_000_000, 60_000_000), "the losses are the greater matter");
+    assert!(!report(RecordKind::Semaphore, 90_000_000, 0), "a tenth of the thread's second at least");
 }
 
 /// The engine's locks lie in memory that processes share: a lock that two of them took is one.
 #[test]
-fn an_engines_lock_is_one_however_many_processes_take_it() {
+fn engine_lock_of_several_processes_is_one_lock() {
     let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: None };
     let counts = Counts { nowait: 1, timed: 1, hold: 250_000_000, ..Counts::default() };
     let both = |kind| {
         let one = Snapshot::of_rows(window, [(Key::new(kind, 64, 1), counts)]);
         let images = [1, 2].map(|pid| Image { pid, ..one.images[0].clone() });
-        Report::new(&Snapshot { images: images.into(), ..one }, &|_, _| {
+        MeterReport::new(&Snapshot { images: images.into(), ..one }, &|_, _| {
             Some(("a".to_owned(), "b".to_owned()).into())
         })
     };
-    let (engine, mutex) = (both(Kind::Engine), both(Kind::Mutex));
+    let (engine, mutex) = (both(RecordKind::Engine), both(RecordKind::Mutex));
     assert_eq!((engine.locks[0].locks, engine.locks[0].row.util), (1, 0.5));
     assert_eq!((mutex.locks[0].locks, mutex.locks[0].row.util), (2, 0.5));
 }

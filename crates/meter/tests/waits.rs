@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use unspin_meter::{
-    ANY_DESCRIPTOR, Blocked, Config, Counts, Filter, Fold, Histogram, Image, Invocation, Key, Kind, Layout,
-    Level, Name, Of, Options, Outcome, Record, Recording, Report, Sample, Snapshot, Thread, Wait, WakeUpCost,
-    Window,
+    ANY_DESCRIPTOR, AttemptOutcome, Blocked, Config, Counts, Filter, Fold, Histogram, Image, Invocation, Key,
+    Layout, Level, MeterReport, Name, Record, RecordKind, Recording, ReportOptions, Sample, Snapshot, Thread,
+    TimeKind, Wait, WakeUpCost, Window,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -19,17 +19,17 @@ fn slept(lengths: &[(u64, u64)]) -> Record {
     let mut record = Record::default();
     let mut waits = [0; 22];
     for &(n, ticks) in lengths {
-        let range = |bucket: &usize| Histogram::new(Of::Waits, [0; 22]).ticks(*bucket).contains(&ticks);
+        let range = |bucket: &usize| Histogram::new(TimeKind::Waits, [0; 22]).ticks(*bucket).contains(&ticks);
         waits[(0..22).find(range).unwrap()] += n;
         record.counts.slept += n;
         record.counts.sleep += n * ticks;
         record.counts.wait_max = record.counts.wait_max.max(ticks);
     }
-    record.waits = Histogram::new(Of::Waits, waits);
+    record.waits = Histogram::new(TimeKind::Waits, waits);
     record
 }
 
-fn call_site(kind: Kind, caller: usize) -> Key {
+fn call_site(kind: RecordKind, caller: usize) -> Key {
     Key::new(kind, ANY_DESCRIPTOR, caller)
 }
 
@@ -57,18 +57,18 @@ fn names(_: &Image, key: &Key) -> Option<Name> {
     };
     let caller = format!("{function}+{:#x}", key.caller);
     let (lock, origin) = match (key.kind()?, key.address()) {
-        (Kind::Condition, address) => (format!("cond_{address}"), "static, cond.c:1"),
-        (Kind::Futex, address @ ..100) => (format!("STATE_{address}"), "static, main.rs:3"),
+        (RecordKind::Condition, address) => (format!("cond_{address}"), "static, cond.c:1"),
+        (RecordKind::Futex, address @ ..100) => (format!("STATE_{address}"), "static, main.rs:3"),
         _ => (caller.clone(), line),
     };
     Some(Name { lock, origin: Some(origin.into()), caller, place: Some(line.into()) })
 }
 
-fn report(images: Vec<Image>) -> Report {
-    Report::new(&snapshot(images), &names)
+fn report(images: Vec<Image>) -> MeterReport {
+    MeterReport::new(&snapshot(images), &names)
 }
 
-fn one(kind: Kind, record: Record) -> Wait {
+fn one(kind: RecordKind, record: Record) -> Wait {
     let mut waits = report(vec![image(7, &[(call_site(kind, 10), record)])]).waits;
     assert_eq!(waits.len(), 1);
     waits.remove(0)
@@ -89,17 +89,17 @@ fn event_loop() -> Vec<Image> {
     vec![image(
         7,
         &[
-            (call_site(Kind::Epoll, 10), slept(&[(20_000, 48 * US), (3, 300_000 * US)])),
-            (call_site(Kind::Receive, 20), {
+            (call_site(RecordKind::Epoll, 10), slept(&[(20_000, 48 * US), (3, 300_000 * US)])),
+            (call_site(RecordKind::Receive, 20), {
                 let mut record = slept(&[(10_000, 30 * US)]);
                 (record.counts.nowait, record.counts.rejected) = (500, 12);
                 record
             }),
-            (call_site(Kind::Join, 30), slept(&[(4, SECOND / 2)])),
-            (Key::new(Kind::Futex, 0x7F00_1000, 40), slept(&[(9_000, 20 * US)])),
-            (Key::new(Kind::Futex, 0x7F00_2000, 40), slept(&[(1_000, 20 * US)])),
-            (Key::new(Kind::Futex, 8, 40), slept(&[(10, 20 * US)])),
-            (Key::new(Kind::Condition, 5, 40), slept(&[(3, SECOND)])),
+            (call_site(RecordKind::Join, 30), slept(&[(4, SECOND / 2)])),
+            (Key::new(RecordKind::Futex, 0x7F00_1000, 40), slept(&[(9_000, 20 * US)])),
+            (Key::new(RecordKind::Futex, 0x7F00_2000, 40), slept(&[(1_000, 20 * US)])),
+            (Key::new(RecordKind::Futex, 8, 40), slept(&[(10, 20 * US)])),
+            (Key::new(RecordKind::Condition, 5, 40), slept(&[(3, SECOND)])),
         ],
     )]
 }
@@ -107,10 +107,11 @@ fn event_loop() -> Vec<Image> {
 #[test]
 fn rows_of_one_call_site_form_one_wait() {
     let record = slept(&[(100, 50 * US)]);
-    let first = image(7, &[(call_site(Kind::Epoll, 10), record), (call_site(Kind::Epoll, 11), record)]);
-    let same_line = (call_site(Kind::Epoll, 12), record);
-    let other_kind = (call_site(Kind::Poll, 10), record);
-    let second = image(8, &[(call_site(Kind::Epoll, 10), record), same_line, other_kind]);
+    let first =
+        image(7, &[(call_site(RecordKind::Epoll, 10), record), (call_site(RecordKind::Epoll, 11), record)]);
+    let same_line = (call_site(RecordKind::Epoll, 12), record);
+    let other_kind = (call_site(RecordKind::Poll, 10), record);
+    let second = image(8, &[(call_site(RecordKind::Epoll, 10), record), same_line, other_kind]);
     let report = report(vec![first, second]);
     let seen: Vec<_> = report
         .waits
@@ -121,11 +122,11 @@ fn rows_of_one_call_site_form_one_wait() {
         seen,
         [
             // Two processes.
-            (Kind::Epoll, "uv__io_poll+0xa", 200, 1, 1),
-            (Kind::Poll, "uv__io_poll+0xa", 100, 1, 1),
-            (Kind::Epoll, "uv__io_poll+0xb", 100, 1, 1),
+            (RecordKind::Epoll, "uv__io_poll+0xa", 200, 1, 1),
+            (RecordKind::Poll, "uv__io_poll+0xa", 100, 1, 1),
+            (RecordKind::Epoll, "uv__io_poll+0xb", 100, 1, 1),
             // Another call on the line of the first.
-            (Kind::Epoll, "uv__io_poll+0xc", 100, 1, 1),
+            (RecordKind::Epoll, "uv__io_poll+0xc", 100, 1, 1),
         ]
     );
     assert!(report.waits.iter().all(|wait| wait.address.is_none()));
@@ -138,9 +139,10 @@ fn rows_of_one_call_site_form_one_wait() {
 #[test]
 fn call_sites_kept_apart_are_those_of_each_process() {
     let record = slept(&[(100, 50 * US)]);
-    let rows = [(call_site(Kind::Epoll, 10), record), (call_site(Kind::Epoll, 12), record)];
+    let rows = [(call_site(RecordKind::Epoll, 10), record), (call_site(RecordKind::Epoll, 12), record)];
     let snapshot = snapshot(vec![image(7, &rows), image(8, &rows)]);
-    let report = Report::with(&snapshot, &names, Options { fold: Fold::Apart, ..Options::default() });
+    let report =
+        MeterReport::with(&snapshot, &names, ReportOptions { fold: Fold::Apart, ..ReportOptions::default() });
     assert_eq!(report.waits.len(), 4);
 }
 
@@ -150,7 +152,7 @@ fn futexes_are_known_by_their_variable_or_their_call_site() {
     let futexes: Vec<_> = report
         .waits
         .iter()
-        .filter(|wait| wait.kind == Kind::Futex)
+        .filter(|wait| wait.kind == RecordKind::Futex)
         .map(|wait| (wait.label(), wait.row.calls, wait.address.map(|address| address.address)))
         .collect();
     let expected =
@@ -159,10 +161,11 @@ fn futexes_are_known_by_their_variable_or_their_call_site() {
 }
 
 #[test]
-fn unknown_call_sites_are_not_thrown_together() {
-    let rows = [0x1000, 0x2000].map(|caller| (call_site(Kind::Epoll, caller), slept(&[(1, US)])));
-    let overflow = (Key::new(Kind::Epoll, 0, 0), slept(&[(1, US)]));
-    let report = Report::new(&snapshot(vec![image(7, &[&rows[..], &[overflow]].concat())]), &|_, _| None);
+fn unknown_call_sites_are_kept_apart() {
+    let rows = [0x1000, 0x2000].map(|caller| (call_site(RecordKind::Epoll, caller), slept(&[(1, US)])));
+    let overflow = (Key::new(RecordKind::Epoll, 0, 0), slept(&[(1, US)]));
+    let report =
+        MeterReport::new(&snapshot(vec![image(7, &[&rows[..], &[overflow]].concat())]), &|_, _| None);
     let mut names: Vec<&str> = report.waits.iter().map(|wait| wait.row.name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["epoll at 0x1000", "epoll at 0x2000", "epoll: more than there was room for"]);
@@ -171,20 +174,20 @@ fn unknown_call_sites_are_not_thrown_together() {
 #[test]
 fn short_waits_end_within_three_wake_ups() {
     // Three wake-ups of 48 us are 144 us: in the range of 131 to 262 us a tenth is shorter.
-    let row = one(Kind::Epoll, slept(&[(1_000, 50 * US), (1_000, 200 * US), (10, 90_000 * US)])).row;
+    let row = one(RecordKind::Epoll, slept(&[(1_000, 50 * US), (1_000, 200 * US), (10, 90_000 * US)])).row;
     assert_eq!((row.waits, row.short), (2_010, 1_099));
     // 50 us lie in the range of 32.8 to 65.5 us.
     let expected = 1_000.0 * 49.152e-6 + 99.0 * (131.072e-6 + 144e-6) / 2.0;
     assert!((row.saving - expected).abs() < 1e-9, "{row:?}");
     assert!((row.waited - 1.15).abs() < 1e-9 && (row.share - 0.575).abs() < 1e-9);
     // A futex wakes sooner: three of 45 us.
-    let join = one(Kind::Join, slept(&[(1_000, 200 * US), (1, SECOND)])).row;
+    let join = one(RecordKind::Join, slept(&[(1_000, 200 * US), (1, SECOND)])).row;
     assert_eq!(join.short, 30);
 }
 
 #[test]
-fn where_all_waits_are_short_the_saving_is_what_was_waited() {
-    let row = one(Kind::Epoll, slept(&[(20_000, 48 * US)])).row;
+fn saving_equals_the_wait_if_all_waits_are_short() {
+    let row = one(RecordKind::Epoll, slept(&[(20_000, 48 * US)])).row;
     assert_eq!((row.short, row.saving), (20_000, row.waited));
     assert!((row.median - 40.4e-6).abs() < 0.1e-6, "{row:?}: half of the range from 32.8 us to the longest");
 }
@@ -192,38 +195,38 @@ fn where_all_waits_are_short_the_saving_is_what_was_waited() {
 #[test]
 fn the_saving_is_at_most_the_metered_time() {
     // Ten threads at a time.
-    let row = one(Kind::Epoll, slept(&[(400_000, 50 * US)])).row;
+    let row = one(RecordKind::Epoll, slept(&[(400_000, 50 * US)])).row;
     assert!((row.waited - 20.0).abs() < 1e-9 && (row.share - 10.0).abs() < 1e-9);
     assert_eq!((row.short, row.saving), (400_000, 2.0));
 }
 
 #[test]
-fn what_was_polled_has_nothing_to_save() {
+fn polled_waits_have_no_saving() {
     let mut record = slept(&[(1_000, 50 * US)]);
     record.counts.spun = record.counts.slept;
     record.counts.spin = record.counts.sleep;
     (record.counts.slept, record.counts.sleep) = (0, 0);
-    let row = one(Kind::Epoll, record).row;
+    let row = one(RecordKind::Epoll, record).row;
     assert_eq!((row.short, row.saving), (1_000, 0.0));
 }
 
 #[test]
-fn without_a_wake_up_cost_or_without_waits_there_is_nothing_to_save() {
-    let rows = [(call_site(Kind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
+fn no_saving_without_wake_up_cost_or_waits() {
+    let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
     let unknown = Snapshot { wake_up: None, ..snapshot(vec![image(7, &rows)]) };
-    let report = Report::new(&unknown, &names);
+    let report = MeterReport::new(&unknown, &names);
     assert_eq!((report.waits[0].row.short, report.waits[0].row.saving), (0, 0.0));
     let text = report.to_string();
     assert!(text.contains("SHORT is not known") && !text.contains("polling first"), "{text}");
 
     let nowait = Record { counts: Counts { nowait: 9, ..Counts::default() }, ..Record::default() };
-    let row = one(Kind::Poll, nowait).row;
+    let row = one(RecordKind::Poll, nowait).row;
     assert_eq!((row.calls, row.waits, row.short, row.short_share()), (9, 0, 0, 0.0));
     assert_eq!((row.median, row.saving, row.share, row.mean), (0.0, 0.0, 0.0, 0.0));
 }
 
 #[test]
-fn the_text_is_as_it_was_agreed() {
+fn text_matches_the_stored_example() {
     agreed(&report(event_loop()).text(&Layout { width: 110, ..Layout::default() }), "waits.txt");
 }
 
@@ -236,12 +239,12 @@ fn counts_alone_have_no_times() {
         *record =
             Record { counts: Counts { nowait, slept, rejected, ..Counts::default() }, ..Record::default() };
     }
-    agreed(&Report::new(&snapshot, &names).to_string(), "waits.counts.txt");
+    agreed(&MeterReport::new(&snapshot, &names).to_string(), "waits.counts.txt");
 }
 
 #[test]
 fn long_waits_are_idle_and_have_no_sentence() {
-    let idle = [(call_site(Kind::Epoll, 10), slept(&[(20, 100_000 * US), (100, 50 * US)]))];
+    let idle = [(call_site(RecordKind::Epoll, 10), slept(&[(20, 100_000 * US), (100, 50 * US)]))];
     let text = report(vec![image(7, &idle)]).to_string();
     assert!(text.contains("uv__io_poll+0xa [epoll]") && !text.contains("polling first"), "{text}");
 }
@@ -250,9 +253,9 @@ fn long_waits_are_idle_and_have_no_sentence() {
 fn calls_that_never_waited_share_a_line() {
     let ready = Record { counts: Counts { nowait: 9, ..Counts::default() }, ..Record::default() };
     let rows = [
-        (call_site(Kind::Epoll, 10), slept(&[(1, 50 * US)])),
-        (call_site(Kind::Receive, 20), ready),
-        (call_site(Kind::Receive, 30), ready),
+        (call_site(RecordKind::Epoll, 10), slept(&[(1, 50 * US)])),
+        (call_site(RecordKind::Receive, 20), ready),
+        (call_site(RecordKind::Receive, 30), ready),
     ];
     let all = report(vec![image(7, &rows)]);
     let text = all.to_string();
@@ -269,15 +272,16 @@ fn calls_that_never_waited_share_a_line() {
     assert!(chosen.to_string().contains("uv__async_io+0x14 [receive]"));
     // A thread that still waits has not ended any.
     let going_on = Counts { nowait: 1, sleep: SECOND, wait_max: SECOND, ..Counts::default() };
-    let rows_now = [rows[1], (call_site(Kind::Join, 30), Record { counts: going_on, ..Record::default() })];
+    let rows_now =
+        [rows[1], (call_site(RecordKind::Join, 30), Record { counts: going_on, ..Record::default() })];
     assert!(report(vec![image(7, &rows_now)]).to_string().contains("ThreadPool::stop+0x1e [join]"));
     let none = report(vec![image(7, &rows[1..])]).to_string();
     assert!(none.contains("and 2 where no thread waited"), "{none}");
 }
 
 #[test]
-fn the_command_to_try_is_the_program_or_a_word_for_it() {
-    let rows = [(call_site(Kind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
+fn advised_command_is_the_program_or_a_placeholder() {
+    let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(20_000, 48 * US)]))];
     let with = |command: &[&str]| {
         let command = command.iter().map(|word| word.to_string()).collect();
         report(vec![Image { command, ..image(7, &rows) }]).to_string()
@@ -308,11 +312,11 @@ fn the_command_to_try_is_the_program_or_a_word_for_it() {
 fn invoked(command: &[&str], waits: &[&str], images: Vec<Image>) -> String {
     let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
     let invocation = Invocation { command: words(command), waits: words(waits) };
-    Report::new(&Snapshot { invocation, ..snapshot(images) }, &names).to_string()
+    MeterReport::new(&Snapshot { invocation, ..snapshot(images) }, &names).to_string()
 }
 
 #[test]
-fn command_to_try_is_the_one_that_was_metered() {
+fn advised_command_is_the_metered_one() {
     let shell = ["sh", "-c", "node bench.js", ""];
     let text = invoked(&shell, &[], event_loop());
     let command = "--waits poll sh -c 'node bench.js' ''\n";
@@ -331,8 +335,8 @@ fn long_origin_leaves_the_name_of_a_wait_whole() {
         let origin = Some(format!("event_loop.c:1405, first seen from {}::run", "server".repeat(20)));
         Some(Name { origin, ..names(&Image::default(), key)? })
     };
-    let rows = [(call_site(Kind::Epoll, 10), slept(&[(3, 300_000 * US)]))];
-    let text = Report::new(&snapshot(vec![image(7, &rows)]), &long).text(&Layout::default());
+    let rows = [(call_site(RecordKind::Epoll, 10), slept(&[(3, 300_000 * US)]))];
+    let text = MeterReport::new(&snapshot(vec![image(7, &rows)]), &long).text(&Layout::default());
     let above = text
         .lines()
         .find(|line| line.starts_with("uv__io_poll+0xa [epoll], event_loop.c:1405, first"))
@@ -361,7 +365,7 @@ fn first_line_names_the_policies_of_waits() {
 fn polling_that_is_on_is_not_advised() {
     let polled = || {
         let mut images = event_loop();
-        let epoll = images[0].rows.get_mut(&call_site(Kind::Epoll, 10)).unwrap();
+        let epoll = images[0].rows.get_mut(&call_site(RecordKind::Epoll, 10)).unwrap();
         (epoll.counts.slept, epoll.counts.spun) = (4_003, 16_000);
         images
     };
@@ -383,28 +387,28 @@ fn polling_that_is_on_is_not_advised() {
 fn waits_come_first_where_they_cost_more_than_locks() {
     let mutex = |slept: u64| {
         let counts = Counts { nowait: 100, slept, sleep: slept * 1_000 * US, ..Counts::default() };
-        (Key::new(Kind::Mutex, 1, 40), Record { counts, ..Record::default() })
+        (Key::new(RecordKind::Mutex, 1, 40), Record { counts, ..Record::default() })
     };
     let first =
         |rows: &[(Key, Record)]| report(vec![image(7, rows)]).to_string().lines().next().unwrap().to_owned();
-    let short = (call_site(Kind::Epoll, 10), slept(&[(1_000, 50 * US)]));
-    let idle = (call_site(Kind::Epoll, 10), slept(&[(2, SECOND / 2)]));
+    let short = (call_site(RecordKind::Epoll, 10), slept(&[(1_000, 50 * US)]));
+    let idle = (call_site(RecordKind::Epoll, 10), slept(&[(2, SECOND / 2)]));
     let ready = Record { counts: Counts { nowait: 9, ..Counts::default() }, ..Record::default() };
     assert!(first(&[mutex(0), short]).starts_with("Waits over "), "no thread waited for the lock");
     assert!(first(&[mutex(0), idle]).starts_with("Waits over "));
     assert!(first(&[mutex(10), short]).starts_with("Waits over "), "10 ms lost, 50 ms to be saved");
     assert!(first(&[mutex(100), short]).starts_with("Locks over "), "100 ms lost");
     assert!(first(&[mutex(10), idle]).starts_with("Locks over "), "an idle thread loses nothing");
-    assert!(first(&[mutex(0), (call_site(Kind::Epoll, 10), ready)]).starts_with("Locks over "));
+    assert!(first(&[mutex(0), (call_site(RecordKind::Epoll, 10), ready)]).starts_with("Locks over "));
     let text = report(vec![image(7, &[mutex(0), idle])]).to_string();
     assert!(text.find("uv__io_poll+0xa").unwrap() < text.find("\nLocks\n").unwrap(), "{text}");
 }
 
 #[test]
-fn wait_that_goes_on_has_a_median() {
+fn running_wait_has_a_median() {
     let going_on = |slept: u64, sleep: u64, longest: u64| {
         let counts = Counts { slept, sleep, wait_max: longest, ..Counts::default() };
-        let rows = [(Key::new(Kind::Condition, 5, 40), Record { counts, ..Record::default() })];
+        let rows = [(Key::new(RecordKind::Condition, 5, 40), Record { counts, ..Record::default() })];
         report(vec![image(7, &rows)]).waits.remove(0).row.median
     };
     assert_eq!(going_on(1, SECOND, SECOND), 1.0);
@@ -416,7 +420,7 @@ fn wait_that_goes_on_has_a_median() {
 #[test]
 fn polled_time_is_not_time_off_the_cpus() {
     let mut images = event_loop();
-    let epoll = images[0].rows.get_mut(&call_site(Kind::Epoll, 10)).unwrap();
+    let epoll = images[0].rows.get_mut(&call_site(RecordKind::Epoll, 10)).unwrap();
     (epoll.counts.spin, epoll.counts.sleep) = (SECOND, 860_000 * US);
     let thread =
         Thread { tid: 0, lived: 10 * SECOND, on_cpu: SECOND, runnable: 0, holds: Vec::new(), waits: None };
@@ -471,18 +475,26 @@ fn a_recording_holds_waits_of_every_kind() {
     let recording = Recording::create(&folder.path().join("run"), Config::default()).unwrap();
     recording.set_wake_up(COST);
     let table = recording.claim().unwrap();
-    let kinds = [Kind::Join, Kind::Poll, Kind::Select, Kind::Epoll, Kind::Receive, Kind::Accept, Kind::Futex];
+    let kinds = [
+        RecordKind::Join,
+        RecordKind::Poll,
+        RecordKind::Select,
+        RecordKind::Epoll,
+        RecordKind::Receive,
+        RecordKind::Accept,
+        RecordKind::Futex,
+    ];
     for (index, kind) in kinds.into_iter().enumerate() {
         let key = call_site(kind, 100 + index);
         let wait = |outcome, spun, slept| Sample { outcome, hold: 0, spun, slept };
-        table.record(key, &wait(Outcome::NoWait, 0, 0));
-        table.record(key, &wait(Outcome::Spun, 2_000, 0));
-        table.record(key, &wait(Outcome::Slept, 0, 3_000));
-        table.record(key, &wait(Outcome::Rejected, 0, 4_000));
+        table.record(key, &wait(AttemptOutcome::NoWait, 0, 0));
+        table.record(key, &wait(AttemptOutcome::Spun, 2_000, 0));
+        table.record(key, &wait(AttemptOutcome::Slept, 0, 3_000));
+        table.record(key, &wait(AttemptOutcome::Rejected, 0, 4_000));
     }
     recording.release(table, None);
     recording.finish(None);
-    let report = Report::from_recording(&recording, &|_, _| None);
+    let report = MeterReport::from_recording(&recording, &|_, _| None);
     assert_eq!(report.waits.len(), kinds.len());
     for Wait { kind, row, .. } in &report.waits {
         assert!(kinds.contains(kind));
@@ -504,7 +516,7 @@ prop_compose! {
             wait_max: wait_max >> shift,
             ..Counts::default()
         };
-        let waits = Histogram::new(Of::Waits, counts.map(u64::from));
+        let waits = Histogram::new(TimeKind::Waits, counts.map(u64::from));
         Record { counts: counts_of, waits, ..Record::default() }
     }
 }
@@ -522,13 +534,13 @@ proptest! {
             .iter()
             .enumerate()
             .flat_map(|(n, record)| {
-                [(call_site(Kind::Epoll, 10 + n), *record), (Key::new(Kind::Futex, 8, 40 + n), *record)]
+                [(call_site(RecordKind::Epoll, 10 + n), *record), (Key::new(RecordKind::Futex, 8, 40 + n), *record)]
             })
             .collect();
         let mut snapshot = snapshot(vec![image(7, &rows)]);
         snapshot.wake_up = Some(WakeUpCost { futex_ns, epoll_ns });
         snapshot.window.seconds = seconds;
-        let report = Report::new(&snapshot, &names);
+        let report = MeterReport::new(&snapshot, &names);
         for wait in &report.waits {
             for row in wait.callers.iter().map(|caller| &caller.row).chain([&wait.row]) {
                 prop_assert!(row.saving >= 0.0 && row.saving <= row.waited && row.saving <= seconds, "{row:?}");

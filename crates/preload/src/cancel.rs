@@ -95,7 +95,7 @@ fn await_announced() {
     let word = unsafe { &*(libc::pthread_self() as *const AtomicU32).byte_add(handling) };
     // Relaxed: the signal's handler runs in this thread.
     while word.load(Relaxed) & (ANNOUNCED | ARRIVED) == ANNOUNCED {
-        sched::give_way();
+        sched::yield_or_sleep();
     }
 }
 

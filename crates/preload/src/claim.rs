@@ -5,7 +5,7 @@
 //! is a thread of its own process.
 
 use unspin_sync::atomic::{AtomicU32, Ordering};
-use unspin_sys::process::{self, Identity, Life};
+use unspin_sys::process::{self, Identity, Liveness};
 use unspin_sys::sched;
 
 /// The owner's thread id; 0: the claim is free.
@@ -49,11 +49,11 @@ impl Claim {
     /// Lets the owner run. If the owner is not a thread of this process, frees the claim.
     pub fn wait_for(&self, owner: u32) {
         let in_this_process = Identity { pid: process::pid(), tid: owner, ..Identity::default() };
-        if in_this_process.life() == Life::Dead {
+        if in_this_process.liveness() == Liveness::Dead {
             // Relaxed: the next owner begins anew, and does not rely on what the lost one wrote.
             let _ = self.0.compare_exchange(owner, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
-        sched::give_way();
+        sched::yield_or_sleep();
     }
 }
 

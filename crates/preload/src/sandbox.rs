@@ -8,7 +8,7 @@ use crate::next::{behind, next};
 use core::ffi::c_int;
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::file;
-use unspin_sys::sched::{self, Questions};
+use unspin_sys::sched::{self, ThreadQueries};
 
 /// Whether a filter is installed, or is being installed right now.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -34,11 +34,11 @@ pub fn was_inherited() -> bool {
 pub fn closing<T>(installs: impl FnOnce() -> T, failed: impl FnOnce(&T) -> bool) -> T {
     // Relaxed (both): see `is_closed`.
     let before = CLOSED.swap(true, Relaxed);
-    sched::set_questions(Questions::Forbidden);
+    sched::set_thread_queries(ThreadQueries::Forbidden);
     let result = installs();
     if failed(&result) && !before {
         CLOSED.store(false, Relaxed);
-        sched::set_questions(Questions::Allowed);
+        sched::set_thread_queries(ThreadQueries::Allowed);
     }
     result
 }

@@ -63,7 +63,7 @@ static DESTRUCTOR: extern "C" fn() = destruct;
 #[cfg_attr(test, expect(dead_code, reason = "tests do not end"))]
 extern "C" fn destruct() {
     if let Some(recording) = recording::get().filter(|_| !sandbox::is_closed()) {
-        recording.beat();
+        recording.update_last_seen();
     }
 }
 

@@ -6,8 +6,8 @@
 //! Things larger than [`LARGE`] go to the [`WorkQueue`] and are freed outside the owner's lock, as the System V IPC of
 //! Linux 2.5.44 did with memory from `vmalloc`, which takes long to free.
 
-use crate::work::{Garbage, WorkQueue};
-use crate::{Cookie, work::Attempt};
+use crate::work::{PendingFree, WorkQueue};
+use crate::{Cookie, work::FreeAttempt};
 use core::fmt;
 use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
@@ -38,11 +38,11 @@ struct Entry {
 /// Up to `N` things that wait for their grace periods, and up to `W` large ones whose grace period is over. All zeroes:
 /// empty.
 ///
-/// The ring is protected by a lock of its owner, which [`exclusive`](Deferred::exclusive) represents. The lock may have
-/// been taken over from a holder that was killed at any instruction in here.
+/// The ring is protected by a lock of its owner, which [`exclusive`](DeferredFrees::exclusive) represents. The lock may
+/// have been taken over from a holder that was killed at any instruction in here.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Deferred<const N: usize = 1024, const W: usize = 256> {
+pub struct DeferredFrees<const N: usize = 1024, const W: usize = 256> {
     /// Position of the oldest entry; advancing it commits a removal.
     head: AtomicU64,
     /// Position of the next entry; advancing it commits an insertion.
@@ -53,9 +53,9 @@ pub struct Deferred<const N: usize = 1024, const W: usize = 256> {
     queue: WorkQueue<W>,
 }
 
-impl<const N: usize, const W: usize> Default for Deferred<N, W> {
+impl<const N: usize, const W: usize> Default for DeferredFrees<N, W> {
     fn default() -> Self {
-        Deferred {
+        DeferredFrees {
             head: AtomicU64::default(),
             tail: AtomicU64::default(),
             begun: AtomicU64::default(),
@@ -65,7 +65,7 @@ impl<const N: usize, const W: usize> Default for Deferred<N, W> {
     }
 }
 
-impl<const N: usize, const W: usize> Deferred<N, W> {
+impl<const N: usize, const W: usize> DeferredFrees<N, W> {
     /// The ring, for the holder of the lock that guards it.
     ///
     /// # Safety
@@ -80,10 +80,10 @@ impl<const N: usize, const W: usize> Deferred<N, W> {
     }
 }
 
-/// Exclusive access to a [`Deferred`]: to add to it and to reap it.
+/// Exclusive access to a [`DeferredFrees`]: to add to it and to reap it.
 #[derive(Debug)]
 pub struct Exclusive<'a, const N: usize, const W: usize> {
-    ring: &'a Deferred<N, W>,
+    ring: &'a DeferredFrees<N, W>,
 }
 
 // All positions and entries are accessed only under the owner's lock, whose hand-over orders them; so the loads are
@@ -114,12 +114,12 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
     /// go to the work queue instead, unless that is full. Returns how many left the ring.
     ///
     /// `over` is [`Rcu::poll`](crate::Rcu::poll), or [`is_over`](crate::Rcu::is_over) after a poll outside the lock.
-    /// `free` gets [`Attempt::Again`] if a holder of the lock was killed while it freed this thing; the thing may then
-    /// be freed partly or wholly already.
+    /// `free` gets [`FreeAttempt::Retry`] if a holder of the lock was killed while it freed this thing; the thing may
+    /// then be freed partly or wholly already.
     pub fn reap(
         &mut self,
         mut over: impl FnMut(Cookie) -> bool,
-        mut free: impl FnMut(Garbage, Attempt),
+        mut free: impl FnMut(PendingFree, FreeAttempt),
     ) -> usize {
         let mut reaped = 0;
         // Bounded even if the memory is corrupt: the ring never has more entries.
@@ -137,18 +137,21 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
     }
 
     /// The thing whose free was interrupted by the death of a holder of the lock, if any. The next
-    /// [`reap`](Exclusive::reap) frees it first, with [`Attempt::Again`].
-    pub fn in_doubt(&self) -> Option<Garbage> {
+    /// [`reap`](Exclusive::reap) frees it first, with [`FreeAttempt::Retry`].
+    pub fn in_doubt(&self) -> Option<PendingFree> {
         let (position, _, garbage) = self.oldest()?;
-        (self.attempt(position) == Attempt::Again).then_some(garbage)
+        (self.attempt(position) == FreeAttempt::Retry).then_some(garbage)
     }
 
     /// Everything that is waiting for its grace period, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = Garbage> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = PendingFree> + '_ {
         let (head, tail) = self.range();
         (head..tail).map(|position| {
             let entry = &self.ring.entries[position as usize % N];
-            Garbage { item: entry.item.load(Ordering::Relaxed), bytes: entry.bytes.load(Ordering::Relaxed) }
+            PendingFree {
+                item: entry.item.load(Ordering::Relaxed),
+                bytes: entry.bytes.load(Ordering::Relaxed),
+            }
         })
     }
 
@@ -171,10 +174,16 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         (head.clamp(tail.saturating_sub(N as u64), tail), tail)
     }
 
-    fn retire(&mut self, position: u64, garbage: Garbage, free: &mut impl FnMut(Garbage, Attempt)) {
+    fn retire(
+        &mut self,
+        position: u64,
+        garbage: PendingFree,
+        free: &mut impl FnMut(PendingFree, FreeAttempt),
+    ) {
         let attempt = self.attempt(position);
         // A free that began here ends here. If the queue is full, no thread had time to work, so we free it ourselves.
-        let queued = garbage.bytes > LARGE && attempt == Attempt::First && self.hand_over(position, garbage);
+        let queued =
+            garbage.bytes > LARGE && attempt == FreeAttempt::First && self.hand_over(position, garbage);
         if !queued {
             // Relaxed: under the lock. A killed process has made its stores in program order, so only the compiler must
             // be kept from moving this store past those of `free`.
@@ -184,26 +193,28 @@ impl<const N: usize, const W: usize> Exclusive<'_, N, W> {
         }
     }
 
-    fn hand_over(&mut self, position: u64, garbage: Garbage) -> bool {
+    fn hand_over(&mut self, position: u64, garbage: PendingFree) -> bool {
         // SAFETY: only the holder of the lock pushes, which `self` represents, and positions are never reused.
         unsafe { self.ring.queue.push(position.wrapping_add(1), garbage) }
     }
 
-    fn attempt(&self, position: u64) -> Attempt {
+    fn attempt(&self, position: u64) -> FreeAttempt {
         // Relaxed: under the lock, see above.
         let begun = self.ring.begun.load(Ordering::Relaxed) == position.wrapping_add(1);
-        if begun { Attempt::Again } else { Attempt::First }
+        if begun { FreeAttempt::Retry } else { FreeAttempt::First }
     }
 
-    fn oldest(&self) -> Option<(u64, Cookie, Garbage)> {
+    fn oldest(&self) -> Option<(u64, Cookie, PendingFree)> {
         let (position, tail) = self.range();
         if position == tail {
             return None;
         }
         // Relaxed: under the lock, see above.
         let entry = &self.ring.entries[position as usize % N];
-        let garbage =
-            Garbage { item: entry.item.load(Ordering::Relaxed), bytes: entry.bytes.load(Ordering::Relaxed) };
+        let garbage = PendingFree {
+            item: entry.item.load(Ordering::Relaxed),
+            bytes: entry.bytes.load(Ordering::Relaxed),
+        };
         Some((position, Cookie::from_word(entry.cookie.load(Ordering::Relaxed)), garbage))
     }
 }

@@ -1,14 +1,14 @@
 //! Grace periods.
 
-use crate::host::{Fenced, Rest};
-use crate::registry::{Registry, Roster};
-use crate::slot::{Fences, Slot, State};
+use crate::host::{FenceReach, PauseKind};
+use crate::registry::{ParticipantRegistry, RegistryHeader};
+use crate::slot::{FenceMode, Slot, State};
 use crate::{Host, Linux};
 use core::fmt;
 use core::time::Duration;
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
 use unspin_sync::hint;
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 /// The state of one RCU domain, without its slots. All zeroes: a new domain.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Domain {
     apart: [u64; 15],
     /// Every cookie up to this one is over.
     completed: AtomicU64,
-    roster: Roster,
+    roster: RegistryHeader,
     grace_periods: AtomicU64,
     ticks_waited: AtomicU64,
     reserved: [u64; 10],
@@ -48,21 +48,21 @@ impl Cookie {
 
 /// Error: `membarrier(2)` is refused to this process, while a registered reader relies on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Refused;
+pub struct FenceRefused;
 
-impl fmt::Display for Refused {
+impl fmt::Display for FenceRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "membarrier(2) is refused to this process, but readers rely on it: allow it, or register them with Fences::Full",
+            "membarrier(2) is refused to this process, but readers rely on it: allow it, or register them with FenceMode::Full",
         )
     }
 }
 
-impl core::error::Error for Refused {}
+impl core::error::Error for FenceRefused {}
 
 /// Statistics of a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct GracePeriodCounts {
     /// How often a scan advanced the completed sequence number.
     pub grace_periods: u64,
     /// [`Host::ticks`] that all threads together spent in [`Rcu::synchronize`].
@@ -70,7 +70,7 @@ pub struct Counts {
 }
 
 /// The result of one scan.
-enum Scan {
+enum ScanResult {
     /// No reader holds up the cookie.
     Clear,
     /// This slot's section began too early, with this number.
@@ -83,7 +83,7 @@ enum Scan {
 #[derive(Debug, Clone, Copy)]
 pub struct Rcu<'a, H = Linux> {
     domain: &'a Domain,
-    registry: Registry<'a, H>,
+    registry: ParticipantRegistry<'a, H>,
 }
 
 impl<'a> Rcu<'a> {
@@ -101,11 +101,11 @@ impl<'a, H: Host> Rcu<'a, H> {
         if domain.sequence.load(Ordering::Relaxed) == 0 {
             let _ = domain.sequence.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
         }
-        Rcu { domain, registry: Registry::with_host(&domain.roster, slots, host) }
+        Rcu { domain, registry: ParticipantRegistry::with_host(&domain.roster, slots, host) }
     }
 
     /// The registry of the readers.
-    pub fn registry(&self) -> Registry<'a, H> {
+    pub fn registry(&self) -> ParticipantRegistry<'a, H> {
         self.registry
     }
 
@@ -134,8 +134,8 @@ impl<'a, H: Host> Rcu<'a, H> {
     /// Whether the grace period is over. Scans all readers if that is not known yet. Never waits.
     ///
     /// A scan costs a `membarrier(2)` and a cache miss per slot in use. If a reader holds up the grace period, the scan
-    /// checks now and then whether it is alive, and marks a dead one's slot as dead; [`Registry::sweep`] releases what
-    /// it held. Returns false for as long as `membarrier` is refused and readers rely on it.
+    /// checks now and then whether it is alive, and marks a dead one's slot as dead; [`ParticipantRegistry::sweep`]
+    /// releases what it held. Returns false for as long as `membarrier` is refused and readers rely on it.
     pub fn poll(&self, cookie: Cookie) -> bool {
         self.is_over(cookie) || {
             self.advance(cookie);
@@ -147,16 +147,16 @@ impl<'a, H: Host> Rcu<'a, H> {
     /// would wait for itself for ever.
     ///
     /// # Errors
-    /// [`Refused`] if the readers cannot be fenced.
-    pub fn synchronize(&self) -> Result<(), Refused> {
+    /// [`FenceRefused`] if the readers cannot be fenced.
+    pub fn synchronize(&self) -> Result<(), FenceRefused> {
         let cookie = self.start_poll();
         let since = self.registry.host().ticks();
         let mut round = 0;
         while !self.is_over(cookie) {
             match self.advance(cookie) {
-                Scan::Clear => {}
-                Scan::HeldUp(index, active) => self.wait_for(index, active, round),
-                Scan::Refused => return Err(Refused),
+                ScanResult::Clear => {}
+                ScanResult::HeldUp(index, active) => self.wait_for(index, active, round),
+                ScanResult::Refused => return Err(FenceRefused),
             }
             round += 1;
         }
@@ -167,9 +167,9 @@ impl<'a, H: Host> Rcu<'a, H> {
     }
 
     /// The statistics of the domain.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> GracePeriodCounts {
         // Relaxed: only statistics.
-        Counts {
+        GracePeriodCounts {
             grace_periods: self.domain.grace_periods.load(Ordering::Relaxed),
             ticks_waited: self.domain.ticks_waited.load(Ordering::Relaxed),
         }
@@ -179,7 +179,7 @@ impl<'a, H: Host> Rcu<'a, H> {
     ///
     /// Correctness. Let reader R load `sequence`, store it in its slot, fence, and read. Let a writer make X
     /// unreachable and then draw cookie c. This scan reads at least c from `sequence`, so it comes after all that; then
-    /// it fences and reads the slots. (With [`Fences::Expedited`] the writer's `membarrier` is both fences: it takes
+    /// it fences and reads the slots. (With [`FenceMode::Expedited`] the writer's `membarrier` is both fences: it takes
     /// effect at some point between R's instructions, and the compiler fence keeps R's own order.) The two fences have
     /// an order:
     ///
@@ -190,30 +190,32 @@ impl<'a, H: Host> Rcu<'a, H> {
     ///   that drew c, so R sees X's removal and cannot find X. If the scan sees a later store, that store released R's
     ///   reads: they are over, and come before everything that is done after this scan.
     ///
-    /// A slot may be unregistered, or be new. `Registry::claim` fences in the same way between making the slot live and
-    /// the first section. So the scan sees the slot live, or all its sections see X's removal.
+    /// A slot may be unregistered, or be new. `ParticipantRegistry::claim` fences in the same way between making the
+    /// slot live and the first section. So the scan sees the slot live, or all its sections see X's removal.
     ///
     /// The scan skips a slot that is not live, although a dead owner may have left its word nonzero. It reads the word
     /// before the state: if the state is not live then, the thread that wrote the word was dead or had unregistered.
-    fn advance(&self, wanted: Cookie) -> Scan {
+    fn advance(&self, wanted: Cookie) -> ScanResult {
         // Acquire: partner is `start_poll`: all cookies up to this number, from whichever thread, come before the fence
         // below.
         let reach = self.domain.sequence.load(Ordering::Acquire);
         let fenced = self.registry.host().fence_readers();
         fence(Ordering::SeqCst);
         let mut oldest = reach;
-        let mut scan = Scan::Clear;
+        let mut scan = ScanResult::Clear;
         for (index, slot) in self.registry.used().iter().enumerate() {
             let active = slot.active();
-            if fenced == Fenced::HereOnly && matches!(slot.state(), State::Live(_, Fences::Expedited)) {
-                return Scan::Refused;
+            if fenced == FenceReach::CallerOnly
+                && matches!(slot.state(), State::Live(_, FenceMode::Expedited))
+            {
+                return ScanResult::Refused;
             }
             if active == 0 || active >= oldest || !self.holds_up(slot, active, wanted) {
                 continue;
             }
             oldest = active;
             if active < wanted.0 {
-                scan = Scan::HeldUp(index, active);
+                scan = ScanResult::HeldUp(index, active);
             }
         }
         // A section that began with v holds back the cookies above v. Release: partner is `is_over`. Acquire: includes
@@ -231,7 +233,7 @@ impl<'a, H: Host> Rcu<'a, H> {
         let state = slot.state();
         match state {
             State::Live(..) if active >= wanted.0 => true,
-            State::Live(..) => self.registry.examine(slot, state) == Life::Alive,
+            State::Live(..) => self.registry.examine(slot, state) == Liveness::Alive,
             _ => false,
         }
     }
@@ -247,10 +249,10 @@ impl<'a, H: Host> Rcu<'a, H> {
             hint::spin_loop();
         }
         if round < YIELDS {
-            self.registry.host().rest(Rest::Yield);
+            self.registry.host().pause(PauseKind::Yield);
         } else {
             let time = NAP_MIN.saturating_mul(1 << (round - YIELDS).min(16));
-            self.registry.host().rest(Rest::Sleep(time.min(NAP_MAX)));
+            self.registry.host().pause(PauseKind::Sleep(time.min(NAP_MAX)));
         }
     }
 }

@@ -11,14 +11,14 @@ use unspin_sys::mem::Mapping;
 
 /// The process in which this value was made. A comparison costs one load.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Birth {
+pub(crate) struct ProcessMark {
     word: &'static AtomicU64,
     value: u64,
 }
 
-impl Birth {
+impl ProcessMark {
     /// The calling process.
-    pub(crate) fn here() -> Result<Birth, Errno> {
+    pub(crate) fn here() -> Result<ProcessMark, Errno> {
         let word = word()?;
         // Odd, so not 0. It differs in every generation of processes, because the clock never reads the same before and
         // after a fork.
@@ -28,10 +28,10 @@ impl Birth {
             Ok(_) => fresh,
             Err(earlier) => earlier,
         };
-        Ok(Birth { word, value })
+        Ok(ProcessMark { word, value })
     }
 
-    /// Whether the caller is the process of [`here`](Birth::here), and not a child of it.
+    /// Whether the caller is the process of [`here`](ProcessMark::here), and not a child of it.
     #[inline]
     pub(crate) fn is_here(&self) -> bool {
         // Relaxed: as above.

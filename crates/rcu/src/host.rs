@@ -1,21 +1,21 @@
 //! What the protocol needs from the operating system, as a trait, so that tests and models can replace it.
 
-use crate::Claim;
+use crate::PackedIdentity;
 use core::time::Duration;
-use unspin_sys::process::{Identity, Life, pid_namespace};
+use unspin_sys::process::{Identity, Liveness, pid_namespace};
 
 /// The reach of a writer's memory barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fenced {
+pub enum FenceReach {
     /// Every thread of every process that registered for such barriers, and the caller.
     Everywhere,
     /// Only the caller: no conclusion about readers that rely on the writer's barrier is possible.
-    HereOnly,
+    CallerOnly,
 }
 
 /// How a thread that waits for a grace period lets other threads run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rest {
+pub enum PauseKind {
     /// Give up the CPU once.
     Yield,
     /// Sleep for about this long.
@@ -26,20 +26,20 @@ pub enum Rest {
 pub trait Host: Copy {
     /// Whether a registered thread still runs the program that it ran when it registered. Must never report a thread
     /// dead that can still execute.
-    fn life(&self, who: &Identity) -> Life;
+    fn liveness(&self, identity: &Identity) -> Liveness;
 
-    /// [`life`](Host::life) for a thread of which only the [`Claim`] is known.
-    fn claim_life(&self, claim: Claim) -> Life;
+    /// [`liveness`](Host::liveness) for a thread of which only the [`PackedIdentity`] is known.
+    fn claimer_liveness(&self, claim: PackedIdentity) -> Liveness;
 
-    /// A full memory barrier in every reader that uses [`Fences::Expedited`](crate::Fences).
-    fn fence_readers(&self) -> Fenced;
+    /// A full memory barrier in every reader that uses [`FenceMode::Expedited`](crate::FenceMode).
+    fn fence_readers(&self) -> FenceReach;
 
     /// A clock in any unit. It only determines how often the life of one thread is checked (see
-    /// [`EXAMINE_EVERY`](crate::registry::EXAMINE_EVERY)), and feeds [`Counts`](crate::Counts).
+    /// [`EXAMINE_EVERY`](crate::registry::EXAMINE_EVERY)), and feeds [`GracePeriodCounts`](crate::GracePeriodCounts).
     fn ticks(&self) -> u64;
 
     /// Lets other threads run.
-    fn rest(&self, how: Rest);
+    fn pause(&self, how: PauseKind);
 }
 
 /// Linux: `/proc` and `tgkill(2)` for life, `membarrier(2)` for fences, the time-stamp counter for ticks.
@@ -47,23 +47,27 @@ pub trait Host: Copy {
 pub struct Linux;
 
 impl Host for Linux {
-    fn life(&self, who: &Identity) -> Life {
-        who.life()
+    fn liveness(&self, identity: &Identity) -> Liveness {
+        identity.liveness()
     }
 
-    fn claim_life(&self, claim: Claim) -> Life {
+    fn claimer_liveness(&self, claim: PackedIdentity) -> Liveness {
         let here = Identity { namespace: pid_namespace(), ..Identity::default() };
         if !claim.same_namespace(&here) {
-            return Life::Alive;
+            return Liveness::Alive;
         }
         match Identity::of_thread(claim.tid()) {
-            Some(now) if claim.agrees(&now) => Life::Alive,
-            _ => Life::Dead,
+            Some(now) if claim.matches(&now) => Liveness::Alive,
+            _ => Liveness::Dead,
         }
     }
 
-    fn fence_readers(&self) -> Fenced {
-        if unspin_sys::membarrier::global_expedited() { Fenced::Everywhere } else { Fenced::HereOnly }
+    fn fence_readers(&self) -> FenceReach {
+        if unspin_sys::membarrier::global_expedited() {
+            FenceReach::Everywhere
+        } else {
+            FenceReach::CallerOnly
+        }
     }
 
     fn ticks(&self) -> u64 {
@@ -71,11 +75,11 @@ impl Host for Linux {
         if cfg!(loom) { 0 } else { unspin_sys::clock::ticks() }
     }
 
-    fn rest(&self, how: Rest) {
+    fn pause(&self, how: PauseKind) {
         match how {
-            Rest::Yield => unspin_sys::sched::yield_now(),
+            PauseKind::Yield => unspin_sys::sched::yield_now(),
             // Does not change `errno`, as required of code inside a preload library.
-            Rest::Sleep(time) => unspin_sys::sched::nap(time),
+            PauseKind::Sleep(time) => unspin_sys::sched::sleep(time),
         }
     }
 }

@@ -10,8 +10,8 @@
 //! - [`Reader`] and [`ReadGuard`]: the safe way to read. [`Slot::enter`] and [`Slot::leave`] are the raw way: two
 //!   loads, a test and a store to enter, a store to leave.
 //! - [`registry`]: the participating threads, and the recovery of dead ones.
-//! - [`Deferred`]: frees that wait for a grace period without a waiting thread (`call_rcu`), and the [work queue](work)
-//!   for frees that take long.
+//! - [`DeferredFrees`]: frees that wait for a grace period without a waiting thread (`call_rcu`), and the [work
+//!   queue](work) for frees that take long.
 //!
 //! All shared types are `repr(C)`, valid when zeroed, and hold offsets and numbers instead of pointers. The caller
 //! provides the memory:
@@ -90,10 +90,10 @@ mod slot;
 mod tests;
 pub mod work;
 
-pub use deferred::Deferred;
-pub use domain::{Cookie, Counts, Domain, Rcu, Refused};
+pub use deferred::DeferredFrees;
+pub use domain::{Cookie, Domain, FenceRefused, GracePeriodCounts, Rcu};
 pub use host::{Host, Linux};
-pub use participant::{Claim, Participant};
+pub use participant::{PackedIdentity, ParticipantId};
 #[cfg(not(loom))]
 pub use reader::{JoinError, ReadGuard, Reader};
-pub use slot::{Fences, Section, Slot};
+pub use slot::{FenceMode, SectionToken, Slot};

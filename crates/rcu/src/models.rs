@@ -1,26 +1,26 @@
 //! Models: loom explores every interleaving and every reordering of the protocols. Run by `RUSTFLAGS="--cfg loom" cargo
 //! test -p unspin-rcu --release --lib models`.
 //!
-//! Readers issue their own fences here ([`Fences::Full`]), because loom does not know `membarrier`. A dead thread is
-//! one that stops after reporting its death to the [`Script`]. Each property has a planted bug beside it that must be
-//! found.
+//! Readers issue their own fences here ([`FenceMode::Full`]), because loom does not know `membarrier`. A dead thread is
+//! one that stops after reporting its death to the [`ScriptedHost`]. Each property has a planted bug beside it that
+//! must be found.
 
-use crate::registry::{Extent, Swept};
-use crate::script::{Script, arena, thread};
+use crate::registry::{Recovery, SweepScope};
+use crate::script::{ScriptedHost, arena, thread};
 use crate::slot::State;
-use crate::work::{Attempt, Garbage, WorkQueue};
+use crate::work::{FreeAttempt, PendingFree, WorkQueue};
 use crate::*;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread::spawn;
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
-use unspin_sys::process::{Identity, Life};
+use unspin_sys::process::{Identity, Liveness};
 
 /// A domain, an operating system, and one thing that readers can reach until a writer makes it unreachable.
 struct World {
     domain: Domain,
     slots: Vec<Slot>,
-    script: Script,
+    script: ScriptedHost,
     unreachable: AtomicU64,
     thing: UnsafeCell<u64>,
 }
@@ -34,16 +34,16 @@ unsafe impl Send for World {}
 impl World {
     fn new(slots: usize) -> Arc<World> {
         let (domain, slots) = arena(slots);
-        let (script, unreachable, thing) = (Script::new(), AtomicU64::new(0), UnsafeCell::new(1));
+        let (script, unreachable, thing) = (ScriptedHost::new(), AtomicU64::new(0), UnsafeCell::new(1));
         Arc::new(World { domain, slots, script, unreachable, thing })
     }
 
-    fn rcu(&self) -> Rcu<'_, &Script> {
+    fn rcu(&self) -> Rcu<'_, &ScriptedHost> {
         Rcu::with_host(&self.domain, &self.slots, &self.script)
     }
 
-    fn join(&self, tid: u32) -> Participant {
-        self.rcu().registry().register(&thread(tid), Fences::Full, &mut |_, _| Swept::Done).unwrap()
+    fn join(&self, tid: u32) -> ParticipantId {
+        self.rcu().registry().register(&thread(tid), FenceMode::Full, &mut |_, _| Recovery::Done).unwrap()
     }
 
     /// The one access of a reader.
@@ -55,11 +55,11 @@ impl World {
         }
     }
 
-    fn section(&self, me: Participant) {
+    fn section(&self, me: ParticipantId) {
         let slot = &self.slots[me.index()];
         // SAFETY: `me` was registered for the calling thread, with these fences.
         unsafe {
-            let section = slot.enter(&self.domain, Fences::Full);
+            let section = slot.enter(&self.domain, FenceMode::Full);
             self.look();
             slot.leave(section);
         }
@@ -86,7 +86,7 @@ impl World {
 }
 
 /// Runs `reader` in its own thread, with a slot, against `writer`.
-fn against(reader: fn(&World, Participant), writer: fn(&World)) {
+fn against(reader: fn(&World, ParticipantId), writer: fn(&World)) {
     loom::model(move || {
         let world = World::new(1);
         let me = world.join(1);
@@ -98,12 +98,12 @@ fn against(reader: fn(&World, Participant), writer: fn(&World)) {
 }
 
 #[test]
-fn nothing_is_freed_under_a_reader() {
+fn reader_delays_the_free() {
     against(World::section, World::update);
 }
 
 #[test]
-fn nor_under_one_that_enters_again() {
+fn reader_that_reenters_delays_the_free() {
     against(
         |world, me| {
             world.section(me);
@@ -114,7 +114,7 @@ fn nor_under_one_that_enters_again() {
 }
 
 #[test]
-fn synchronize_ends_and_not_too_early() {
+fn synchronize_waits_for_readers_and_ends() {
     against(World::section, |world| {
         world.unlink();
         world.rcu().synchronize().unwrap();
@@ -124,13 +124,13 @@ fn synchronize_ends_and_not_too_early() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_reader_without_its_fence() {
+fn planted_reader_without_fence() {
     against(
         |world, me| {
             let slot = &world.slots[me.index()];
             // SAFETY: deliberately wrong: the slot was not registered with these fences.
             unsafe {
-                let section = slot.enter(&world.domain, Fences::Expedited);
+                let section = slot.enter(&world.domain, FenceMode::Expedited);
                 world.look();
                 slot.leave(section);
             }
@@ -141,13 +141,13 @@ fn planted_a_reader_without_its_fence() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_section_left_before_its_reads() {
+fn planted_section_left_before_its_reads() {
     against(
         |world, me| {
             let slot = &world.slots[me.index()];
             // SAFETY: deliberately wrong: the section ends before the access.
             unsafe {
-                let section = slot.enter(&world.domain, Fences::Full);
+                let section = slot.enter(&world.domain, FenceMode::Full);
                 slot.leave(section);
             }
             world.look();
@@ -158,7 +158,7 @@ fn planted_a_section_left_before_its_reads() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_cookie_too_small() {
+fn planted_cookie_too_small() {
     against(World::section, |world| {
         world.unlink();
         let cookie = world.rcu().start_poll();
@@ -170,7 +170,7 @@ fn planted_a_cookie_too_small() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_cookie_drawn_before_the_thing_was_unreachable() {
+fn planted_cookie_drawn_before_the_unlink() {
     against(World::section, |world| {
         let cookie = world.rcu().start_poll();
         world.unlink();
@@ -182,7 +182,7 @@ fn planted_a_cookie_drawn_before_the_thing_was_unreachable() {
 
 /// Two writers share the result of one scan.
 #[test]
-fn anothers_scan_is_as_good_as_ones_own() {
+fn scan_by_another_thread_completes_the_cookie() {
     bounded(3, || {
         let world = World::new(1);
         let me = world.join(1);
@@ -203,7 +203,7 @@ fn anothers_scan_is_as_good_as_ones_own() {
 }
 
 #[test]
-fn a_reader_that_registers_meanwhile_is_not_missed() {
+fn concurrently_registered_reader_is_scanned() {
     loom::model(|| {
         let world = World::new(1);
         let shared = world.clone();
@@ -218,20 +218,20 @@ fn a_reader_that_registers_meanwhile_is_not_missed() {
 
 /// A reader dies in its section. Its successor in the slot is a reader too, and the writer must wait for it.
 #[test]
-fn a_dead_reader_is_passed_over_and_its_heir_is_not() {
+fn dead_reader_is_skipped_and_its_successor_is_not() {
     bounded(3, || {
         let world = World::new(1);
         let victim = world.join(1);
         // SAFETY: registered above; this thread acts as its owner, which dies in the section.
-        let _ = unsafe { world.slots[victim.index()].enter(&world.domain, Fences::Full) };
+        let _ = unsafe { world.slots[victim.index()].enter(&world.domain, FenceMode::Full) };
         world.script.kill(1);
         let shared = world.clone();
-        let heir = spawn(move || {
+        let successor = spawn(move || {
             let me = shared.join(2);
             shared.section(me);
         });
         world.update();
-        heir.join().unwrap();
+        successor.join().unwrap();
     });
 }
 
@@ -243,17 +243,17 @@ fn bounded(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Sweeps as thread `tid` and returns the participants that `on_dead` was called for.
-fn sweep(world: &World, tid: u32) -> Vec<(Participant, Identity)> {
+fn sweep(world: &World, tid: u32) -> Vec<(ParticipantId, Identity)> {
     let mut swept = Vec::new();
-    world.rcu().registry().sweep(&thread(tid), Extent::All, &mut |who, id| {
-        swept.push((who, *id));
-        Swept::Done
+    world.rcu().registry().sweep(&thread(tid), SweepScope::All, &mut |identity, id| {
+        swept.push((identity, *id));
+        Recovery::Done
     });
     swept
 }
 
 #[test]
-fn the_dead_are_swept_once() {
+fn dead_slot_is_swept_once() {
     bounded(3, || {
         let world = World::new(1);
         let victim = world.join(1);
@@ -268,7 +268,7 @@ fn the_dead_are_swept_once() {
 }
 
 #[test]
-fn two_that_register_get_two_slots() {
+fn concurrent_registrations_get_different_slots() {
     bounded(3, || {
         let world = World::new(2);
         let shared = world.clone();
@@ -283,23 +283,23 @@ fn two_that_register_get_two_slots() {
 
 /// A thread takes long to find a dead owner dead; meanwhile the slot goes to a living thread.
 #[test]
-fn a_late_verdict_does_not_hit_the_heir() {
+fn late_liveness_check_spares_the_next_owner() {
     bounded(3, || {
-        heir_of_a_slow_verdict(|world, victim| {
-            world.rcu().registry().life(victim);
+        next_owner_after_a_slow_check(|world, victim| {
+            world.rcu().registry().liveness(victim);
         })
     });
 }
 
 #[test]
-#[should_panic(expected = "the heir lost its slot")]
-fn planted_a_verdict_executed_without_looking_again() {
+#[should_panic(expected = "the successor lost its slot")]
+fn planted_mark_dead_without_state_check() {
     bounded(3, || {
-        heir_of_a_slow_verdict(|world, victim| {
+        next_owner_after_a_slow_check(|world, victim| {
             let slot = &world.slots[victim.index()];
             let state = slot.state();
-            let asked = slot.identity(state).map(|who| (&world.script).life(&who));
-            if asked == Some(Life::Dead) {
+            let liveness = slot.identity(state).map(|identity| (&world.script).liveness(&identity));
+            if liveness == Some(Liveness::Dead) {
                 // Planted bug: a store instead of a compare-and-swap.
                 let word = victim.generation() << 3 | 4;
                 slot.state.store(word, Ordering::Release);
@@ -308,40 +308,40 @@ fn planted_a_verdict_executed_without_looking_again() {
     });
 }
 
-fn heir_of_a_slow_verdict(verdict: fn(&World, Participant)) {
+fn next_owner_after_a_slow_check(verdict: fn(&World, ParticipantId)) {
     let world = World::new(1);
     let victim = world.join(1);
     world.script.kill(1);
     let shared = world.clone();
     let slow = spawn(move || verdict(&shared, victim));
-    let heir = {
+    let successor = {
         let registry = world.rcu().registry();
-        registry.register(&thread(2), Fences::Full, &mut |_, _| Swept::Done)
+        registry.register(&thread(2), FenceMode::Full, &mut |_, _| Recovery::Done)
     };
     slow.join().unwrap();
-    if let Ok(heir) = heir {
-        assert_eq!(world.rcu().registry().participant(0), Some(heir), "the heir lost its slot");
-        assert_eq!(world.rcu().registry().identity(heir), Some(thread(2)));
+    if let Ok(successor) = successor {
+        assert_eq!(world.rcu().registry().participant(0), Some(successor), "the successor lost its slot");
+        assert_eq!(world.rcu().registry().identity(successor), Some(thread(2)));
     }
 }
 
 /// A claimer dies at any point before its slot is live, while another thread registers.
 #[test]
-fn a_claimer_killed_half_way_leaves_nothing_behind() {
+fn sigkill_while_claiming_leaves_the_slot_free() {
     bounded(3, || {
         let world = World::new(1);
         let shared = world.clone();
         let victim = spawn(move || {
-            let mine = State::Claiming(Claim::of(&thread(1)));
+            let mine = State::Claiming(PackedIdentity::of(&thread(1)));
             if shared.rcu().registry().take(0, &shared.slots[0], mine) {
-                shared.slots[0].fill(0, &thread(1));
+                shared.slots[0].write_identity(0, &thread(1));
             }
             shared.script.kill(1);
         });
-        let early = world.rcu().registry().register(&thread(2), Fences::Full, &mut |_, _| Swept::Done);
+        let early = world.rcu().registry().register(&thread(2), FenceMode::Full, &mut |_, _| Recovery::Done);
         victim.join().unwrap();
-        let heir = early.unwrap_or_else(|_| world.join(2));
-        assert_eq!(world.rcu().registry().identity(heir), Some(thread(2)));
+        let successor = early.unwrap_or_else(|_| world.join(2));
+        assert_eq!(world.rcu().registry().identity(successor), Some(thread(2)));
     });
 }
 
@@ -369,10 +369,10 @@ impl Works {
 
     fn push(&self, item: u64) -> bool {
         // SAFETY: the models push from one thread, each item once.
-        unsafe { self.queue.push(item + 1, Garbage { item, bytes: u64::MAX }) }
+        unsafe { self.queue.push(item + 1, PendingFree { item, bytes: u64::MAX }) }
     }
 
-    fn work(&self, me: Participant) -> Option<(u64, Attempt)> {
+    fn work(&self, me: ParticipantId) -> Option<(u64, FreeAttempt)> {
         let mut done = None;
         self.queue.work(&self.world.rcu().registry(), me, |garbage, attempt| {
             // SAFETY: loom checks that no other thread frees the same thing at the same time.
@@ -389,7 +389,7 @@ impl Works {
 }
 
 #[test]
-fn large_things_are_freed_once_while_more_arrive() {
+fn large_frees_run_once_beside_pushes() {
     bounded(3, || {
         let works = Works::new();
         let (one, two) = (works.world.join(1), works.world.join(2));
@@ -411,7 +411,7 @@ fn large_things_are_freed_once_while_more_arrive() {
 }
 
 #[test]
-fn a_dead_workers_piece_is_freed_by_one_other() {
+fn claim_of_a_dead_worker_is_taken_by_one_worker() {
     bounded(3, || {
         let works = Works::new();
         let (one, two) = (works.world.join(1), works.world.join(2));
@@ -432,7 +432,7 @@ fn a_dead_workers_piece_is_freed_by_one_other() {
         });
         let mine = works.work(two);
         let theirs = other.join().unwrap();
-        assert_eq!(mine.or(theirs), Some((0, Attempt::Again)));
+        assert_eq!(mine.or(theirs), Some((0, FreeAttempt::Retry)));
         assert!(mine.is_none() || theirs.is_none());
         assert_eq!(works.times_freed(0), 1);
     });
@@ -440,7 +440,7 @@ fn a_dead_workers_piece_is_freed_by_one_other() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_worker_that_looks_and_does_not_claim() {
+fn planted_worker_without_claim() {
     bounded(3, || {
         let works = Works::new();
         let two = works.world.join(2);
@@ -460,7 +460,7 @@ fn planted_a_worker_that_looks_and_does_not_claim() {
 
 /// The store-buffer litmus test alone, as a check of the checker: loom must implement fences.
 #[test]
-fn a_fence_pair_forbids_that_both_miss() {
+fn fence_pair_prevents_that_both_miss() {
     loom::model(|| {
         let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
         let shared = words.clone();

@@ -1,9 +1,9 @@
 //! The safe interface: a registered thread and its read-side sections.
 
-use crate::fork::Birth;
-use crate::registry::{Full, Swept};
-use crate::slot::{Fences, Section, Slot};
-use crate::{Host, Linux, Participant, Rcu};
+use crate::fork::ProcessMark;
+use crate::registry::{Recovery, RegistryFull};
+use crate::slot::{FenceMode, SectionToken, Slot};
+use crate::{Host, Linux, ParticipantId, Rcu};
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,7 +14,7 @@ use unspin_sys::{Errno, membarrier};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinError {
     /// No slot is free.
-    Full(Full),
+    RegistryFull(RegistryFull),
     /// The kernel refused memory that is wiped on fork (`MADV_WIPEONFORK`, Linux 4.14).
     NoMemory(Errno),
 }
@@ -22,7 +22,7 @@ pub enum JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JoinError::Full(full) => full.fmt(f),
+            JoinError::RegistryFull(full) => full.fmt(f),
             JoinError::NoMemory(e) => write!(f, "no memory that a forked child finds wiped: {e}"),
         }
     }
@@ -37,9 +37,9 @@ impl core::error::Error for JoinError {}
 pub struct Reader<'a, H: Host = Linux> {
     rcu: Rcu<'a, H>,
     slot: &'a Slot,
-    participant: Participant,
-    fences: Fences,
-    birth: Birth,
+    participant: ParticipantId,
+    fences: FenceMode,
+    birth: ProcessMark,
     /// Number of live guards. They may be dropped in any order; the last one leaves the section.
     depth: Cell<usize>,
     /// Makes the type neither `Send` nor `Sync`: only the owning thread writes its slot.
@@ -50,18 +50,20 @@ impl<'a> Rcu<'a> {
     /// Registers the calling thread as a reader. Reads `/proc` once.
     ///
     /// If every slot is taken, the slots of dead threads are freed. So this is for domains whose participants hold
-    /// nothing but read-side sections. Others use [`Registry::register`](crate::registry::Registry::register) and
+    /// nothing but read-side sections. Others use
+    /// [`ParticipantRegistry::register`](crate::registry::ParticipantRegistry::register) and
     /// [`Slot::enter`](crate::Slot::enter).
     ///
     /// # Errors
     /// See [`JoinError`].
     pub fn join(&self) -> Result<Reader<'a>, JoinError> {
-        let birth = Birth::here().map_err(JoinError::NoMemory)?;
-        let fences = if membarrier::register_global_expedited() { Fences::Expedited } else { Fences::Full };
+        let birth = ProcessMark::here().map_err(JoinError::NoMemory)?;
+        let fences =
+            if membarrier::register_global_expedited() { FenceMode::Expedited } else { FenceMode::Full };
         let participant = self
             .registry()
-            .register(&Identity::current(), fences, &mut |_, _| Swept::Done)
-            .map_err(JoinError::Full)?;
+            .register(&Identity::current(), fences, &mut |_, _| Recovery::Done)
+            .map_err(JoinError::RegistryFull)?;
         let slot = &self.registry().slots()[participant.index()];
         Ok(Reader { rcu: *self, slot, participant, fences, birth, depth: Cell::new(0), here: PhantomData })
     }
@@ -79,14 +81,14 @@ impl<'a, H: Host> Reader<'a, H> {
             // SAFETY: `join` registered the slot for this thread under its own identity and with these fences; a
             // `Reader` does not leave its thread; the assertion above excludes a forked child.
             let section = unsafe { self.slot.enter(self.rcu.domain(), self.fences) };
-            debug_assert_eq!(section, Section::OUTERMOST);
+            debug_assert_eq!(section, SectionToken::OUTERMOST);
         }
         self.depth.set(self.depth.get() + 1);
         ReadGuard { reader: self }
     }
 
     /// The reader's id in shared memory.
-    pub fn participant(&self) -> Participant {
+    pub fn participant(&self) -> ParticipantId {
         self.participant
     }
 
@@ -101,7 +103,7 @@ impl<'a, H: Host> Reader<'a, H> {
         if self.depth.get() == 0 && self.birth.is_here() {
             // SAFETY: `read` entered this section on this slot in this process. The last guard is being dropped, and
             // what was found under the guards was borrowed from them.
-            unsafe { self.slot.leave(Section::OUTERMOST) };
+            unsafe { self.slot.leave(SectionToken::OUTERMOST) };
         }
     }
 }

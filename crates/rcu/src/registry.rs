@@ -1,16 +1,17 @@
 //! The participants: threads claim slots and return them; the slots of dead threads are taken back.
 //!
-//! The registry is also of use without read-copy-update: a [`Participant`] identifies the owner of a lock or a place in
-//! a queue, and [`Registry::sweep`] passes every dead participant to a function that can release what it held.
+//! The registry is also of use without read-copy-update: a [`ParticipantId`] identifies the owner of a lock or a place
+//! in a queue, and [`ParticipantRegistry::sweep`] passes every dead participant to a function that can release what it
+//! held.
 //!
 //! No step needs another thread to finish one. Each step is a single compare-and-swap of the slot's state word, and the
 //! word identifies the thread whose death has to be checked (see the table at `State` in `slot.rs`).
 
-use crate::slot::{Fences, Slot, State};
-use crate::{Claim, Host, Linux, Participant};
+use crate::slot::{FenceMode, Slot, State};
+use crate::{Host, Linux, PackedIdentity, ParticipantId};
 use core::fmt;
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
-use unspin_sys::process::{Identity, Life};
+use unspin_sys::process::{Identity, Liveness};
 
 /// [`Host::ticks`] between two checks of the life of a thread that holds up another: about a third of a millisecond on
 /// today's time-stamp counters. One check costs 5 µs.
@@ -18,31 +19,31 @@ pub const EXAMINE_EVERY: u64 = 1 << 20;
 
 /// Error: no slot is free, and no owner of one is dead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Full;
+pub struct RegistryFull;
 
-impl fmt::Display for Full {
+impl fmt::Display for RegistryFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("every slot belongs to a living thread: make the registry larger")
     }
 }
 
-impl core::error::Error for Full {}
+impl core::error::Error for RegistryFull {}
 
 /// Result of releasing what a dead participant held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Swept {
+pub enum Recovery {
     /// All released: the slot may go to another thread.
     Done,
     /// Not yet: the slot stays with the dead participant, and a later sweep tries again.
-    Keep,
+    Incomplete,
 }
 
 /// Which slots a sweep examines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
-    /// Those already known or suspected to belong to dead threads: cheap, and not needed while [`Registry::pending`] is
-    /// false.
-    Condemned,
+pub enum SweepScope {
+    /// Those already known or suspected to belong to dead threads: cheap, and not needed while
+    /// [`ParticipantRegistry::pending`] is false.
+    MarkedDead,
     /// All: checks the life of every registered thread, some 5 µs each.
     All,
 }
@@ -50,55 +51,56 @@ pub enum Extent {
 /// The registry's words apart from the slots. All zeroes: an empty registry.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Roster {
+pub struct RegistryHeader {
     /// Highest index ever used, plus one.
     high: AtomicU64,
     /// How many slots were marked dead so far.
-    condemned: AtomicU64,
-    /// The value of `condemned` when the last sweep began that finished all its slots.
+    marked_dead: AtomicU64,
+    /// The value of `marked_dead` when the last sweep began that finished all its slots.
     swept: AtomicU64,
 }
 
 /// A handle on the registry in shared memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Registry<'a, H = Linux> {
-    roster: &'a Roster,
+pub struct ParticipantRegistry<'a, H = Linux> {
+    roster: &'a RegistryHeader,
     slots: &'a [Slot],
     host: H,
 }
 
-impl<'a> Registry<'a> {
-    /// The registry of `roster` and `slots`, of which at most [`Participant::SLOTS`] are used.
-    pub fn new(roster: &'a Roster, slots: &'a [Slot]) -> Self {
+impl<'a> ParticipantRegistry<'a> {
+    /// The registry of `roster` and `slots`, of which at most [`ParticipantId::SLOTS`] are used.
+    pub fn new(roster: &'a RegistryHeader, slots: &'a [Slot]) -> Self {
         Self::with_host(roster, slots, Linux)
     }
 }
 
-impl<'a, H: Host> Registry<'a, H> {
-    /// [`new`](Registry::new) with another [`Host`].
-    pub fn with_host(roster: &'a Roster, slots: &'a [Slot], host: H) -> Self {
-        Registry { roster, slots: &slots[..slots.len().min(Participant::SLOTS)], host }
+impl<'a, H: Host> ParticipantRegistry<'a, H> {
+    /// [`new`](ParticipantRegistry::new) with another [`Host`].
+    pub fn with_host(roster: &'a RegistryHeader, slots: &'a [Slot], host: H) -> Self {
+        ParticipantRegistry { roster, slots: &slots[..slots.len().min(ParticipantId::SLOTS)], host }
     }
 
-    /// Claims a slot for the calling thread, whose identity is `who`. Costs one pass over the slots.
+    /// Claims a slot for the calling thread, which has this identity. Costs one pass over the slots.
     ///
-    /// If none is free, dead participants are swept as by [`sweep`](Registry::sweep), which calls `on_dead`. If `who`
-    /// is the new image of a thread that registered before it called `exec`, the slot of the old image is marked dead.
+    /// If none is free, dead participants are swept as by [`sweep`](ParticipantRegistry::sweep), which calls `on_dead`.
+    /// If `identity` is the new image of a thread that registered before it called `exec`, the slot of the old image is
+    /// marked dead.
     ///
     /// A thread that is killed in this function leaves at most one slot behind, which the next sweep of all slots
     /// frees.
     pub fn register(
         &self,
-        who: &Identity,
-        fences: Fences,
-        on_dead: &mut dyn FnMut(Participant, &Identity) -> Swept,
-    ) -> Result<Participant, Full> {
-        self.condemn_former_image(who);
-        if let Some(participant) = self.claim(who, fences) {
+        identity: &Identity,
+        fences: FenceMode,
+        on_dead: &mut dyn FnMut(ParticipantId, &Identity) -> Recovery,
+    ) -> Result<ParticipantId, RegistryFull> {
+        self.mark_former_image_dead(identity);
+        if let Some(participant) = self.claim(identity, fences) {
             return Ok(participant);
         }
-        self.sweep(who, Extent::All, on_dead);
-        self.claim(who, fences).ok_or(Full)
+        self.sweep(identity, SweepScope::All, on_dead);
+        self.claim(identity, fences).ok_or(RegistryFull)
     }
 
     /// Returns a slot.
@@ -106,50 +108,50 @@ impl<'a, H: Host> Registry<'a, H> {
     /// # Safety
     /// `participant` was registered by the calling thread and not unregistered. It is in no read-side section, and
     /// nothing is recorded as held by it.
-    pub unsafe fn unregister(&self, participant: Participant) {
+    pub unsafe fn unregister(&self, participant: ParticipantId) {
         let slot = &self.slots[participant.index()];
         let state = slot.state();
         if matches!(state, State::Live(generation, _) if generation == participant.generation()) {
-            slot.shift(state, State::Free);
+            slot.change_state(state, State::Free);
         }
     }
 
     /// Finds the slots of dead participants, calls `on_dead` to release what each held, and frees the slots. Returns
-    /// how many were freed. `who` must be the identity of the calling thread.
+    /// how many were freed. `identity` must be the identity of the calling thread.
     ///
     /// `on_dead` gets the dead participant and its identity; meanwhile the slot belongs exclusively to the caller. A
     /// sweeper may be killed within `on_dead`. Then another sweeper calls its own `on_dead` for the same participant,
     /// so a release must be repeatable from any point. `on_dead` must not panic.
     pub fn sweep(
         &self,
-        who: &Identity,
-        extent: Extent,
-        on_dead: &mut dyn FnMut(Participant, &Identity) -> Swept,
+        identity: &Identity,
+        extent: SweepScope,
+        on_dead: &mut dyn FnMut(ParticipantId, &Identity) -> Recovery,
     ) -> usize {
-        // Acquire: partner is the increment in `condemn`: the pass below sees the condemned state.
-        let condemned = self.roster.condemned.load(Ordering::Acquire);
-        let me = Claim::of(who);
+        // Acquire: partner is the increment in `mark_dead`: the pass below sees that state.
+        let marked_dead = self.roster.marked_dead.load(Ordering::Acquire);
+        let me = PackedIdentity::of(identity);
         let (mut freed, mut left) = (0, 0);
         for (index, slot) in self.used().iter().enumerate() {
             match self.sweep_slot(index, slot, me, extent, on_dead) {
-                Some(Swept::Done) => freed += 1,
-                Some(Swept::Keep) => left += 1,
+                Some(Recovery::Done) => freed += 1,
+                Some(Recovery::Incomplete) => left += 1,
                 None => {}
             }
         }
         if left == 0 {
             // Relaxed: only a hint. It moves only after a complete pass, so a sweeper that is killed before leaves it
             // as it was.
-            self.roster.swept.fetch_max(condemned, Ordering::Relaxed);
+            self.roster.swept.fetch_max(marked_dead, Ordering::Relaxed);
         }
         freed
     }
 
-    /// Whether a sweep of [`Extent::Condemned`] is likely to find something. Two loads.
+    /// Whether a sweep of [`SweepScope::MarkedDead`] is likely to find something. Two loads.
     #[inline]
     pub fn pending(&self) -> bool {
         // Relaxed: only a hint; the sweep synchronises by itself.
-        self.roster.condemned.load(Ordering::Relaxed) > self.roster.swept.load(Ordering::Relaxed)
+        self.roster.marked_dead.load(Ordering::Relaxed) > self.roster.swept.load(Ordering::Relaxed)
     }
 
     /// Whether `participant` can still execute. Marks its slot dead if it cannot. A participant that has unregistered
@@ -159,39 +161,39 @@ impl<'a, H: Host> Registry<'a, H> {
     /// store. Only then is its registration visible; otherwise the slot may appear in a state from before the
     /// registration and look dead.
     ///
-    /// Costs some 5 µs; see [`life_lately`](Registry::life_lately) for loops.
-    pub fn life(&self, participant: Participant) -> Life {
-        self.life_of(participant, |slot, state| self.condemn_if_dead(slot, state))
+    /// Costs some 5 µs; see [`liveness_rate_limited`](ParticipantRegistry::liveness_rate_limited) for loops.
+    pub fn liveness(&self, participant: ParticipantId) -> Liveness {
+        self.liveness_of(participant, |slot, state| self.mark_if_dead(slot, state))
     }
 
-    /// [`life`](Registry::life), but asks the operating system at most once per [`EXAMINE_EVERY`] ticks and
+    /// [`liveness`](ParticipantRegistry::liveness), but asks the system at most once per [`EXAMINE_EVERY`] ticks and
     /// participant; reports alive in between.
-    pub fn life_lately(&self, participant: Participant) -> Life {
-        self.life_of(participant, |slot, state| self.examine(slot, state))
+    pub fn liveness_rate_limited(&self, participant: ParticipantId) -> Liveness {
+        self.liveness_of(participant, |slot, state| self.examine(slot, state))
     }
 
-    fn life_of(&self, participant: Participant, ask: impl Fn(&Slot, State) -> Life) -> Life {
-        let Some(slot) = self.slots.get(participant.index()) else { return Life::Dead };
+    fn liveness_of(&self, participant: ParticipantId, ask: impl Fn(&Slot, State) -> Liveness) -> Liveness {
+        let Some(slot) = self.slots.get(participant.index()) else { return Liveness::Dead };
         match slot.state() {
             state @ State::Live(generation, _) if generation == participant.generation() => ask(slot, state),
-            _ => Life::Dead,
+            _ => Liveness::Dead,
         }
     }
 
     /// The live participant that has slot `index`.
-    pub fn participant(&self, index: usize) -> Option<Participant> {
+    pub fn participant(&self, index: usize) -> Option<ParticipantId> {
         match self.slots.get(index)?.state() {
-            State::Live(generation, _) => Some(Participant::new(index, generation)),
+            State::Live(generation, _) => Some(ParticipantId::new(index, generation)),
             _ => None,
         }
     }
 
     /// The identity of `participant` while its slot belongs to it: it lives, or no sweep has taken the slot yet.
-    pub fn identity(&self, participant: Participant) -> Option<Identity> {
+    pub fn identity(&self, participant: ParticipantId) -> Option<Identity> {
         let slot = self.slots.get(participant.index())?;
         let state = slot.state();
         match state {
-            State::Live(generation, _) | State::Condemned(generation)
+            State::Live(generation, _) | State::MarkedDead(generation)
                 if generation == participant.generation() =>
             {
                 slot.identity(state)
@@ -206,7 +208,7 @@ impl<'a, H: Host> Registry<'a, H> {
     }
 
     /// How many slots were ever used: the indices of all participants are below it.
-    pub fn high(&self) -> usize {
+    pub fn slots_ever_used(&self) -> usize {
         self.used().len()
     }
 
@@ -221,14 +223,14 @@ impl<'a, H: Host> Registry<'a, H> {
         &self.host
     }
 
-    fn claim(&self, who: &Identity, fences: Fences) -> Option<Participant> {
-        let mine = State::Claiming(Claim::of(who));
+    fn claim(&self, identity: &Identity, fences: FenceMode) -> Option<ParticipantId> {
+        let mine = State::Claiming(PackedIdentity::of(identity));
         for (index, slot) in self.slots.iter().enumerate() {
             if !self.take(index, slot, mine) {
                 continue;
             }
-            let participant = slot.fill(index, who);
-            if !slot.shift(mine, State::Live(participant.generation(), fences)) {
+            let participant = slot.write_identity(index, identity);
+            if !slot.change_state(mine, State::Live(participant.generation(), fences)) {
                 continue; // Taken by a thread of another pid namespace that considers us dead.
             }
             // A scan that fences after this fence finds the slot live. A scan that fenced before has published to all
@@ -247,68 +249,71 @@ impl<'a, H: Host> Registry<'a, H> {
         // Before the claim, so that a sweep finds the slot of a claimer that dies next. Release: partner is the load in
         // `used`.
         self.roster.high.fetch_max(index as u64 + 1, Ordering::Release);
-        slot.shift(State::Free, mine)
+        slot.change_state(State::Free, mine)
     }
 
     /// Marks the slots dead that the image before an `exec` has left: same pid and tid, but dead.
-    fn condemn_former_image(&self, who: &Identity) {
+    fn mark_former_image_dead(&self, identity: &Identity) {
         for slot in self.used() {
             let state = slot.state();
             if !matches!(state, State::Live(..)) {
                 continue;
             }
-            if slot.identity(state).is_some_and(|it| (it.pid, it.tid) == (who.pid, who.tid) && it != *who) {
-                self.condemn_if_dead(slot, state);
+            if slot
+                .identity(state)
+                .is_some_and(|it| (it.pid, it.tid) == (identity.pid, identity.tid) && it != *identity)
+            {
+                self.mark_if_dead(slot, state);
             }
         }
     }
 
     /// Marks the slots dead that an earlier image has left under exactly the identity of the calling thread, which is
-    /// `who`. Where the stack position is not random, `exec` can leave all parts of an identity unchanged. `own` tells
-    /// which participants belong to this image.
-    pub fn condemn_namesakes(&self, who: &Identity, own: &dyn Fn(Participant) -> bool) {
+    /// `identity`. Where the stack position is not random, `exec` can leave all parts of an identity unchanged. `own`
+    /// tells which participants belong to this image.
+    pub fn mark_stale_slots_dead(&self, identity: &Identity, own: &dyn Fn(ParticipantId) -> bool) {
         // If one of these is unknown, the identity may also be another thread's.
-        if who.start_time == 0 || who.namespace == 0 {
+        if identity.start_time == 0 || identity.namespace == 0 {
             return;
         }
         for (index, slot) in self.used().iter().enumerate() {
             let state = slot.state();
             let State::Live(generation, _) = state else { continue };
-            if slot.identity(state) == Some(*who) && !own(Participant::new(index, generation)) {
-                self.condemn(slot, state, generation);
+            if slot.identity(state) == Some(*identity) && !own(ParticipantId::new(index, generation)) {
+                self.mark_dead(slot, state, generation);
             }
         }
     }
 
-    /// [`condemn_if_dead`](Registry::condemn_if_dead), at most once per [`EXAMINE_EVERY`] ticks and slot.
-    pub(crate) fn examine(&self, slot: &Slot, state: State) -> Life {
+    /// [`mark_if_dead`](ParticipantRegistry::mark_if_dead), at most once per [`EXAMINE_EVERY`] ticks and slot.
+    pub(crate) fn examine(&self, slot: &Slot, state: State) -> Liveness {
         let now = self.host.ticks();
         // Relaxed: only a hint; two threads that both check do no harm.
         if now.wrapping_sub(slot.examined.load(Ordering::Relaxed)) < EXAMINE_EVERY {
-            return Life::Alive;
+            return Liveness::Alive;
         }
         // Relaxed: as above.
         slot.examined.store(now, Ordering::Relaxed);
-        self.condemn_if_dead(slot, state)
+        self.mark_if_dead(slot, state)
     }
 
     /// Checks the owner of `slot`, which was seen in `state` (live), and marks the slot if the owner is dead. Also
     /// returns `Dead` if the state has changed meanwhile: the owner of that state has the slot no more.
-    fn condemn_if_dead(&self, slot: &Slot, state: State) -> Life {
-        let State::Live(generation, _) = state else { return Life::Dead };
-        let Some(who) = slot.identity(state) else { return Life::Dead };
-        if self.host.life(&who) == Life::Alive {
-            return Life::Alive;
+    fn mark_if_dead(&self, slot: &Slot, state: State) -> Liveness {
+        let State::Live(generation, _) = state else { return Liveness::Dead };
+        let Some(identity) = slot.identity(state) else { return Liveness::Dead };
+        if self.host.liveness(&identity) == Liveness::Alive {
+            return Liveness::Alive;
         }
-        self.condemn(slot, state, generation);
-        Life::Dead
+        self.mark_dead(slot, state, generation);
+        Liveness::Dead
     }
 
-    fn condemn(&self, slot: &Slot, state: State, generation: u64) {
+    fn mark_dead(&self, slot: &Slot, state: State, generation: u64) {
         // A generation is never live twice: if the word is unchanged, so is the owner.
-        if slot.shift(state, State::Condemned(generation)) {
+        if slot.change_state(state, State::MarkedDead(generation)) {
             // Release: partner is the load in `sweep`.
-            self.roster.condemned.fetch_add(1, Ordering::Release);
+            self.roster.marked_dead.fetch_add(1, Ordering::Release);
         }
     }
 
@@ -316,25 +321,28 @@ impl<'a, H: Host> Registry<'a, H> {
         &self,
         index: usize,
         slot: &Slot,
-        me: Claim,
-        extent: Extent,
-        on_dead: &mut dyn FnMut(Participant, &Identity) -> Swept,
-    ) -> Option<Swept> {
+        me: PackedIdentity,
+        extent: SweepScope,
+        on_dead: &mut dyn FnMut(ParticipantId, &Identity) -> Recovery,
+    ) -> Option<Recovery> {
         let mut state = slot.state();
-        if let (State::Live(generation, _), Extent::All) = (state, extent)
-            && self.condemn_if_dead(slot, state) == Life::Dead
+        if let (State::Live(generation, _), SweepScope::All) = (state, extent)
+            && self.mark_if_dead(slot, state) == Liveness::Dead
         {
-            state = State::Condemned(generation);
+            state = State::MarkedDead(generation);
         }
         let mine = State::Sweeping(me);
         let taken = match state {
             State::Free | State::Live(..) => false,
-            State::Condemned(_) => slot.shift(state, mine),
-            State::Sweeping(other) => self.host.claim_life(other) == Life::Dead && slot.shift(state, mine),
+            State::MarkedDead(_) => slot.change_state(state, mine),
+            State::Sweeping(other) => {
+                self.host.claimer_liveness(other) == Liveness::Dead && slot.change_state(state, mine)
+            }
             State::Claiming(other) => {
                 // No other thread knew of the claim yet: there is nothing to release.
-                let dead = self.host.claim_life(other) == Life::Dead && slot.shift(state, State::Free);
-                return dead.then_some(Swept::Done);
+                let dead = self.host.claimer_liveness(other) == Liveness::Dead
+                    && slot.change_state(state, State::Free);
+                return dead.then_some(Recovery::Done);
             }
         };
         taken.then(|| release(index, slot, mine, on_dead))
@@ -346,18 +354,18 @@ fn release(
     index: usize,
     slot: &Slot,
     mine: State,
-    on_dead: &mut dyn FnMut(Participant, &Identity) -> Swept,
-) -> Swept {
-    slot.silence();
+    on_dead: &mut dyn FnMut(ParticipantId, &Identity) -> Recovery,
+) -> Recovery {
+    slot.clear_section();
     let participant = slot.occupant(index);
     let outcome = match slot.identity(mine) {
-        Some(who) => on_dead(participant, &who),
-        None => return Swept::Keep, // Taken over by a thread of another pid namespace that considers us dead.
+        Some(identity) => on_dead(participant, &identity),
+        None => return Recovery::Incomplete, // Taken over by a thread of another pid namespace that considers us dead.
     };
     let next = match outcome {
-        Swept::Done => State::Free,
-        Swept::Keep => State::Condemned(participant.generation()),
+        Recovery::Done => State::Free,
+        Recovery::Incomplete => State::MarkedDead(participant.generation()),
     };
-    slot.shift(mine, next);
+    slot.change_state(mine, next);
     outcome
 }

@@ -1,27 +1,27 @@
 //! An operating system whose answers a test scripts.
 
-use crate::host::{Fenced, Rest};
+use crate::host::{FenceReach, PauseKind};
 use crate::registry::EXAMINE_EVERY;
-use crate::{Claim, Domain, Host, Slot};
+use crate::{Domain, Host, PackedIdentity, Slot};
 use unspin_sync::atomic::{AtomicU64, Ordering, fence};
-use unspin_sys::process::{Identity, Life};
+use unspin_sys::process::{Identity, Liveness};
 
 /// Threads have ids below 64; each is alive until a test kills it. `ticks` is not one of the atomics whose order a
 /// model explores. A thread is found dead only after its last instruction, as the kernel guarantees.
-pub(crate) struct Script {
+pub(crate) struct ScriptedHost {
     dead: AtomicU64,
     ticks: unspin_sync::machine::AtomicU64,
-    fenced: Fenced,
+    fenced: FenceReach,
 }
 
-impl Script {
-    pub(crate) fn new() -> Script {
-        Script { dead: AtomicU64::default(), ticks: Default::default(), fenced: Fenced::Everywhere }
+impl ScriptedHost {
+    pub(crate) fn new() -> ScriptedHost {
+        ScriptedHost { dead: AtomicU64::default(), ticks: Default::default(), fenced: FenceReach::Everywhere }
     }
 
     #[cfg(not(loom))]
-    pub(crate) fn without_membarrier() -> Script {
-        Script { fenced: Fenced::HereOnly, ..Script::new() }
+    pub(crate) fn without_membarrier() -> ScriptedHost {
+        ScriptedHost { fenced: FenceReach::CallerOnly, ..ScriptedHost::new() }
     }
 
     /// From now on thread `tid` counts as dead.
@@ -30,22 +30,22 @@ impl Script {
         self.dead.fetch_or(1 << tid, Ordering::Release);
     }
 
-    fn ask(&self, tid: u32) -> Life {
+    fn ask(&self, tid: u32) -> Liveness {
         // Acquire: partner is `kill`.
-        if self.dead.load(Ordering::Acquire) >> tid & 1 == 1 { Life::Dead } else { Life::Alive }
+        if self.dead.load(Ordering::Acquire) >> tid & 1 == 1 { Liveness::Dead } else { Liveness::Alive }
     }
 }
 
-impl Host for &Script {
-    fn life(&self, who: &Identity) -> Life {
-        self.ask(who.tid)
+impl Host for &ScriptedHost {
+    fn liveness(&self, identity: &Identity) -> Liveness {
+        self.ask(identity.tid)
     }
 
-    fn claim_life(&self, claim: Claim) -> Life {
+    fn claimer_liveness(&self, claim: PackedIdentity) -> Liveness {
         self.ask(claim.tid())
     }
 
-    fn fence_readers(&self) -> Fenced {
+    fn fence_readers(&self) -> FenceReach {
         fence(Ordering::SeqCst);
         self.fenced
     }
@@ -55,7 +55,7 @@ impl Host for &Script {
         self.ticks.fetch_add(EXAMINE_EVERY, unspin_sync::machine::Ordering::Relaxed) + EXAMINE_EVERY
     }
 
-    fn rest(&self, _: Rest) {
+    fn pause(&self, _: PauseKind) {
         unspin_sync::thread::yield_now();
     }
 }

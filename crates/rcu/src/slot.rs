@@ -1,12 +1,12 @@
 //! One registered thread: its read-side word and its identity.
 
-use crate::{Claim, Domain, Participant};
+use crate::{Domain, PackedIdentity, ParticipantId};
 use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
 use unspin_sys::process::Identity;
 
 /// Which thread issues the fence between a reader's announcement and its first read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fences {
+pub enum FenceMode {
     /// The writer, by `membarrier(2)`: the reader executes no fence instruction. Only for processes that have
     /// successfully called [`unspin_sys::membarrier::register_global_expedited`] in this image: a registration is
     /// inherited by `fork` and lost by `exec`.
@@ -18,12 +18,12 @@ pub enum Fences {
 /// The value of a thread's slot before it entered a section: zero at the outermost level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "leave the section with it"]
-pub struct Section(u64);
+pub struct SectionToken(u64);
 
-impl Section {
+impl SectionToken {
     /// The section with which the outermost level is left.
     #[cfg(not(loom))]
-    pub(crate) const OUTERMOST: Section = Section(0);
+    pub(crate) const OUTERMOST: SectionToken = SectionToken(0);
 }
 
 /// A slot of the registry. All zeroes: free.
@@ -42,7 +42,7 @@ pub struct Slot {
     pub(crate) state: AtomicU64,
     /// How often the slot was claimed. Written by a claimer.
     generation: AtomicU64,
-    /// The owner's [`Identity`]; valid while the state is live, condemned or sweeping. Written by a claimer.
+    /// The owner's [`Identity`]; valid while the state is live, marked dead or sweeping. Written by a claimer.
     pid_and_tid: AtomicU64,
     start_time: AtomicU64,
     image: AtomicU64,
@@ -65,17 +65,17 @@ impl Slot {
     ///    unregistered it, and is not in a child made by `fork` since.
     /// 2. `fences` is the value that it registered with.
     #[inline(always)]
-    pub unsafe fn enter(&self, domain: &Domain, fences: Fences) -> Section {
+    pub unsafe fn enter(&self, domain: &Domain, fences: FenceMode) -> SectionToken {
         // Relaxed: only this thread writes the word while it owns the slot.
         let before = self.active.load(Ordering::Relaxed);
         if before == 0 {
             self.begin(domain, fences);
         }
-        Section(before)
+        SectionToken(before)
     }
 
-    /// [`enter`](Slot::enter) with [`Fences::Expedited`], for a thread that is in no section. Returns `false` if it is
-    /// in one.
+    /// [`enter`](Slot::enter) with [`FenceMode::Expedited`], for a thread that is in no section. Returns `false` if it
+    /// is in one.
     ///
     /// # Safety
     /// As for `enter`. The section is left with [`leave_outermost`](Slot::leave_outermost).
@@ -85,12 +85,12 @@ impl Slot {
         if self.active.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        self.begin(domain, Fences::Expedited);
+        self.begin(domain, FenceMode::Expedited);
         true
     }
 
     #[inline(always)]
-    fn begin(&self, domain: &Domain, fences: Fences) {
+    fn begin(&self, domain: &Domain, fences: FenceMode) {
         // Acquire: partner is the increment in `Rcu::start_poll`. A reader that reads a cookie's number here sees
         // everything that was unlinked before that cookie was drawn.
         let now = domain.sequence.load(Ordering::Acquire);
@@ -99,8 +99,8 @@ impl Slot {
         self.active.store(now, Ordering::Release);
         // Between the store and the section's reads: see `Rcu::advance` for both interleavings.
         match fences {
-            Fences::Expedited => compiler_fence(Ordering::SeqCst),
-            Fences::Full => fence(Ordering::SeqCst),
+            FenceMode::Expedited => compiler_fence(Ordering::SeqCst),
+            FenceMode::Full => fence(Ordering::SeqCst),
         }
     }
 
@@ -111,7 +111,7 @@ impl Slot {
     #[inline(always)]
     pub unsafe fn leave_outermost(&self) {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.leave(Section(0)) };
+        unsafe { self.leave(SectionToken(0)) };
     }
 
     /// Leaves the section for which [`enter`](Slot::enter) returned `section`. Sections are left in reverse order of
@@ -120,7 +120,7 @@ impl Slot {
     /// # Safety
     /// As for `enter`; and nothing found within the section is used afterwards.
     #[inline(always)]
-    pub unsafe fn leave(&self, section: Section) {
+    pub unsafe fn leave(&self, section: SectionToken) {
         // Release: partner is the load in `Rcu::advance`: a scan that sees the slot quiescent sees that all reads of
         // the section are done.
         self.active.store(section.0, Ordering::Release);
@@ -152,7 +152,7 @@ impl Slot {
     }
 
     /// Changes the state if it still is `from`. Returns whether it did.
-    pub(crate) fn shift(&self, from: State, to: State) -> bool {
+    pub(crate) fn change_state(&self, from: State, to: State) -> bool {
         // Release: a thread that acts on `to` sees what was done under `from` (identity written, sections over, locks
         // released). Acquire: this thread sees what was done before `from` was set. Relaxed on failure: nothing is
         // used.
@@ -160,20 +160,20 @@ impl Slot {
     }
 
     /// Writes a new owner's identity and draws its generation; the caller holds the slot in `Claiming`.
-    pub(crate) fn fill(&self, index: usize, who: &Identity) -> Participant {
+    pub(crate) fn write_identity(&self, index: usize, identity: &Identity) -> ParticipantId {
         // Release, as a fence: a thread that reads one of the stores below and then fences too (`identity`) sees that
         // the state has changed since.
         fence(Ordering::Release);
         // Relaxed: the claim makes us the only writer of all these words; the Release in `shift` publishes them.
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         self.generation.store(generation, Ordering::Relaxed);
-        self.pid_and_tid.store(u64::from(who.pid) << 32 | u64::from(who.tid), Ordering::Relaxed);
-        self.start_time.store(who.start_time, Ordering::Relaxed);
-        self.image.store(who.image, Ordering::Relaxed);
-        self.namespace.store(who.namespace, Ordering::Relaxed);
+        self.pid_and_tid.store(u64::from(identity.pid) << 32 | u64::from(identity.tid), Ordering::Relaxed);
+        self.start_time.store(identity.start_time, Ordering::Relaxed);
+        self.image.store(identity.image, Ordering::Relaxed);
+        self.namespace.store(identity.namespace, Ordering::Relaxed);
         self.examined.store(0, Ordering::Relaxed);
         self.active.store(0, Ordering::Relaxed);
-        Participant::new(index, generation)
+        ParticipantId::new(index, generation)
     }
 
     /// The identity that belongs to `state`; `None` if the state has changed meanwhile.
@@ -182,7 +182,7 @@ impl Slot {
         // the one in the `fill` of a later owner: if we had read one of its values, the last load would find the state
         // changed.
         let pid_and_tid = self.pid_and_tid.load(Ordering::Relaxed);
-        let who = Identity {
+        let identity = Identity {
             pid: (pid_and_tid >> 32) as u32,
             tid: pid_and_tid as u32,
             start_time: self.start_time.load(Ordering::Relaxed),
@@ -192,41 +192,41 @@ impl Slot {
         // Acquire: partner is the fence in `fill`.
         fence(Ordering::Acquire);
         // Relaxed: ordered by the fence.
-        (self.state.load(Ordering::Relaxed) == state.encode()).then_some(who)
+        (self.state.load(Ordering::Relaxed) == state.encode()).then_some(identity)
     }
 
     /// The participant that has the slot, or had it last; stable while the caller holds the slot in `Sweeping`.
-    pub(crate) fn occupant(&self, index: usize) -> Participant {
+    pub(crate) fn occupant(&self, index: usize) -> ParticipantId {
         // Relaxed: the Acquire with which the caller took the slot ordered this load after the owner's `fill`.
-        Participant::new(index, self.generation.load(Ordering::Relaxed))
+        ParticipantId::new(index, self.generation.load(Ordering::Relaxed))
     }
 
     /// Makes the slot quiescent on behalf of a dead owner; the caller holds it in `Sweeping`.
-    pub(crate) fn silence(&self) {
+    pub(crate) fn clear_section(&self) {
         // Relaxed: the Release that ends the sweep publishes it; until then the state makes scans skip the slot.
         self.active.store(0, Ordering::Relaxed);
     }
 }
 
-/// The state word: tag in bits 0..3, payload in bits 3..64. `Condemned` means marked dead, not yet swept.
+/// The state word: tag in bits 0..3, payload in bits 3..64. `MarkedDead` means marked dead, not yet swept.
 ///
 /// | tag | payload | set by | left by | if the setter dies here |
 /// |---|---|---|---|---|
 /// | 0 Free | 0 | owner (unregister), sweeper, finder of a dead claimer | claimer | no effect: the slot has no owner |
-/// | 1 Claiming | [`Claim`] | claimer | claimer, to Live | a sweep finds the claimer dead: Free |
-/// | 2, 3 Live | generation | claimer | owner, to Free; a thread that proved it dead, to Condemned | that proof |
-/// | 4 Condemned | generation | finder of a dead owner; sweeper that must return | sweeper | the next sweep takes it |
-/// | 5 Sweeping | [`Claim`] | sweeper | sweeper, to Free or Condemned | another sweeper takes over |
+/// | 1 Claiming | [`PackedIdentity`] | claimer | claimer, to Live | a sweep finds the claimer dead: Free |
+/// | 2, 3 Live | generation | claimer | owner, to Free; a thread that proved it dead, to MarkedDead | that proof |
+/// | 4 MarkedDead | generation | finder of a dead owner; sweeper that must return | sweeper | the next sweep takes it |
+/// | 5 Sweeping | [`PackedIdentity`] | sweeper | sweeper, to Free or MarkedDead | another sweeper takes over |
 ///
 /// A thread reads under its slot only while the slot is Live. So a scan for readers need not wait for a slot in any
 /// other state, whatever its read-side word says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Free,
-    Claiming(Claim),
-    Live(u64, Fences),
-    Condemned(u64),
-    Sweeping(Claim),
+    Claiming(PackedIdentity),
+    Live(u64, FenceMode),
+    MarkedDead(u64),
+    Sweeping(PackedIdentity),
 }
 
 impl State {
@@ -234,9 +234,9 @@ impl State {
         let (tag, payload) = match self {
             State::Free => (0, 0),
             State::Claiming(claim) => (1, claim.word()),
-            State::Live(generation, Fences::Full) => (2, generation),
-            State::Live(generation, Fences::Expedited) => (3, generation),
-            State::Condemned(generation) => (4, generation),
+            State::Live(generation, FenceMode::Full) => (2, generation),
+            State::Live(generation, FenceMode::Expedited) => (3, generation),
+            State::MarkedDead(generation) => (4, generation),
             State::Sweeping(claim) => (5, claim.word()),
         };
         payload << 3 | tag
@@ -245,11 +245,11 @@ impl State {
     fn decode(word: u64) -> State {
         let payload = word >> 3;
         match word & 7 {
-            1 => State::Claiming(Claim::from_word(payload)),
-            2 => State::Live(payload, Fences::Full),
-            3 => State::Live(payload, Fences::Expedited),
-            4 => State::Condemned(payload),
-            5 => State::Sweeping(Claim::from_word(payload)),
+            1 => State::Claiming(PackedIdentity::from_word(payload)),
+            2 => State::Live(payload, FenceMode::Full),
+            3 => State::Live(payload, FenceMode::Expedited),
+            4 => State::MarkedDead(payload),
+            5 => State::Sweeping(PackedIdentity::from_word(payload)),
             // 6 and 7 are never written. A slot in such a state stays unused, because the claiming CAS from 0 fails.
             _ => State::Free,
         }
@@ -262,13 +262,14 @@ mod tests {
 
     #[test]
     fn states_survive_encoding_and_zero_is_free() {
-        let claim = Claim::of(&Identity { pid: 1, tid: 2, start_time: 3, image: 4096, namespace: 5 });
+        let claim =
+            PackedIdentity::of(&Identity { pid: 1, tid: 2, start_time: 3, image: 4096, namespace: 5 });
         let all = [
             State::Free,
             State::Claiming(claim),
-            State::Live(9, Fences::Full),
-            State::Live(9, Fences::Expedited),
-            State::Condemned((1 << 45) - 1),
+            State::Live(9, FenceMode::Full),
+            State::Live(9, FenceMode::Expedited),
+            State::MarkedDead((1 << 45) - 1),
             State::Sweeping(claim),
         ];
         for state in all {

@@ -1,36 +1,36 @@
 //! What one process with a scripted operating system can show; the rest is in `tests/` and `models`.
 
-use crate::registry::{Extent, Full, Swept};
-use crate::script::{Script, arena, thread};
+use crate::registry::{Recovery, RegistryFull, SweepScope};
+use crate::script::{ScriptedHost, arena, thread};
 use crate::slot::State;
 use crate::*;
-use unspin_sys::process::{Identity, Life};
+use unspin_sys::process::{Identity, Liveness};
 
-fn nothing(_: Participant, _: &Identity) -> Swept {
+fn nothing(_: ParticipantId, _: &Identity) -> Recovery {
     panic!("nobody is dead")
 }
 
-fn done(_: Participant, _: &Identity) -> Swept {
-    Swept::Done
+fn done(_: ParticipantId, _: &Identity) -> Recovery {
+    Recovery::Done
 }
 
 #[test]
-fn a_section_holds_back_later_cookies_only() {
+fn section_delays_only_later_cookies() {
     let (domain, slots) = arena(4);
-    let script = Script::new();
+    let script = ScriptedHost::new();
     let rcu = Rcu::with_host(&domain, &slots, &script);
-    let me = rcu.registry().register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    let me = rcu.registry().register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
     let slot = &slots[me.index()];
 
     let before = rcu.start_poll();
     // SAFETY: the slot was registered above, by this thread.
-    let outer = unsafe { slot.enter(&domain, Fences::Full) };
+    let outer = unsafe { slot.enter(&domain, FenceMode::Full) };
     let within = rcu.start_poll();
     assert!(rcu.poll(before), "the section began after this cookie");
     assert!(!rcu.poll(within));
 
     // SAFETY: as above.
-    let inner = unsafe { slot.enter(&domain, Fences::Full) };
+    let inner = unsafe { slot.enter(&domain, FenceMode::Full) };
     // SAFETY: the innermost section.
     unsafe { slot.leave(inner) };
     assert!(!rcu.poll(within), "the end of a nested section is not the end of the outer one");
@@ -43,9 +43,9 @@ fn a_section_holds_back_later_cookies_only() {
 }
 
 #[test]
-fn one_scan_completes_every_cookie_it_can() {
+fn scan_completes_every_possible_cookie() {
     let (domain, slots) = arena(2);
-    let script = Script::new();
+    let script = ScriptedHost::new();
     let rcu = Rcu::with_host(&domain, &slots, &script);
     let cookies: Vec<_> = (0..5).map(|_| rcu.start_poll()).collect();
     assert!(rcu.poll(cookies[0]));
@@ -54,132 +54,132 @@ fn one_scan_completes_every_cookie_it_can() {
 }
 
 #[test]
-fn a_dead_reader_is_condemned_by_a_poll_and_freed_by_a_sweep() {
+fn dead_reader_is_marked_by_poll_and_freed_by_sweep() {
     let (domain, slots) = arena(2);
-    let script = Script::new();
+    let script = ScriptedHost::new();
     let rcu = Rcu::with_host(&domain, &slots, &script);
     let registry = rcu.registry();
-    let victim = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    let victim = registry.register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
     // SAFETY: the slot was registered above; this thread acts as its owner.
-    let _ = unsafe { slots[victim.index()].enter(&domain, Fences::Full) };
+    let _ = unsafe { slots[victim.index()].enter(&domain, FenceMode::Full) };
     let cookie = rcu.start_poll();
     assert!(!rcu.poll(cookie) && !registry.pending());
     script.kill(1);
     assert!(rcu.poll(cookie), "the dead do not read");
     assert!(registry.pending());
-    assert_eq!((registry.life(victim), registry.participant(victim.index())), (Life::Dead, None));
+    assert_eq!((registry.liveness(victim), registry.participant(victim.index())), (Liveness::Dead, None));
     assert_eq!(registry.identity(victim), Some(thread(1)));
 
     let mut seen = Vec::new();
-    let keep = registry.sweep(&thread(2), Extent::Condemned, &mut |who, id| {
-        seen.push((who, *id));
-        Swept::Keep
+    let keep = registry.sweep(&thread(2), SweepScope::MarkedDead, &mut |identity, id| {
+        seen.push((identity, *id));
+        Recovery::Incomplete
     });
     assert_eq!((keep, registry.pending()), (0, true));
-    let freed = registry.sweep(&thread(2), Extent::Condemned, &mut |who, id| {
-        seen.push((who, *id));
-        Swept::Done
+    let freed = registry.sweep(&thread(2), SweepScope::MarkedDead, &mut |identity, id| {
+        seen.push((identity, *id));
+        Recovery::Done
     });
     assert_eq!((freed, registry.pending()), (1, false));
     assert_eq!(seen, [(victim, thread(1)); 2]);
     assert!(!slots[0].is_active());
 
-    let heir = registry.register(&thread(3), Fences::Full, &mut nothing).unwrap();
-    assert_eq!(heir.index(), victim.index());
-    assert_ne!(heir, victim);
-    assert_eq!((registry.life(victim), registry.life(heir)), (Life::Dead, Life::Alive));
+    let successor = registry.register(&thread(3), FenceMode::Full, &mut nothing).unwrap();
+    assert_eq!(successor.index(), victim.index());
+    assert_ne!(successor, victim);
+    assert_eq!((registry.liveness(victim), registry.liveness(successor)), (Liveness::Dead, Liveness::Alive));
 }
 
 #[test]
-fn registration_sweeps_when_full_and_says_so_when_all_live() {
+fn registration_in_a_full_registry_sweeps_or_fails() {
     let (domain, slots) = arena(2);
-    let script = Script::new();
+    let script = ScriptedHost::new();
     let registry = Rcu::with_host(&domain, &slots, &script).registry();
-    let first = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
-    registry.register(&thread(2), Fences::Full, &mut nothing).unwrap();
-    assert_eq!(registry.register(&thread(3), Fences::Full, &mut nothing), Err(Full));
+    let first = registry.register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
+    registry.register(&thread(2), FenceMode::Full, &mut nothing).unwrap();
+    assert_eq!(registry.register(&thread(3), FenceMode::Full, &mut nothing), Err(RegistryFull));
     script.kill(1);
-    let heir = registry.register(&thread(3), Fences::Full, &mut done).unwrap();
-    assert_eq!(heir.index(), first.index());
+    let successor = registry.register(&thread(3), FenceMode::Full, &mut done).unwrap();
+    assert_eq!(successor.index(), first.index());
     // SAFETY: registered above; this thread acts as its owner.
-    unsafe { registry.unregister(heir) };
-    let next = registry.register(&thread(4), Fences::Full, &mut nothing).unwrap();
+    unsafe { registry.unregister(successor) };
+    let next = registry.register(&thread(4), FenceMode::Full, &mut nothing).unwrap();
     // SAFETY: deliberately wrong: unregistered twice, which must not affect the slot's next owner.
-    unsafe { registry.unregister(heir) };
+    unsafe { registry.unregister(successor) };
     assert_eq!(registry.participant(next.index()), Some(next));
 }
 
 #[test]
-fn half_made_claims_and_half_done_sweeps_are_taken_from_the_dead() {
+fn unfinished_claims_and_sweeps_of_dead_threads_are_taken_over() {
     let (domain, slots) = arena(3);
-    let script = Script::new();
+    let script = ScriptedHost::new();
     let registry = Rcu::with_host(&domain, &slots, &script).registry();
-    registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
-    registry.register(&thread(2), Fences::Full, &mut nothing).unwrap();
-    registry.register(&thread(3), Fences::Full, &mut nothing).unwrap();
+    registry.register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
+    registry.register(&thread(2), FenceMode::Full, &mut nothing).unwrap();
+    registry.register(&thread(3), FenceMode::Full, &mut nothing).unwrap();
     // Thread 5 died while it swept thread 1; thread 6 died while it claimed the slot that thread 2 had returned.
-    let live = |i: usize| State::Live(registry.participant(i).unwrap().generation(), Fences::Full);
-    assert!(slots[0].shift(live(0), State::Sweeping(Claim::of(&thread(5)))));
-    assert!(slots[1].shift(live(1), State::Claiming(Claim::of(&thread(6)))));
+    let live = |i: usize| State::Live(registry.participant(i).unwrap().generation(), FenceMode::Full);
+    assert!(slots[0].change_state(live(0), State::Sweeping(PackedIdentity::of(&thread(5)))));
+    assert!(slots[1].change_state(live(1), State::Claiming(PackedIdentity::of(&thread(6)))));
     let sweep = |extent| {
         let mut swept = Vec::new();
-        let freed = registry.sweep(&thread(7), extent, &mut |who, _| {
-            swept.push(who.index());
-            Swept::Done
+        let freed = registry.sweep(&thread(7), extent, &mut |identity, _| {
+            swept.push(identity.index());
+            Recovery::Done
         });
         (freed, swept)
     };
-    assert_eq!(sweep(Extent::All), (0, vec![]), "5 and 6 are alive and at it");
+    assert_eq!(sweep(SweepScope::All), (0, vec![]), "5 and 6 are alive and at it");
     script.kill(5);
     script.kill(6);
-    assert_eq!(sweep(Extent::Condemned), (2, vec![0]), "a claimer held nothing");
+    assert_eq!(sweep(SweepScope::MarkedDead), (2, vec![0]), "a claimer held nothing");
     assert_eq!((slots[0].state(), slots[1].state()), (State::Free, State::Free));
     assert_eq!(slots[2].state(), live(2));
 }
 
 #[test]
-fn a_new_image_condemns_the_slot_of_the_old_one() {
+fn exec_marks_the_slot_of_the_old_image_dead() {
     /// A thread is alive if it has the image that it has now.
     #[derive(Clone, Copy)]
     struct Exec(u64);
     impl Host for Exec {
-        fn life(&self, who: &Identity) -> Life {
-            if who.image == self.0 { Life::Alive } else { Life::Dead }
+        fn liveness(&self, identity: &Identity) -> Liveness {
+            if identity.image == self.0 { Liveness::Alive } else { Liveness::Dead }
         }
-        fn claim_life(&self, _: Claim) -> Life {
-            Life::Alive
+        fn claimer_liveness(&self, _: PackedIdentity) -> Liveness {
+            Liveness::Alive
         }
-        fn fence_readers(&self) -> host::Fenced {
-            host::Fenced::Everywhere
+        fn fence_readers(&self) -> host::FenceReach {
+            host::FenceReach::Everywhere
         }
         fn ticks(&self) -> u64 {
             0
         }
-        fn rest(&self, _: host::Rest) {}
+        fn pause(&self, _: host::PauseKind) {}
     }
     let (domain, slots) = arena(2);
     let old = Identity { image: 4096, ..thread(1) };
     let new = Identity { image: 8192, ..thread(1) };
     let was =
-        Rcu::with_host(&domain, &slots, Exec(4096)).registry().register(&old, Fences::Full, &mut nothing);
+        Rcu::with_host(&domain, &slots, Exec(4096)).registry().register(&old, FenceMode::Full, &mut nothing);
     let registry = Rcu::with_host(&domain, &slots, Exec(8192)).registry();
-    let is = registry.register(&new, Fences::Full, &mut nothing).unwrap();
-    assert_eq!(slots[was.unwrap().index()].state(), State::Condemned(1));
-    assert_eq!(registry.life(is), Life::Alive);
+    let is = registry.register(&new, FenceMode::Full, &mut nothing).unwrap();
+    assert_eq!(slots[was.unwrap().index()].state(), State::MarkedDead(1));
+    assert_eq!(registry.liveness(is), Liveness::Alive);
     assert!(registry.pending());
 }
 
 #[test]
-fn without_membarrier_only_readers_that_fence_can_be_waited_for() {
+fn without_membarrier_only_fencing_readers_can_be_waited_for() {
     let (domain, slots) = arena(2);
-    let script = Script::without_membarrier();
+    let script = ScriptedHost::without_membarrier();
     let rcu = Rcu::with_host(&domain, &slots, &script);
-    rcu.registry().register(&thread(1), Fences::Full, &mut nothing).unwrap();
+    rcu.registry().register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
     rcu.synchronize().unwrap();
-    let trusting = rcu.registry().register(&thread(2), Fences::Expedited, &mut nothing).unwrap();
+    let trusting = rcu.registry().register(&thread(2), FenceMode::Expedited, &mut nothing).unwrap();
     let cookie = rcu.start_poll();
     assert!(!rcu.poll(cookie));
-    assert_eq!(rcu.synchronize(), Err(Refused));
+    assert_eq!(rcu.synchronize(), Err(FenceRefused));
     // SAFETY: registered above; this thread acts as its owner.
     unsafe { rcu.registry().unregister(trusting) };
     assert!(rcu.poll(cookie));
@@ -205,8 +205,8 @@ fn guards_nest_and_may_be_dropped_in_any_order() {
 
 mod deferral {
     use super::*;
-    use crate::deferred::{Deferred, LARGE, QueueFull};
-    use crate::work::{Attempt, Garbage};
+    use crate::deferred::{DeferredFrees, LARGE, QueueFull};
+    use crate::work::{FreeAttempt, PendingFree};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use unspin_sync::atomic::{AtomicU64, Ordering};
 
@@ -220,8 +220,8 @@ mod deferral {
     }
 
     #[test]
-    fn entries_leave_oldest_first_when_their_time_has_come() {
-        let ring = Deferred::<4, 2>::default();
+    fn entries_are_reaped_oldest_first_after_their_grace_period() {
+        let ring = DeferredFrees::<4, 2>::default();
         // SAFETY: one thread, one result.
         let mut ring = unsafe { ring.exclusive() };
         let mut freed = Vec::new();
@@ -234,14 +234,15 @@ mod deferral {
             assert_eq!(ring.len(), 2);
             assert_eq!(ring.reap(|_| true, |g, a| freed.push((g.item, a))), 2);
         }
-        let all: Vec<_> = (0..3).flat_map(|l| (0..4).map(move |i| (l * 10 + i, Attempt::First))).collect();
+        let all: Vec<_> =
+            (0..3).flat_map(|l| (0..4).map(move |i| (l * 10 + i, FreeAttempt::First))).collect();
         assert_eq!(freed, all);
         assert!(ring.is_empty() && ring.in_doubt().is_none());
     }
 
     #[test]
-    fn a_reaper_killed_in_free_leaves_the_item_in_doubt() {
-        let shared = Deferred::<4, 2>::default();
+    fn sigkill_in_free_leaves_the_item_in_doubt() {
+        let shared = DeferredFrees::<4, 2>::default();
         // SAFETY: one thread, one result.
         let mut ring = unsafe { shared.exclusive() };
         ring.call(1, 1, cookie(1)).unwrap();
@@ -250,23 +251,23 @@ mod deferral {
             killed_in(|| {
                 ring.reap(|_| true, |_, _| panic!("killed"));
             });
-            assert_eq!(ring.in_doubt(), Some(Garbage { item: 1, bytes: 1 }));
+            assert_eq!(ring.in_doubt(), Some(PendingFree { item: 1, bytes: 1 }));
         }
         let mut freed = Vec::new();
         ring.reap(|_| true, |g, a| freed.push((g.item, a)));
-        assert_eq!(freed, [(1, Attempt::Again), (2, Attempt::First)]);
+        assert_eq!(freed, [(1, FreeAttempt::Retry), (2, FreeAttempt::First)]);
     }
 
     /// Any one word is overwritten, with any value.
     #[test]
-    fn damage_ends_no_loop_later_than_there_are_entries() {
+    fn damaged_positions_bound_loops_by_the_ring_size() {
         let (domain, slots) = arena(2);
-        let script = Script::new();
+        let script = ScriptedHost::new();
         let registry = Rcu::with_host(&domain, &slots, &script).registry();
-        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
-        for word in 0..size_of::<Deferred<4, 2>>() / 8 {
+        let me = registry.register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
+        for word in 0..size_of::<DeferredFrees<4, 2>>() / 8 {
             for damage in [u64::MAX, u64::MAX >> 3, 1 << 40, 300, 0] {
-                let shared = Deferred::<4, 2>::default();
+                let shared = DeferredFrees::<4, 2>::default();
                 // SAFETY: one thread, one result at a time.
                 let mut ring = unsafe { shared.exclusive() };
                 for item in 0..4 {
@@ -289,12 +290,12 @@ mod deferral {
     }
 
     #[test]
-    fn large_things_are_worked_off_outside_and_the_overflow_inside() {
+    fn large_frees_use_the_work_queue_and_overflow_is_freed_at_once() {
         let (domain, slots) = arena(2);
-        let script = Script::new();
+        let script = ScriptedHost::new();
         let registry = Rcu::with_host(&domain, &slots, &script).registry();
-        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
-        let shared = Deferred::<4, 2>::default();
+        let me = registry.register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
+        let shared = DeferredFrees::<4, 2>::default();
         // SAFETY: one thread, one result.
         let mut ring = unsafe { shared.exclusive() };
         for lap in 0..5 {
@@ -307,19 +308,19 @@ mod deferral {
             assert_eq!(inside, [0, 3]);
             let mut outside = Vec::new();
             while shared.work_queue().work(&registry, me, |g, a| outside.push((g.item - lap * 10, a))) {}
-            assert_eq!(outside, [(1, Attempt::First), (2, Attempt::First)]);
+            assert_eq!(outside, [(1, FreeAttempt::First), (2, FreeAttempt::First)]);
             assert!(shared.work_queue().is_empty());
         }
     }
 
     #[test]
-    fn a_dead_workers_piece_goes_to_another_and_a_living_ones_does_not() {
+    fn only_the_claim_of_a_dead_worker_is_taken_over() {
         let (domain, slots) = arena(2);
-        let script = Script::new();
+        let script = ScriptedHost::new();
         let registry = Rcu::with_host(&domain, &slots, &script).registry();
-        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
-        let victim = registry.register(&thread(2), Fences::Full, &mut nothing).unwrap();
-        let shared = Deferred::<4, 2>::default();
+        let me = registry.register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
+        let victim = registry.register(&thread(2), FenceMode::Full, &mut nothing).unwrap();
+        let shared = DeferredFrees::<4, 2>::default();
         // SAFETY: one thread, one result.
         let mut ring = unsafe { shared.exclusive() };
         ring.call(7, LARGE + 1, cookie(1)).unwrap();
@@ -332,19 +333,19 @@ mod deferral {
         script.kill(2);
         let mut freed = None;
         assert!(queue.work(&registry, me, |g, a| freed = Some((g.item, a))));
-        assert_eq!(freed, Some((7, Attempt::Again)));
+        assert_eq!(freed, Some((7, FreeAttempt::Retry)));
         assert!(queue.is_empty() && !queue.work(&registry, me, |_, _| unreachable!()));
     }
 
     #[test]
-    fn a_hand_over_repeated_after_a_death_is_done_once() {
+    fn repeated_hand_over_after_a_death_happens_once() {
         let (domain, slots) = arena(1);
-        let script = Script::new();
+        let script = ScriptedHost::new();
         let registry = Rcu::with_host(&domain, &slots, &script).registry();
-        let me = registry.register(&thread(1), Fences::Full, &mut nothing).unwrap();
-        let shared = Deferred::<4, 2>::default();
+        let me = registry.register(&thread(1), FenceMode::Full, &mut nothing).unwrap();
+        let shared = DeferredFrees::<4, 2>::default();
         let queue = shared.work_queue();
-        let garbage = Garbage { item: 1, bytes: LARGE + 1 };
+        let garbage = PendingFree { item: 1, bytes: LARGE + 1 };
         // SAFETY: one thread; a repeated push has the same ticket.
         assert!(unsafe { queue.push(1, garbage) && queue.push(1, garbage) });
         assert!(queue.work(&registry, me, |_, _| {}));

@@ -3,14 +3,14 @@
 //! No thread is dedicated to it, because a library in another program's process starts none. Threads that use the
 //! engine take one piece each, after they have released their locks.
 
-use crate::registry::Registry;
-use crate::{Host, Participant};
+use crate::registry::ParticipantRegistry;
+use crate::{Host, ParticipantId};
 use unspin_sync::atomic::{AtomicU64, Ordering};
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 /// Something to be freed, in the owner's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Garbage {
+pub struct PendingFree {
     /// Identifies the thing.
     pub item: u64,
     /// Its size. More than [`LARGE`](crate::deferred::LARGE) sends it through the work queue.
@@ -19,19 +19,19 @@ pub struct Garbage {
 
 /// Whether the thing may have been freed before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Attempt {
+pub enum FreeAttempt {
     /// No thread has begun to free it.
     First,
     /// A thread was killed while it freed the thing: make sure that the thing is free. The killed thread may have
     /// completed the free, and the thing may have a new user by now. If the thing itself cannot tell its users apart,
-    /// its [`item`](Garbage::item) number should contain a version.
-    Again,
+    /// its [`item`](PendingFree::item) number should contain a version.
+    Retry,
 }
 
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Cell {
-    /// A [`Work`] word.
+    /// A [`CellState`] word.
     state: AtomicU64,
     /// Unique id of the thing among all that were ever pushed; used by pushers only.
     ticket: AtomicU64,
@@ -45,36 +45,36 @@ struct Cell {
 /// |---|---|---|---|
 /// | 0 Vacant | 0 | the worker that freed the thing | pusher |
 /// | 1 Ready | position | pusher, before it advances the tail past the position | worker |
-/// | 2 Claimed | [`Participant`] | worker | the same worker; another one if that worker is dead |
+/// | 2 Claimed | [`ParticipantId`] | worker | the same worker; another one if that worker is dead |
 ///
 /// A position counts once the tail is past it. The position in Ready keeps a worker with an old view of the queue from
 /// taking an entry that does not count yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum CellState {
     Vacant,
     Ready(u64),
-    Claimed(Participant),
+    Claimed(ParticipantId),
 }
 
-impl Work {
+impl CellState {
     fn encode(self) -> u64 {
         match self {
-            Work::Vacant => 0,
-            Work::Ready(position) => position << 3 | 1,
-            Work::Claimed(worker) => worker.word() << 3 | 2,
+            CellState::Vacant => 0,
+            CellState::Ready(position) => position << 3 | 1,
+            CellState::Claimed(worker) => worker.word() << 3 | 2,
         }
     }
 
-    fn decode(word: u64) -> Work {
-        match (word & 7, Participant::from_word(word >> 3)) {
-            (1, _) => Work::Ready(word >> 3),
-            (2, Some(worker)) => Work::Claimed(worker),
-            _ => Work::Vacant,
+    fn decode(word: u64) -> CellState {
+        match (word & 7, ParticipantId::from_word(word >> 3)) {
+            (1, _) => CellState::Ready(word >> 3),
+            (2, Some(worker)) => CellState::Claimed(worker),
+            _ => CellState::Vacant,
         }
     }
 }
 
-/// Up to `W` large frees. All zeroes: empty. Part of a [`Deferred`](crate::deferred::Deferred).
+/// Up to `W` large frees. All zeroes: empty. Part of a [`DeferredFrees`](crate::deferred::DeferredFrees).
 #[derive(Debug)]
 #[repr(C)]
 pub struct WorkQueue<const W: usize> {
@@ -105,26 +105,26 @@ impl<const W: usize> WorkQueue<W> {
 
     /// Everything that is still to be freed or being freed. Other threads may add and finish things meanwhile. A caller
     /// that prevents additions misses nothing.
-    pub fn iter(&self) -> impl Iterator<Item = Garbage> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = PendingFree> + '_ {
         let (head, tail) = self.range();
         (head..tail).map(|position| self.cell(position)).filter_map(|cell| {
             // Acquire: partner is the Release of the pusher, so that the fields belong to its entry.
-            let state = Work::decode(cell.state.load(Ordering::Acquire));
+            let state = CellState::decode(cell.state.load(Ordering::Acquire));
             // Relaxed: ordered by the load of the state.
             let (item, bytes) = (cell.item.load(Ordering::Relaxed), cell.bytes.load(Ordering::Relaxed));
-            (state != Work::Vacant).then_some(Garbage { item, bytes })
+            (state != CellState::Vacant).then_some(PendingFree { item, bytes })
         })
     }
 
     /// Calls `free` for one thing that no other thread is freeing, if there is one. Returns whether it did.
     ///
     /// `me` is the calling thread. If it is killed within `free`, a later worker finds that out from the registry and
-    /// frees the same thing again, with [`Attempt::Again`].
+    /// frees the same thing again, with [`FreeAttempt::Retry`].
     pub fn work<H: Host>(
         &self,
-        registry: &Registry<'_, H>,
-        me: Participant,
-        free: impl FnOnce(Garbage, Attempt),
+        registry: &ParticipantRegistry<'_, H>,
+        me: ParticipantId,
+        free: impl FnOnce(PendingFree, FreeAttempt),
     ) -> bool {
         self.retire();
         let (head, tail) = self.range();
@@ -133,14 +133,14 @@ impl<const W: usize> WorkQueue<W> {
             let Some(attempt) = cell.claim(position, registry, me) else { continue };
             // Relaxed: the Acquire of the claim ordered these loads after the push, and no thread writes them until the
             // cell is vacant.
-            let garbage = Garbage {
+            let garbage = PendingFree {
                 item: cell.item.load(Ordering::Relaxed),
                 bytes: cell.bytes.load(Ordering::Relaxed),
             };
             free(garbage, attempt);
             // Release: partner is the load in `retire`, through which a pusher gets the cell: the thing is freed and
             // the fields are read before the cell is used again.
-            cell.state.store(Work::Vacant.encode(), Ordering::Release);
+            cell.state.store(CellState::Vacant.encode(), Ordering::Release);
             self.retire();
             return true;
         }
@@ -152,7 +152,7 @@ impl<const W: usize> WorkQueue<W> {
     /// # Safety
     /// There is one pusher at a time, ordered after the one before. No two things have the same ticket, and none has
     /// ticket 0. A push that the pusher's death interrupted is the next push to be repeated.
-    pub(crate) unsafe fn push(&self, ticket: u64, garbage: Garbage) -> bool {
+    pub(crate) unsafe fn push(&self, ticket: u64, garbage: PendingFree) -> bool {
         self.retire();
         let (head, tail) = self.range();
         // Relaxed: only pushers write tickets, and they are ordered.
@@ -169,7 +169,7 @@ impl<const W: usize> WorkQueue<W> {
         cell.item.store(garbage.item, Ordering::Relaxed);
         cell.bytes.store(garbage.bytes, Ordering::Relaxed);
         // Release: partner is the Acquire of the claim.
-        cell.state.store(Work::Ready(tail).encode(), Ordering::Release);
+        cell.state.store(CellState::Ready(tail).encode(), Ordering::Release);
         // Release: partner is the load in `range`: a thread that sees that the position counts sees the cell ready.
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
         true
@@ -185,7 +185,7 @@ impl<const W: usize> WorkQueue<W> {
             }
             // Acquire: partner is the store in `work`. The position counts, so the cell was ready once: vacant means
             // done.
-            if self.cell(head).state.load(Ordering::Acquire) != Work::Vacant.encode() {
+            if self.cell(head).state.load(Ordering::Acquire) != CellState::Vacant.encode() {
                 return;
             }
             // Release: partner is the load in `range`; passes the cell to a pusher. Acquire: orders this after the
@@ -213,19 +213,26 @@ impl<const W: usize> WorkQueue<W> {
 
 impl Cell {
     /// Claims what was pushed at `position`, or what a dead worker left in the cell.
-    fn claim<H: Host>(&self, position: u64, registry: &Registry<'_, H>, me: Participant) -> Option<Attempt> {
+    fn claim<H: Host>(
+        &self,
+        position: u64,
+        registry: &ParticipantRegistry<'_, H>,
+        me: ParticipantId,
+    ) -> Option<FreeAttempt> {
         // Acquire: partner is the exchange below, by a worker that had registered before. Without it this thread might
         // not see that registration, and would mistake the worker's slot for one that has been returned.
         let word = self.state.load(Ordering::Acquire);
-        let attempt = match Work::decode(word) {
-            Work::Ready(at) if at == position => Attempt::First,
-            Work::Claimed(worker) if registry.life_lately(worker) == Life::Dead => Attempt::Again,
+        let attempt = match CellState::decode(word) {
+            CellState::Ready(at) if at == position => FreeAttempt::First,
+            CellState::Claimed(worker) if registry.liveness_rate_limited(worker) == Liveness::Dead => {
+                FreeAttempt::Retry
+            }
             _ => return None,
         };
         // Acquire: partner is the store of Ready in `push`; a takeover continues its release sequence. Relaxed on
         // failure: another thread has it.
         self.state
-            .compare_exchange(word, Work::Claimed(me).encode(), Ordering::AcqRel, Ordering::Relaxed)
+            .compare_exchange(word, CellState::Claimed(me).encode(), Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
             .then_some(attempt)
     }

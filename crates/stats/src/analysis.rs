@@ -5,21 +5,21 @@ use crate::bootstrap::ratio_of_means;
 use crate::candidate::Role;
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
 use crate::cpu::CpuCost;
+use crate::decision::{VerdictRule, spread_verdict};
 use crate::experiment::Experiment;
 use crate::floor::NoiseFloor;
 use crate::holm::holm;
-use crate::judge::{Judge, judge_spread};
 use crate::metric::Metric;
 use crate::pairs::Pairs;
 use crate::permutation::sign_flip;
 use crate::precision::minimum_detectable_effect;
 use crate::random::{Purpose, stream};
-use crate::run::{Outcome, Run};
+use crate::run::{Run, RunOutcome};
 use crate::sample::{SampleSet, Summary};
 use crate::schedule::StopReason;
 use crate::settings::Settings;
 use crate::spread::brown_forsythe;
-use crate::verdict::{Doubt, Verdict};
+use crate::verdict::{NotProvenReason, Verdict};
 use crate::wording::Wording;
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,7 @@ impl Analysis {
         Analysis::above_floor(experiment, settings, None)
     }
 
-    /// The same of a part of a sitting that has no A/A pair of its own: `floor` is the sitting's.
+    /// The same of a part of a session that has no A/A pair of its own: `floor` is the session's.
     ///
     /// # Panics
     /// If the experiment has no control at its head.
@@ -91,16 +91,16 @@ impl Analysis {
             .collect();
         correct(&mut comparisons);
 
-        let twin = comparisons.iter().find(|c| c.role == Role::ControlAgain);
-        let noise_floor = twin.and_then(noise_floor).or(floor);
+        let aa_control = comparisons.iter().find(|c| c.role == Role::AaControl);
+        let noise_floor = aa_control.and_then(noise_floor).or(floor);
         let judged = comparisons.iter().filter(|c| c.role == Role::Candidate).count();
         let wording = Wording { metric, settings, control: &control.candidate.name, judged };
-        let judge = Judge::new(experiment, settings, noise_floor);
+        let rule = VerdictRule::new(experiment, settings, noise_floor);
         for (comparison, samples) in comparisons.iter_mut().zip(others) {
-            comparison.verdict = judge.verdict(comparison, samples);
+            comparison.verdict = rule.verdict(comparison, samples);
             comparison.sentence = wording.verdict(comparison);
             if let Some(spread) = &mut comparison.spread {
-                spread.verdict = judge_spread(spread, settings.alpha);
+                spread.verdict = spread_verdict(spread, settings.alpha);
                 comparison.spread_sentence = Some(wording.spread(&comparison.name, spread));
             }
         }
@@ -124,9 +124,9 @@ impl Analysis {
     pub fn conclusion(&self) -> Conclusion {
         // If only the A/A configuration takes part, its verdict tells whether the control works.
         let anyone = self.comparisons.iter().any(|c| c.role == Role::Candidate);
-        let asked = self.comparisons.iter().filter(|c| !anyone || c.role == Role::Candidate);
-        let recommended = asked.clone().any(|c| c.recommended().is_some());
-        let judged = || asked.clone().map(|c| &c.verdict);
+        let compared = self.comparisons.iter().filter(|c| !anyone || c.role == Role::Candidate);
+        let recommended = compared.clone().any(|c| c.recommended().is_some());
+        let judged = || compared.clone().map(|c| &c.verdict);
         let failed = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. });
         let slower =
             |verdict: &Verdict| matches!(verdict, Verdict::ProvenSlower { .. } | Verdict::Collapsed { .. });
@@ -183,7 +183,7 @@ fn compare(
         over_cpu_limit: settings.cpu_limit.is_some_and(|limit| !cpu.is_some_and(|cpu| cpu.is_within(limit))),
         cpu,
         // Replaced once all comparisons exist, because the correction needs all of them.
-        verdict: Verdict::NothingProven { could_hide: None, doubt: Doubt::NotSignificant },
+        verdict: Verdict::NothingProven { could_hide: None, doubt: NotProvenReason::NotSignificant },
         sentence: String::new(),
         spread_sentence: None,
     }
@@ -228,8 +228,8 @@ fn correct(comparisons: &mut [Comparison]) {
     }
 }
 
-fn noise_floor(twin: &Comparison) -> Option<NoiseFloor> {
-    Some(NoiseFloor::new(twin.rounds, twin.ratio?, twin.minimum_detectable_effect?))
+fn noise_floor(aa_control: &Comparison) -> Option<NoiseFloor> {
+    Some(NoiseFloor::new(aa_control.rounds, aa_control.ratio?, aa_control.minimum_detectable_effect?))
 }
 
 /// Failed runs of the control's program, including its A/A configuration: the name, how many of how many runs failed,
@@ -239,9 +239,9 @@ pub(crate) fn control_failure(experiment: &Experiment) -> Option<Verdict> {
     same.filter_map(|samples| {
         let failed = samples.all_runs().filter(|run| run.value().is_none());
         let reason = match &failed.clone().next()?.outcome {
-            Outcome::Failed { reason } => reason.clone(),
-            Outcome::Collapsed { limit_s } => format!("still running after {limit_s:.1} s"),
-            Outcome::Ok { .. } => return None,
+            RunOutcome::Failed { reason } => reason.clone(),
+            RunOutcome::Collapsed { limit_s } => format!("still running after {limit_s:.1} s"),
+            RunOutcome::Ok { .. } => return None,
         };
         let (failed, runs) = (failed.count() as u32, samples.all_runs().count() as u32);
         Some(Verdict::Failed { name: samples.candidate.name.clone(), failed, runs, reason })

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spoilt_round_does_not_move_the_median() {
+    fn outlier_round_does_not_move_the_median() {
         let mut pairs = [(2.0, 1.0); 15];
         pairs[3] = (2.0, 50.0);
         pairs[9] = (90.0, 1.0);

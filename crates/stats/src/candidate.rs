@@ -9,7 +9,8 @@ pub enum Role {
     /// The reference of all comparisons. There is exactly one, and it comes first.
     Control,
     /// A second set of runs of the control under another name: the A/A pair, which shows the noise floor.
-    ControlAgain,
+    #[serde(rename = "control_again")]
+    AaControl,
     /// A configuration that may be better or worse than the control.
     Candidate,
 }
@@ -30,8 +31,8 @@ impl Candidate {
     }
 
     /// The second half of the A/A pair.
-    pub fn control_again(name: impl Into<String>) -> Candidate {
-        Candidate { name: name.into(), role: Role::ControlAgain }
+    pub fn aa_control(name: impl Into<String>) -> Candidate {
+        Candidate { name: name.into(), role: Role::AaControl }
     }
 
     /// A candidate to be judged.

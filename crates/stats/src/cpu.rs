@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// The unit of work to which CPU time refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum CpuCostUnit {
     /// A run: every run does the same work.
     Run,
     /// A unit of work: the metric is a rate, and rate × elapsed time is the work of a run.
@@ -31,7 +31,7 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
     /// The unit of work.
-    pub per: Work,
+    pub per: CpuCostUnit,
     /// The control's CPU time in seconds: the mean of the rounds in which both ended successfully.
     pub control_s: f64,
     /// The candidate's CPU time in seconds, in the same way.
@@ -49,7 +49,7 @@ impl CpuCost {
         settings: &Settings,
         seed: u64,
     ) -> Option<CpuCost> {
-        let per = Work::of(metric);
+        let per = CpuCostUnit::of(metric);
         let pairs = per.pairs(control, candidate);
         // As for a metric of which more is better: then the quotient is the candidate's divided by the control's.
         let times = ratio_of_means(
@@ -65,7 +65,7 @@ impl CpuCost {
 
     /// Only the quotient, for any number of runs: for choosing candidates, which proves nothing.
     pub fn quotient(control: &SampleSet, candidate: &SampleSet, metric: &Metric) -> Option<f64> {
-        let pairs = Work::of(metric).pairs(control, candidate);
+        let pairs = CpuCostUnit::of(metric).pairs(control, candidate);
         let (control, candidate): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         (!control.is_empty()).then(|| mean(&candidate) / mean(&control))
     }
@@ -77,11 +77,11 @@ impl CpuCost {
     }
 }
 
-impl Work {
-    fn of(metric: &Metric) -> Work {
+impl CpuCostUnit {
+    fn of(metric: &Metric) -> CpuCostUnit {
         match metric.direction {
-            Direction::LowerIsBetter => Work::Run,
-            Direction::HigherIsBetter => Work::Unit,
+            Direction::LowerIsBetter => CpuCostUnit::Run,
+            Direction::HigherIsBetter => CpuCostUnit::Unit,
         }
     }
 
@@ -95,8 +95,8 @@ impl Work {
     fn cost(self, run: &Run) -> Option<f64> {
         let (value, cpu_s) = (run.value()?, run.cpu_s?);
         let cost = match self {
-            Work::Run => cpu_s,
-            Work::Unit => cpu_s / (value * run.elapsed_s),
+            CpuCostUnit::Run => cpu_s,
+            CpuCostUnit::Unit => cpu_s / (value * run.elapsed_s),
         };
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
@@ -106,12 +106,12 @@ impl Work {
 mod tests {
     use super::*;
     use crate::candidate::Candidate;
-    use crate::run::Outcome;
+    use crate::run::RunOutcome;
     use std::time::Duration;
 
     /// Eight runs with this duration in seconds, this value and this CPU time.
     fn samples(elapsed: f64, value: f64, cpu_s: f64) -> SampleSet {
-        let run = Run::new(Duration::from_secs_f64(elapsed), Outcome::measured(value)).with_cpu_s(cpu_s);
+        let run = Run::new(Duration::from_secs_f64(elapsed), RunOutcome::measured(value)).with_cpu_s(cpu_s);
         SampleSet { runs: vec![run; 8], ..SampleSet::new(Candidate::new("any")) }
     }
 
@@ -125,7 +125,7 @@ mod tests {
         let cost = cost(&Metric::wall_time(), &control, &candidate).unwrap();
         assert_eq!(
             (cost.per, cost.control_s, cost.candidate_s, cost.times.value),
-            (Work::Run, 1.0, 1.5, 1.5)
+            (CpuCostUnit::Run, 1.0, 1.5, 1.5)
         );
         assert!(cost.is_within(0.51) && !cost.is_within(0.49));
         assert_eq!(CpuCost::quotient(&control, &candidate, &Metric::wall_time()), Some(1.5));
@@ -137,7 +137,7 @@ mod tests {
         let metric = Metric::custom("tps", "", Direction::HigherIsBetter);
         let (control, candidate) = (samples(10.0, 100.0, 4.0), samples(10.0, 400.0, 12.0));
         let cost = cost(&metric, &control, &candidate).unwrap();
-        assert_eq!(cost.per, Work::Unit);
+        assert_eq!(cost.per, CpuCostUnit::Unit);
         assert!((cost.times.value - 0.75).abs() < 1e-12 && cost.is_within(0.0), "{cost:?}");
     }
 

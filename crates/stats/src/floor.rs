@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pair_that_differs_raises_the_floor() {
+    fn differing_a_a_pair_raises_the_floor() {
         let quiet = NoiseFloor::new(10, Ratio { value: 1.01, lower: 0.98, upper: 1.04 }, 1.05);
         assert_eq!((quiet.differs, quiet.factor), (false, 1.05));
         let disturbed = NoiseFloor::new(10, Ratio { value: 0.5, lower: 0.4, upper: 0.6 }, 1.05);

@@ -8,7 +8,7 @@
 //! A *session* is one measurement with all its runs. Its *A/A configuration* is the control once more, under another
 //! name.
 //!
-//! 1. [`Plan`] lists the configurations ([`Candidate`]), what is measured ([`Metric`]) and the maximum duration.
+//! 1. [`SessionPlan`] lists the configurations ([`Candidate`]), what is measured ([`Metric`]) and the maximum duration.
 //! 2. [`Schedule`] interleaves the runs: a warm-up, then rounds in which each candidate runs once, in random order,
 //!    until every interval is narrow or the budget is spent. [`Advice`] estimates how many more rounds are needed.
 //!    [`collapse`] tells when a run need not be waited for.
@@ -55,12 +55,12 @@ mod candidate;
 pub mod collapse;
 mod comparison;
 mod cpu;
+mod decision;
 pub mod distribution;
 mod experiment;
 mod floor;
 mod holm;
 mod interval;
-mod judge;
 mod metric;
 mod p_value;
 mod pairs;
@@ -81,7 +81,7 @@ pub use advice::Advice;
 pub use analysis::{Analysis, Conclusion};
 pub use candidate::{Candidate, Role};
 pub use comparison::{Comparison, Spread, SpreadVerdict};
-pub use cpu::{CpuCost, Work};
+pub use cpu::{CpuCost, CpuCostUnit};
 pub use experiment::Experiment;
 pub use floor::NoiseFloor;
 pub use holm::holm;
@@ -90,11 +90,11 @@ pub use metric::{Direction, Metric, Quantity};
 pub use p_value::{Enumeration, PValue};
 pub use pairs::{Pair, Pairs};
 pub use permutation::rounds_for_proof;
-pub use plan::{Plan, PlanError, ROUNDS_AT_LEAST};
+pub use plan::{ROUNDS_AT_LEAST, SessionPlan, SessionPlanError};
 pub use precision::minimum_detectable_effect;
-pub use run::{Outcome, Run};
+pub use run::{Run, RunOutcome};
 pub use sample::{SampleSet, Summary};
-pub use schedule::{Phase, Schedule, Step, StopReason};
+pub use schedule::{NextStep, Schedule, SessionPhase, StopReason};
 pub use screening::Screening;
 pub use settings::Settings;
-pub use verdict::{Doubt, Verdict};
+pub use verdict::{NotProvenReason, Verdict};

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn darwins_maize() {
+    fn p_of_darwins_maize_data_is_as_published() {
         // Cross- minus self-fertilised, 15 pairs, eighths of an inch (Fisher, The Design of Experiments,
         // 1935, §21): 863 of 32768 sign flips give a sum at least as large as observed, 1726 two-sided.
         let differences =
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn no_difference_at_all_is_p_one() {
+    fn equal_pairs_have_p_one() {
         assert_eq!(p(&[0.0; 8]), 1.0);
         assert_eq!(p(&[0.0; 40]), 1.0);
         assert!(sign_flip(&[], 99, &mut stream(1, Purpose::SignFlip)).is_none());

@@ -9,12 +9,12 @@ use std::fmt;
 use std::time::Duration;
 
 /// The smallest number of rounds that may be requested; the reports used five. A proof needs more, see
-/// [`Plan::rounds_min_effective`].
+/// [`SessionPlan::rounds_min_effective`].
 pub const ROUNDS_AT_LEAST: u32 = 5;
 
-/// The plan of a session. [`Plan::new`] sets defaults; the fields may be changed before use.
+/// The plan of a session. [`SessionPlan::new`] sets defaults; the fields may be changed before use.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct SessionPlan {
     /// The control first, then the others in the order of the results.
     pub candidates: Vec<Candidate>,
     /// The metric of the runs.
@@ -33,10 +33,10 @@ pub struct Plan {
     pub half_width_target: f64,
 }
 
-impl Plan {
+impl SessionPlan {
     /// A plan with the default limits: six to a hundred rounds, one minute, 2.5 %.
-    pub fn new(candidates: Vec<Candidate>, metric: Metric, seed: u64) -> Plan {
-        Plan {
+    pub fn new(candidates: Vec<Candidate>, metric: Metric, seed: u64) -> SessionPlan {
+        SessionPlan {
             candidates,
             metric,
             seed,
@@ -58,28 +58,28 @@ impl Plan {
     /// Checks that the plan can be carried out.
     ///
     /// # Errors
-    /// The first [`PlanError`] that is found.
-    pub fn check(&self) -> Result<(), PlanError> {
+    /// The first [`SessionPlanError`] that is found.
+    pub fn check(&self) -> Result<(), SessionPlanError> {
         let count = |role| self.candidates.iter().filter(|c| c.role == role).count();
         let control_first = self.candidates.first().is_some_and(|c| c.role == Role::Control);
         if !control_first || count(Role::Control) != 1 {
-            return Err(PlanError::Control);
+            return Err(SessionPlanError::Control);
         }
-        if count(Role::ControlAgain) > 1 {
-            return Err(PlanError::ControlAgain);
+        if count(Role::AaControl) > 1 {
+            return Err(SessionPlanError::AaControl);
         }
         if self.candidates.len() < 2 {
-            return Err(PlanError::NothingToCompare);
+            return Err(SessionPlanError::NothingToCompare);
         }
         let names: Vec<&str> = self.candidates.iter().map(|c| c.name.as_str()).collect();
         if let Some(i) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
-            return Err(PlanError::NameTwice(names[i].into()));
+            return Err(SessionPlanError::NameTwice(names[i].into()));
         }
         if self.rounds_min < ROUNDS_AT_LEAST || self.rounds_max < self.rounds_min {
-            return Err(PlanError::Rounds { min: self.rounds_min, max: self.rounds_max });
+            return Err(SessionPlanError::Rounds { min: self.rounds_min, max: self.rounds_max });
         }
         if !(self.half_width_target > 0.0 && self.half_width_target.is_finite()) {
-            return Err(PlanError::Target(self.half_width_target));
+            return Err(SessionPlanError::Target(self.half_width_target));
         }
         Ok(())
     }
@@ -87,11 +87,11 @@ impl Plan {
 
 /// Why a plan cannot be carried out.
 #[derive(Clone, Debug, PartialEq)]
-pub enum PlanError {
+pub enum SessionPlanError {
     /// There is no control, there are several, or it is not the first.
     Control,
     /// The control has more than one A/A configuration.
-    ControlAgain,
+    AaControl,
     /// There is only the control.
     NothingToCompare,
     /// Two candidates have this name.
@@ -107,23 +107,25 @@ pub enum PlanError {
     Target(f64),
 }
 
-impl fmt::Display for PlanError {
+impl fmt::Display for SessionPlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlanError::Control => write!(f, "exactly one control is needed, and it must come first"),
-            PlanError::ControlAgain => write!(f, "the control can be repeated only once"),
-            PlanError::NothingToCompare => write!(f, "nothing to compare the control with: name a candidate"),
-            PlanError::NameTwice(name) => write!(f, "candidate '{name}' is named twice: name it once"),
-            PlanError::Rounds { min, max } => write!(
+            SessionPlanError::Control => write!(f, "exactly one control is needed, and it must come first"),
+            SessionPlanError::AaControl => write!(f, "the control can be repeated only once"),
+            SessionPlanError::NothingToCompare => {
+                write!(f, "nothing to compare the control with: name a candidate")
+            }
+            SessionPlanError::NameTwice(name) => write!(f, "candidate '{name}' is named twice: name it once"),
+            SessionPlanError::Rounds { min, max } => write!(
                 f,
                 "{min} to {max} rounds cannot be run: at least {ROUNDS_AT_LEAST} are needed, \
                  and the maximum must not be below the minimum"
             ),
-            PlanError::Target(target) => {
+            SessionPlanError::Target(target) => {
                 write!(f, "{target} is no relative half width: give a positive number such as 0.025")
             }
         }
     }
 }
 
-impl Error for PlanError {}
+impl Error for SessionPlanError {}

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How a run ended. A run without a value is a result like any other and is never dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// It ended successfully with this value of the metric (in the metric's unit, positive and finite).
     Ok {
         /// The value of the metric.
@@ -24,20 +24,20 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl RunOutcome {
     /// A value; a failure if the value is not positive and finite, because then no ratio can be formed with it.
     ///
     /// ```
-    /// use unspin_stats::Outcome;
-    /// assert_eq!(Outcome::measured(2.5), Outcome::Ok { value: 2.5 });
-    /// assert!(matches!(Outcome::measured(0.0), Outcome::Failed { .. }));
+    /// use unspin_stats::RunOutcome;
+    /// assert_eq!(RunOutcome::measured(2.5), RunOutcome::Ok { value: 2.5 });
+    /// assert!(matches!(RunOutcome::measured(0.0), RunOutcome::Failed { .. }));
     /// ```
-    pub fn measured(value: f64) -> Outcome {
+    pub fn measured(value: f64) -> RunOutcome {
         if value.is_finite() && value > 0.0 {
-            Outcome::Ok { value }
+            RunOutcome::Ok { value }
         } else {
             let reason = format!("the metric is {value}; a ratio needs a positive finite figure");
-            Outcome::Failed { reason }
+            RunOutcome::Failed { reason }
         }
     }
 }
@@ -52,12 +52,12 @@ pub struct Run {
     pub cpu_s: Option<f64>,
     /// How it ended.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
 }
 
 impl Run {
     /// A run with this wall time and outcome. Its CPU time is unknown.
-    pub fn new(elapsed: Duration, outcome: Outcome) -> Run {
+    pub fn new(elapsed: Duration, outcome: RunOutcome) -> Run {
         Run { elapsed_s: elapsed.as_secs_f64(), cpu_s: None, outcome }
     }
 
@@ -69,8 +69,8 @@ impl Run {
     /// The value of the metric, if the run ended successfully.
     pub fn value(&self) -> Option<f64> {
         match self.outcome {
-            Outcome::Ok { value } => Some(value),
-            Outcome::Failed { .. } | Outcome::Collapsed { .. } => None,
+            RunOutcome::Ok { value } => Some(value),
+            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::candidate::Candidate;
 use crate::metric::Direction;
-use crate::run::{Outcome, Run};
+use crate::run::{Run, RunOutcome};
 use serde::{Deserialize, Serialize};
 
 /// All runs of one candidate. `runs[i]` belongs to round `i`, so the runs of two candidates with the same index were
@@ -37,8 +37,8 @@ impl SampleSet {
     /// The number of failed runs (including the warm-up), and the first reason.
     pub fn failures(&self) -> (u32, Option<&str>) {
         let mut reasons = self.all_runs().filter_map(|run| match &run.outcome {
-            Outcome::Failed { reason } => Some(reason.as_str()),
-            Outcome::Ok { .. } | Outcome::Collapsed { .. } => None,
+            RunOutcome::Failed { reason } => Some(reason.as_str()),
+            RunOutcome::Ok { .. } | RunOutcome::Collapsed { .. } => None,
         });
         let first = reasons.next();
         (u32::from(first.is_some()) + reasons.count() as u32, first)
@@ -47,8 +47,8 @@ impl SampleSet {
     /// The time limit in seconds at which the candidate was stopped, if it collapsed.
     pub fn collapsed_at(&self) -> Option<f64> {
         self.all_runs().find_map(|run| match run.outcome {
-            Outcome::Collapsed { limit_s } => Some(limit_s),
-            Outcome::Ok { .. } | Outcome::Failed { .. } => None,
+            RunOutcome::Collapsed { limit_s } => Some(limit_s),
+            RunOutcome::Ok { .. } | RunOutcome::Failed { .. } => None,
         })
     }
 

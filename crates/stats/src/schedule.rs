@@ -15,10 +15,10 @@ use crate::candidate::Role;
 use crate::collapse;
 use crate::experiment::Experiment;
 use crate::pairs::Pairs;
-use crate::plan::{Plan, PlanError};
+use crate::plan::{SessionPlan, SessionPlanError};
 use crate::precision;
 use crate::random::{Purpose, Random, stream};
-use crate::run::{Outcome, Run};
+use crate::run::{Run, RunOutcome};
 use crate::sample::SampleSet;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub const FAILURES_IN_A_ROW: usize = 3;
 
 /// The position of a run in the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum SessionPhase {
     /// The warm-up round.
     WarmUp,
     /// A measured round, counted from 1.
@@ -39,15 +39,15 @@ pub enum Phase {
 
 /// The next action.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum NextStep {
     /// Run this candidate (an index into the plan's list) and record its outcome.
     Run {
         /// Index of the candidate.
         candidate: usize,
         /// The position of the run in the session.
-        phase: Phase,
-        /// Stop the run after this time and record it as [`Outcome::Collapsed`]. `None` until the control has shown how
-        /// long a run takes.
+        phase: SessionPhase,
+        /// Stop the run after this time and record it as [`RunOutcome::Collapsed`]. `None` until the control has shown
+        /// how long a run takes.
         limit: Option<Duration>,
     },
     /// The session is over.
@@ -75,27 +75,27 @@ pub enum StopReason {
 ///
 /// ```
 /// use std::time::Duration;
-/// use unspin_stats::{Candidate, Metric, Outcome, Plan, Run, Schedule, Step};
+/// use unspin_stats::{Candidate, Metric, RunOutcome, SessionPlan, Run, Schedule, NextStep};
 ///
 /// let candidates =
-///     vec![Candidate::control("kernel"), Candidate::control_again("kernel again"), Candidate::new("rcu")];
-/// let mut schedule = Schedule::new(Plan::new(candidates, Metric::wall_time(), 42))?;
+///     vec![Candidate::control("kernel"), Candidate::aa_control("kernel again"), Candidate::new("rcu")];
+/// let mut schedule = Schedule::new(SessionPlan::new(candidates, Metric::wall_time(), 42))?;
 /// let mut clock = Duration::ZERO;
-/// while let Step::Run { candidate, .. } = schedule.next(clock) {
+/// while let NextStep::Run { candidate, .. } = schedule.next(clock) {
 ///     let took = [3.0, 3.0, 1.0][candidate]; // here the program would run
 ///     clock += Duration::from_secs_f64(took);
-///     schedule.record(candidate, Run::new(Duration::from_secs_f64(took), Outcome::measured(took)));
+///     schedule.record(candidate, Run::new(Duration::from_secs_f64(took), RunOutcome::measured(took)));
 /// }
 /// let analysis = schedule.analyse();
 /// assert_eq!(
 ///     analysis.comparisons[1].sentence,
 ///     "rcu is 3 times as fast as kernel (95 % interval 3–3, p = 0.031, 6 rounds): difference proven."
 /// );
-/// # Ok::<(), unspin_stats::PlanError>(())
+/// # Ok::<(), unspin_stats::SessionPlanError>(())
 /// ```
 #[derive(Debug)]
 pub struct Schedule {
-    plan: Plan,
+    plan: SessionPlan,
     experiment: Experiment,
     order: Random,
     /// Candidates that have not run in the current round; the next one is last.
@@ -103,7 +103,7 @@ pub struct Schedule {
     running: Option<usize>,
     /// Whether each candidate still takes part.
     active: Vec<bool>,
-    phase: Phase,
+    phase: SessionPhase,
     /// When the current round began.
     round_began: Duration,
     stopped: Option<StopReason>,
@@ -113,8 +113,8 @@ impl Schedule {
     /// A session that has not begun.
     ///
     /// # Errors
-    /// If the plan cannot be carried out, see [`Plan::check`].
-    pub fn new(plan: Plan) -> Result<Schedule, PlanError> {
+    /// If the plan cannot be carried out, see [`SessionPlan::check`].
+    pub fn new(plan: SessionPlan) -> Result<Schedule, SessionPlanError> {
         plan.check()?;
         let samples = plan.candidates.iter().cloned().map(SampleSet::new).collect();
         Ok(Schedule {
@@ -123,7 +123,7 @@ impl Schedule {
             waiting: (0..plan.candidates.len()).rev().collect(),
             running: None,
             active: vec![true; plan.candidates.len()],
-            phase: Phase::WarmUp,
+            phase: SessionPhase::WarmUp,
             round_began: Duration::ZERO,
             stopped: None,
             plan,
@@ -132,9 +132,9 @@ impl Schedule {
 
     /// The next action; `elapsed` is the time since the session began. Returns the same action until the requested run
     /// has been recorded.
-    pub fn next(&mut self, elapsed: Duration) -> Step {
+    pub fn next(&mut self, elapsed: Duration) -> NextStep {
         if let Some(reason) = self.stopped {
-            return Step::Stop(reason);
+            return NextStep::Stop(reason);
         }
         let candidate = match self.running {
             Some(candidate) => candidate,
@@ -142,7 +142,7 @@ impl Schedule {
                 if self.waiting.is_empty() {
                     self.stopped = self.reason_to_stop(elapsed);
                     if let Some(reason) = self.stopped {
-                        return Step::Stop(reason);
+                        return NextStep::Stop(reason);
                     }
                     self.begin_round(elapsed);
                 }
@@ -150,7 +150,7 @@ impl Schedule {
             }
         };
         self.running = Some(candidate);
-        Step::Run { candidate, phase: self.phase, limit: self.limit() }
+        NextStep::Run { candidate, phase: self.phase, limit: self.limit() }
     }
 
     /// Records the outcome of the run that [`Schedule::next`] requested.
@@ -164,14 +164,14 @@ impl Schedule {
             "record() must follow next() for the same candidate"
         );
         let run = match run.outcome {
-            Outcome::Ok { value } => Run { outcome: Outcome::measured(value), ..run },
-            Outcome::Failed { .. } | Outcome::Collapsed { .. } => run,
+            RunOutcome::Ok { value } => Run { outcome: RunOutcome::measured(value), ..run },
+            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } => run,
         };
         let ended_well = run.value().is_some();
         let samples = &mut self.experiment.samples[candidate];
         match self.phase {
-            Phase::WarmUp => samples.warm_up = Some(run),
-            Phase::Round(_) => samples.runs.push(run),
+            SessionPhase::WarmUp => samples.warm_up = Some(run),
+            SessionPhase::Round(_) => samples.runs.push(run),
         }
         let failing = samples.all_runs().rev().take_while(|run| run.value().is_none()).count();
         let out = samples.collapsed_at().is_some() || failing >= FAILURES_IN_A_ROW;
@@ -191,8 +191,10 @@ impl Schedule {
     /// Number of complete measured rounds.
     pub fn rounds(&self) -> u32 {
         match self.phase {
-            Phase::WarmUp => 0,
-            Phase::Round(round) => round - u32::from(self.running.is_some() || !self.waiting.is_empty()),
+            SessionPhase::WarmUp => 0,
+            SessionPhase::Round(round) => {
+                round - u32::from(self.running.is_some() || !self.waiting.is_empty())
+            }
         }
     }
 
@@ -207,8 +209,8 @@ impl Schedule {
         let left = (self.waiting.len() + usize::from(self.running.is_some())) as f64;
         // Here the warm-up counts as a round.
         let begun = match self.phase {
-            Phase::WarmUp => 1.0,
-            Phase::Round(round) => f64::from(round) + 1.0,
+            SessionPhase::WarmUp => 1.0,
+            SessionPhase::Round(round) => f64::from(round) + 1.0,
         };
         let share_of = |rounds: u32| (begun - left / active) / (f64::from(rounds) + 1.0);
         let time = elapsed.as_secs_f64() / self.plan.budget.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -248,7 +250,7 @@ impl Schedule {
     }
 
     fn begin_round(&mut self, elapsed: Duration) {
-        self.phase = Phase::Round(self.rounds() + 1);
+        self.phase = SessionPhase::Round(self.rounds() + 1);
         self.round_began = elapsed;
         self.waiting = (0..self.active.len()).filter(|&candidate| self.active[candidate]).collect();
         self.waiting.shuffle(&mut self.order);

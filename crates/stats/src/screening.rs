@@ -13,7 +13,7 @@ use crate::collapse;
 use crate::metric::Direction;
 use crate::pairs::Pairs;
 use crate::random::{Purpose, Random, stream};
-use crate::run::{Outcome, Run};
+use crate::run::{Run, RunOutcome};
 use crate::sample::{SampleSet, mean};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -29,19 +29,19 @@ const ROUNDS_AT_MOST: u32 = 12;
 ///
 /// ```
 /// use std::time::Duration;
-/// use unspin_stats::{Candidate, Direction, Outcome, Run, Screening};
+/// use unspin_stats::{Candidate, Direction, RunOutcome, Run, Screening};
 ///
 /// let candidates = ["a", "b", "c", "d"].map(Candidate::new).to_vec();
 /// let budget = Duration::from_secs(60);
 /// let mut screening = Screening::new(Candidate::control("system"), candidates, 1, budget, Direction::LowerIsBetter, 42);
 /// let mut clock = Duration::ZERO;
-/// while let Some(turn) = screening.next(clock) {
-///     let took = [1.0, 1.1, 0.9, 0.5, 1.2][turn.index]; // here the program would run
+/// while let Some(run) = screening.next(clock) {
+///     let took = [1.0, 1.1, 0.9, 0.5, 1.2][run.index]; // here the program would run
 ///     clock += Duration::from_secs_f64(took);
-///     screening.record(Run::new(Duration::from_secs_f64(took), Outcome::measured(took)));
+///     screening.record(Run::new(Duration::from_secs_f64(took), RunOutcome::measured(took)));
 /// }
-/// let standings = screening.standings();
-/// assert_eq!((standings[0].name.as_str(), standings[0].ratio), ("c", Some(2.0)));
+/// let results = screening.results();
+/// assert_eq!((results[0].name.as_str(), results[0].ratio), ("c", Some(2.0)));
 /// ```
 #[derive(Debug)]
 pub struct Screening {
@@ -65,7 +65,7 @@ pub struct Screening {
 
 /// The next run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Turn {
+pub struct ScreeningRun {
     /// 0 is the control, n the nth candidate.
     pub index: usize,
     /// A run that takes longer has collapsed; `None` until the control has run.
@@ -74,7 +74,7 @@ pub struct Turn {
 
 /// The result of a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct ScreeningResult {
     /// The number of the candidate, from 1.
     pub index: usize,
     /// The candidate's name.
@@ -84,13 +84,14 @@ pub struct Standing {
     /// Number of rounds in which it ran.
     pub rounds: u32,
     /// How it ended.
-    pub fate: Fate,
+    #[serde(rename = "fate")]
+    pub end: ScreeningEnd,
 }
 
 /// How a candidate ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "fate")]
-pub enum Fate {
+pub enum ScreeningEnd {
     /// It remained until the end.
     Kept,
     /// It was dropped because others were better.
@@ -139,7 +140,7 @@ impl Screening {
 
     /// The next run; `None` once the screening is over. `elapsed` is the time since it began. Returns the same run
     /// until it has been recorded.
-    pub fn next(&mut self, elapsed: Duration) -> Option<Turn> {
+    pub fn next(&mut self, elapsed: Duration) -> Option<ScreeningRun> {
         if self.over {
             return None;
         }
@@ -152,7 +153,7 @@ impl Screening {
             }
             self.running = self.waiting.pop();
         }
-        self.running.map(|index| Turn { index, limit: self.limit() })
+        self.running.map(|index| ScreeningRun { index, limit: self.limit() })
     }
 
     /// Records the outcome of the run that [`Screening::next`] requested.
@@ -162,8 +163,8 @@ impl Screening {
     pub fn record(&mut self, run: Run) {
         let index = self.running.take().expect("record() follows next()");
         let run = match run.outcome {
-            Outcome::Ok { value } => Run { outcome: Outcome::measured(value), ..run },
-            Outcome::Failed { .. } | Outcome::Collapsed { .. } => run,
+            RunOutcome::Ok { value } => Run { outcome: RunOutcome::measured(value), ..run },
+            RunOutcome::Failed { .. } | RunOutcome::Collapsed { .. } => run,
         };
         let failed = run.value().is_none();
         let samples = &mut self.samples[index];
@@ -179,23 +180,23 @@ impl Screening {
     }
 
     /// The candidates: the best first, those that failed last.
-    pub fn standings(&self) -> Vec<Standing> {
-        let mut standings: Vec<Standing> =
-            (1..self.samples.len()).map(|index| self.standing(index)).collect();
-        let place = |standing: &Standing| match standing.fate {
-            Fate::Kept => 0,
-            Fate::Dropped => 1,
-            Fate::Collapsed { .. } | Fate::Failed { .. } => 2,
+    pub fn results(&self) -> Vec<ScreeningResult> {
+        let mut results: Vec<ScreeningResult> =
+            (1..self.samples.len()).map(|index| self.result(index)).collect();
+        let rank = |result: &ScreeningResult| match result.end {
+            ScreeningEnd::Kept => 0,
+            ScreeningEnd::Dropped => 1,
+            ScreeningEnd::Collapsed { .. } | ScreeningEnd::Failed { .. } => 2,
         };
-        standings.sort_by(|a, b| {
-            let worth = |standing: &Standing| standing.ratio.unwrap_or(0.0);
-            place(a).cmp(&place(b)).then(worth(b).total_cmp(&worth(a)))
+        results.sort_by(|a, b| {
+            let worth = |result: &ScreeningResult| result.ratio.unwrap_or(0.0);
+            rank(a).cmp(&rank(b)).then(worth(b).total_cmp(&worth(a)))
         });
-        standings
+        results
     }
 
     /// How the control failed, if it did: then nothing can be compared with it.
-    pub fn control_failure(&self) -> Option<&Outcome> {
+    pub fn control_failure(&self) -> Option<&RunOutcome> {
         self.samples[0].all_runs().find(|run| run.value().is_none()).map(|run| &run.outcome)
     }
 
@@ -204,21 +205,21 @@ impl Screening {
         &self.samples
     }
 
-    fn standing(&self, index: usize) -> Standing {
+    fn result(&self, index: usize) -> ScreeningResult {
         let samples = &self.samples[index];
         let logs = self.log_ratios(index);
-        let fate = match (samples.collapsed_at(), samples.failures()) {
-            (Some(limit_s), _) => Fate::Collapsed { limit_s },
-            (None, (_, Some(reason))) => Fate::Failed { reason: reason.to_owned() },
-            _ if self.active.contains(&index) => Fate::Kept,
-            _ => Fate::Dropped,
+        let end = match (samples.collapsed_at(), samples.failures()) {
+            (Some(limit_s), _) => ScreeningEnd::Collapsed { limit_s },
+            (None, (_, Some(reason))) => ScreeningEnd::Failed { reason: reason.to_owned() },
+            _ if self.active.contains(&index) => ScreeningEnd::Kept,
+            _ => ScreeningEnd::Dropped,
         };
-        Standing {
+        ScreeningResult {
             index,
             name: samples.candidate.name.clone(),
             ratio: (!logs.is_empty()).then(|| mean(&logs).exp()),
             rounds: logs.len() as u32,
-            fate,
+            end,
         }
     }
 
@@ -277,14 +278,14 @@ mod tests {
     fn hold(screening: &mut Screening, took: &dyn Fn(usize) -> Option<f64>) -> (Vec<u32>, f64) {
         let mut runs = vec![0; screening.samples().len()];
         let mut clock = 0.0;
-        while let Some(turn) = screening.next(Duration::from_secs_f64(clock)) {
-            assert_eq!(screening.next(Duration::from_secs_f64(clock)), Some(turn), "until it is recorded");
-            runs[turn.index] += 1;
-            let limit = turn.limit.map_or(f64::INFINITY, |limit| limit.as_secs_f64());
-            let (elapsed, outcome) = match took(turn.index) {
-                Some(s) if s > limit => (limit, Outcome::Collapsed { limit_s: limit }),
-                Some(s) => (s, Outcome::measured(s)),
-                None => (0.1, Outcome::Failed { reason: "no luck".into() }),
+        while let Some(run) = screening.next(Duration::from_secs_f64(clock)) {
+            assert_eq!(screening.next(Duration::from_secs_f64(clock)), Some(run), "until it is recorded");
+            runs[run.index] += 1;
+            let limit = run.limit.map_or(f64::INFINITY, |limit| limit.as_secs_f64());
+            let (elapsed, outcome) = match took(run.index) {
+                Some(s) if s > limit => (limit, RunOutcome::Collapsed { limit_s: limit }),
+                Some(s) => (s, RunOutcome::measured(s)),
+                None => (0.1, RunOutcome::Failed { reason: "no luck".into() }),
             };
             clock += elapsed;
             screening.record(Run::new(Duration::from_secs_f64(elapsed), outcome));
@@ -294,33 +295,33 @@ mod tests {
     }
 
     #[test]
-    fn the_good_stay_and_run_most() {
+    fn better_candidates_are_kept_and_run_most() {
         let times = [1.0, 1.2, 0.7, 1.1, 0.6, 1.0, 1.3, 0.95, 1.4];
         let mut screening = screening(&["a", "b", "c", "d", "e", "f", "g", "h"], 2, 40.0);
         let (runs, clock) = hold(&mut screening, &|index| Some(times[index]));
-        let standings = screening.standings();
+        let results = screening.results();
         let kept: Vec<&str> =
-            standings.iter().filter(|s| s.fate == Fate::Kept).map(|s| s.name.as_str()).collect();
+            results.iter().filter(|s| s.end == ScreeningEnd::Kept).map(|s| s.name.as_str()).collect();
         assert_eq!(kept, ["d", "b"]);
         assert!(runs[4] > runs[8], "{runs:?}");
         assert!(clock < 60.0, "about the budget: {clock}");
-        assert_eq!(standings[0].rounds + 1, runs[0], "the control runs in every round, and once before");
+        assert_eq!(results[0].rounds + 1, runs[0], "the control runs in every round, and once before");
     }
 
     #[test]
-    fn who_fails_or_collapses_is_out_at_once() {
+    fn failed_or_collapsed_candidate_is_dropped_at_once() {
         let mut screening = screening(&["good", "stuck", "broken"], 2, 30.0);
         let (runs, _) = hold(&mut screening, &|index| [Some(1.0), Some(0.9), Some(1e9), None][index]);
         assert_eq!((runs[2], runs[3]), (1, 1));
-        let fates: Vec<Fate> = screening.standings().into_iter().map(|s| s.fate).collect();
-        assert_eq!(fates[0], Fate::Kept);
-        assert!(fates.contains(&Fate::Collapsed { limit_s: 20.0 }));
-        assert!(fates.contains(&Fate::Failed { reason: "no luck".into() }));
+        let ends: Vec<ScreeningEnd> = screening.results().into_iter().map(|s| s.end).collect();
+        assert_eq!(ends[0], ScreeningEnd::Kept);
+        assert!(ends.contains(&ScreeningEnd::Collapsed { limit_s: 20.0 }));
+        assert!(ends.contains(&ScreeningEnd::Failed { reason: "no luck".into() }));
         assert_eq!(screening.control_failure(), None);
     }
 
     #[test]
-    fn a_control_that_fails_is_the_end() {
+    fn failed_control_ends_the_screening() {
         let mut screening = screening(&["a"], 1, 30.0);
         let (runs, _) = hold(&mut screening, &|index| (index > 0).then_some(1.0));
         assert_eq!(runs, [1, 0]);
@@ -328,23 +329,23 @@ mod tests {
     }
 
     #[test]
-    fn without_time_there_are_two_rounds_of_all_and_one_of_each_half() {
+    fn zero_budget_runs_two_rounds_of_all_and_one_of_each_half() {
         let mut screening = screening(&["a", "b", "c", "d"], 1, 0.0);
         let (runs, _) = hold(&mut screening, &|index| Some(1.0 + 0.1 * index as f64));
         assert_eq!(runs, [4, 3, 3, 2, 2]);
-        assert_eq!(screening.standings()[0].name, "a");
+        assert_eq!(screening.results()[0].name, "a");
     }
 
     #[test]
-    fn one_that_needs_no_choosing_is_looked_at_all_the_same() {
+    fn single_candidate_is_screened_too() {
         let mut screening = screening(&["a"], 2, 1.0);
         let (runs, _) = hold(&mut screening, &|_| Some(1.0));
         assert!(runs[1] >= 2, "{runs:?}");
-        assert_eq!(screening.standings()[0].fate, Fate::Kept);
+        assert_eq!(screening.results()[0].end, ScreeningEnd::Kept);
     }
 
     #[test]
-    fn nobody_left_is_the_end() {
+    fn screening_ends_when_no_candidate_is_left() {
         let mut screening = screening(&["a", "b"], 1, 1e6);
         let (runs, _) = hold(&mut screening, &|index| (index == 0).then_some(1.0));
         assert_eq!((runs[1], runs[2]), (1, 1));

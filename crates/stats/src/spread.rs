@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_as_fast_is_not_steadier() {
+    fn spread_is_relative_to_the_mean() {
         let control = [1.0, 1.2, 0.9, 1.1, 1.05, 0.97];
         let halved = control.map(|x| x / 2.0);
         assert_eq!(test(&control, &halved).p.p, 1.0);

@@ -28,7 +28,7 @@ pub enum Verdict {
         /// any size may be hidden.
         could_hide: Option<f64>,
         /// The first condition that was not met.
-        doubt: Doubt,
+        doubt: NotProvenReason,
     },
     /// It was stopped because it ran many times as long as the control.
     Collapsed {
@@ -53,7 +53,7 @@ pub enum Verdict {
 /// Why no difference is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Doubt {
+pub enum NotProvenReason {
     /// With so few rounds no p value can reach the level, however large the difference.
     TooFewRounds {
         /// The minimum number of rounds.

@@ -1,12 +1,12 @@
 //! The English sentences.
 
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
-use crate::cpu::{CpuCost, Work};
+use crate::cpu::{CpuCost, CpuCostUnit};
 use crate::floor::NoiseFloor;
 use crate::interval::{Ratio, three_digits};
 use crate::metric::{Direction, Metric, Quantity};
 use crate::settings::Settings;
-use crate::verdict::{Doubt, Verdict};
+use crate::verdict::{NotProvenReason, Verdict};
 
 /// The values that all sentences of a session share.
 pub(crate) struct Wording<'a> {
@@ -187,10 +187,10 @@ impl Wording<'_> {
     }
 }
 
-fn of_work(per: Work) -> &'static str {
+fn of_work(per: CpuCostUnit) -> &'static str {
     match per {
-        Work::Run => "",
-        Work::Unit => " per unit of work",
+        CpuCostUnit::Run => "",
+        CpuCostUnit::Unit => " per unit of work",
     }
 }
 
@@ -201,13 +201,15 @@ fn hidden(could_hide: Option<f64>) -> String {
     }
 }
 
-fn doubted(doubt: Doubt, rounds: u32) -> String {
+fn doubted(doubt: NotProvenReason, rounds: u32) -> String {
     match doubt {
-        Doubt::TooFewRounds { needed } => {
+        NotProvenReason::TooFewRounds { needed } => {
             format!(" ({rounds} rounds cannot prove one, {needed} are the least that can)")
         }
-        Doubt::NotSignificant => String::new(),
-        Doubt::BelowFloor { floor } => format!(" (it is below the noise floor of {})", effect(floor)),
+        NotProvenReason::NotSignificant => String::new(),
+        NotProvenReason::BelowFloor { floor } => {
+            format!(" (it is below the noise floor of {})", effect(floor))
+        }
     }
 }
 
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_have_few_digits() {
         assert_eq!(significant(0.03125), "0.031");
         assert_eq!(significant(0.05), "0.05");
         assert_eq!(significant(123.4), "123");

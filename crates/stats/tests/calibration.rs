@@ -14,8 +14,8 @@ use unspin_stats::permutation::sign_flip;
 use unspin_stats::random::{Purpose, Random, stream};
 use unspin_stats::spread::brown_forsythe;
 use unspin_stats::{
-    Analysis, Candidate, Direction, Metric, Outcome, Plan, Ratio, Run, Schedule, Screening, Settings,
-    SpreadVerdict, Step, Verdict,
+    Analysis, Candidate, Direction, Metric, NextStep, Ratio, Run, RunOutcome, Schedule, Screening,
+    SessionPlan, Settings, SpreadVerdict, Verdict,
 };
 
 const LOWER: Direction = Direction::LowerIsBetter;
@@ -30,20 +30,20 @@ fn ours(pairs: &[(f64, f64)], random: &mut Random) -> Ratio {
 }
 
 /// Fraction of the simulated sessions whose interval contains the true ratio.
-fn coverage(interval: Interval, noise: Noise, rounds: usize, sittings: u64) -> f64 {
+fn coverage(interval: Interval, noise: Noise, rounds: usize, sessions: u64) -> f64 {
     const TRUTH: f64 = 1.3;
     let holds = |seed: &u64| {
         let pairs = Machine::new(noise, *seed).pairs(rounds, TRUTH, 1.0);
         let ratio = interval(&pairs, &mut stream(*seed, Purpose::Bootstrap));
         ratio.lower <= TRUTH && TRUTH <= ratio.upper
     };
-    (0..sittings).filter(holds).count() as f64 / sittings as f64
+    (0..sessions).filter(holds).count() as f64 / sessions as f64
 }
 
-fn assert_covers(interval: Interval, noise: Noise, rounds: &[usize], sittings: u64) {
+fn assert_covers(interval: Interval, noise: Noise, rounds: &[usize], sessions: u64) {
     for &rounds in rounds {
-        let coverage = coverage(interval, noise, rounds, sittings);
-        println!("{rounds} rounds, {sittings} sittings: the 95 % interval covers {:.1} %", 100.0 * coverage);
+        let coverage = coverage(interval, noise, rounds, sessions);
+        println!("{rounds} rounds, {sessions} sessions: the 95 % interval covers {:.1} %", 100.0 * coverage);
         assert!((0.92..=0.98).contains(&coverage), "coverage {coverage} at {rounds} rounds");
     }
 }
@@ -55,14 +55,14 @@ fn interval_covers_the_truth() {
 }
 
 #[test]
-#[ignore = "long: 5000 sittings for each number of rounds"]
+#[ignore = "long: 5000 sessions for each number of rounds"]
 fn interval_covers_the_truth_long() {
     assert_covers(ours, SHARED_MACHINE, &[6, 7, 8, 10, 12, 15, 20, 40], 5_000);
 }
 
 #[test]
 #[should_panic(expected = "coverage")]
-fn the_plain_percentile_interval_is_found_too_narrow() {
+fn planted_plain_percentile_interval_is_too_narrow() {
     fn plain(pairs: &[(f64, f64)], random: &mut Random) -> Ratio {
         resampled(pairs, |n| (random.random_range(0..n), 0), |i, _| (i, i))
     }
@@ -71,7 +71,7 @@ fn the_plain_percentile_interval_is_found_too_narrow() {
 
 #[test]
 #[should_panic(expected = "coverage")]
-fn an_unpaired_bootstrap_is_found_too_wide() {
+fn planted_unpaired_bootstrap_is_too_wide() {
     fn unpaired(pairs: &[(f64, f64)], random: &mut Random) -> Ratio {
         resampled(pairs, |n| (random.random_range(0..n), random.random_range(0..n)), |i, j| (i, j))
     }
@@ -102,14 +102,14 @@ fn resampled(
 // ---- calibration of the p values -------------------------------------------------------------------------
 
 /// p ≤ level must not happen more often than the level allows, also far out in the tail.
-fn assert_calibrated(sittings: u64, p_value: impl Fn(u64) -> f64) {
-    let p_values: Vec<f64> = (0..sittings).map(p_value).collect();
+fn assert_calibrated(sessions: u64, p_value: impl Fn(u64) -> f64) {
+    let p_values: Vec<f64> = (0..sessions).map(p_value).collect();
     for level in [0.2, 0.05, 0.01, 0.001] {
-        let rate = p_values.iter().filter(|p| **p <= level).count() as f64 / sittings as f64;
+        let rate = p_values.iter().filter(|p| **p <= level).count() as f64 / sessions as f64;
         // Four standard errors of a proportion.
-        let slack = 4.0 * (level * (1.0 - level) / sittings as f64).sqrt();
-        println!("p <= {level} in {rate} of {sittings} sittings");
-        assert!(rate <= level + slack, "p exceeds its level: {rate} of the sittings have p <= {level}");
+        let slack = 4.0 * (level * (1.0 - level) / sessions as f64).sqrt();
+        println!("p <= {level} in {rate} of {sessions} sessions");
+        assert!(rate <= level + slack, "p exceeds its level: {rate} of the sessions have p <= {level}");
     }
 }
 
@@ -134,7 +134,7 @@ fn sign_flip_is_calibrated_with_few_draws() {
 
 #[test]
 #[should_panic(expected = "p exceeds its level")]
-fn a_monte_carlo_p_without_the_plus_one_is_found_out() {
+fn planted_monte_carlo_p_without_the_plus_one_is_detected() {
     const DRAWS: u32 = 99;
     let p = |seed| {
         let random = &mut stream(seed, Purpose::SignFlip);
@@ -165,11 +165,11 @@ fn spread_test_is_calibrated() {
 }
 
 #[test]
-fn spread_test_finds_what_report_002_found() {
+fn spread_test_finds_the_spread_of_mckenney_2003() {
     let (wide, narrow) = (Noise { cv: 7.5 / 85.0, ..STILL }, Noise { cv: 1.0 / 89.8, ..STILL });
     let found = |runs| {
         let hits = (0..300).filter(|&seed| spread_p([wide, narrow], 1.0, runs, seed) <= 0.05).count();
-        println!("{runs} runs: spread 8.8 % against 1.1 % found in {hits} of 300 sittings");
+        println!("{runs} runs: spread 8.8 % against 1.1 % found in {hits} of 300 sessions");
         hits
     };
     assert!(found(10) >= 285);
@@ -178,7 +178,7 @@ fn spread_test_finds_what_report_002_found() {
 
 // ---- the whole verdict, with the stopping rule in force --------------------------------------------------
 
-struct Sitting {
+struct Session {
     noise: Noise,
     /// True mean run times: control, its A/A configuration, candidates.
     means: &'static [f64],
@@ -186,39 +186,39 @@ struct Sitting {
     half_width_target: f64,
 }
 
-impl Sitting {
+impl Session {
     fn run(&self, seed: u64) -> Analysis {
         let names = ["control", "control again", "first", "second", "third"];
         let candidates = names.iter().zip(self.means).enumerate().map(|(i, (name, _))| match i {
             0 => Candidate::control(*name),
-            1 => Candidate::control_again(*name),
+            1 => Candidate::aa_control(*name),
             _ => Candidate::new(*name),
         });
-        let plan = Plan {
+        let plan = SessionPlan {
             settings: Settings { resamples: 999, draws: 999, ..Settings::default() },
             rounds_max: self.rounds_max,
             half_width_target: self.half_width_target,
             budget: Duration::MAX,
-            ..Plan::new(candidates.collect(), Metric::wall_time(), seed)
+            ..SessionPlan::new(candidates.collect(), Metric::wall_time(), seed)
         };
         let mut schedule = Schedule::new(plan).expect("a sound plan");
         let mut machine = Machine::new(self.noise, seed);
         let mut round = None;
-        while let Step::Run { candidate, phase, .. } = schedule.next(Duration::ZERO) {
+        while let NextStep::Run { candidate, phase, .. } = schedule.next(Duration::ZERO) {
             if round != Some(phase) {
                 round = Some(phase);
                 machine.next_round();
             }
             let value = machine.run(self.means[candidate]);
-            schedule.record(candidate, Run::new(Duration::from_secs_f64(value), Outcome::measured(value)));
+            schedule.record(candidate, Run::new(Duration::from_secs_f64(value), RunOutcome::measured(value)));
         }
         schedule.analyse()
     }
 
-    /// Fraction of the sessions in which at least one verdict satisfies `asked`.
-    fn share(&self, sittings: u64, asked: impl Fn(&Verdict) -> bool) -> f64 {
-        let any = |seed: &u64| self.run(*seed).comparisons.iter().any(|c| asked(&c.verdict));
-        (0..sittings).filter(any).count() as f64 / sittings as f64
+    /// Fraction of the sessions in which at least one verdict satisfies `condition`.
+    fn share(&self, sessions: u64, condition: impl Fn(&Verdict) -> bool) -> f64 {
+        let any = |seed: &u64| self.run(*seed).comparisons.iter().any(|c| condition(&c.verdict));
+        (0..sessions).filter(any).count() as f64 / sessions as f64
     }
 }
 
@@ -232,26 +232,26 @@ fn faster(verdict: &Verdict) -> bool {
 
 /// All configurations equal the control. The session ends as soon as the intervals are narrow, which a calm period may
 /// cause early by chance: the worst case of the stopping rule.
-const NO_DIFFERENCE: Sitting =
-    Sitting { noise: SHARED_MACHINE, means: &[1.0; 4], rounds_max: 20, half_width_target: 0.25 };
+const NO_DIFFERENCE: Session =
+    Session { noise: SHARED_MACHINE, means: &[1.0; 4], rounds_max: 20, half_width_target: 0.25 };
 
 #[test]
 fn no_difference_is_rarely_proven_where_there_is_none() {
     let rate = NO_DIFFERENCE.share(150, proven);
-    println!("false proofs in {:.1} % of 150 sittings", 100.0 * rate);
+    println!("false proofs in {:.1} % of 150 sessions", 100.0 * rate);
     assert!(rate <= 0.05, "{rate}");
 }
 
 #[test]
-#[ignore = "long: 3000 sittings for each number of candidates"]
+#[ignore = "long: 3000 sessions for each number of candidates"]
 fn no_difference_is_rarely_proven_where_there_is_none_long() {
     for means in [&[1.0; 3][..], &[1.0; 4], &[1.0; 5]] {
-        let sitting = Sitting { means, ..NO_DIFFERENCE };
+        let session = Session { means, ..NO_DIFFERENCE };
         let (mut proofs, mut p, mut spreads, mut rounds, mut covered) = (0, 0, 0, 0, 0);
         for seed in 0..3_000 {
-            let analysis = sitting.run(seed);
-            let any = |asked: &dyn Fn(&unspin_stats::Comparison) -> bool| {
-                u32::from(analysis.comparisons.iter().any(asked))
+            let analysis = session.run(seed);
+            let any = |condition: &dyn Fn(&unspin_stats::Comparison) -> bool| {
+                u32::from(analysis.comparisons.iter().any(condition))
             };
             proofs += any(&|c| proven(&c.verdict));
             p += any(&|c| c.difference_p_corrected.is_some_and(|p| p <= 0.05));
@@ -264,7 +264,7 @@ fn no_difference_is_rarely_proven_where_there_is_none_long() {
         }
         let percent = |count: u32| f64::from(count) / 30.0;
         println!(
-            "{} candidates, 3000 sittings, {:.1} rounds on average: false proofs {:.2} %, corrected p alone \
+            "{} candidates, 3000 sessions, {:.1} rounds on average: false proofs {:.2} %, corrected p alone \
              {:.2} %, spread {:.2} %, A/A interval covers {:.1} %",
             means.len() - 2,
             rounds as f64 / 3000.0,
@@ -284,11 +284,11 @@ fn no_difference_is_rarely_proven_where_there_is_none_long() {
 #[test]
 fn true_differences_are_found() {
     // 2.5 times as fast under 26 % noise, and 10 % faster on a quiet machine.
-    let loud = Sitting { means: &[2.5, 2.5, 1.0], rounds_max: 12, half_width_target: 0.001, ..NO_DIFFERENCE };
+    let loud = Session { means: &[2.5, 2.5, 1.0], rounds_max: 12, half_width_target: 0.001, ..NO_DIFFERENCE };
     let quiet = Noise { cv: 0.02, ..SHARED_MACHINE };
-    let quiet = Sitting { noise: quiet, means: &[1.1, 1.1, 1.0], ..loud };
+    let quiet = Session { noise: quiet, means: &[1.1, 1.1, 1.0], ..loud };
     let (loud, quiet) = (loud.share(60, faster), quiet.share(60, faster));
-    println!("found: loud {:.0} %, quiet {:.0} % of 60 sittings", 100.0 * loud, 100.0 * quiet);
+    println!("found: loud {:.0} %, quiet {:.0} % of 60 sessions", 100.0 * loud, 100.0 * quiet);
     assert!(loud >= 0.9 && quiet >= 0.9, "{loud} {quiet}");
 }
 
@@ -306,7 +306,7 @@ fn a_stated_minimum_detectable_effect_can_be_detected() {
         sign_flip(&differences, 999, &mut stream(*seed, Purpose::SignFlip)).unwrap().p <= 0.05
     };
     let power = (0..1_000).filter(finds).count() as f64 / 1_000.0;
-    println!("a factor of {effect:.3} is found in {:.1} % of 1000 sittings", 100.0 * power);
+    println!("a factor of {effect:.3} is found in {:.1} % of 1000 sessions", 100.0 * power);
     assert!((0.74..0.88).contains(&power), "{power}");
 }
 
@@ -314,7 +314,7 @@ fn a_stated_minimum_detectable_effect_can_be_detected() {
 
 /// The p value of the best of eight candidates that all equal the control. A screening of some rounds selects it;
 /// `rounds` of these rounds, or separate ones, judge it.
-fn p_of_the_chosen(seed: u64, judged_by: JudgedBy) -> f64 {
+fn p_of_selected(seed: u64, judged_by: JudgedBy) -> f64 {
     const ROUNDS: usize = 8;
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let candidates = names.iter().map(|&name| Candidate::new(name)).collect();
@@ -322,15 +322,15 @@ fn p_of_the_chosen(seed: u64, judged_by: JudgedBy) -> f64 {
     let mut screening =
         Screening::new(Candidate::control("control"), candidates, 1, Duration::from_secs(150), LOWER, seed);
     let mut clock = 0.0;
-    while let Some(turn) = screening.next(Duration::from_secs_f64(clock)) {
-        if turn.index == 0 {
+    while let Some(run) = screening.next(Duration::from_secs_f64(clock)) {
+        if run.index == 0 {
             machine.next_round();
         }
         let value = machine.run(1.0);
         clock += value;
-        screening.record(Run::new(Duration::from_secs_f64(value), Outcome::measured(value)));
+        screening.record(Run::new(Duration::from_secs_f64(value), RunOutcome::measured(value)));
     }
-    let chosen = screening.standings()[0].index;
+    let chosen = screening.results()[0].index;
     let pairs: Vec<(f64, f64)> = match judged_by {
         JudgedBy::TheScreening => {
             let [control, chosen] = [0, chosen].map(|index| screening.samples()[index].values());
@@ -349,18 +349,18 @@ enum JudgedBy {
 }
 
 #[test]
-fn the_chosen_is_judged_by_runs_of_its_own() {
-    assert_calibrated(1_000, |seed| p_of_the_chosen(seed, JudgedBy::RunsOfItsOwn));
+fn verdict_from_separate_runs_is_calibrated() {
+    assert_calibrated(1_000, |seed| p_of_selected(seed, JudgedBy::RunsOfItsOwn));
 }
 
 #[test]
 #[should_panic(expected = "p exceeds its level")]
-fn whoever_is_judged_by_what_chose_him_is_found_out() {
-    assert_calibrated(1_000, |seed| p_of_the_chosen(seed, JudgedBy::TheScreening));
+fn planted_reuse_of_screening_runs_for_the_verdict_is_detected() {
+    assert_calibrated(1_000, |seed| p_of_selected(seed, JudgedBy::TheScreening));
 }
 
 #[test]
-fn the_best_is_chosen_mostly() {
+fn screening_mostly_keeps_the_best_candidate() {
     let chosen = |seed: &u64| {
         let means = [1.0, 1.0, 0.95, 1.05, 0.7, 1.0, 1.1];
         let candidates = ["a", "b", "c", "d", "e", "f"].map(Candidate::new).to_vec();
@@ -368,15 +368,15 @@ fn the_best_is_chosen_mostly() {
         let mut screening =
             Screening::new(Candidate::control("control"), candidates, 2, budget, LOWER, *seed);
         let (mut machine, mut clock) = (Machine::new(SHARED_MACHINE, *seed), 0.0);
-        while let Some(turn) = screening.next(Duration::from_secs_f64(clock)) {
-            if turn.index == 0 {
+        while let Some(run) = screening.next(Duration::from_secs_f64(clock)) {
+            if run.index == 0 {
                 machine.next_round();
             }
-            let value = machine.run(means[turn.index]);
+            let value = machine.run(means[run.index]);
             clock += value;
-            screening.record(Run::new(Duration::from_secs_f64(value), Outcome::measured(value)));
+            screening.record(Run::new(Duration::from_secs_f64(value), RunOutcome::measured(value)));
         }
-        screening.standings().iter().take(2).any(|standing| standing.name == "d")
+        screening.results().iter().take(2).any(|result| result.name == "d")
     };
     let share = (0..300).filter(chosen).count() as f64 / 300.0;
     println!(

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use unspin_stats::{
-    Analysis, Candidate, Conclusion, Direction, Experiment, Metric, Outcome, Run, SampleSet, Settings,
-    Verdict, Work,
+    Analysis, Candidate, Conclusion, CpuCostUnit, Direction, Experiment, Metric, Run, RunOutcome, SampleSet,
+    Settings, Verdict,
 };
 
 const PATTERN: [f64; 12] = [0.3, -0.8, 1.4, -0.2, 0.9, -1.5, 0.1, 1.1, -0.6, -1.0, 0.7, -0.4];
@@ -14,7 +14,7 @@ fn samples(candidate: Candidate, value: f64, elapsed_s: f64, cpu_s: f64, shift: 
     let noise = |i: usize| 1.0 + 0.02 * PATTERN[(i + shift) % 12];
     let run = |i: usize| {
         let elapsed = Duration::from_secs_f64(elapsed_s);
-        Run::new(elapsed, Outcome::measured(value * noise(i))).with_cpu_s(cpu_s * noise(i + 7))
+        Run::new(elapsed, RunOutcome::measured(value * noise(i))).with_cpu_s(cpu_s * noise(i + 7))
     };
     SampleSet { runs: (0..12).map(run).collect(), ..SampleSet::new(candidate) }
 }
@@ -28,7 +28,7 @@ fn limited(percent: f64) -> Settings {
 fn planted(settings: &Settings) -> Analysis {
     let samples = vec![
         samples(Candidate::control("system"), 4.0, 4.0, 1.0, 0),
-        samples(Candidate::control_again("system (again)"), 4.0, 4.0, 1.0, 5),
+        samples(Candidate::aa_control("system (again)"), 4.0, 4.0, 1.0, 5),
         samples(Candidate::new("poll"), 1.0, 1.0, 3.0, 3),
         samples(Candidate::new("frugal"), 2.0, 2.0, 1.0, 8),
     ];
@@ -36,13 +36,13 @@ fn planted(settings: &Settings) -> Analysis {
 }
 
 #[test]
-fn faster_candidate_that_burns_three_times_the_cpu_time_says_so() {
+fn sentence_states_threefold_cpu_time_of_a_faster_candidate() {
     let analysis = planted(&Settings::default());
     let poll = &analysis.comparisons[1];
     let cpu = poll.cpu.unwrap();
     assert!(cpu.times.lower < 3.0 && cpu.times.upper > 3.0, "{cpu:?}");
     assert!((cpu.control_s - 1.0).abs() < 0.02 && (cpu.candidate_s - 3.0).abs() < 0.06, "{cpu:?}");
-    assert_eq!(cpu.per, Work::Run);
+    assert_eq!(cpu.per, CpuCostUnit::Run);
     assert!(poll.sentence.starts_with("poll is 4.0"), "{}", poll.sentence);
     assert!(poll.sentence.contains("), with 3.0"), "{}", poll.sentence);
     assert!(poll.sentence.contains(" times the CPU time (2.9"), "{}", poll.sentence);
@@ -112,7 +112,7 @@ fn rate_metric_states_cpu_time_per_unit_of_work() {
     ];
     let analysis = Analysis::of(&Experiment { metric, seed: 1, samples }, &limited(0.0));
     let poll = &analysis.comparisons[0];
-    assert_eq!(poll.cpu.unwrap().per, Work::Unit);
+    assert_eq!(poll.cpu.unwrap().per, CpuCostUnit::Unit);
     assert!((poll.cpu.unwrap().times.value - 0.75).abs() < 0.02, "{:?}", poll.cpu);
     assert!(poll.sentence.contains(", with 0.7"), "{}", poll.sentence);
     assert!(poll.sentence.contains(" times the CPU time per unit of work (0.7"), "{}", poll.sentence);

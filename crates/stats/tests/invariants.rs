@@ -7,7 +7,7 @@ use unspin_stats::permutation::sign_flip;
 use unspin_stats::random::{Purpose, stream};
 use unspin_stats::spread::brown_forsythe;
 use unspin_stats::{
-    Analysis, Candidate, Direction, Experiment, Metric, Outcome, PValue, Ratio, Run, SampleSet, Settings,
+    Analysis, Candidate, Direction, Experiment, Metric, PValue, Ratio, Run, RunOutcome, SampleSet, Settings,
     Summary, Verdict, holm,
 };
 
@@ -34,15 +34,15 @@ fn difference(pairs: &[(f64, f64)]) -> PValue {
     sign_flip(&differences, 199, &mut stream(1, Purpose::SignFlip)).unwrap()
 }
 
-fn samples(candidate: Candidate, outcomes: &[Outcome]) -> SampleSet {
-    let run = |outcome: &Outcome| Run::new(Duration::from_secs(1), outcome.clone());
+fn samples(candidate: Candidate, outcomes: &[RunOutcome]) -> SampleSet {
+    let run = |outcome: &RunOutcome| Run::new(Duration::from_secs(1), outcome.clone());
     SampleSet { runs: outcomes.iter().map(run).collect(), ..SampleSet::new(candidate) }
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = RunOutcome> {
     prop_oneof![
-        8 => (0.01f64..100.0).prop_map(Outcome::measured),
-        1 => Just(Outcome::Failed { reason: "signal 11".into() }),
+        8 => (0.01f64..100.0).prop_map(RunOutcome::measured),
+        1 => Just(RunOutcome::Failed { reason: "signal 11".into() }),
     ]
 }
 
@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_unit_does_not_matter(pairs in pairs(), scale in 0.001f64..1000.0) {
+    fn ratio_and_p_do_not_depend_on_the_unit(pairs in pairs(), scale in 0.001f64..1000.0) {
         let scaled: Vec<_> = pairs.iter().map(|(a, b)| (a * scale, b * scale)).collect();
         let (plain, scaled_interval) = (interval(&pairs), interval(&scaled));
         prop_assert!(close(plain.value, scaled_interval.value));
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_rounds_does_not_matter(mut pairs in pairs(), rotate in 0usize..24) {
+    fn result_does_not_depend_on_the_order_of_rounds(mut pairs in pairs(), rotate in 0usize..24) {
         pairs.truncate(16); // up to here the test is exact
         let before = (interval(&pairs).value, difference(&pairs).p);
         let middle = rotate % pairs.len();
@@ -146,7 +146,7 @@ proptest! {
     #[test]
     fn any_outcomes_give_an_analysis_and_failures_are_never_proven_faster(
         control in prop::collection::vec(outcome(), 0..12),
-        twin in prop::collection::vec(outcome(), 0..12),
+        aa_control in prop::collection::vec(outcome(), 0..12),
         first in prop::collection::vec(outcome(), 0..12),
         second in prop::collection::vec(outcome(), 0..12),
     ) {
@@ -155,16 +155,16 @@ proptest! {
             let candidates = [samples(Candidate::new("first"), &first), samples(Candidate::new("second"), &second)];
             let mut sets = vec![
                 samples(Candidate::control("control"), &control),
-                samples(Candidate::control_again("twin"), &twin),
+                samples(Candidate::aa_control("control again"), &aa_control),
             ];
             sets.extend(order.map(|i| candidates[i].clone()));
             Experiment { metric: Metric::wall_time(), seed: 5, samples: sets }
         };
         let analysis = Analysis::of(&sets([0, 1]), &settings);
-        let failed = |outcomes: &[Outcome]| outcomes.iter().any(|o| !matches!(o, Outcome::Ok { .. }));
-        for (comparison, outcomes) in analysis.comparisons.iter().zip([&twin, &first, &second]) {
+        let failed = |outcomes: &[RunOutcome]| outcomes.iter().any(|o| !matches!(o, RunOutcome::Ok { .. }));
+        for (comparison, outcomes) in analysis.comparisons.iter().zip([&aa_control, &first, &second]) {
             let faster = matches!(comparison.verdict, Verdict::ProvenFaster { .. });
-            prop_assert!(!(faster && (failed(outcomes) || failed(&control) || failed(&twin))));
+            prop_assert!(!(faster && (failed(outcomes) || failed(&control) || failed(&aa_control))));
             prop_assert!(comparison.sentence.ends_with('.'));
         }
         // The order of the candidates changes only the order of the results.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 use unspin_stats::{
-    Analysis, Candidate, Conclusion, Direction, Doubt, Experiment, Metric, NoiseFloor, Outcome, Ratio, Run,
-    SampleSet, Settings, SpreadVerdict, Verdict,
+    Analysis, Candidate, Conclusion, Direction, Experiment, Metric, NoiseFloor, NotProvenReason, Ratio, Run,
+    RunOutcome, SampleSet, Settings, SpreadVerdict, Verdict,
 };
 
 /// Runs of one candidate with these values; every run took one second.
 fn samples(candidate: Candidate, values: &[f64]) -> SampleSet {
-    let run = |&value: &f64| Run::new(Duration::from_secs(1), Outcome::measured(value));
+    let run = |&value: &f64| Run::new(Duration::from_secs(1), RunOutcome::measured(value));
     SampleSet { runs: values.iter().map(run).collect(), ..SampleSet::new(candidate) }
 }
 
@@ -21,7 +21,7 @@ fn around(mean: f64, spread: f64, shift: usize) -> Vec<f64> {
 fn analyse(metric: Metric, candidate: &[f64]) -> Analysis {
     let samples = vec![
         samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
-        samples(Candidate::control_again("kernel again"), &around(3.0, 0.02, 5)),
+        samples(Candidate::aa_control("kernel again"), &around(3.0, 0.02, 5)),
         samples(Candidate::new("rcu"), candidate),
     ];
     Analysis::of(&Experiment { metric, seed: 1, samples }, &Settings::default())
@@ -61,7 +61,7 @@ fn a_metric_where_more_is_better() {
 }
 
 #[test]
-fn cpu_time_is_told_as_a_share() {
+fn cpu_time_is_stated_as_a_share() {
     let analysis = analyse(Metric::cpu_time(), &around(1.5, 0.02, 3));
     let sentence = &rcu(&analysis).sentence;
     assert!(sentence.starts_with("rcu's CPU time is 0.500 times kernel's (95 % interval 0.4"), "{sentence}");
@@ -69,13 +69,13 @@ fn cpu_time_is_told_as_a_share() {
 }
 
 #[test]
-fn nothing_proven_says_what_could_hide() {
+fn nothing_proven_states_the_largest_hidden_effect() {
     let analysis = analyse(Metric::wall_time(), &around(3.0, 0.02, 3));
     let sentence = &rcu(&analysis).sentence;
     assert!(sentence.starts_with("rcu against kernel: 1.00 times as "), "{sentence}");
     assert_eq!(analysis.conclusion(), Conclusion::NothingProven);
     let comparison = rcu(&analysis);
-    let Verdict::NothingProven { could_hide: Some(hidden), doubt: Doubt::NotSignificant } =
+    let Verdict::NothingProven { could_hide: Some(hidden), doubt: NotProvenReason::NotSignificant } =
         comparison.verdict
     else {
         panic!("{}", comparison.sentence)
@@ -96,7 +96,7 @@ fn nothing_is_ranked_below_the_noise_floor() {
     let control = around(3.0, 0.001, 0);
     let samples = vec![
         samples(Candidate::control("kernel"), &control),
-        samples(Candidate::control_again("kernel again"), &around(2.5, 0.001, 5)),
+        samples(Candidate::aa_control("kernel again"), &around(2.5, 0.001, 5)),
         samples(Candidate::new("rcu"), &around(2.7, 0.001, 3)),
     ];
     let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples };
@@ -105,7 +105,10 @@ fn nothing_is_ranked_below_the_noise_floor() {
     assert!(floor.differs && floor.factor >= 1.2, "{floor:?}");
     let comparison = rcu(&analysis);
     assert!(comparison.difference_p_corrected.unwrap() < 0.001);
-    assert!(matches!(comparison.verdict, Verdict::NothingProven { doubt: Doubt::BelowFloor { .. }, .. }));
+    assert!(matches!(
+        comparison.verdict,
+        Verdict::NothingProven { doubt: NotProvenReason::BelowFloor { .. }, .. }
+    ));
     assert!(comparison.sentence.contains("below the noise floor of 20 %"), "{}", comparison.sentence);
     let sentence = analysis.noise_floor_sentence.unwrap();
     assert!(
@@ -115,7 +118,7 @@ fn nothing_is_ranked_below_the_noise_floor() {
 }
 
 #[test]
-fn noise_floor_of_the_sitting_holds_for_a_part_without_the_pair() {
+fn noise_floor_of_the_session_holds_for_a_part_without_the_pair() {
     let part = |floor| {
         let samples = vec![
             samples(Candidate::control("global"), &around(3.0, 0.001, 0)),
@@ -126,7 +129,10 @@ fn noise_floor_of_the_sitting_holds_for_a_part_without_the_pair() {
     };
     assert!(matches!(part(None), Verdict::ProvenFaster { .. }));
     let floor = NoiseFloor::new(12, Ratio { value: 1.2, lower: 1.19, upper: 1.21 }, 1.02);
-    assert!(matches!(part(Some(floor)), Verdict::NothingProven { doubt: Doubt::BelowFloor { .. }, .. }));
+    assert!(matches!(
+        part(Some(floor)),
+        Verdict::NothingProven { doubt: NotProvenReason::BelowFloor { .. }, .. }
+    ));
 }
 
 #[test]
@@ -142,7 +148,7 @@ fn too_few_rounds_prove_nothing() {
     let comparison = &analysis.comparisons[0];
     assert!(matches!(
         comparison.verdict,
-        Verdict::NothingProven { doubt: Doubt::TooFewRounds { needed: 6 }, .. }
+        Verdict::NothingProven { doubt: NotProvenReason::TooFewRounds { needed: 6 }, .. }
     ));
     assert!(
         comparison.sentence.contains("(5 rounds cannot prove one, 6 are the least that can)"),
@@ -167,7 +173,7 @@ fn one_failed_run_is_enough_not_to_be_ranked() {
         samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
         samples(Candidate::new("rcu"), &around(0.1, 0.01, 3)),
     ];
-    sets[1].runs[7].outcome = Outcome::Failed { reason: "exit status 139".into() };
+    sets[1].runs[7].outcome = RunOutcome::Failed { reason: "exit status 139".into() };
     let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
     let analysis = Analysis::of(&experiment, &Settings::default());
     let comparison = &analysis.comparisons[0];
@@ -184,7 +190,7 @@ fn with_a_failing_control_nothing_is_ranked() {
         samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
         samples(Candidate::new("rcu"), &around(0.1, 0.01, 3)),
     ];
-    sets[0].warm_up = Some(Run::new(Duration::ZERO, Outcome::Failed { reason: "not found".into() }));
+    sets[0].warm_up = Some(Run::new(Duration::ZERO, RunOutcome::Failed { reason: "not found".into() }));
     let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
     let analysis = Analysis::of(&experiment, &Settings::default());
     assert_eq!(
@@ -199,14 +205,14 @@ fn with_a_failing_control_nothing_is_ranked() {
 fn an_a_a_pair_alone_proves_nothing_and_fails_with_its_control() {
     let mut sets = vec![
         samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
-        samples(Candidate::control_again("kernel again"), &around(3.0, 0.02, 5)),
+        samples(Candidate::aa_control("kernel again"), &around(3.0, 0.02, 5)),
     ];
     let conclusion = |samples: &[SampleSet]| {
         let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: samples.to_vec() };
         Analysis::of(&experiment, &Settings::default()).conclusion()
     };
     assert_eq!(conclusion(&sets), Conclusion::NothingProven);
-    sets[1].runs[0].outcome = Outcome::Collapsed { limit_s: 20.0 };
+    sets[1].runs[0].outcome = RunOutcome::Collapsed { limit_s: 20.0 };
     assert_eq!(conclusion(&sets), Conclusion::Failed);
 }
 
@@ -216,7 +222,7 @@ fn a_collapsed_candidate_is_reported_as_such() {
         samples(Candidate::control("kernel"), &around(3.0, 0.01, 0)),
         samples(Candidate::new("global"), &[]),
     ];
-    sets[1].warm_up = Some(Run::new(Duration::from_secs(20), Outcome::Collapsed { limit_s: 20.0 }));
+    sets[1].warm_up = Some(Run::new(Duration::from_secs(20), RunOutcome::Collapsed { limit_s: 20.0 }));
     let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
     let analysis = Analysis::of(&experiment, &Settings::default());
     assert_eq!(
@@ -230,14 +236,14 @@ fn a_collapsed_candidate_is_reported_as_such() {
 fn several_candidates_are_corrected_for() {
     let sets = vec![
         samples(Candidate::control("kernel"), &around(3.0, 0.02, 0)),
-        samples(Candidate::control_again("kernel again"), &around(3.0, 0.02, 5)),
+        samples(Candidate::aa_control("kernel again"), &around(3.0, 0.02, 5)),
         samples(Candidate::new("global"), &around(6.0, 0.02, 4)),
         samples(Candidate::new("rcu"), &around(1.0, 0.02, 3)),
     ];
     let experiment = Experiment { metric: Metric::wall_time(), seed: 1, samples: sets };
     let analysis = Analysis::of(&experiment, &Settings::default());
-    let [twin, global, rcu] = &analysis.comparisons[..] else { panic!("three comparisons") };
-    assert_eq!(twin.difference_p_corrected, None);
+    let [aa_control, global, rcu] = &analysis.comparisons[..] else { panic!("three comparisons") };
+    assert_eq!(aa_control.difference_p_corrected, None);
     assert_eq!(rcu.difference.unwrap().p, 2.0 / 4096.0);
     assert_eq!(rcu.difference_p_corrected, Some(2.0 * rcu.difference.unwrap().p));
     assert!(
@@ -251,7 +257,7 @@ fn several_candidates_are_corrected_for() {
 }
 
 #[test]
-fn more_erratic_is_found_as_well_as_steadier() {
+fn larger_and_smaller_spreads_are_proven() {
     let analysis = analyse(Metric::wall_time(), &around(1.0, 0.3, 3));
     assert_eq!(rcu(&analysis).spread.unwrap().verdict, SpreadVerdict::ProvenMoreErratic);
     let sentence = rcu(&analysis).spread_sentence.as_ref().unwrap();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stubs_of_every_shape() {
+    fn plt_stubs_of_all_forms_are_recognised() {
         let jump = |at: u64| {
             let distance = (0x1000 - (at + 6)) as u32;
             [&[0xff, 0x25][..], &distance.to_le_bytes()].concat()
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_leads_nowhere() {
+    fn truncated_stub_has_no_target() {
         assert_eq!(leads(0x400, &[1, 0, 0, 0], 0), Some(0x405));
         assert_eq!(leads(0x400, &[1, 0, 0, 0], 1), None);
         assert_eq!(leads(0, &[0xff; 4], 0), Some(3));

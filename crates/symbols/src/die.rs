@@ -27,7 +27,7 @@ pub(crate) struct Debug<'a> {
 
 /// The position of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct EntryPosition {
     /// Offset of its unit.
     pub unit: usize,
     /// Offset within the unit.
@@ -36,7 +36,7 @@ pub(crate) struct Place {
 
 /// An entry that was read.
 pub(crate) struct Entry<'a> {
-    place: Place,
+    position: EntryPosition,
     unit: Rc<Unit<'a>>,
     read: DebuggingInformationEntry<Slice<'a>>,
 }
@@ -65,55 +65,55 @@ impl<'a> Debug<'a> {
         self.dwarf.unit(self.dwarf.unit_header(DebugInfoOffset(start)).ok()?).ok()
     }
 
-    pub fn entry(&self, place: Place) -> Option<Entry<'a>> {
-        let unit = self.unit(place.unit)?;
-        let read = unit.entry(UnitOffset(place.entry)).ok()?;
-        Some(Entry { place, unit, read })
+    pub fn entry(&self, position: EntryPosition) -> Option<Entry<'a>> {
+        let unit = self.unit(position.unit)?;
+        let read = unit.entry(UnitOffset(position.entry)).ok()?;
+        Some(Entry { position, unit, read })
     }
 
     /// The entry, followed by the entries that it completes, which have the attributes that it does not repeat.
-    pub fn with_origins(&self, place: Place) -> impl Iterator<Item = Entry<'a>> + use<'_, 'a> {
+    pub fn with_origins(&self, position: EntryPosition) -> impl Iterator<Item = Entry<'a>> + use<'_, 'a> {
         let origin = |entry: &Entry<'a>| {
             let names = [dw::DW_AT_specification, dw::DW_AT_abstract_origin];
             names.iter().find_map(|&name| self.entry(entry.reference(self, name)?))
         };
-        std::iter::successors(self.entry(place), origin).take(MOST_HOPS)
+        std::iter::successors(self.entry(position), origin).take(MOST_HOPS)
     }
 
     /// The type of a variable, of a member, or of an array's elements.
-    pub fn type_of(&self, place: Place) -> Option<Place> {
-        self.with_origins(place).find_map(|entry| entry.reference(self, dw::DW_AT_type))
+    pub fn type_of(&self, position: EntryPosition) -> Option<EntryPosition> {
+        self.with_origins(position).find_map(|entry| entry.reference(self, dw::DW_AT_type))
     }
 
     /// The location of a declaration. An entry that completes another one repeats only what differs: a definition in
     /// the same file has its own line but no file.
-    pub fn location(&self, place: Place) -> Option<Location> {
-        let line = self.with_origins(place).find_map(|entry| entry.number(dw::DW_AT_decl_line))?;
+    pub fn location(&self, position: EntryPosition) -> Option<Location> {
+        let line = self.with_origins(position).find_map(|entry| entry.number(dw::DW_AT_decl_line))?;
         let file = self
-            .with_origins(place)
+            .with_origins(position)
             .find_map(|entry| entry.file(self, entry.number(dw::DW_AT_decl_file)?))?;
         Some(Location { file, line: u32::try_from(line).ok()? })
     }
 
     /// The linkage name, or else the name in the source.
-    pub fn linkage_name(&self, place: Place) -> Option<String> {
+    pub fn linkage_name(&self, position: EntryPosition) -> Option<String> {
         let names = [dw::DW_AT_linkage_name, dw::DW_AT_MIPS_linkage_name, dw::DW_AT_name];
-        names.iter().find_map(|&name| self.with_origins(place).find_map(|entry| entry.text(self, name)))
+        names.iter().find_map(|&name| self.with_origins(position).find_map(|entry| entry.text(self, name)))
     }
 
     /// The entries around an entry that may be scopes, outermost first. Found by reading the unit up to the entry,
     /// because an entry has no reference to its parent.
-    pub fn scopes(&self, place: Place) -> Vec<Place> {
+    pub fn scopes(&self, position: EntryPosition) -> Vec<EntryPosition> {
         let mut scopes = Vec::new();
-        let _: Option<()> = self.unit(place.unit).and_then(|unit| {
+        let _: Option<()> = self.unit(position.unit).and_then(|unit| {
             let mut entries = unit.entries_raw(None).ok()?;
-            while entries.next_offset().0 < place.entry {
+            while entries.next_offset().0 < position.entry {
                 let (depth, entry) = (entries.next_depth(), entries.next_offset().0);
                 let Some(abbreviation) = entries.read_abbreviation().ok()? else { continue };
                 entries.skip_attributes(abbreviation.attributes()).ok()?;
                 while scopes.pop_if(|(above, _)| *above >= depth).is_some() {}
                 if abbreviation.has_children() {
-                    scopes.push((depth, Place { entry, ..place }));
+                    scopes.push((depth, EntryPosition { entry, ..position }));
                 }
             }
             let depth = entries.next_depth();
@@ -139,9 +139,9 @@ impl<'a> Debug<'a> {
         code
     }
 
-    fn at(&self, offset: usize) -> Option<Place> {
+    fn at(&self, offset: usize) -> Option<EntryPosition> {
         let unit = *self.starts[..self.starts.partition_point(|&start| start <= offset)].last()?;
-        Some(Place { unit, entry: offset - unit })
+        Some(EntryPosition { unit, entry: offset - unit })
     }
 }
 
@@ -151,9 +151,9 @@ impl<'a> Entry<'a> {
     }
 
     /// The entry that an attribute refers to, within this file.
-    pub fn reference(&self, debug: &Debug<'a>, name: DwAt) -> Option<Place> {
+    pub fn reference(&self, debug: &Debug<'a>, name: DwAt) -> Option<EntryPosition> {
         match self.read.attr_value(name)? {
-            AttributeValue::UnitRef(UnitOffset(entry)) => Some(Place { entry, ..self.place }),
+            AttributeValue::UnitRef(UnitOffset(entry)) => Some(EntryPosition { entry, ..self.position }),
             AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => debug.at(offset),
             _ => None,
         }
@@ -178,7 +178,7 @@ impl<'a> Entry<'a> {
     /// The direct children of this entry.
     pub fn children(&self, debug: &Debug<'a>) -> Vec<Entry<'a>> {
         let offsets = || -> gimli::Result<Vec<usize>> {
-            let mut tree = self.unit.entries_tree(Some(UnitOffset(self.place.entry)))?;
+            let mut tree = self.unit.entries_tree(Some(UnitOffset(self.position.entry)))?;
             let mut children = tree.root()?.children();
             let mut offsets = Vec::new();
             while let Some(child) = children.next()? {
@@ -187,11 +187,14 @@ impl<'a> Entry<'a> {
             Ok(offsets)
         };
         let offsets = offsets().unwrap_or_default();
-        offsets.into_iter().filter_map(|entry| debug.entry(Place { entry, ..self.place })).collect()
+        offsets
+            .into_iter()
+            .filter_map(|entry| debug.entry(EntryPosition { entry, ..self.position }))
+            .collect()
     }
 
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn position(&self) -> EntryPosition {
+        self.position
     }
 
     /// The path of a file by its number in this unit.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use addr2line::{Context, FunctionName};
 use gimli::{DwarfSections, EndianArcSlice, EndianSlice, LittleEndian, SectionId};
 
-use crate::die::{Debug, Place};
+use crate::die::{Debug, EntryPosition};
 use crate::elf::Elf;
 use crate::frame::Location;
 use crate::name::is_mangled;
@@ -23,11 +23,11 @@ pub(crate) struct Dwarf {
     context: Context<Shared>,
     starts: Vec<usize>,
     /// Full names that had to be composed from scopes.
-    full_names: RefCell<HashMap<Place, Option<String>>>,
+    full_names: RefCell<HashMap<EntryPosition, Option<String>>>,
 }
 
 /// A function as described by DWARF.
-pub(crate) struct Known {
+pub(crate) struct NamedCode {
     /// Mangled, or the full name from the source.
     pub name: Option<String>,
     pub location: Option<Location>,
@@ -50,16 +50,16 @@ impl Dwarf {
     }
 
     /// The functions at an address of the file: innermost first. The last one has the machine code.
-    pub fn frames(&self, address: u64) -> Vec<Known> {
+    pub fn frames(&self, address: u64) -> Vec<NamedCode> {
         let mut known = Vec::new();
         if let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() {
             while let Ok(Some(frame)) = frames.next() {
-                let place = frame.dw_die_offset.and_then(|entry| self.place(address, entry.0));
-                let name = frame.function.and_then(|function| self.name(&function, place));
+                let position = frame.dw_die_offset.and_then(|entry| self.position(address, entry.0));
+                let name = frame.function.and_then(|function| self.name(&function, position));
                 let location = frame.location.and_then(|location| {
                     Some(Location { file: location.file?.to_owned(), line: location.line.unwrap_or(0) })
                 });
-                known.push(Known { name, location });
+                known.push(NamedCode { name, location });
             }
         }
         known
@@ -86,20 +86,20 @@ impl Dwarf {
     }
 
     /// The linkage name of a function, or its full name if it has none.
-    fn name(&self, function: &FunctionName<Shared>, place: Option<Place>) -> Option<String> {
+    fn name(&self, function: &FunctionName<Shared>, position: Option<EntryPosition>) -> Option<String> {
         let name = function.raw_name().ok()?;
         let is_full = is_mangled(&name) || !function.language.is_some_and(has_scopes);
-        let full = place.filter(|_| !is_full).and_then(|place| {
+        let full = position.filter(|_| !is_full).and_then(|position| {
             let mut full = self.full_names.borrow_mut();
-            full.entry(place).or_insert_with(|| scope::full_name(&Debug::new(self), place)).clone()
+            full.entry(position).or_insert_with(|| scope::full_name(&Debug::new(self), position)).clone()
         });
         full.or_else(|| Some(name.into_owned()))
     }
 
     /// An entry of the unit that has the code at `address`.
-    fn place(&self, address: u64, entry: usize) -> Option<Place> {
+    fn position(&self, address: u64, entry: usize) -> Option<EntryPosition> {
         let unit = self.context.find_dwarf_and_unit(address).skip_all_loads()?;
-        Some(Place { unit: unit.header.debug_info_offset()?.0, entry })
+        Some(EntryPosition { unit: unit.header.debug_info_offset()?.0, entry })
     }
 
     /// The sections, for a reader that does not share them.

@@ -28,7 +28,7 @@ pub struct File {
 
 /// A static variable, or some parts of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Static {
+pub struct StaticVariable {
     /// The name, as in [`Variable`](crate::Variable), without parts.
     pub name: String,
     /// Where the variable is declared.
@@ -118,7 +118,7 @@ impl File {
 
     /// The static variables with a name, and their parts: `pool`; `pool.lock` in each element of the pool;
     /// `pool[3].lock`; `pool+0x78`, which is one byte.
-    pub fn variables(&self, name: &str) -> Vec<Static> {
+    pub fn variables(&self, name: &str) -> Vec<StaticVariable> {
         let table = self.binary.table(&self.debug_root);
         let mut found = Vec::new();
         for symbol in table.variables() {
@@ -138,7 +138,7 @@ impl File {
     }
 
     /// The static variables that are declared in a line of a file; `file` is its path or the end of the path.
-    pub fn declared_at(&self, file: &str, line: u32) -> Vec<Static> {
+    pub fn declared_at(&self, file: &str, line: u32) -> Vec<StaticVariable> {
         let Some(dwarf) = self.binary.dwarf(&self.debug_root) else { return Vec::new() };
         let statics = self.binary.statics(&self.debug_root);
         let mut found = Vec::new();
@@ -264,7 +264,7 @@ impl File {
     /// Adds a variable. Aliases of one variable are merged.
     fn add(
         &self,
-        found: &mut Vec<Static>,
+        found: &mut Vec<StaticVariable>,
         symbol: Named<'_>,
         name: String,
         location: Option<Location>,
@@ -279,7 +279,7 @@ impl File {
                 && name == symbol.name
         });
         let exported = exported.into_iter().next().map(|(name, _)| name);
-        found.push(Static { name, location, exported, ranges });
+        found.push(StaticVariable { name, location, exported, ranges });
     }
 
     /// The names and addresses of the dynamic symbols for which `wanted` is true.

@@ -19,12 +19,12 @@ pub struct Frame {
     /// The file name of the module that holds the code, without its folder; empty if the address lies in no file.
     pub module: String,
     /// How the name was found.
-    pub kind: Kind,
+    pub kind: SymbolKind,
 }
 
 /// The origin of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SymbolKind {
     /// A function with its own machine code.
     Function,
     /// A function that the compiler inlined into the next frame.
@@ -64,8 +64,8 @@ impl Frame {
     /// `symbol+0x70`, as in Lockmeter's output. For an inlined function only the name.
     pub fn with_offset(&self) -> String {
         match self.kind {
-            Kind::Function => format!("{}+{:#x}", self.short, self.offset),
-            Kind::Inlined | Kind::Unknown => self.short.clone(),
+            SymbolKind::Function => format!("{}+{:#x}", self.short, self.offset),
+            SymbolKind::Inlined | SymbolKind::Unknown => self.short.clone(),
         }
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_they_are_printed() {
+    fn display_forms() {
         let location = Location { file: "/src/app/queue.c".into(), line: 31 };
         assert_eq!(location.to_string(), "queue.c:31");
         assert_eq!(Location { line: 0, ..location.clone() }.to_string(), "queue.c");
@@ -115,11 +115,11 @@ mod tests {
             offset: 0x70,
             location: Some(location.clone()),
             module: "app".into(),
-            kind: Kind::Function,
+            kind: SymbolKind::Function,
         };
         assert_eq!(frame.to_string(), "push (queue.c:31)");
         assert_eq!(frame.with_offset(), "push+0x70");
-        frame.kind = Kind::Inlined;
+        frame.kind = SymbolKind::Inlined;
         assert_eq!(frame.with_offset(), "push");
         let mut variable = Variable {
             name: "pool".into(),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use gimli::constants as dw;
 
-use crate::die::{Debug, Place};
+use crate::die::{Debug, EntryPosition};
 use crate::dwarf::Dwarf;
 use crate::name::{demangle, is_mangled};
 use crate::scope;
@@ -22,7 +22,7 @@ pub(crate) fn named(dwarf: &Dwarf, name: &str) -> Vec<Piece> {
     let mut known = HashMap::new();
     let mut pieces = Vec::new();
     for function in all(dwarf, &debug) {
-        let origin = debug.with_origins(function).last().map(|entry| entry.place());
+        let origin = debug.with_origins(function).last().map(|entry| entry.position());
         let Some(origin) = origin else { continue };
         let is_it = *known.entry(origin).or_insert_with(|| is_called(&debug, origin, name));
         if is_it && let Some(entry) = debug.entry(function) {
@@ -42,7 +42,7 @@ pub(crate) fn called_at(
     is_meant: &dyn Fn(&str) -> bool,
 ) -> Vec<(String, Vec<Range<u64>>)> {
     let debug = Debug::new(dwarf);
-    let code = |function: Place| {
+    let code = |function: EntryPosition| {
         let entry = debug.entry(function)?;
         let is_line = entry.number(dw::DW_AT_call_line)? == u64::from(line);
         let file = is_line.then(|| entry.file(&debug, entry.number(dw::DW_AT_call_file)?))?;
@@ -54,7 +54,7 @@ pub(crate) fn called_at(
 
 /// Whether a function has this name. The name within its scope is compared first, because composing a full name takes
 /// long.
-fn is_called(debug: &Debug<'_>, function: Place, name: &str) -> bool {
+fn is_called(debug: &Debug<'_>, function: EntryPosition, name: &str) -> bool {
     let Some(linkage) = debug.linkage_name(function) else { return false };
     if is_mangled(&linkage) {
         return demangle(&linkage).short == name;
@@ -63,17 +63,17 @@ fn is_called(debug: &Debug<'_>, function: Place, name: &str) -> bool {
 }
 
 /// All functions, and all places where a function was inlined.
-fn all(dwarf: &Dwarf, debug: &Debug<'_>) -> Vec<Place> {
+fn all(dwarf: &Dwarf, debug: &Debug<'_>) -> Vec<EntryPosition> {
     let mut functions = Vec::new();
     for &start in dwarf.starts() {
         // A damaged unit is read up to the damage.
         let _: Option<()> = debug.unit_once(start).and_then(|unit| {
             let mut entries = unit.entries_raw(None).ok()?;
             while !entries.is_empty() {
-                let place = Place { unit: start, entry: entries.next_offset().0 };
+                let position = EntryPosition { unit: start, entry: entries.next_offset().0 };
                 let Some(abbreviation) = entries.read_abbreviation().ok()? else { continue };
                 if matches!(abbreviation.tag(), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine) {
-                    functions.push(place);
+                    functions.push(position);
                 }
                 entries.skip_attributes(abbreviation.attributes()).ok()?;
             }

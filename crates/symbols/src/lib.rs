@@ -1,9 +1,9 @@
 //! Names for the addresses of a process that runs or has ended: for code, for static variables, and for the callers
 //! found in a copied piece of a stack.
 //!
-//! The only input from the process is the text of its `/proc/PID/maps`, a [`Space`]. [`Symbols`] opens each mapped file
-//! once and reads the parts that a query needs: symbol tables, DWARF, unwind tables, and the separate debug files that
-//! a distribution installs. Nothing is guessed: for a file that is gone or was replaced since, the result is
+//! The only input from the process is the text of its `/proc/PID/maps`, an [`AddressSpace`]. [`Symbols`] opens each
+//! mapped file once and reads the parts that a query needs: symbol tables, DWARF, unwind tables, and the separate debug
+//! files that a distribution installs. Nothing is guessed: for a file that is gone or was replaced since, the result is
 //! `libfoo.so+0x1234`. Damaged input of any kind gives fewer results, never a panic.
 //!
 //! In the opposite direction, a [`File`] returns the addresses of its variables, functions and lines, whether or not it
@@ -14,13 +14,13 @@
 //! names of code that was generated at run time.
 //!
 //! ```
-//! use unspin_symbols::{Space, Symbols};
+//! use unspin_symbols::{AddressSpace, Symbols};
 //!
 //! fn here() -> u64 {
 //!     here as fn() -> u64 as usize as u64 + 1 // any address within the function
 //! }
 //!
-//! let space = Space::parse(&std::fs::read("/proc/self/maps").unwrap());
+//! let space = AddressSpace::parse(&std::fs::read("/proc/self/maps").unwrap());
 //! let frames = Symbols::new().code(&space, here());
 //! assert!(frames.last().unwrap().short.ends_with("here"));
 //! ```
@@ -45,8 +45,8 @@ mod symbols;
 mod table;
 mod unwind;
 
-pub use file::{Code, File, Static};
-pub use frame::{Frame, Kind, Location, Variable};
-pub use space::{Module, Space};
+pub use file::{Code, File, StaticVariable};
+pub use frame::{Frame, Location, SymbolKind, Variable};
+pub use space::{AddressSpace, Module};
 pub use symbols::Symbols;
 pub use unwind::Stack;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gimli::constants as dw;
 
-use crate::die::{Debug, Entry, Place};
+use crate::die::{Debug, Entry, EntryPosition};
 
 /// Maximum nesting of types. Deeper nesting means damage or a self-reference.
 const MOST_NESTED: usize = 32;
@@ -20,33 +20,33 @@ const POINTER: u64 = 8;
 
 /// The path from a variable of type `of` to the byte at `offset`. It stops before member names inside the libraries'
 /// locks: the last name is the one that the program gives its lock.
-pub(crate) fn path(debug: &Debug<'_>, of: Place, offset: u64) -> String {
+pub(crate) fn path(debug: &Debug<'_>, of: EntryPosition, offset: u64) -> String {
     let mut path = String::new();
     let mut next = Some((of, offset));
     for _ in 0..MOST_NESTED {
-        let Some((place, offset)) = next else { break };
-        next = step(debug, place, offset, &mut path);
+        let Some((position, offset)) = next else { break };
+        next = step(debug, position, offset, &mut path);
     }
     path
 }
 
 /// The ranges of the parts that a path denotes, in bytes from the start of a variable of type `of`: the inverse of
 /// [`path`]. If the path names no element of an array that it goes through, it denotes all elements.
-pub(crate) fn parts(debug: &Debug<'_>, of: Place, path: &str) -> Vec<Range<u64>> {
+pub(crate) fn parts(debug: &Debug<'_>, of: EntryPosition, path: &str) -> Vec<Range<u64>> {
     parts_of(debug, of, path, MOST_NESTED).unwrap_or_default()
 }
 
-fn parts_of(debug: &Debug<'_>, place: Place, path: &str, depth: usize) -> Option<Vec<Range<u64>>> {
+fn parts_of(debug: &Debug<'_>, position: EntryPosition, path: &str, depth: usize) -> Option<Vec<Range<u64>>> {
     let depth = depth.checked_sub(1)?;
     if path.is_empty() {
-        let whole = 0..size(debug, place, MOST_NESTED)?;
+        let whole = 0..size(debug, position, MOST_NESTED)?;
         return Some(vec![whole]);
     }
-    let of = debug.entry(place)?;
+    let of = debug.entry(position)?;
     match of.tag() {
-        tag if is_transparent(tag) => parts_of(debug, debug.type_of(place)?, path, depth),
+        tag if is_transparent(tag) => parts_of(debug, debug.type_of(position)?, path, depth),
         dw::DW_TAG_array_type => {
-            let element = debug.type_of(place)?;
+            let element = debug.type_of(position)?;
             let size = size(debug, element, MOST_NESTED)?;
             let lengths = lengths(debug, &of);
             let (elements, path) = match path.starts_with('[') {
@@ -98,7 +98,7 @@ fn parts_of_member<'a>(
         true => member.number(dw::DW_AT_data_member_location)?,
         false => 0,
     };
-    shifted(&parts_of(debug, debug.type_of(member.place())?, rest, depth)?, start)
+    shifted(&parts_of(debug, debug.type_of(member.position())?, rest, depth)?, start)
 }
 
 /// The flat index of the element `[1][7]`, and the rest of the path.
@@ -119,12 +119,17 @@ fn shifted(ranges: &[Range<u64>], by: u64) -> Option<Vec<Range<u64>>> {
 }
 
 /// Descends by one type, if there is one.
-fn step(debug: &Debug<'_>, place: Place, offset: u64, path: &mut String) -> Option<(Place, u64)> {
-    let of = debug.entry(place)?;
+fn step(
+    debug: &Debug<'_>,
+    position: EntryPosition,
+    offset: u64,
+    path: &mut String,
+) -> Option<(EntryPosition, u64)> {
+    let of = debug.entry(position)?;
     match of.tag() {
-        tag if is_transparent(tag) => Some((debug.type_of(place)?, offset)),
+        tag if is_transparent(tag) => Some((debug.type_of(position)?, offset)),
         dw::DW_TAG_array_type => {
-            let element = debug.type_of(place)?;
+            let element = debug.type_of(position)?;
             let size = size(debug, element, MOST_NESTED)?;
             indices(&lengths(debug, &of), offset.checked_div(size)?, path)?;
             Some((element, offset % size))
@@ -140,7 +145,7 @@ fn step(debug: &Debug<'_>, place: Place, offset: u64, path: &mut String) -> Opti
                 path.push('.');
                 path.push_str(&name);
             }
-            Some((debug.type_of(member.place())?, within))
+            Some((debug.type_of(member.position())?, within))
         }
         _ => None,
     }
@@ -174,19 +179,19 @@ fn member_at<'a>(debug: &Debug<'a>, of: &Entry<'a>, offset: u64) -> Option<(Entr
             false => 0,
         };
         let within = offset.checked_sub(start)?;
-        let size = size(debug, debug.type_of(member.place())?, MOST_NESTED)?;
+        let size = size(debug, debug.type_of(member.position())?, MOST_NESTED)?;
         (within < size).then_some((member, within))
     })
 }
 
 /// Size of a type in bytes.
-fn size(debug: &Debug<'_>, place: Place, depth: usize) -> Option<u64> {
-    let of = debug.entry(place)?;
+fn size(debug: &Debug<'_>, position: EntryPosition, depth: usize) -> Option<u64> {
+    let of = debug.entry(position)?;
     let depth = depth.checked_sub(1)?;
     match of.tag() {
-        tag if is_transparent(tag) => size(debug, debug.type_of(place)?, depth),
+        tag if is_transparent(tag) => size(debug, debug.type_of(position)?, depth),
         dw::DW_TAG_array_type => {
-            let element = size(debug, debug.type_of(place)?, depth)?;
+            let element = size(debug, debug.type_of(position)?, depth)?;
             lengths(debug, &of).into_iter().try_fold(element, u64::checked_mul)
         }
         tag => of.number(dw::DW_AT_byte_size).or((tag == dw::DW_TAG_pointer_type).then_some(POINTER)),

@@ -3,25 +3,25 @@
 
 use gimli::constants as dw;
 
-use crate::die::{Debug, Place};
+use crate::die::{Debug, EntryPosition};
 use crate::name::{demangle, is_mangled};
 
 /// Maximum nesting of scopes; only functions count.
 const MOST_NESTED: usize = 16;
 
 /// The full name of a function, with its scopes: `app::run::{lambda}::operator()`.
-pub(crate) fn full_name(debug: &Debug<'_>, function: Place) -> Option<String> {
+pub(crate) fn full_name(debug: &Debug<'_>, function: EntryPosition) -> Option<String> {
     within(debug, function, MOST_NESTED)
 }
 
-fn within(debug: &Debug<'_>, function: Place, depth: usize) -> Option<String> {
+fn within(debug: &Debug<'_>, function: EntryPosition, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     let name = debug.linkage_name(function)?;
     if is_mangled(&name) {
         return Some(demangle(&name).short);
     }
     // The first declaration lies in the right scope; the definition may lie elsewhere.
-    let declaration = debug.with_origins(function).last()?.place();
+    let declaration = debug.with_origins(function).last()?.position();
     let mut parts = vec![name];
     for scope in debug.scopes(declaration).into_iter().rev() {
         let entry = debug.entry(scope)?;

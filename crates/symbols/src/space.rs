@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Lines without a path may be missing. They hold zeroed variables (`.bss`), which are found through their file.
 /// Malformed lines are skipped.
 #[derive(Clone, Debug, Default)]
-pub struct Space {
+pub struct AddressSpace {
     /// Sorted by address.
     modules: Vec<Module>,
 }
@@ -48,9 +48,9 @@ pub(crate) struct Mapping {
     pub executable: bool,
 }
 
-impl Space {
+impl AddressSpace {
     /// Parses the text of `/proc/PID/maps`.
-    pub fn parse(maps: &[u8]) -> Space {
+    pub fn parse(maps: &[u8]) -> AddressSpace {
         let mut lines: Vec<Line> = maps.split(|&byte| byte == b'\n').filter_map(Line::parse).collect();
         lines.sort_by_key(|line| line.mapping.range.start);
         let mut modules: Vec<Module> = Vec::new();
@@ -60,11 +60,11 @@ impl Space {
                 _ => modules.push(line.into_module()),
             }
         }
-        Space { modules }
+        AddressSpace { modules }
     }
 
     /// The same space, in which the file of a path is called by another name: that of a symbolic link to it.
-    pub fn with_name(mut self, path: &Path, name: &str) -> Space {
+    pub fn with_name(mut self, path: &Path, name: &str) -> AddressSpace {
         for module in self.modules.iter_mut().filter(|module| module.path == path) {
             module.called = Some(name.to_owned());
         }
@@ -225,7 +225,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
 
     #[test]
     fn modules_are_groups_of_lines() {
-        let space = Space::parse(MAPS.as_bytes());
+        let space = AddressSpace::parse(MAPS.as_bytes());
         let names: Vec<String> = space.modules.iter().map(Module::file_name).collect();
         assert_eq!(names, ["a b", "[heap]", "gone.so", "[vdso]", "[vsyscall]"]);
         assert_eq!(space.modules[0].range, 0x5582747a6000..0x5582747ad000);
@@ -235,7 +235,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
 
     #[test]
     fn addresses_belong_to_modules() {
-        let space = Space::parse(MAPS.as_bytes());
+        let space = AddressSpace::parse(MAPS.as_bytes());
         let name = |address| space.module_of(address).map(Module::file_name);
         assert_eq!(name(0x5582747a6000).as_deref(), Some("a b"));
         assert_eq!(name(0x5582747acfff).as_deref(), Some("a b"));
@@ -248,15 +248,15 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
 
     #[test]
     fn file_is_called_by_the_name_of_a_link() {
-        let space = Space::parse(MAPS.as_bytes()).with_name(Path::new("/usr/bin/a b"), "link");
+        let space = AddressSpace::parse(MAPS.as_bytes()).with_name(Path::new("/usr/bin/a b"), "link");
         let names: Vec<String> = space.modules.iter().map(Module::file_name).collect();
         assert_eq!(names[..3], ["link", "[heap]", "gone.so"]);
         assert_eq!(space.modules[0].path, Path::new("/usr/bin/a b"));
     }
 
     #[test]
-    fn a_second_look_at_a_file_is_a_module_of_its_own() {
-        let space = Space::parse(
+    fn second_mapping_of_a_file_is_a_separate_module() {
+        let space = AddressSpace::parse(
             b"1000-2000 r--p 00000000 fe:00 7 /a\n2000-3000 r-xp 00001000 fe:00 7 /a\n5000-8000 r--p 00000000 fe:00 7 /a\n",
         );
         let starts: Vec<u64> = space.modules.iter().map(|module| module.range.start).collect();
@@ -265,7 +265,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
 
     #[test]
     fn newlines_in_paths_are_escaped() {
-        let space = Space::parse(b"1000-2000 r--p 00000000 fe:00 7 /a\\012b\\01\n");
+        let space = AddressSpace::parse(b"1000-2000 r--p 00000000 fe:00 7 /a\\012b\\01\n");
         assert_eq!(space.modules[0].path, Path::new("/a\nb\\01"));
     }
 }

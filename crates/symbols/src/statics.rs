@@ -6,7 +6,7 @@ use std::ops::Range;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Reader};
 
-use crate::die::{Debug, Place, Slice, Unit};
+use crate::die::{Debug, EntryPosition, Slice, Unit};
 use crate::dwarf::Dwarf;
 use crate::frame::Location;
 use crate::member;
@@ -21,9 +21,9 @@ pub(crate) struct Statics {
 /// The position of a variable's entry.
 #[derive(Clone, Copy)]
 struct Found {
-    variable: Place,
+    variable: EntryPosition,
     /// The function that contains it.
-    function: Option<Place>,
+    function: Option<EntryPosition>,
 }
 
 /// What debug information adds to the symbol of a variable.
@@ -99,15 +99,16 @@ impl Statics {
 fn scan(debug: &Debug<'_>, start: usize, by_address: &mut HashMap<u64, Found>) -> Option<()> {
     let unit = debug.unit_once(start)?;
     let mut entries = unit.entries_raw(None).ok()?;
-    let mut functions: Vec<(isize, Place)> = Vec::new();
+    let mut functions: Vec<(isize, EntryPosition)> = Vec::new();
     while !entries.is_empty() {
-        let (depth, place) = (entries.next_depth(), Place { unit: start, entry: entries.next_offset().0 });
+        let (depth, position) =
+            (entries.next_depth(), EntryPosition { unit: start, entry: entries.next_offset().0 });
         let Some(abbreviation) = entries.read_abbreviation().ok()? else { continue };
         while functions.pop_if(|(above, _)| *above >= depth).is_some() {}
         if abbreviation.tag() != dw::DW_TAG_variable {
             entries.skip_attributes(abbreviation.attributes()).ok()?;
             if matches!(abbreviation.tag(), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine) {
-                functions.push((depth, place));
+                functions.push((depth, position));
             }
             continue;
         }
@@ -117,7 +118,7 @@ fn scan(debug: &Debug<'_>, start: usize, by_address: &mut HashMap<u64, Found>) -
                 && let Some(address) = fixed_address(debug, &unit, attribute.value())
             {
                 let function = functions.last().map(|&(_, function)| function);
-                by_address.entry(address).or_insert(Found { variable: place, function });
+                by_address.entry(address).or_insert(Found { variable: position, function });
             }
         }
     }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use crate::binary::Binary;
-use crate::frame::{Frame, Kind, Variable};
+use crate::frame::{Frame, SymbolKind, Variable};
 use crate::name::{Name, demangle};
-use crate::space::{Identity, Module, Space};
+use crate::space::{AddressSpace, Identity, Module};
 use crate::unwind::{self, Stack};
 
 /// Where Debian, Fedora and others install separate debug files.
@@ -55,7 +55,7 @@ impl Symbols {
     ///
     /// Uses the byte before the address, which belongs to the call: the next instruction may belong to another
     /// function.
-    pub fn code(&self, space: &Space, return_address: u64) -> Vec<Frame> {
+    pub fn code(&self, space: &AddressSpace, return_address: u64) -> Vec<Frame> {
         let address = return_address.wrapping_sub(1);
         let Some(module) = space.module_of(address) else {
             let name = format!("{return_address:#x}");
@@ -72,7 +72,7 @@ impl Symbols {
 
     /// The static variable at an address. `None` for the heap, for stacks, for thread-local variables, and for
     /// variables whose names were stripped.
-    pub fn variable(&self, space: &Space, address: u64) -> Option<Variable> {
+    pub fn variable(&self, space: &AddressSpace, address: u64) -> Option<Variable> {
         let module = space.module_below(address)?;
         self.with(module, |binary| {
             let own = binary.translate(module, address)?;
@@ -95,7 +95,7 @@ impl Symbols {
 
     /// The file that is loaded at an address, and the address within the file's own address space. `None` if no file is
     /// mapped there, or if the file is gone or has changed.
-    pub fn home(&self, space: &Space, address: u64) -> Option<(PathBuf, u64)> {
+    pub fn file_and_offset(&self, space: &AddressSpace, address: u64) -> Option<(PathBuf, u64)> {
         let module = space.module_below(address)?;
         self.with(module, |binary| Some((module.path.clone(), binary.translate(module, address)?)))
     }
@@ -105,7 +105,7 @@ impl Symbols {
     ///
     /// Guaranteed for any input: each address after the first lies in mapped code, and there are no more addresses than
     /// the copy has room for.
-    pub fn unwind(&self, space: &Space, stack: &Stack<'_>) -> Vec<u64> {
+    pub fn unwind(&self, space: &AddressSpace, stack: &Stack<'_>) -> Vec<u64> {
         unwind::chain(space, stack, |address, registers, stack| {
             let module = space.module_of(address)?;
             self.with(module, |binary| {
@@ -132,13 +132,13 @@ impl Symbols {
             if index == last {
                 outermost = Some(known);
             } else if let Some(name) = known.name {
-                frames.push(frame(demangle(&name), offset, known.location, module, Kind::Inlined));
+                frames.push(frame(demangle(&name), offset, known.location, module, SymbolKind::Inlined));
             }
         }
         let location = outermost.as_mut().and_then(|known| known.location.take());
         let name = symbol.map(|symbol| symbol.name.to_owned()).or_else(|| outermost?.name);
         if let Some(name) = name {
-            frames.push(frame(demangle(&name), offset, location, module, Kind::Function));
+            frames.push(frame(demangle(&name), offset, location, module, SymbolKind::Function));
         }
         frames
     }
@@ -159,13 +159,13 @@ fn frame(
     offset: u64,
     location: Option<crate::frame::Location>,
     module: &Module,
-    kind: Kind,
+    kind: SymbolKind,
 ) -> Frame {
     Frame { function: name.full, short: name.short, offset, location, module: module.file_name(), kind }
 }
 
 fn unknown(name: String, offset: u64, module: String) -> Frame {
-    Frame { function: name.clone(), short: name, offset, location: None, module, kind: Kind::Unknown }
+    Frame { function: name.clone(), short: name, offset, location: None, module, kind: SymbolKind::Unknown }
 }
 
 #[cfg(test)]
@@ -176,6 +176,6 @@ mod tests {
     fn symbols_can_be_sent_to_another_thread() {
         fn is_send<T: Send>() {}
         is_send::<Symbols>();
-        is_send::<Space>();
+        is_send::<AddressSpace>();
     }
 }

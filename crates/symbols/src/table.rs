@@ -130,13 +130,13 @@ impl Table {
                 rank,
             };
             match kind {
-                Kind::Data if entry.size > 0 => self.data.sorted.push(entry),
-                Kind::Code if entry.size > 0 => self.code.sorted.push(entry),
-                Kind::Code if entry.address < end => {
+                SymbolKind::Data if entry.size > 0 => self.data.sorted.push(entry),
+                SymbolKind::Code if entry.size > 0 => self.code.sorted.push(entry),
+                SymbolKind::Code if entry.address < end => {
                     let size = end - entry.address;
                     self.code.sorted.push(Symbol { size, rank: Rank::Unsized, ..entry });
                 }
-                Kind::Code | Kind::Data => {}
+                SymbolKind::Code | SymbolKind::Data => {}
             }
         }
     }
@@ -194,14 +194,14 @@ impl Symbols {
     }
 }
 
-enum Kind {
+enum SymbolKind {
     Code,
     Data,
 }
 
 /// The kind of a symbol, and the end of its section. `None` for symbols without an address in memory: imported symbols,
 /// files, sections, thread-local variables.
-fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(Kind, u64)> {
+fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(SymbolKind, u64)> {
     let index = symbol.st_shndx.get(LittleEndian);
     if index == elf::SHN_UNDEF || index.0 >= elf::SHN_LORESERVE {
         return None;
@@ -212,15 +212,15 @@ fn kind_of(headers: &Headers<'_>, symbol: &elf::Sym64<LittleEndian>) -> Option<(
     let executable =
         section.is_some_and(|section| section.sh_flags(LittleEndian).0 & elf::SHF_EXECINSTR.0 != 0);
     match symbol.st_type() {
-        elf::STT_FUNC | elf::STT_GNU_IFUNC => Some((Kind::Code, end)),
-        elf::STT_OBJECT | elf::STT_COMMON => Some((Kind::Data, end)),
+        elf::STT_FUNC | elf::STT_GNU_IFUNC => Some((SymbolKind::Code, end)),
+        elf::STT_OBJECT | elf::STT_COMMON => Some((SymbolKind::Data, end)),
         // Assembly: labels within a function are local and have no size.
         elf::STT_NOTYPE
             if executable && (symbol.st_bind() != elf::STB_LOCAL || symbol.st_size(LittleEndian) > 0) =>
         {
-            Some((Kind::Code, end))
+            Some((SymbolKind::Code, end))
         }
-        elf::STT_NOTYPE if !executable => Some((Kind::Data, end)),
+        elf::STT_NOTYPE if !executable => Some((SymbolKind::Data, end)),
         _ => None,
     }
 }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_between_symbols_have_no_name() {
+    fn address_between_symbols_has_no_name() {
         let table = table(&[(0x10, 0x10, Rank::Local, "a"), (0x30, 0x10, Rank::Exported, "b")]);
         let found =
             [0xf, 0x10, 0x1f, 0x20, 0x2f, 0x30, 0x3f, 0x40, u64::MAX].map(|address| name(&table, address));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_names_the_best_is_shown_whatever_the_order() {
+    fn best_of_several_names_is_shown_in_any_order() {
         let mut aliases = [
             (0x10, 0x10, Rank::Local, "local"),
             (0x10, 0x10, Rank::Exported, "__lock"),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_beginning_wins_and_what_lies_around_is_found() {
+    fn nearest_start_wins_and_enclosing_symbols_are_found() {
         let table = table(&[
             (0x10, 0x100, Rank::Exported, "outer"),
             (0x20, 0x10, Rank::Local, "inner"),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_without_a_size_ends_where_the_next_symbol_begins() {
+    fn label_without_size_ends_at_the_next_symbol() {
         let table = table(&[(0x10, 0x100, Rank::Unsized, "label"), (0x30, 0x10, Rank::Local, "next")]);
         assert_eq!(
             [0x2f, 0x30, 0x40].map(|address| name(&table, address)),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_beyond_the_end_of_memory_are_no_harm() {
+    fn sizes_beyond_the_end_of_memory_are_harmless() {
         let table =
             table(&[(u64::MAX - 1, u64::MAX, Rank::Local, "last"), (0, u64::MAX, Rank::Local, "first")]);
         assert_eq!(name(&table, u64::MAX - 1), Some("last"));

@@ -9,7 +9,7 @@ use gimli::{
 };
 
 use crate::elf::Elf;
-use crate::space::Space;
+use crate::space::AddressSpace;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -56,7 +56,7 @@ const PRESERVED: [Register; 6] =
 /// Follows the chain of callers. `step` returns the registers of a function's caller as they are after the function has
 /// returned.
 pub(crate) fn chain(
-    space: &Space,
+    space: &AddressSpace,
     stack: &Stack<'_>,
     step: impl Fn(u64, &Registers, &Stack<'_>) -> Option<Registers>,
 ) -> Vec<u64> {
@@ -255,8 +255,8 @@ mod tests {
     const CODE: u64 = 0x40_0000;
     const STACK: u64 = 0x7000;
 
-    fn space() -> Space {
-        Space::parse(b"400000-401000 r-xp 00000000 fe:00 1 /bin/nothing\n")
+    fn space() -> AddressSpace {
+        AddressSpace::parse(b"400000-401000 r-xp 00000000 fe:00 1 /bin/nothing\n")
     }
 
     fn bytes(words: &[u64]) -> Vec<u8> {
@@ -270,13 +270,13 @@ mod tests {
     }
 
     #[test]
-    fn frame_pointers_lead_on_where_tables_are_missing() {
+    fn frame_pointers_are_used_without_unwind_tables() {
         let words = [0, STACK + 24, CODE + 2, STACK + 40, CODE + 3, 0, 0];
         assert_eq!(by_frame_pointers(STACK + 8, &words), [CODE + 1, CODE + 2, CODE + 3]);
     }
 
     #[test]
-    fn what_does_not_lead_to_code_is_no_caller() {
+    fn return_address_outside_code_is_no_caller() {
         assert_eq!(by_frame_pointers(STACK, &[0, 0x1234]), [CODE + 1]);
         assert_eq!(by_frame_pointers(STACK, &[0, CODE]), [CODE + 1], "the call would be before the code");
         assert_eq!(by_frame_pointers(STACK - 8, &[0, CODE + 2]), [CODE + 1], "below the copy");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_goes_round_ends() {
+    fn cyclic_frame_chain_ends() {
         assert_eq!(by_frame_pointers(STACK, &[STACK, CODE + 2]), [CODE + 1, CODE + 2]);
         let bytes = bytes(&[0; 8]);
         let stays = |_, registers: &Registers, _: &Stack<'_>| {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_from_within_the_copy_only() {
+    fn stack_words_are_read_only_inside_the_copy() {
         let bytes = bytes(&[1, 2]);
         let stack = Stack { ip: 0, sp: STACK, bp: 0, bytes: &bytes };
         let read =

@@ -232,7 +232,7 @@ pub fn die_with_parent(parent: u32) -> Result<(), Errno> {
 }
 
 /// Orphaned descendants become children of the calling process instead of init's.
-pub fn adopt_orphans() -> Result<(), Errno> {
+pub fn become_subreaper() -> Result<(), Errno> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
 }
 
@@ -249,7 +249,7 @@ pub fn new_session() -> Result<(), Errno> {
 
 /// Makes the command's process the leader of its own process group, and has it killed when the calling thread ends, by
 /// whatever cause, so that nothing that was started stays behind.
-pub fn tie_to_us(command: &mut Command) -> &mut Command {
+pub fn kill_on_parent_death(command: &mut Command) -> &mut Command {
     let parent = crate::process::pid();
     command.process_group(0);
     // SAFETY: the closure makes two system calls and uses neither memory nor locks: that is permitted between fork and
@@ -260,7 +260,7 @@ pub fn tie_to_us(command: &mut Command) -> &mut Command {
 }
 
 /// Gives the command's process its own session: no terminal, its own process group, and no signals from the keyboard.
-pub fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
+pub fn in_new_session(command: &mut Command) -> &mut Command {
     // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and
     // exec.
     unsafe { command.pre_exec(|| new_session().map_err(|e| std::io::Error::from_raw_os_error(e.0))) }
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     fn started(command: &mut Command) -> u32 {
-        let child = tie_to_us(command).spawn().unwrap();
+        let child = kill_on_parent_death(command).spawn().unwrap();
         let pid = child.id();
         // Waited for by its pid, below.
         std::mem::forget(child);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn exit_and_kill_are_distinguished() {
         let pid = started(Command::new("sh").args(["-c", "exit 7"]));
         let ended = wait_for(pid, Duration::from_secs(100)).unwrap().unwrap();
         assert_eq!((ended.pid, ended.end), (pid, End::Exited(7)));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_grows() {
+    fn usage_grows_with_switches() {
         let before = Usage::of_self();
         std::thread::sleep(Duration::from_millis(2));
         let used = Usage::of_self().since(&before);

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_times_are_those_of_ctime() {
+    fn local_text_equals_ctime() {
         // Noon, so that it is the same day in all but the most distant time zones.
         let text = local_text(1_000_036_800).unwrap();
         assert!(text.starts_with("Sun Sep  9 ") || text.starts_with("Mon Sep 10 "), "{text}");

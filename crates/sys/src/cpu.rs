@@ -67,7 +67,7 @@ mod tests {
     use crate::sched;
 
     #[test]
-    fn it_is_the_cpu_that_the_kernel_names() {
+    fn cpu_equals_that_of_the_kernel() {
         prepare();
         prepare();
         if get() == 0 {

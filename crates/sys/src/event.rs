@@ -4,8 +4,8 @@ use crate::{Errno, raw};
 use core::ptr::null;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// An eventfd(2): a counter, incremented by [`give`](Event::give) and reset by [`take`](Event::take).
-pub struct Event(OwnedFd);
+/// An eventfd(2): a counter, incremented by [`post`](EventFd::post) and reset by [`reset`](EventFd::reset).
+pub struct EventFd(OwnedFd);
 
 /// An epoll instance (epoll_create1(2)).
 pub struct Epoll(OwnedFd);
@@ -15,23 +15,23 @@ fn owned(answer: Result<usize, Errno>) -> Result<OwnedFd, Errno> {
     answer.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-impl Event {
+impl EventFd {
     /// An event that is not signalled.
-    pub fn new() -> Result<Event, Errno> {
+    pub fn new() -> Result<EventFd, Errno> {
         let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
         // SAFETY: no pointers.
-        owned(unsafe { raw::call(libc::SYS_eventfd2, [0, flags as usize]) }).map(Event)
+        owned(unsafe { raw::call(libc::SYS_eventfd2, [0, flags as usize]) }).map(EventFd)
     }
 
     /// Signals the event.
-    pub fn give(&self) {
+    pub fn post(&self) {
         let one = 1u64;
         // SAFETY: 8 live bytes, which is what an eventfd takes.
         let _ = unsafe { raw::call(libc::SYS_write, [self.fd(), &raw const one as usize, 8]) };
     }
 
     /// Resets the event if it was signalled.
-    pub fn take(&self) {
+    pub fn reset(&self) {
         let mut count = 0u64;
         // SAFETY: 8 live bytes, which is what an eventfd writes.
         let _ = unsafe { raw::call(libc::SYS_read, [self.fd(), &raw mut count as usize, 8]) };
@@ -50,7 +50,7 @@ impl Epoll {
     }
 
     /// Adds an event.
-    pub fn add(&self, event: &Event) -> Result<(), Errno> {
+    pub fn add(&self, event: &EventFd) -> Result<(), Errno> {
         let watch = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
         let arguments = [self.fd(), libc::EPOLL_CTL_ADD as usize, event.fd(), &raw const watch as usize];
         // SAFETY: a live epoll_event, which the kernel reads.
@@ -80,12 +80,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_given_event_ends_a_wait() {
-        let (epoll, event) = (Epoll::new().unwrap(), Event::new().unwrap());
+    fn posted_event_ends_a_wait() {
+        let (epoll, event) = (Epoll::new().unwrap(), EventFd::new().unwrap());
         epoll.add(&event).unwrap();
-        event.take();
-        event.give();
+        event.reset();
+        event.post();
         epoll.wait();
-        event.take();
+        event.reset();
     }
 }

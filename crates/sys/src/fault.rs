@@ -295,21 +295,21 @@ pub fn fixup(ip: usize) -> Option<usize> {
 }
 
 /// Handles a fault at an address. Returns whether the instruction may be repeated.
-type Mends = fn(usize) -> bool;
+type SigbusHandler = fn(usize) -> bool;
 
-static BUS_ERROR: BusError = BusError { mends: OnceLock::new(), before: OnceLock::new() };
+static BUS_ERROR: BusError = BusError { handler: OnceLock::new(), before: OnceLock::new() };
 
 /// The data of this library's own SIGBUS handler.
 struct BusError {
-    mends: OnceLock<Mends>,
+    handler: OnceLock<SigbusHandler>,
     before: OnceLock<libc::sigaction>,
 }
 
-/// Installs `mends` for bus errors (accesses beyond the end of a file) of this process. It is called before the action
-/// that was installed until now. For processes in which no other component manages the handlers. Only the first `mends`
-/// is installed.
-pub fn on_bus_error(mends: Mends) -> Result<(), Errno> {
-    if BUS_ERROR.mends.set(mends).is_err() {
+/// Installs `handler` for bus errors (accesses beyond the end of a file) of this process. It is called before the
+/// action that was installed until now. For processes in which no other component manages the handlers. Only the first
+/// `handler` is installed.
+pub fn install_sigbus_handler(handler: SigbusHandler) -> Result<(), Errno> {
+    if BUS_ERROR.handler.set(handler).is_err() {
         return Ok(());
     }
     // SAFETY: a zeroed action is valid; the handler has the signature for SA_SIGINFO.
@@ -333,7 +333,7 @@ pub fn on_bus_error(mends: Mends) -> Result<(), Errno> {
 extern "C" fn bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: SA_SIGINFO handlers get a siginfo; one that the kernel made for a fault has an address.
     let address = unsafe { if (*info).si_code > 0 { (*info).si_addr() as usize } else { 0 } };
-    if BUS_ERROR.mends.get().is_some_and(|mends| mends(address)) {
+    if BUS_ERROR.handler.get().is_some_and(|handler| handler(address)) {
         return;
     }
     let before = BUS_ERROR.before.get();

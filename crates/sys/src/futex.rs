@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_that_have_come_are_not_slept_through() {
+    fn wait_until_a_past_time_returns_at_once() {
         let word = AtomicU32::new(1);
         for clock in [Clock::Realtime, Clock::Monotonic] {
             let until = Until { clock, at: clock.now() };

@@ -51,12 +51,12 @@ fn begin() -> u32 {
 
 /// A number that is computed once per process, and again in each child.
 #[derive(Debug)]
-pub struct Once(AtomicU64);
+pub struct OncePerProcess(AtomicU64);
 
-impl Once {
+impl OncePerProcess {
     /// Not computed yet.
-    pub const fn new() -> Once {
-        Once(AtomicU64::new(0))
+    pub const fn new() -> OncePerProcess {
+        OncePerProcess(AtomicU64::new(0))
     }
 
     /// Returns the number; `ask` computes it.
@@ -74,9 +74,9 @@ impl Once {
     }
 }
 
-impl Default for Once {
-    fn default() -> Once {
-        Once::new()
+impl Default for OncePerProcess {
+    fn default() -> OncePerProcess {
+        OncePerProcess::new()
     }
 }
 
@@ -85,13 +85,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_asked_for_once() {
-        let number = Once::new();
+    fn value_is_computed_once_per_process() {
+        let number = OncePerProcess::new();
         assert_eq!((number.get(|| 7), number.get(|| 8)), (7, 7));
     }
 
     #[test]
-    fn threads_share_it_and_a_child_has_another() {
+    fn threads_share_the_generation_and_a_child_has_another() {
         let here = get();
         assert!(here != 0 && here == get());
         assert_eq!(std::thread::spawn(get).join().unwrap(), here);

@@ -94,7 +94,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn a_file_is_exchanged_under_its_number() {
+    fn replace_exchanges_the_file_of_a_descriptor() {
         let mut file = File::open("/proc/self/status").unwrap();
         assert!(is_read_only(file.as_raw_fd()));
         let contents = "x".repeat(100_000);

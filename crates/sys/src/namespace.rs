@@ -59,9 +59,9 @@ fn id(path: &CStr) -> Result<u64, Errno> {
     // SAFETY: a C string; the kernel writes the eight bytes of `id`; the descriptor is ours from open to close.
     unsafe {
         let fd = raw::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0])?;
-        let asked = raw::call(libc::SYS_ioctl, [fd, NS_GET_ID, &raw mut id as usize]);
+        let result = raw::call(libc::SYS_ioctl, [fd, NS_GET_ID, &raw mut id as usize]);
         let _ = raw::call(libc::SYS_close, [fd]);
-        asked.map(|_| id)
+        result.map(|_| id)
     }
 }
 

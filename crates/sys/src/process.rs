@@ -6,9 +6,9 @@
 
 mod group;
 
-pub use group::Group;
+pub use group::ThreadGroup;
 
-use crate::generation::Once;
+use crate::generation::OncePerProcess;
 use crate::{Errno, file, raw};
 
 /// A thread, distinguishable from every other thread since boot. Zeroed: no thread.
@@ -29,7 +29,7 @@ pub struct Identity {
 
 /// The result of a check whether a thread is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Life {
+pub enum Liveness {
     /// It runs, or there is no proof that it does not.
     Alive,
     /// It has ended, is a zombie, or its process has executed another program.
@@ -81,22 +81,22 @@ impl Identity {
     ///
     /// Costs a system call if the thread no longer exists, otherwise also a read of `/proc` (some 5 µs). Without
     /// `/proc` a zombie counts as alive. A thread of another pid namespace always counts as alive.
-    pub fn life(&self) -> Life {
+    pub fn liveness(&self) -> Liveness {
         if self.pid == 0 {
-            return Life::Dead;
+            return Liveness::Dead;
         }
         if self.namespace != 0 && self.namespace != pid_namespace() {
-            return Life::Alive;
+            return Liveness::Alive;
         }
         // SAFETY: signal 0 checks for existence only.
         let exists = unsafe { raw::call(libc::SYS_tgkill, [self.pid as usize, self.tid as usize, 0]) };
         if exists == Err(Errno::ESRCH) {
-            return Life::Dead;
+            return Liveness::Dead;
         }
-        let Some(stat) = Stat::of(self.tid) else { return Life::Alive };
+        let Some(stat) = Stat::of(self.tid) else { return Liveness::Alive };
         let reused = self.start_time != 0 && stat.start_time != self.start_time;
         let other_image = self.image > 1 && stat.image > 1 && stat.image != self.image;
-        if stat.ended || reused || other_image { Life::Dead } else { Life::Alive }
+        if stat.ended || reused || other_image { Liveness::Dead } else { Liveness::Alive }
     }
 }
 
@@ -162,7 +162,7 @@ pub fn thread_count() -> u64 {
 /// Inode number of this process's pid namespace; 0 if unknown. Read only once, because a process never changes its pid
 /// namespace (pid_namespaces(7)).
 pub fn pid_namespace() -> u64 {
-    static KNOWN: Once = Once::new();
+    static KNOWN: OncePerProcess = OncePerProcess::new();
     KNOWN
         .get(|| file::inode(c"/proc/self/ns/pid").map_or(0, |inode| u32::try_from(inode).unwrap_or(0)))
         .into()
@@ -171,7 +171,7 @@ pub fn pid_namespace() -> u64 {
 /// Whether `/proc` shows our pid namespace. A process with a new pid namespace but without a new `/proc` finds other
 /// processes there under the ids that it knows.
 fn proc_is_ours() -> bool {
-    static KNOWN: Once = Once::new();
+    static KNOWN: OncePerProcess = OncePerProcess::new();
     KNOWN.get(|| {
         let mut buffer = [0; 16];
         let name = file::link(c"/proc/self", &mut buffer).ok().and_then(|text| str::from_utf8(text).ok());
@@ -232,16 +232,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn self_is_alive_and_reuse_is_noticed() {
+    fn own_identity_is_alive_and_pid_reuse_is_detected() {
         let me = Identity::current();
-        assert_eq!(me.life(), Life::Alive);
+        assert_eq!(me.liveness(), Liveness::Alive);
         assert!(me.start_time > 0);
-        assert_eq!(Identity { start_time: me.start_time + 1, ..me }.life(), Life::Dead);
-        assert_eq!(Identity::default().life(), Life::Dead);
+        assert_eq!(Identity { start_time: me.start_time + 1, ..me }.liveness(), Liveness::Dead);
+        assert_eq!(Identity::default().liveness(), Liveness::Dead);
     }
 
     #[test]
-    fn a_thread_is_found_by_its_tid_alone() {
+    fn thread_is_found_by_its_tid_alone() {
         let (me, found) =
             std::thread::spawn(|| (Identity::current(), Identity::of_thread(tid()))).join().unwrap();
         assert_eq!(found, Some(Identity { pid: 0, ..me }));
@@ -257,19 +257,19 @@ mod tests {
                 libc::pause();
             }
             let id = Identity { pid: child as u32, tid: child as u32, ..Identity::default() };
-            assert_eq!(id.life(), Life::Alive);
+            assert_eq!(id.liveness(), Liveness::Alive);
             libc::kill(child, libc::SIGKILL);
             let mut info: libc::siginfo_t = core::mem::zeroed();
             libc::waitid(libc::P_PID, child as u32, &mut info, libc::WEXITED | libc::WNOWAIT);
-            assert_eq!(id.life(), Life::Dead);
+            assert_eq!(id.liveness(), Liveness::Dead);
             libc::waitpid(child, core::ptr::null_mut(), 0);
-            assert_eq!(id.life(), Life::Dead);
+            assert_eq!(id.liveness(), Liveness::Dead);
         }
     }
 
     /// In that `/proc` the ids 1 and 2 belong to init and a kernel thread, which never end.
     #[test]
-    fn a_proc_of_another_namespace_is_not_believed() {
+    fn proc_of_another_namespace_is_not_used() {
         // SAFETY: child and grandchild only make plain system calls, and end.
         unsafe {
             let ended = |child| {
@@ -284,24 +284,24 @@ mod tests {
                 }
                 let first = libc::fork();
                 if first == 0 {
-                    let (me, us) = (Identity::current(), Group::current());
-                    let nobody = Group { pid: 2, ..us };
-                    let lives = (me.life(), us.life(), nobody.life());
+                    let (me, us) = (Identity::current(), ThreadGroup::current());
+                    let absent = ThreadGroup { pid: 2, ..us };
+                    let lives = (me.liveness(), us.liveness(), absent.liveness());
                     let right = (me.start_time, us.start_time) == (0, 0)
-                        && lives == (Life::Alive, Life::Alive, Life::Dead);
+                        && lives == (Liveness::Alive, Liveness::Alive, Liveness::Dead);
                     libc::_exit(i32::from(!right));
                 }
                 libc::_exit(ended(first));
             }
             match ended(child) {
-                77 => eprintln!("SKIPPED a_proc_of_another_namespace_is_not_believed: run as root"),
+                77 => eprintln!("SKIPPED proc_of_another_namespace_is_not_used: run as root"),
                 code => assert_eq!(code, 0),
             }
         }
     }
 
     #[test]
-    fn command_names_with_parentheses_do_not_confuse() {
+    fn stat_with_parentheses_in_the_name_is_parsed() {
         let line = b"7 (a) b (c) S 1 2 3 4 5 2 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21 22 23 24 777 26\n";
         let stat = Stat::parse(line).unwrap();
         assert_eq!((stat.ended, stat.start_time, stat.image, stat.threads), (false, 4242, 777, 17));

@@ -21,7 +21,7 @@ pub const OWNER_DIED: u32 = libc::FUTEX_OWNER_DIED;
 /// A thread sleeps on the word, or was about to.
 pub const WAITERS: u32 = libc::FUTEX_WAITERS;
 /// The id of the thread that holds the word; 0 if none does.
-pub const HOLDER: u32 = libc::FUTEX_TID_MASK;
+pub const OWNER_TID: u32 = libc::FUTEX_TID_MASK;
 
 /// The offset of such a word in a page of shared memory.
 pub const OFFSET: usize = page::BYTES - LINKS_BEHIND;
@@ -54,14 +54,14 @@ const KIND: usize = 1;
 ///
 /// The memory is never unmapped: in a child made by a bare clone(2), libc may still have the links in its list.
 #[derive(Debug, Default)]
-pub struct Bond {
+pub struct RobustFutex {
     pages: AtomicUsize,
 }
 
-impl Bond {
-    /// A bond without pages yet.
-    pub const fn new() -> Bond {
-        Bond { pages: AtomicUsize::new(0) }
+impl RobustFutex {
+    /// A robust futex without pages yet.
+    pub const fn new() -> RobustFutex {
+        RobustFutex { pages: AtomicUsize::new(0) }
     }
 
     /// Reserves the pages.
@@ -81,15 +81,15 @@ impl Bond {
     }
 
     /// Stores the calling thread's id in `word` if the word is still `seen`. [`WAITERS`] stays as it is. The word is
-    /// held until [`give_back`](Bond::give_back) or the end of the thread.
+    /// held until [`release`](RobustFutex::release) or the end of the thread.
     ///
     /// Errors: `EINVAL` if the word does not lie at [`OFFSET`] of a page. `EAGAIN` if the word has changed, or the
     /// thread is just changing its list. `ENOSYS` if it has no list that we know.
     ///
     /// # Safety
-    /// `word` lies in a shared mapping. No thread of this process holds a word by this bond, and no other thread tries
-    /// to.
-    pub unsafe fn take(&self, word: &AtomicU32, seen: u32, tid: u32) -> Result<(), Errno> {
+    /// `word` lies in a shared mapping. No thread of this process holds a word by this robust futex, and no other
+    /// thread tries to.
+    pub unsafe fn acquire(&self, word: &AtomicU32, seen: u32, tid: u32) -> Result<(), Errno> {
         self.reserve()?;
         self.map(word)?;
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
@@ -126,7 +126,7 @@ impl Bond {
     }
 
     /// # Safety
-    /// As [`Bond::take`], with signals blocked.
+    /// As [`RobustFutex::acquire`], with signals blocked.
     unsafe fn link(&self, seen: u32, tid: u32) -> Result<(), Errno> {
         let head = own_head()?;
         // SAFETY: libc registered the head for this thread and keeps it while the thread lives. The links in the list
@@ -163,10 +163,10 @@ impl Bond {
     /// thread does not hold the word, or is just changing its list.
     ///
     /// # Safety
-    /// `word` is the one that this bond took last.
-    pub unsafe fn give_back(&self, word: &AtomicU32, tid: u32) -> Option<Sleepers> {
+    /// `word` is the one that this robust futex took last.
+    pub unsafe fn release(&self, word: &AtomicU32, tid: u32) -> Option<Sleepers> {
         // Relaxed: only the calling thread stores its own id.
-        if word.load(Ordering::Relaxed) & HOLDER != tid {
+        if word.load(Ordering::Relaxed) & OWNER_TID != tid {
             return None;
         }
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
@@ -177,7 +177,7 @@ impl Bond {
     }
 
     /// # Safety
-    /// As [`Bond::give_back`], of a thread that holds the word, with signals blocked.
+    /// As [`RobustFutex::release`], of a thread that holds the word, with signals blocked.
     unsafe fn unlink(&self, word: &AtomicU32) -> Option<Sleepers> {
         let head = own_head().ok()?;
         // SAFETY: as in `link`.
@@ -261,16 +261,16 @@ mod tests {
         }
     }
 
-    fn held(word: &AtomicU32, seen: u32) -> Bond {
-        let bond = Bond::new();
-        // SAFETY: a shared word, and a new bond.
-        unsafe { bond.take(word, seen, process::tid()) }.unwrap();
-        assert_eq!(word.load(Ordering::SeqCst) & HOLDER, process::tid());
-        bond
+    fn held(word: &AtomicU32, seen: u32) -> RobustFutex {
+        let robust_futex = RobustFutex::new();
+        // SAFETY: a shared word, and a new robust_futex.
+        unsafe { robust_futex.acquire(word, seen, process::tid()) }.unwrap();
+        assert_eq!(word.load(Ordering::SeqCst) & OWNER_TID, process::tid());
+        robust_futex
     }
 
     #[test]
-    fn every_end_marks_the_word() {
+    fn every_kind_of_thread_end_marks_the_word() {
         type Ending = fn();
         let endings: [Ending; 3] = [
             || (),
@@ -295,13 +295,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_left_alone() {
+    fn released_word_is_not_marked() {
         let word = word();
-        let bond = held(word, 0);
+        let robust_futex = held(word, 0);
         // SAFETY: as it was taken.
-        assert_eq!(unsafe { bond.give_back(word, process::tid()) }, Some(Sleepers::None));
+        assert_eq!(unsafe { robust_futex.release(word, process::tid()) }, Some(Sleepers::None));
         // SAFETY: not held any more.
-        assert_eq!(unsafe { bond.give_back(word, process::tid()) }, None);
+        assert_eq!(unsafe { robust_futex.release(word, process::tid()) }, None);
         assert_eq!(word.load(Ordering::SeqCst), 0);
         word.store(OWNER_DIED | WAITERS, Ordering::SeqCst);
         let status = in_a_child(|| _ = held(word, OWNER_DIED | WAITERS));
@@ -310,7 +310,7 @@ mod tests {
 
     /// libc inserts its mutexes before and after ours in the list, and removes them around it.
     #[test]
-    fn robust_mutexes_of_the_program_go_on_working() {
+    fn robust_mutexes_of_the_program_still_work() {
         let word = word();
         let status = in_a_child(|| {
             // SAFETY: mutexes of this child, used as intended.
@@ -327,15 +327,15 @@ mod tests {
                 let (lock, unlock) = (libc::pthread_mutex_lock, libc::pthread_mutex_unlock);
                 for round in 0..3 {
                     libc::pthread_mutex_lock(mutex(0));
-                    let bond = held(word, 0);
+                    let robust_futex = held(word, 0);
                     libc::pthread_mutex_lock(mutex(1));
                     libc::pthread_mutex_lock(mutex(2));
                     if round == 1 {
-                        assert_eq!(bond.give_back(word, process::tid()), Some(Sleepers::None));
+                        assert_eq!(robust_futex.release(word, process::tid()), Some(Sleepers::None));
                         all(unlock, [1, 0, 2]);
                     } else {
                         all(unlock, [1, 0, 2]);
-                        assert_eq!(bond.give_back(word, process::tid()), Some(Sleepers::None));
+                        assert_eq!(robust_futex.release(word, process::tid()), Some(Sleepers::None));
                     }
                     all(lock, [0, 1, 2]);
                     all(unlock, [0, 1, 2]);
@@ -347,9 +347,9 @@ mod tests {
     }
 
     #[test]
-    fn a_word_elsewhere_is_refused() {
+    fn word_outside_a_mapping_is_refused() {
         let word = AtomicU32::new(0);
         // SAFETY: it is refused.
-        assert_eq!(unsafe { Bond::new().take(&word, 0, 1) }, Err(Errno::EINVAL));
+        assert_eq!(unsafe { RobustFutex::new().acquire(&word, 0, 1) }, Err(Errno::EINVAL));
     }
 }

@@ -55,24 +55,24 @@ pub fn yield_now() {
 /// Yields to the thread that the caller waits for. A real-time thread sleeps for some 50 µs, because sched_yield(2)
 /// would not give the CPU to a thread of lower priority: if that thread may run only on this CPU, the caller would wait
 /// for ever.
-pub fn give_way() {
+pub fn yield_or_sleep() {
     match real_time_priority() {
         0 => yield_now(),
-        _ => nap(Duration::from_micros(50)),
+        _ => sleep(Duration::from_micros(50)),
     }
 }
 
 /// Sleeps until the time is over or a signal arrives. Does not change `errno`, which the C library's sleep would write.
-pub fn nap(time: Duration) {
+pub fn sleep(time: Duration) {
     // A futex that no thread wakes.
-    let nobodys = AtomicU32::new(0);
-    futex::wait(&nobodys, 0, Some(time));
+    let private_word = AtomicU32::new(0);
+    futex::wait(&private_word, 0, Some(time));
 }
 
 /// Whether the kernel may be asked about threads. A program that has restricted its system calls (seccomp(2)) may have
 /// forbidden those calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Questions {
+pub enum ThreadQueries {
     /// The calls may be made.
     Allowed,
     /// The calls must not be made.
@@ -82,24 +82,24 @@ pub enum Questions {
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// Sets whether the kernel may be asked.
-pub fn set_questions(questions: Questions) {
+pub fn set_thread_queries(queries: ThreadQueries) {
     // Relaxed: a thread that installs a filter sees its own store; other threads get the filter after the store, if at
     // all.
-    FORBIDDEN.store(questions == Questions::Forbidden, Ordering::Relaxed);
+    FORBIDDEN.store(queries == ThreadQueries::Forbidden, Ordering::Relaxed);
 }
 
 /// Whether the kernel may be asked.
-pub fn questions() -> Questions {
-    // Relaxed: see `set_questions`.
-    if FORBIDDEN.load(Ordering::Relaxed) { Questions::Forbidden } else { Questions::Allowed }
+pub fn thread_queries() -> ThreadQueries {
+    // Relaxed: see `set_thread_queries`.
+    if FORBIDDEN.load(Ordering::Relaxed) { ThreadQueries::Forbidden } else { ThreadQueries::Allowed }
 }
 
 /// The calling thread's current real-time priority: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for SCHED_DEADLINE, which
 /// precedes them, and 0 for all other classes. Its own priority, not an inherited one.
 ///
-/// Also 0 where [`Questions`] are forbidden.
+/// Also 0 where [`ThreadQueries`] are forbidden.
 pub fn real_time_priority() -> u32 {
-    if questions() == Questions::Forbidden {
+    if thread_queries() == ThreadQueries::Forbidden {
         return 0;
     }
     // SAFETY: 0 is the calling thread; no pointers.
@@ -140,16 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_the_priority_that_it_was_given() {
-        let asked = std::thread::spawn(|| (real_time_priority(), become_real_time(), real_time_priority()));
-        let (before, given, after) = asked.join().unwrap();
+    fn real_time_priority_is_that_which_was_set() {
+        let thread = std::thread::spawn(|| (real_time_priority(), become_real_time(), real_time_priority()));
+        let (before, given, after) = thread.join().unwrap();
         assert_eq!((before, after), (0, if given { 3 } else { 0 }));
     }
 
     /// Both threads run on one CPU. If the first one only yielded, it would loop some millions of times, until
     /// real-time throttling takes the CPU from all real-time threads for a while (sched_rt_runtime_us).
     #[test]
-    fn a_real_time_thread_gives_way_to_a_lesser_one() {
+    fn yield_or_sleep_lets_a_lower_priority_thread_run() {
         static DONE: AtomicBool = AtomicBool::new(false);
         // SAFETY: no arguments.
         let cpu = unsafe { libc::sched_getcpu() } as usize;
@@ -161,7 +161,7 @@ mod tests {
                 DONE.store(true, Ordering::SeqCst);
             });
             let rounds =
-                (0u64..).take_while(|_| !DONE.load(Ordering::SeqCst)).inspect(|_| give_way()).count();
+                (0u64..).take_while(|_| !DONE.load(Ordering::SeqCst)).inspect(|_| yield_or_sleep()).count();
             lesser.join().unwrap();
             given.then_some(rounds)
         });

@@ -7,28 +7,28 @@ use core::sync::atomic::{AtomicBool, Ordering};
 /// The id of the calling thread, never 0.
 #[inline(always)]
 pub fn get() -> u32 {
-    match known() {
-        0 => ask(),
+    match cached() {
+        0 => query(),
         known => known,
     }
 }
 
 /// The cached id; 0 if there is none yet.
 #[inline(always)]
-pub fn known() -> u32 {
+pub fn cached() -> u32 {
     tls::value::<{ Word::Tid as usize }>() as u32
 }
 
 /// Caches an id that the caller has obtained in another way, and returns it.
-pub fn told(tid: u32) -> u32 {
+pub fn set_cached(tid: u32) -> u32 {
     prepare();
     tls::word(Word::Tid).set(tid as usize);
     tid
 }
 
 #[cold]
-fn ask() -> u32 {
-    told(process::tid())
+fn query() -> u32 {
+    set_cached(process::tid())
 }
 
 /// Registers a fork handler that clears the cache in the child, because the forking thread has another id there. The
@@ -40,11 +40,11 @@ pub fn prepare() {
     if !DONE.swap(true, Ordering::Relaxed) {
         // SAFETY: the function lives as long as this library, which libc identifies by the handle that the linker
         // inserts.
-        unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+        unsafe { libc::pthread_atfork(None, None, Some(clear_cached)) };
     }
 }
 
-extern "C" fn forget() {
+extern "C" fn clear_cached() {
     tls::word(Word::Tid).set(0);
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_thread_has_its_own() {
+    fn each_thread_has_its_own_tid() {
         let here = get();
         assert_eq!((here, get()), (process::tid(), here));
         let there = std::thread::spawn(|| (get(), process::tid())).join().unwrap();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_asks_anew() {
+    fn child_queries_its_tid_again() {
         let parent = get();
         // SAFETY: the child calls only what is safe after a fork, and ends.
         match unsafe { libc::fork() } {

@@ -34,7 +34,7 @@ use crate::participant::{MAX_PROCESSES, Participant};
 use crate::process;
 use crate::shm::Making;
 use core::ptr::NonNull;
-use unspin_rcu::{Deferred, Domain, Slot};
+use unspin_rcu::{DeferredFrees, Domain, Slot};
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use unspin_sys::mem::Mapping;
@@ -139,7 +139,7 @@ pub(crate) struct Header {
     /// State of the RCU grace periods.
     pub domain: Apart<Domain>,
     /// Memory that is freed after a grace period. Protected by the registry lock.
-    pub deferred: Apart<Deferred>,
+    pub deferred: Apart<DeferredFrees>,
 }
 
 impl Header {

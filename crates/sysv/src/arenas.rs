@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use unspin_rcu::Rcu;
 use unspin_sync::atomic::Ordering::Relaxed;
-use unspin_sys::process::{self, Life};
+use unspin_sys::process::{self, Liveness};
 
 /// A file that is an arena, or is named like one.
 #[derive(Debug)]
@@ -175,10 +175,10 @@ fn participants(glimpse: &Glimpse) -> (BTreeSet<u32>, usize) {
     let registry = Rcu::new(&arena.header().domain.0, arena.slots()).registry();
     let here = process::pid_namespace();
     let (mut processes, mut elsewhere) = (BTreeSet::new(), 0);
-    for participant in (0..registry.high()).filter_map(|index| registry.participant(index)) {
+    for participant in (0..registry.slots_ever_used()).filter_map(|index| registry.participant(index)) {
         // This is a copy of the slots, so finding a participant dead does not mark it as dead in the arena.
         let Some(who) = registry.identity(participant) else { continue };
-        if who.life() == Life::Dead {
+        if who.liveness() == Liveness::Dead {
             continue;
         }
         match who.namespace == here || who.namespace == 0 {

@@ -39,7 +39,7 @@ pub(crate) fn watch(inner: &'static Inner) {
     }
     if crate::signal::masks() {
         // No other code owns the handler in this case. If it cannot be installed, a fault ends the process.
-        let _ = fault::on_bus_error(mend);
+        let _ = fault::install_sigbus_handler(mend);
     }
 }
 

@@ -11,13 +11,13 @@ use crate::thread::{self, Thread};
 use crate::{damage, sweep};
 use std::path::{Path, PathBuf};
 use unspin_meter::{Event, Recording};
-use unspin_rcu::registry::Extent;
-use unspin_rcu::{Fences, Rcu};
+use unspin_rcu::registry::SweepScope;
+use unspin_rcu::{FenceMode, Rcu};
 use unspin_sync::atomic::AtomicPtr;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sync::machine::{AtomicU64, Ordering};
-use unspin_sys::process::{self, Identity, Life};
-use unspin_sys::robust::Bond;
+use unspin_sys::process::{self, Identity, Liveness};
+use unspin_sys::robust::RobustFutex;
 use unspin_sys::{Errno, membarrier, namespace, sched};
 
 /// The folder of the default arenas, and the prefix of their names.
@@ -45,9 +45,9 @@ pub(crate) struct Inner {
     pub kind: Kind,
     pub arena: Arena,
     pub recording: Option<&'static Recording>,
-    pub fences: Fences,
+    pub fences: FenceMode,
     /// Through it one thread of this process holds the process's robust word: see [`crate::process`].
-    pub bond: Bond,
+    pub robust_futex: RobustFutex,
     /// The engine that was opened before this one, a linked list: see [`crate::damage`].
     pub older: AtomicPtr<Inner>,
 }
@@ -85,13 +85,20 @@ impl Engine {
 
     fn over(arena: Arena, kind: Kind, recording: Option<&'static Recording>) -> Engine {
         let fences = match membarrier::register_global_expedited() {
-            true => Fences::Expedited,
-            false => Fences::Full,
+            true => FenceMode::Expedited,
+            false => FenceMode::Full,
         };
         // Relaxed: the number only has to be unique.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let inner =
-            Inner { number, kind, arena, recording, fences, bond: Bond::new(), older: AtomicPtr::default() };
+        let inner = Inner {
+            number,
+            kind,
+            arena,
+            recording,
+            fences,
+            robust_futex: RobustFutex::new(),
+            older: AtomicPtr::default(),
+        };
         let inner = Box::leak(Box::new(inner));
         damage::watch(inner);
         inner.adopt();
@@ -122,7 +129,7 @@ impl Engine {
     /// each participant.
     pub fn bury_dead(&self) -> Result<usize, Errno> {
         match self.inner {
-            Some(inner) => Ok(sweep::sweep(inner, Thread::of(inner)?, Extent::All)),
+            Some(inner) => Ok(sweep::sweep(inner, Thread::of(inner)?, SweepScope::All)),
             None => Ok(0),
         }
     }
@@ -132,7 +139,7 @@ impl Engine {
         let Some(inner) = self.inner else { return Ok(0) };
         Thread::of(inner)?;
         let registry = inner.rcu().registry();
-        Ok((0..registry.high()).filter(|&index| registry.participant(index).is_some()).count())
+        Ok((0..registry.slots_ever_used()).filter(|&index| registry.participant(index).is_some()).count())
     }
 
     /// Which of the three engines this is.
@@ -174,7 +181,7 @@ impl Inner {
     /// because other threads look at the records of all slots that were ever used. The last slot is for a thread that
     /// finds all others taken: slots of dead participants that held something can be freed only by a participant.
     /// `ENOMEM` if living participants fill the arena.
-    pub fn register(&self, who: &Identity) -> Result<(unspin_rcu::Participant, Crowded), Errno> {
+    pub fn register(&self, who: &Identity) -> Result<(unspin_rcu::ParticipantId, Crowded), Errno> {
         let (domain, slots) = (&self.arena.header().domain.0, self.arena.slots());
         self.release_namesakes(who);
         let claim = |places: usize| {
@@ -187,7 +194,7 @@ impl Inner {
         while attempts < JOIN_ATTEMPTS {
             // One slot more than were ever used, and one more than in the last attempt: other threads may have claimed
             // slots meanwhile, or died before they did.
-            let used = self.rcu().registry().high();
+            let used = self.rcu().registry().slots_ever_used();
             places = (places.max(used) + 1).min(common);
             if let Some(participant) = claim(places)? {
                 return Ok((participant, Crowded::No));
@@ -200,7 +207,7 @@ impl Inner {
             }
             // Another thread has the last slot and is recovering dead participants.
             attempts += 1;
-            sched::give_way();
+            sched::yield_or_sleep();
         }
         Err(Errno::ENOMEM)
     }
@@ -210,33 +217,33 @@ impl Inner {
     /// with that identity that belongs to this image belongs to another copy of this library, and is kept.
     fn release_namesakes(&self, who: &Identity) {
         let image = process::image();
-        let is_of_here = |namesake: unspin_rcu::Participant| {
+        let is_of_here = |namesake: unspin_rcu::ParticipantId| {
             let person = self.people().get(namesake.index());
             // Relaxed: written by this same thread.
             person.is_none_or(|person| person.image.load(Relaxed) == image)
         };
         if image != 0 {
-            self.rcu().registry().condemn_namesakes(who, &is_of_here);
+            self.rcu().registry().mark_stale_slots_dead(who, &is_of_here);
         }
     }
 
     /// The records of all slots that were ever used.
     #[inline]
     pub fn people(&self) -> &[Participant] {
-        self.arena.people(self.rcu().registry().high())
+        self.arena.people(self.rcu().registry().slots_ever_used())
     }
 
     /// Whether no thread can be executing as the participant with this index.
     pub fn is_dead(&self, index: u32) -> bool {
         let registry = self.rcu().registry();
-        registry.participant(index as usize).is_none_or(|who| registry.life(who) == Life::Dead)
+        registry.participant(index as usize).is_none_or(|who| registry.liveness(who) == Liveness::Dead)
     }
 }
 
 #[cold]
 pub(crate) fn count(thread: &Thread, event: Event, n: u64) {
     if let Some(table) = thread.table() {
-        table.count(event, n);
+        table.count_event(event, n);
     }
 }
 
@@ -257,15 +264,18 @@ mod tests {
             let me = Identity::current();
             let [former, copy] = [1, process::image()].map(|image| {
                 let place =
-                    registry.register(&me, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+                    registry.register(&me, FenceMode::Full, &mut |_, _| panic!("there is room")).unwrap();
                 inner.arena.reserve_participant(place.index()).unwrap();
                 // Relaxed: no other thread reads it.
                 inner.people()[place.index()].image.store(image, Relaxed);
                 place
             });
-            assert_eq!(registry.life(former), Life::Alive, "nothing tells it from this one");
+            assert_eq!(registry.liveness(former), Liveness::Alive, "nothing tells it from this one");
             assert_eq!(engine.participants(), Ok(2));
-            assert_eq!((registry.life(former), registry.life(copy)), (Life::Dead, Life::Alive));
+            assert_eq!(
+                (registry.liveness(former), registry.liveness(copy)),
+                (Liveness::Dead, Liveness::Alive)
+            );
         })
         .join()
         .unwrap();
@@ -282,13 +292,14 @@ mod tests {
         for n in 1..inner.arena.slots().len() as u32 {
             // Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
             let nobody = Identity { pid: (1 << 22) + n, tid: (1 << 22) + n, ..Identity::default() };
-            let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+            let dead =
+                registry.register(&nobody, FenceMode::Full, &mut |_, _| panic!("there is room")).unwrap();
             inner.arena.reserve_participant(dead.index()).unwrap();
             // Relaxed: no other thread reads it yet.
             inner.arena.people(dead.index() + 1)[dead.index()].waiter.status.store(status::QUEUED, Relaxed);
         }
         assert!(std::thread::spawn(move || engine.semget(IPC_PRIVATE, 1, 0o600)).join().unwrap().is_ok());
         assert!(engine.semget(IPC_PRIVATE, 1, 0o600).is_ok());
-        assert!(registry.high() > 16_000 && engine.participants().unwrap() < 3);
+        assert!(registry.slots_ever_used() > 16_000 && engine.participants().unwrap() < 3);
     }
 }

@@ -6,7 +6,7 @@ use crate::lock::{Lock, Taken, Waited};
 use crate::names::{self, Call, LockName};
 use crate::thread::{Critical, ReadSection, Thread};
 use crate::{time, wake};
-use unspin_meter::{Event, Outcome, Sample, Table};
+use unspin_meter::{AttemptOutcome, Event, Sample, Table};
 
 /// A lock that is held. When dropped it is released, and then recorded by the meter.
 pub(crate) struct Held<'t> {
@@ -51,9 +51,9 @@ impl<'t> Held<'t> {
     fn record(&self, table: &Table<'_>, until: u64) {
         let waited = self.waited.unwrap_or_default();
         let outcome = match self.waited {
-            None => Outcome::NoWait,
-            Some(Waited { slept: 0, .. }) => Outcome::Spun,
-            Some(_) => Outcome::Slept,
+            None => AttemptOutcome::NoWait,
+            Some(Waited { slept: 0, .. }) => AttemptOutcome::Spun,
+            Some(_) => AttemptOutcome::Slept,
         };
         let hold = until.wrapping_sub(self.since);
         let sample = Sample { outcome, hold, spun: waited.spun, slept: waited.slept };

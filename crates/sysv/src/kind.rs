@@ -45,20 +45,20 @@ impl fmt::Display for Kind {
 
 /// The error for a name that is not the name of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownKind(pub String);
+pub struct UnknownLockKind(pub String);
 
-impl fmt::Display for UnknownKind {
+impl fmt::Display for UnknownLockKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown engine '{}': choose kernel, global or rcu", self.0)
     }
 }
 
-impl std::error::Error for UnknownKind {}
+impl std::error::Error for UnknownLockKind {}
 
 impl FromStr for Kind {
-    type Err = UnknownKind;
+    type Err = UnknownLockKind;
 
-    fn from_str(name: &str) -> Result<Kind, UnknownKind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownKind(name.into()))
+    fn from_str(name: &str) -> Result<Kind, UnknownLockKind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownLockKind(name.into()))
     }
 }

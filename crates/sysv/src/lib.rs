@@ -163,7 +163,7 @@ pub use catalogue::Semaphore;
 #[cfg(not(loom))]
 pub use engine::Engine;
 pub use ipc::Class;
-pub use kind::{Kind, UnknownKind};
+pub use kind::{Kind, UnknownLockKind};
 #[cfg(not(loom))]
 pub use names::{describe, set_of};
 #[cfg(not(loom))]

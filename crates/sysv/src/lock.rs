@@ -194,7 +194,7 @@ impl Lock {
             if yields.is_multiple_of(64) && self.inherit(me, &|owner| who.is_dead(owner)) {
                 return Taken::Inherited;
             }
-            sched::give_way();
+            sched::yield_or_sleep();
         }
     }
 

@@ -22,7 +22,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use unspin_sync::atomic::{AtomicU32, AtomicU64};
-use unspin_sys::process::{self, Group, Life};
+use unspin_sys::process::{self, Liveness, ThreadGroup};
 use unspin_sys::robust::{self, Sleepers};
 use unspin_sys::{Errno, clock, futex};
 
@@ -75,7 +75,7 @@ impl Process {
 /// Whether a thread of the process holds its robust word.
 #[inline(always)]
 pub(crate) fn is_held(word: u32) -> bool {
-    word & robust::HOLDER != 0
+    word & robust::OWNER_TID != 0
 }
 
 /// Whether a thread can sleep until the end of a process.
@@ -99,10 +99,10 @@ impl Entry {
         self.ended.load(Acquire) >= self.generation.load(Acquire)
     }
 
-    fn group(&self) -> Group {
+    fn group(&self) -> ThreadGroup {
         // Relaxed: ordered by the Acquire load of the generation. If the generation is the same before and after, these
         // fields belong together.
-        Group {
+        ThreadGroup {
             pid: self.pid.load(Relaxed),
             start_time: self.start_time.load(Relaxed),
             namespace: self.namespace.load(Relaxed),
@@ -116,7 +116,9 @@ impl Inner {
     pub fn enlist(&'static self, thread: &'static Thread) -> Result<Process, Errno> {
         let process = match thread.process.get() {
             Some(process) => process,
-            None => self.with_registry(thread, Class::Sem, Call::Semop, |_| self.enter(&Group::current()))?,
+            None => {
+                self.with_registry(thread, Class::Sem, Call::Semop, |_| self.enter(&ThreadGroup::current()))?
+            }
         };
         thread.process.set(Some(process));
         thread.life.set(Some(self.arena.life(process.index())));
@@ -153,7 +155,7 @@ impl Inner {
     }
 
     /// Finds the process in the table, or gives it an entry. The caller holds the registry lock.
-    fn enter(&self, me: &Group) -> Result<Process, Errno> {
+    fn enter(&self, me: &ThreadGroup) -> Result<Process, Errno> {
         let entered = self.entered();
         let name = |index: usize| Process::new(index, entered[index].generation.load(Relaxed));
         if let Some(index) = entered.iter().position(|entry| !entry.is_free() && entry.group() == *me) {
@@ -195,7 +197,7 @@ impl Inner {
     #[inline(always)]
     pub fn is_watched_over(&self, process: Process) -> bool {
         // Acquire: partner of the kernel's change of the word, which orders everything, and of the exchange in
-        // `robust::Bond`.
+        // `robust::RobustFutex`.
         is_held(self.arena.life(process.index()).load(Acquire))
     }
 
@@ -203,7 +205,7 @@ impl Inner {
     #[cold]
     fn hold_life(&'static self, thread: &'static Thread, process: Process) {
         let word = self.arena.life(process.index());
-        // Under the registry lock because of the process's other threads: they share the bond.
+        // Under the registry lock because of the process's other threads: they share the robust futex.
         let answer = self.with_registry(thread, Class::Sem, Call::Semop, |_| {
             // Relaxed: the exchange that takes the word orders.
             let seen = word.load(Relaxed);
@@ -212,7 +214,7 @@ impl Inner {
             }
             // SAFETY: the word lies in the arena, and no thread holds it. The registry lock keeps other threads from
             // taking it.
-            unsafe { self.bond.take(word, seen, thread.identity().tid) }
+            unsafe { self.robust_futex.acquire(word, seen, thread.identity().tid) }
         });
         // EAGAIN: the thread is changing its robust list, and a later call tries again. Any other error: the thread has
         // no such list and never tries again. Other processes must then ask `/proc` about its process.
@@ -224,8 +226,9 @@ impl Inner {
     pub fn let_go(&'static self, thread: &Thread) {
         let Some(process) = thread.process.get() else { return };
         let word = self.arena.life(process.index());
-        // SAFETY: if this thread holds the word, it holds it by this bond, and no other thread can have taken it since.
-        if unsafe { self.bond.give_back(word, thread.identity().tid) } == Some(Sleepers::Some) {
+        // SAFETY: if this thread holds the word, it holds it by this robust futex, and no other thread can have taken
+        // it since.
+        if unsafe { self.robust_futex.release(word, thread.identity().tid) } == Some(Sleepers::Some) {
             futex::wake(word, u32::MAX);
         }
     }
@@ -240,21 +243,21 @@ impl Inner {
         if other || entry.ended.load(Acquire) >= process.generation() {
             return true;
         }
-        !self.is_watched_over(process) && self.ask(process) == Life::Dead
+        !self.is_watched_over(process) && self.ask(process) == Liveness::Dead
     }
 
     /// Asks `/proc` about a process, whatever its robust word says.
     #[cold]
-    pub fn ask(&self, process: Process) -> Life {
+    pub fn ask(&self, process: Process) -> Liveness {
         let entry = &self.arena.processes()[process.index()];
-        let life = entry.group().life();
+        let life = entry.group().liveness();
         // Acquire: as in `is_gone`. If the entry has another process now, this one was found dead before.
         let same = entry.generation.load(Acquire) == process.generation();
-        if life == Life::Dead && same {
+        if life == Liveness::Dead && same {
             // Release: partner of the Acquire in `is_free`.
             entry.ended.fetch_max(process.generation(), Release);
         }
-        if same { life } else { Life::Dead }
+        if same { life } else { Liveness::Dead }
     }
 
     /// The robust word of a process.
@@ -294,7 +297,7 @@ impl Inner {
         // Relaxed: as above. If the exchange fails, another thread was faster and does the rest.
         if word.compare_exchange(seen, seen & !robust::WAITERS, Relaxed, Relaxed).is_ok() {
             futex::wake(word, u32::MAX);
-            if self.ask(process) == Life::Alive {
+            if self.ask(process) == Liveness::Alive {
                 let entry = &self.arena.processes()[process.index()];
                 entry.group().await_end(FELLOWS);
             }

@@ -12,10 +12,10 @@ use crate::names::{Call, LockName, key};
 use crate::participant::Participant;
 use crate::thread::Thread;
 use crate::time;
-use unspin_meter::{Outcome, Sample};
+use unspin_meter::{AttemptOutcome, Sample};
 use unspin_rcu::Rcu;
 use unspin_rcu::deferred::Exclusive;
-use unspin_rcu::work::{Attempt, Garbage};
+use unspin_rcu::work::{FreeAttempt, PendingFree};
 use unspin_sync::machine::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::sched;
 
@@ -62,7 +62,7 @@ pub(crate) fn reap(registry: &Registry<'_>, thread: &Thread) -> u64 {
     let reaped = reap_ring(registry.arena, &registry.rcu, registry.me);
     if let Some(table) = thread.table() {
         let spun = time::ticks().wrapping_sub(start);
-        let outcome = if reaped > 0 { Outcome::Spun } else { Outcome::Rejected };
+        let outcome = if reaped > 0 { AttemptOutcome::Spun } else { AttemptOutcome::Rejected };
         table.record(key(LockName::GracePeriod, Call::Rmid), &Sample { outcome, hold: 0, spun, slept: 0 });
     }
     reaped as u64
@@ -99,7 +99,7 @@ pub(crate) fn is_retired(arena: &Arena, payload: u64) -> bool {
 }
 
 fn times_retired(arena: &Arena, payload: u64) -> usize {
-    let is_it = |garbage: &Garbage| garbage.item == payload;
+    let is_it = |garbage: &PendingFree| garbage.item == payload;
     ring(arena).iter().filter(is_it).count()
         + arena.header().deferred.0.work_queue().iter().filter(is_it).count()
 }
@@ -125,7 +125,7 @@ fn free_large(inner: &'static Inner, thread: &Thread) -> bool {
     let queue = inner.arena.header().deferred.0.work_queue();
     let registry = inner.rcu().registry();
     queue.work(&registry, thread.participant(), |garbage, attempt| match attempt {
-        Attempt::First => {
+        FreeAttempt::First => {
             inner.arena.punch(garbage.item, garbage.bytes);
             inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
                 heap::free(held.arena, held.me, garbage.item)
@@ -133,7 +133,7 @@ fn free_large(inner: &'static Inner, thread: &Thread) -> bool {
         }
         // A thread was killed while it freed this block. Since then the block may have been freed, allocated again, and
         // retired again. It is queued once while this call lasts, so a higher count means that it was retired again.
-        Attempt::Again => inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
+        FreeAttempt::Retry => inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
             let is_again = inner.refers_to(held, garbage.item) || times_retired(held.arena, garbage.item) > 1;
             if !is_again && !heap::is_free(held.arena, garbage.item) {
                 heap::free(held.arena, held.me, garbage.item);
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::{Engine, Kind, Options};
     use core::panic::AssertUnwindSafe;
-    use unspin_rcu::Fences;
+    use unspin_rcu::FenceMode;
     use unspin_sys::process::Identity;
 
     /// The thread that frees a large block is killed before the block is free: the next one frees it.
@@ -159,7 +159,7 @@ mod tests {
         let registry = inner.rcu().registry();
         // Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
         let nobody = Identity { pid: 1 << 23, tid: 1 << 23, ..Identity::default() };
-        let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+        let dead = registry.register(&nobody, FenceMode::Full, &mut |_, _| panic!("there is room")).unwrap();
         let payload = inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
             let payload = heap::allocate(held.arena, held.me, 9_000).unwrap();
             heap::unpublish(held.me, payload);

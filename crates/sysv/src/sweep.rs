@@ -13,7 +13,7 @@ use crate::participant::Participant;
 use crate::retire;
 use crate::sem::Set;
 use crate::thread::Thread;
-use unspin_rcu::registry::{Extent, Swept};
+use unspin_rcu::registry::{Recovery, SweepScope};
 
 /// Number of participants that a joining thread checks. So when many have died, the next many that join find them; the
 /// cost (5 us each) is small beside that of joining.
@@ -21,26 +21,26 @@ const GLANCES: usize = 1;
 
 /// Releases the slot of a dead participant that held nothing. This is the only recovery that a thread can make before
 /// it is a participant itself.
-pub(crate) fn bury_if_clean(inner: &Inner, dead: unspin_rcu::Participant) -> Swept {
+pub(crate) fn bury_if_clean(inner: &Inner, dead: unspin_rcu::ParticipantId) -> Recovery {
     match inner.people().get(dead.index()) {
-        Some(person) if !person.is_clean() => Swept::Keep,
+        Some(person) if !person.is_clean() => Recovery::Incomplete,
         Some(person) => {
             person.forget();
-            Swept::Done
+            Recovery::Done
         }
-        None => Swept::Done,
+        None => Recovery::Done,
     }
 }
 
 /// A joining thread's check of a few participants.
 pub(crate) fn glance(inner: &'static Inner, thread: &Thread) {
     let registry = inner.rcu().registry();
-    let high = registry.high().max(1);
+    let high = registry.slots_ever_used().max(1);
     // Any start index will do if it varies from thread to thread.
     let start = unspin_sys::clock::ticks() as usize / 64;
     for i in 0..GLANCES.min(high) {
         if let Some(who) = registry.participant((start + i) % high) {
-            let _ = registry.life(who);
+            let _ = registry.liveness(who);
         }
     }
     sweep_condemned(inner, thread);
@@ -49,14 +49,14 @@ pub(crate) fn glance(inner: &'static Inner, thread: &Thread) {
 /// Recovers the participants that were found dead so far. Does nothing while the caller holds a lock.
 pub(crate) fn sweep_condemned(inner: &'static Inner, thread: &Thread) {
     if inner.rcu().registry().pending() {
-        sweep(inner, thread, Extent::Condemned);
+        sweep(inner, thread, SweepScope::MarkedDead);
     }
 }
 
 /// Recovers the dead participants of this extent, and those that a recovery finds dead: the next waiter, which is
 /// served with what was taken back from a dead one, may be dead too. Returns how many slots became free. Does nothing
 /// while the caller holds a lock.
-pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: Extent) -> usize {
+pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: SweepScope) -> usize {
     if thread.is_busy() {
         return 0;
     }
@@ -95,14 +95,14 @@ pub(crate) enum Sweep {
     Again,
 }
 
-fn bury(inner: &'static Inner, thread: &Thread, dead: usize) -> Swept {
-    let Some(person) = inner.people().get(dead) else { return Swept::Done };
+fn bury(inner: &'static Inner, thread: &Thread, dead: usize) -> Recovery {
+    let Some(person) = inner.people().get(dead) else { return Recovery::Done };
     if !person.is_clean() {
         release_locks(inner, thread, dead as u32, person);
         end_wait(inner, thread, dead as u32, person);
     }
     person.forget();
-    Swept::Done
+    Recovery::Done
 }
 
 /// Takes over every lock that the dead participant held, which repairs what the lock protects, and settles its pending

@@ -19,8 +19,8 @@ use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use unspin_meter::{Event, Table};
-use unspin_rcu::registry::Extent;
-use unspin_rcu::{Domain, Fences, Section, Slot};
+use unspin_rcu::registry::SweepScope;
+use unspin_rcu::{Domain, FenceMode, SectionToken, Slot};
 use unspin_sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
@@ -30,7 +30,7 @@ use unspin_sys::process::{self, Identity};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, ExitKey, Word};
 use unspin_sys::{Errno, clock, page};
-use unspin_waiting::Site;
+use unspin_waiting::SiteHistory;
 
 /// The record of one thread in one engine. All-zero bytes are valid: not joined.
 ///
@@ -47,7 +47,7 @@ pub(crate) struct Thread {
     person: Cell<Option<&'static Participant>>,
     domain: Cell<Option<&'static Domain>>,
     changes: Cell<Option<&'static AtomicU64>>,
-    participant: Cell<Option<unspin_rcu::Participant>>,
+    participant: Cell<Option<unspin_rcu::ParticipantId>>,
     identity: Cell<Identity>,
     pid: Cell<u32>,
     /// The thread's process, once it is in the table of processes.
@@ -73,7 +73,7 @@ pub(crate) struct Thread {
     queues: [Known<(u64, &'static MessageQueue)>; KNOWN],
     pub message_limit: Limit,
     /// What the thread has learnt about the length of its waits.
-    pub site: Site,
+    pub site: SiteHistory,
     /// Whether the thread is recovering dead participants.
     pub sweep: Cell<Sweep>,
     /// Number of calls that left the fast path.
@@ -194,7 +194,7 @@ impl Thread {
         thread.process.set(None);
         thread.life.set(None);
         thread.unlisted.set(false);
-        thread.site.forget();
+        thread.site.reset();
         // After a fork, stack frames may still hold numbers of calls and waits from before the fork. The new numbers
         // must differ from those.
         thread.calls.set(clock::ticks());
@@ -211,7 +211,7 @@ impl Thread {
         tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
         match crowded {
             Crowded::No => sweep::glance(inner, thread),
-            Crowded::Yes => drop(sweep::sweep(inner, thread, Extent::All)),
+            Crowded::Yes => drop(sweep::sweep(inner, thread, SweepScope::All)),
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ impl Thread {
     /// Decides whether this thread uses the fast path.
     pub fn choose_way(&self) {
         let inner = self.inner();
-        let has_one = inner.kind == Kind::Rcu && inner.fences == Fences::Expedited;
+        let has_one = inner.kind == Kind::Rcu && inner.fences == FenceMode::Expedited;
         self.plain.set(has_one && cancel::manner() == Manner::Deferred);
     }
 
@@ -283,7 +283,7 @@ impl Thread {
     }
 
     /// This thread as a participant of the RCU registry.
-    pub fn participant(&self) -> unspin_rcu::Participant {
+    pub fn participant(&self) -> unspin_rcu::ParticipantId {
         self.participant.get().expect("set when the thread joined")
     }
 
@@ -348,7 +348,7 @@ impl Thread {
     #[cold]
     pub fn attend(&self, event: Option<Event>) {
         if let (Some(table), Some(event)) = (self.table(), event) {
-            table.count(event, 1);
+            table.count_event(event, 1);
         }
         self.deliver_if_due();
     }
@@ -482,7 +482,7 @@ extern "C-unwind" fn leave_all(_: usize) {
 pub(crate) struct ReadSection<'t> {
     thread: &'t Thread,
     slot: &'static Slot,
-    section: Section,
+    section: SectionToken,
 }
 
 impl Drop for ReadSection<'_> {

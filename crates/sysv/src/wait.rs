@@ -17,18 +17,18 @@ use crate::vigil;
 use crate::wake::{self, Grants};
 use core::cell::Cell;
 use core::time::Duration;
-use unspin_rcu::registry::Extent;
+use unspin_rcu::registry::SweepScope;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sync::machine::{Ordering::SeqCst, compiler_fence};
 use unspin_sys::futex::{self, Wake};
 use unspin_sys::{Errno, clock};
-use unspin_waiting::{Crowd, Looks, Policy, Polled, Turn, poll};
+use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, PollParameters, WaitDecision, poll};
 
 /// Assumed costs in ticks: wake-ups take some 40 us, as on a virtual machine. The programs that the engine serves do
 /// not measure them.
-const POLICY: Policy = Policy { wake_up: 100_000, ready: 4_000 };
+const POLICY: PollParameters = PollParameters { wake_up: 100_000, ready: 4_000 };
 /// State that the polling waiters of this process share.
-static CROWD: Crowd = Crowd::new();
+static CPU_PRESSURE: CpuPressure = CpuPressure::new();
 
 const FIRST_PATROL_NS: u64 = 50_000_000;
 const FIRST_VERIFYING_PATROL: u32 = 8;
@@ -155,22 +155,24 @@ fn outcome(end: u32) -> End {
 /// nanoseconds of the monotonic clock.
 pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
     let site = &thread.site;
-    let turn = site.turn(&POLICY);
-    let began = if turn == Turn::Sleep { 0 } else { clock::ticks() };
-    let polled = match turn {
-        Turn::Poll(budget) => spin(thread, budget),
-        Turn::Sleep | Turn::Timed => Polled::Crowded,
+    let decision = site.decide(&POLICY);
+    let began = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };
+    let polled = match decision {
+        WaitDecision::Poll(budget) => spin(thread, budget),
+        WaitDecision::Sleep | WaitDecision::TimedSleep => PollOutcome::CpuNeeded,
     };
     let end = sleep(inner, thread, number, deadline);
-    let now = if turn == Turn::Sleep { 0 } else { clock::ticks() };
-    match (turn, polled) {
-        (Turn::Sleep, _) => {}
-        (Turn::Timed, _) => site.slept(&POLICY, now.saturating_sub(began), now, None),
-        (Turn::Poll(_), Polled::Found((), took)) => site.polled(&POLICY, took, now, None),
-        (Turn::Poll(_), Polled::InVain(spent)) => {
-            site.polled_in_vain(&POLICY, spent, now.saturating_sub(began), now, None);
+    let now = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };
+    match (decision, polled) {
+        (WaitDecision::Sleep, _) => {}
+        (WaitDecision::TimedSleep, _) => site.report_sleep(&POLICY, now.saturating_sub(began), now, None),
+        (WaitDecision::Poll(_), PollOutcome::Found((), took)) => site.report_poll(&POLICY, took, now, None),
+        (WaitDecision::Poll(_), PollOutcome::TimedOut(spent)) => {
+            site.report_failed_poll(&POLICY, spent, now.saturating_sub(began), now, None);
         }
-        (Turn::Poll(_), Polled::FoundLate(()) | Polled::Crowded) => site.was_crowded(&POLICY),
+        (WaitDecision::Poll(_), PollOutcome::FoundLate(()) | PollOutcome::CpuNeeded) => {
+            site.report_cpu_needed(&POLICY)
+        }
     }
     end
 }
@@ -248,8 +250,8 @@ fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
     person.waiter.acknowledge();
 }
 
-fn spin(thread: &Thread, budget: u64) -> Polled<()> {
-    poll(&POLICY, &CROWD, budget, Looks::Load, || {
+fn spin(thread: &Thread, budget: u64) -> PollOutcome<()> {
+    poll(&POLICY, &CPU_PRESSURE, budget, CheckKind::Load, || {
         // Looked up each time: a handler may have forked, and the child has another record.
         let waiter = &thread.person().waiter;
         // Relaxed: a hint; `ended` orders.
@@ -343,7 +345,7 @@ fn look_around(inner: &'static Inner, thread: &Thread, patrols: u32) {
     }
     match if verifies { wake::verify(inner, at) } else { Grants::Settled } {
         Grants::ToTheDead => {
-            sweep::sweep(inner, thread, Extent::Condemned);
+            sweep::sweep(inner, thread, SweepScope::MarkedDead);
         }
         Grants::Settled => sweep::sweep_condemned(inner, thread),
     }

@@ -10,9 +10,9 @@ use crate::participant::{Participant, status};
 use crate::sem::{Wake, Wakes};
 use crate::sweep;
 use crate::thread::Thread;
-use unspin_rcu::registry::Extent;
+use unspin_rcu::registry::SweepScope;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 /// What is known about the receivers of grants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes, se
         grants = Grants::ToTheDead;
     }
     if grants == Grants::ToTheDead {
-        sweep::sweep(inner, thread, Extent::Condemned);
+        sweep::sweep(inner, thread, SweepScope::MarkedDead);
     }
 }
 
@@ -76,8 +76,8 @@ fn settle(inner: &Inner, index: u32, person: &Participant) -> Grants {
         return Grants::Settled;
     }
     let registry = inner.rcu().registry();
-    match registry.participant(index as usize).map(|who| registry.life(who)) {
-        Some(Life::Alive) => {
+    match registry.participant(index as usize).map(|who| registry.liveness(who)) {
+        Some(Liveness::Alive) => {
             person.waiter.confirm(end);
             Grants::Settled
         }

@@ -7,14 +7,14 @@ pub(crate) use machine::*;
 mod machine {
     pub(crate) use unspin_sys::clock::ticks;
     use unspin_sys::process;
-    use unspin_sys::sched::{self, Questions};
+    use unspin_sys::sched::{self, ThreadQueries};
 
     /// How often the thread has lost its CPU to another thread; 0 where system calls are not allowed (after a seccomp
     /// filter).
     pub(crate) fn involuntary_switches() -> u64 {
-        match sched::questions() {
-            Questions::Allowed => process::involuntary_switches(),
-            Questions::Forbidden => 0,
+        match sched::thread_queries() {
+            ThreadQueries::Allowed => process::involuntary_switches(),
+            ThreadQueries::Forbidden => 0,
         }
     }
 
@@ -25,7 +25,7 @@ mod machine {
 
     /// Gives up the CPU once, where system calls are allowed.
     pub(crate) fn yield_now() {
-        if sched::questions() == Questions::Allowed {
+        if sched::thread_queries() == ThreadQueries::Allowed {
             sched::yield_now();
         }
     }

@@ -10,20 +10,20 @@
 //! | [`site`] | what a thread has learnt about one of its wait sites: whether to poll, and for how long |
 //! | [`mod@poll`] | one poll: the interval between checks, and how to notice that another thread needs the CPU |
 //! | [`spin`] | spinning for a lock; the lock stores what was learnt |
-//! | [`crowd`] | a word that pollers of several processes share: other threads need the CPUs |
+//! | [`cpu_pressure`] | a word that pollers of several processes share: other threads need the CPUs |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod crowd;
+pub mod cpu_pressure;
 mod host;
-mod policy;
+mod parameters;
 pub mod poll;
 pub mod site;
 pub mod spin;
 #[cfg(not(any(loom, shuttle)))]
 pub mod wakeup;
 
-pub use crowd::Crowd;
-pub use policy::Policy;
-pub use poll::{Looks, Polled, poll};
-pub use site::{Site, Turn};
+pub use cpu_pressure::CpuPressure;
+pub use parameters::PollParameters;
+pub use poll::{CheckKind, PollOutcome, poll};
+pub use site::{SiteHistory, WaitDecision};

@@ -1,13 +1,13 @@
 //! One poll: repeated checks, at intervals that leave the CPU to threads that need it.
 
-use crate::crowd::Crowd;
+use crate::cpu_pressure::CpuPressure;
 use crate::host;
-use crate::policy::Policy;
+use crate::parameters::PollParameters;
 use unspin_sync::hint;
 
 /// The cost of one check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Looks {
+pub enum CheckKind {
     /// A load from memory: checks follow each other closely at first.
     Load,
     /// A system call.
@@ -16,15 +16,15 @@ pub enum Looks {
 
 /// The result of a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Polled<T> {
+pub enum PollOutcome<T> {
     /// A check succeeded, this many ticks after the poll began.
     Found(T, u64),
-    /// A look found it, after another thread had needed the CPU.
+    /// A check found it, after another thread had needed the CPU.
     FoundLate(T),
     /// The time is over, after this many ticks.
-    InVain(u64),
+    TimedOut(u64),
     /// Another thread needed the CPU.
-    Crowded,
+    CpuNeeded,
 }
 
 /// Checks by load follow each other closely for this many ticks. After that the poller yields between checks.
@@ -34,45 +34,45 @@ const PAUSES: u32 = 12;
 /// Ticks between two checks that indicate that the thread lost its CPU: some 6 us at 2.6 GHz. The kernel's timer
 /// interrupt takes less.
 const AWAY: u64 = 16_000;
-/// So many wake-ups between two looks mean that a computing thread had the CPU for its slice: some 0.2 ms.
+/// So many wake-ups between two checks mean that a computing thread had the CPU for its slice: some 0.2 ms.
 const SLICE_WAKE_UPS: u64 = 6;
 
-/// Calls `look` until it returns something, for at most `budget` ticks.
+/// Calls `check` until it returns something, for at most `budget` ticks.
 #[inline]
 pub fn poll<T>(
-    policy: &Policy,
-    crowd: &Crowd,
+    parameters: &PollParameters,
+    pressure: &CpuPressure,
     budget: u64,
-    looks: Looks,
-    mut look: impl FnMut() -> Option<T>,
-) -> Polled<T> {
+    kind: CheckKind,
+    mut check: impl FnMut() -> Option<T>,
+) -> PollOutcome<T> {
     let began = host::ticks();
-    if crowd.is_here(began) {
-        return Polled::Crowded;
+    if pressure.is_high(began) {
+        return PollOutcome::CpuNeeded;
     }
     let mut switches = None;
-    let mut looked = began;
+    let mut last_check = began;
     loop {
-        let found = look();
+        let found = check();
         let now = host::ticks();
-        let (spent, away) = (now.wrapping_sub(began), now.wrapping_sub(looked));
+        let (spent, away) = (now.wrapping_sub(began), now.wrapping_sub(last_check));
         // A short absence does not matter if the answer came meanwhile.
-        let most = if found.is_some() { SLICE_WAKE_UPS * policy.wake_up } else { AWAY };
+        let most = if found.is_some() { SLICE_WAKE_UPS * parameters.wake_up } else { AWAY };
         let is_late = away > most && is_switch(&mut switches);
         if is_late {
-            crowd.note(away, now, policy.wake_up);
+            pressure.report(away, now, parameters.wake_up);
         }
         match found {
-            Some(found) if is_late => return Polled::FoundLate(found),
-            Some(found) => return Polled::Found(found, spent),
-            None if is_late => return Polled::Crowded,
+            Some(found) if is_late => return PollOutcome::FoundLate(found),
+            Some(found) => return PollOutcome::Found(found, spent),
+            None if is_late => return PollOutcome::CpuNeeded,
             None => {}
         }
         if spent > budget {
-            return Polled::InVain(spent);
+            return PollOutcome::TimedOut(spent);
         }
-        looked = now;
-        if looks == Looks::Load && spent < CLOSE {
+        last_check = now;
+        if kind == CheckKind::Load && spent < CLOSE {
             hint::spin_loop();
             continue;
         }

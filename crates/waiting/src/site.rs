@@ -35,7 +35,7 @@
 //! number of waits before the next. While a site polls, trials take about one part in a hundred of its time.
 
 use crate::host;
-use crate::policy::Policy;
+use crate::parameters::PollParameters;
 use core::cell::Cell;
 
 /// Cycles that a trial measures in each mode.
@@ -58,7 +58,7 @@ const CYCLE_WAKE_UPS: u64 = 8;
 
 /// What is known of one wait site; see the module documentation. All zero: nothing is learnt yet.
 #[derive(Debug, Default)]
-pub struct Site {
+pub struct SiteHistory {
     phase: Cell<Phase>,
     /// In `Resting`: waits until the phase ends. In a trial: cycles timed so far.
     count: Cell<u32>,
@@ -78,7 +78,7 @@ pub struct Site {
     short: Cell<u32>,
     times: Times,
     /// Mean ticks of wait and cycle per item in the first half of the trial.
-    asleep: Cell<Mean>,
+    sleep_mean: Cell<Mean>,
     /// Ticks per wait that polling saved in the last trial.
     saved: Cell<u64>,
     /// `next_trial`: the time at which the next trial is due, in `Polling`. `pause`: the ticks between two trials.
@@ -87,7 +87,7 @@ pub struct Site {
     /// Time at which the current trial began.
     trial_began: Cell<u64>,
     /// Polls until the next check of whether the thread is a real-time thread.
-    unasked: Cell<u32>,
+    until_scheduling_check: Cell<u32>,
     is_real_time: Cell<bool>,
 }
 
@@ -127,28 +127,28 @@ pub enum Phase {
 
 /// What a thread does for one wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum WaitDecision {
     /// The thread sleeps at once, and reports nothing.
     Sleep,
-    /// The thread sleeps at once, and reports to [`Site::slept`].
-    Timed,
-    /// The thread polls for at most this many ticks, then sleeps. It reports to [`Site::polled`],
-    /// [`Site::polled_in_vain`] or [`Site::was_crowded`].
+    /// The thread sleeps at once, and reports to [`SiteHistory::report_sleep`].
+    TimedSleep,
+    /// The thread polls for at most this many ticks, then sleeps. It reports to [`SiteHistory::report_poll`],
+    /// [`SiteHistory::report_failed_poll`] or [`SiteHistory::report_cpu_needed`].
     Poll(u64),
 }
 
-impl Site {
+impl SiteHistory {
     /// Forgets what was learnt: this memory is now used for another site.
-    pub fn forget(&self) {
+    pub fn reset(&self) {
         self.rest.set(0);
         self.typical.set(0);
-        self.begin(Phase::TimingSleep);
+        self.enter_phase(Phase::TimingSleep);
     }
 
-    /// Fast part of [`turn`](Self::turn). True: the wait that begins now sleeps at once and reports nothing; it is
-    /// counted. False: the caller must ask `turn`.
+    /// Fast part of [`decide`](Self::decide). True: the wait that begins now sleeps at once and reports nothing; it is
+    /// counted. False: the caller must ask `decide`.
     #[inline(always)]
-    pub fn rests(&self) -> bool {
+    pub fn sleeps_at_once(&self) -> bool {
         let left = self.count.get();
         let rests = self.phase.get() == Phase::Resting && left > 0;
         if rests {
@@ -159,40 +159,40 @@ impl Site {
 
     /// Decides what to do with a wait that begins now.
     #[inline]
-    pub fn turn(&self, policy: &Policy) -> Turn {
+    pub fn decide(&self, parameters: &PollParameters) -> WaitDecision {
         match self.phase.get() {
-            Phase::Resting if self.rests() => Turn::Sleep,
+            Phase::Resting if self.sleeps_at_once() => WaitDecision::Sleep,
             Phase::Resting => {
-                self.begin(Phase::TimingSleep);
-                Turn::Timed
+                self.enter_phase(Phase::TimingSleep);
+                WaitDecision::TimedSleep
             }
-            Phase::TimingSleep => Turn::Timed,
-            Phase::TimingPoll => self.poll_for(3 * policy.wake_up),
-            Phase::Polling => self.poll_for(self.budget(policy)),
+            Phase::TimingSleep => WaitDecision::TimedSleep,
+            Phase::TimingPoll => self.poll_for(3 * parameters.wake_up),
+            Phase::Polling => self.poll_for(self.budget(parameters)),
         }
     }
 
     /// Polls, unless the thread is a real-time thread. By yielding, such a thread gives its CPU only to threads of
     /// equal priority, or (SCHED_DEADLINE) gives up the rest of its period. And the kernel limits how long a real-time
     /// thread may run without sleeping (RLIMIT_RTTIME): a successful poll does not count as a sleep.
-    fn poll_for(&self, budget: u64) -> Turn {
-        match self.unasked.get() {
+    fn poll_for(&self, budget: u64) -> WaitDecision {
+        match self.until_scheduling_check.get() {
             0 => {
-                self.unasked.set(ASK_EVERY);
+                self.until_scheduling_check.set(ASK_EVERY);
                 self.is_real_time.set(host::is_real_time());
             }
-            left => self.unasked.set(left - 1),
+            left => self.until_scheduling_check.set(left - 1),
         }
-        if self.is_real_time.get() { Turn::Sleep } else { Turn::Poll(budget) }
+        if self.is_real_time.get() { WaitDecision::Sleep } else { WaitDecision::Poll(budget) }
     }
 
     /// Ticks to poll in the phase `Polling`.
-    fn budget(&self, policy: &Policy) -> u64 {
-        (4 * self.typical.get()).clamp(policy.wake_up / 2, 2 * policy.wake_up)
+    fn budget(&self, parameters: &PollParameters) -> u64 {
+        (4 * self.typical.get()).clamp(parameters.wake_up / 2, 2 * parameters.wake_up)
     }
 
     /// Reports a call that found `items` ready and did not wait.
-    pub fn was_ready(&self, items: u64) {
+    pub fn report_ready(&self, items: u64) {
         self.times.items.set(self.times.items.get() + items);
         let ready = self.ready.get() + 1;
         self.ready.set(ready);
@@ -200,84 +200,94 @@ impl Site {
             return;
         }
         match self.phase.get() {
-            Phase::TimingSleep | Phase::TimingPoll if self.is_check.get() => self.poll_on(),
+            Phase::TimingSleep | Phase::TimingPoll if self.is_check.get() => self.continue_polling(),
             Phase::TimingSleep | Phase::TimingPoll => self.rest_longer(),
             // Where each call finds something at once, a poll's extra checks only cost time.
-            Phase::Polling => self.begin(Phase::TimingSleep),
+            Phase::Polling => self.enter_phase(Phase::TimingSleep),
             Phase::Resting => {}
         }
     }
 
-    /// Reports a wait of [`Turn::Timed`]: it took `waited` ticks, ended at `now`, and received `items` (`None` if
-    /// unknown).
-    pub fn slept(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) {
+    /// Reports a wait of [`WaitDecision::TimedSleep`]: it took `waited` ticks, ended at `now`, and received `items`
+    /// (`None` if unknown).
+    pub fn report_sleep(&self, parameters: &PollParameters, waited: u64, now: u64, items: Option<u64>) {
         self.ready.set(0);
-        if waited <= 4 * policy.wake_up {
+        if waited <= 4 * parameters.wake_up {
             self.short.set(self.short.get() + 1);
         }
-        if !self.add(policy, waited, now, items) {
+        if !self.add(parameters, waited, now, items) {
             return;
         }
-        self.asleep.set(self.times.mean());
+        self.sleep_mean.set(self.times.mean());
         if self.short.get() < TRIAL / 4 {
             return self.rest_longer();
         }
         // The first polled cycle begins where the last sleeping one has ended.
         let is_check = self.is_check.get();
-        self.begin(Phase::TimingPoll);
+        self.enter_phase(Phase::TimingPoll);
         self.is_check.set(is_check);
         self.ended.set(now);
     }
 
     /// Reports a successful poll: it took `took` ticks, ended at `now`, and received `items` (`None` if unknown).
-    pub fn polled(&self, policy: &Policy, took: u64, now: u64, items: Option<u64>) {
+    pub fn report_poll(&self, parameters: &PollParameters, took: u64, now: u64, items: Option<u64>) {
         self.ready.set(0);
         // The hypervisor may have taken the CPU during the poll.
-        let took = took.min(3 * policy.wake_up);
+        let took = took.min(3 * parameters.wake_up);
         let typical = self.typical.get();
         self.typical.set(if typical == 0 { took } else { typical - typical / 8 + took / 8 });
         match self.phase.get() {
             Phase::Polling => {
-                self.earn(policy, (policy.wake_up as i64 - took as i64).min(self.saved.get() as i64));
+                self.add_credit(
+                    parameters,
+                    (parameters.wake_up as i64 - took as i64).min(self.saved.get() as i64),
+                );
                 if self.phase.get() == Phase::Polling && now >= self.next_trial.get() {
-                    self.begin(Phase::TimingSleep);
+                    self.enter_phase(Phase::TimingSleep);
                     self.is_check.set(true);
                 }
             }
-            Phase::TimingPoll => self.end_of_timed_poll(policy, took, now, items),
+            Phase::TimingPoll => self.end_of_timed_poll(parameters, took, now, items),
             _ => {}
         }
     }
 
     /// Reports an unsuccessful poll of `spent` ticks. The thread then slept until `now` and received `items` (`None` if
     /// unknown). The whole wait took `waited` ticks.
-    pub fn polled_in_vain(&self, policy: &Policy, spent: u64, waited: u64, now: u64, items: Option<u64>) {
+    pub fn report_failed_poll(
+        &self,
+        parameters: &PollParameters,
+        spent: u64,
+        waited: u64,
+        now: u64,
+        items: Option<u64>,
+    ) {
         self.ready.set(0);
-        let spent = spent.min(3 * policy.wake_up);
+        let spent = spent.min(3 * parameters.wake_up);
         match self.phase.get() {
-            Phase::Polling => self.earn(policy, -(spent as i64)),
-            Phase::TimingPoll => self.end_of_timed_poll(policy, waited, now, items),
+            Phase::Polling => self.add_credit(parameters, -(spent as i64)),
+            Phase::TimingPoll => self.end_of_timed_poll(parameters, waited, now, items),
             _ => {}
         }
     }
 
     /// Reports a poll that was broken off because another thread needed the CPU.
-    pub fn was_crowded(&self, policy: &Policy) {
+    pub fn report_cpu_needed(&self, parameters: &PollParameters) {
         match self.phase.get() {
             Phase::TimingPoll => self.rest_longer(),
-            Phase::Polling => self.earn(policy, -(policy.wake_up as i64) / 4),
+            Phase::Polling => self.add_credit(parameters, -(parameters.wake_up as i64) / 4),
             _ => {}
         }
     }
 
-    fn end_of_timed_poll(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) {
-        if !self.add(policy, waited, now, items) {
+    fn end_of_timed_poll(&self, parameters: &PollParameters, waited: u64, now: u64, items: Option<u64>) {
+        if !self.add(parameters, waited, now, items) {
             return;
         }
-        let (asleep, polled) = (self.asleep.get(), self.times.mean());
+        let (asleep, polled) = (self.sleep_mean.get(), self.times.mean());
         let is_slower = match self.times.are_counted.get() {
             true => polled.cycle * 20 > asleep.cycle * 21,
-            false => polled.wait > asleep.wait + policy.wake_up / HARM,
+            false => polled.wait > asleep.wait + parameters.wake_up / HARM,
         };
         let is_shorter = polled.wait * 10 <= asleep.wait * 9;
         if is_slower || !(is_shorter || self.is_check.get()) {
@@ -285,22 +295,22 @@ impl Site {
         }
         if is_shorter {
             self.saved.set(asleep.wait - polled.wait);
-            self.credit.set(CREDIT_WAKE_UPS * policy.wake_up as i64);
+            self.credit.set(CREDIT_WAKE_UPS * parameters.wake_up as i64);
         }
         self.pause.set(TRIAL_SHARE * now.wrapping_sub(self.trial_began.get()));
         self.next_trial.set(now);
-        self.poll_on();
+        self.continue_polling();
     }
 
     /// Goes on polling: a trial has shown no harm, or has ended without a result.
-    fn poll_on(&self) {
-        self.begin(Phase::Polling);
+    fn continue_polling(&self) {
+        self.enter_phase(Phase::Polling);
         self.next_trial.set(self.next_trial.get() + self.pause.get());
     }
 
     /// Adds `ticks` to the credit. If the credit becomes negative the site rests.
-    fn earn(&self, policy: &Policy, ticks: i64) {
-        let most = CREDIT_WAKE_UPS * policy.wake_up as i64;
+    fn add_credit(&self, parameters: &PollParameters, ticks: i64) {
+        let most = CREDIT_WAKE_UPS * parameters.wake_up as i64;
         let credit = (self.credit.get() + ticks).min(most);
         self.credit.set(credit);
         if credit == most {
@@ -313,7 +323,7 @@ impl Site {
     }
 
     /// Adds a timed wait. Returns whether the trial is complete.
-    fn add(&self, policy: &Policy, waited: u64, now: u64, items: Option<u64>) -> bool {
+    fn add(&self, parameters: &PollParameters, waited: u64, now: u64, items: Option<u64>) -> bool {
         let ended = self.ended.replace(now);
         if ended == 0 {
             self.trial_began.set(now);
@@ -321,13 +331,13 @@ impl Site {
             self.short.set(0);
             return false;
         }
-        let most = CYCLE_WAKE_UPS * policy.wake_up;
+        let most = CYCLE_WAKE_UPS * parameters.wake_up;
         self.times.add(waited.min(most), now.saturating_sub(ended).min(most), items);
         self.count.set(self.count.get() + 1);
         self.count.get() >= TRIAL
     }
 
-    fn begin(&self, phase: Phase) {
+    fn enter_phase(&self, phase: Phase) {
         self.phase.set(phase);
         self.count.set(0);
         self.ready.set(0);
@@ -340,7 +350,7 @@ impl Site {
     fn rest_longer(&self) {
         let rest = (self.rest.get() * 2).clamp(REST_FIRST, REST_LAST);
         self.rest.set(rest);
-        self.begin(Phase::Resting);
+        self.enter_phase(Phase::Resting);
         self.count.set(rest);
     }
 }

@@ -14,13 +14,13 @@ use core::time::Duration;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use unspin_sync::sync::Arc;
 use unspin_sync::thread;
-use unspin_sys::event::{Epoll, Event};
+use unspin_sys::event::{Epoll, EventFd};
 use unspin_sys::{Errno, clock, futex, sched};
 
 /// The cost of a wake-up, in nanoseconds: the median of up to [`ROUNDS`] wake-ups.
 /// [`ASSUMED_NS`] where too few wake-ups met an idle machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WakeUp {
+pub struct MeasuredWakeUp {
     /// For a thread that sleeps on a futex.
     pub futex_ns: u64,
     /// For a thread that sleeps in epoll_wait(2).
@@ -38,30 +38,30 @@ pub const ASSUMED_NS: u64 = 40_000;
 /// How long the sleeper's CPU stays idle before the wake-up.
 const IDLE: Duration = Duration::from_micros(200);
 
-impl WakeUp {
+impl MeasuredWakeUp {
     /// Measures both kinds. Takes some 20 ms, three times as long on a busy machine. Fails if the process cannot create
     /// another thread or descriptor.
-    pub fn measure() -> Result<WakeUp, Errno> {
+    pub fn measure() -> Result<MeasuredWakeUp, Errno> {
         // In a separate thread, so that the caller keeps its CPU affinity.
         let measured = thread::spawn(|| {
             let cpus = sched::allowed_cpus();
             let (waker, sleeper) = (cpus.first().copied(), cpus.get(1).copied());
             waker.inspect(|&cpu| sched::stay_on(cpu));
-            WakeUp::measure_against(sleeper)
+            MeasuredWakeUp::measure_against(sleeper)
         });
         measured.join().unwrap_or(Err(Errno::EAGAIN))
     }
 
     /// Measures with the sleeper on this CPU.
-    fn measure_against(cpu: Option<usize>) -> Result<WakeUp, Errno> {
-        let (epoll, event) = (Epoll::new()?, Event::new()?);
+    fn measure_against(cpu: Option<usize>) -> Result<MeasuredWakeUp, Errno> {
+        let (epoll, event) = (Epoll::new()?, EventFd::new()?);
         epoll.add(&event)?;
         let epoll_ns = median_of(
-            move |event: &Event| {
+            move |event: &EventFd| {
                 epoll.wait();
-                event.take();
+                event.reset();
             },
-            Event::give,
+            EventFd::post,
             Arc::new(event),
             cpu,
         );
@@ -82,7 +82,7 @@ impl WakeUp {
             Arc::new(AtomicU32::new(0)),
             cpu,
         );
-        Ok(WakeUp { futex_ns, epoll_ns })
+        Ok(MeasuredWakeUp { futex_ns, epoll_ns })
     }
 
     /// The larger cost. A poll can pay for that long, whatever the thread would sleep on.
@@ -115,7 +115,7 @@ fn median_of<T: Send + Sync + 'static>(
     };
     let mut times = Vec::with_capacity(ROUNDS);
     for tried in 1..=TRIES {
-        sched::nap(IDLE);
+        sched::sleep(IDLE);
         // The calling thread is one of the runnable threads. If the kernel gives no number all wake-ups count.
         let is_idle = sched::runnable().is_none_or(|runnable| runnable <= 1);
         let is_last = tried == TRIES || is_idle && times.len() + 1 == ROUNDS;
@@ -125,7 +125,7 @@ fn median_of<T: Send + Sync + 'static>(
         wakes(&what);
         // Acquire: pairs with the Release above.
         while awake_at.load(Ordering::Acquire) == 0 {
-            sched::nap(Duration::from_micros(20));
+            sched::sleep(Duration::from_micros(20));
         }
         // Relaxed: the sleeper writes it again only after the next wake-up.
         let time = awake_at.swap(0, Ordering::Relaxed).saturating_sub(woken_at);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_takes_time_but_less_than_a_second() {
-        let cost = WakeUp::measure().unwrap();
+        let cost = MeasuredWakeUp::measure().unwrap();
         assert!((100..1_000_000_000).contains(&cost.futex_ns), "{cost:?}");
         assert!((100..1_000_000_000).contains(&cost.epoll_ns), "{cost:?}");
         assert_eq!(cost.ns(), cost.futex_ns.max(cost.epoll_ns));

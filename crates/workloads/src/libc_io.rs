@@ -50,7 +50,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn data_its_absence_and_its_end_are_told_apart() {
+    fn await_readable_distinguishes_data_timeout_and_end() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let look = || await_readable(&reader, Some(Duration::ZERO)).unwrap();
         assert_eq!(look(), Readable::Nothing);

@@ -44,10 +44,10 @@ impl<T> Monitor<T> {
     }
 
     /// Acquires the mutex. It is released when the result is dropped.
-    pub fn enter(&self) -> Inside<'_, T> {
+    pub fn enter(&self) -> MonitorGuard<'_, T> {
         // SAFETY: initialised by `new` and not moved since, because it is pinned.
         check("pthread_mutex_lock", unsafe { libc::pthread_mutex_lock(self.mutex.get()) });
-        Inside { monitor: self }
+        MonitorGuard { monitor: self }
     }
 }
 
@@ -64,11 +64,11 @@ impl<T> Drop for Monitor<T> {
 
 /// Access to the value while the calling thread holds the mutex.
 #[derive(Debug)]
-pub struct Inside<'a, T> {
+pub struct MonitorGuard<'a, T> {
     monitor: &'a Monitor<T>,
 }
 
-impl<T> Inside<'_, T> {
+impl<T> MonitorGuard<'_, T> {
     /// Waits until the condition with this number is signalled; spurious wake-ups happen, so the caller must check
     /// again.
     pub fn wait(&mut self, condition: usize) {
@@ -89,7 +89,7 @@ impl<T> Inside<'_, T> {
     }
 }
 
-impl<T> Deref for Inside<'_, T> {
+impl<T> Deref for MonitorGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -98,14 +98,14 @@ impl<T> Deref for Inside<'_, T> {
     }
 }
 
-impl<T> DerefMut for Inside<'_, T> {
+impl<T> DerefMut for MonitorGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as for `deref`, and `&mut self` excludes another reference through this guard.
         unsafe { &mut *self.monitor.value.get() }
     }
 }
 
-impl<T> Drop for Inside<'_, T> {
+impl<T> Drop for MonitorGuard<'_, T> {
     fn drop(&mut self) {
         // SAFETY: this thread acquired the mutex in `enter`.
         check("pthread_mutex_unlock", unsafe { libc::pthread_mutex_unlock(self.monitor.mutex.get()) });
@@ -123,7 +123,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn one_at_a_time_is_inside() {
+    fn monitor_excludes_threads() {
         let monitor = Monitor::new(0_u64, 0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_wakes_who_waits_for_that_condition() {
+    fn signal_wakes_a_waiter_of_that_condition() {
         let monitor = Monitor::new([false; 2], 2);
         let wait = |index: usize| {
             let mut inside = monitor.enter();

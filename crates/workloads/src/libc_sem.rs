@@ -36,21 +36,21 @@ pub fn remove(id: c_int) {
 
 /// Sleeps until the gate is open.
 pub fn wait(id: c_int, gate: usize) -> Result<()> {
-    operate(id, gate, 0)
+    semop_one(id, gate, 0)
 }
 
 /// Shuts an open gate.
 pub fn reset(id: c_int, gate: usize) -> Result<()> {
-    operate(id, gate, 1)
+    semop_one(id, gate, 1)
 }
 
 /// Opens a shut gate. If the gate is open it would sleep until the gate is shut; that never happens in a ring of gates
 /// with one token.
 pub fn post(id: c_int, gate: usize) -> Result<()> {
-    operate(id, gate, -1)
+    semop_one(id, gate, -1)
 }
 
-fn operate(id: c_int, gate: usize, change: i16) -> Result<()> {
+fn semop_one(id: c_int, gate: usize, change: i16) -> Result<()> {
     let mut operation = libc::sembuf { sem_num: gate as u16, sem_op: change, sem_flg: 0 };
     loop {
         // SAFETY: `operation` is one live sembuf, which matches the count.

@@ -44,7 +44,7 @@ pub use user::User;
 pub use waits::{WAKE_UP_NS, Waits};
 pub use world::World;
 
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_meter::Level;
 
 /// Runs a program of `c/` in every world and demands the kernel's output and exit status of each.
@@ -68,7 +68,7 @@ pub fn survives_the_meter(source: &str, args: &[&str]) {
 
 /// Runs a program of `c/` bare and with its mutexes replaced by each of `kinds`, metered and not, and demands of each what it
 /// does bare.
-pub fn survives_replacement(source: &str, args: &[&str], kinds: &[Kind]) {
+pub fn survives_replacement(source: &str, args: &[&str], kinds: &[LockKind]) {
     let Some(program) = build(source) else { return };
     let run = |world| Run::new(program.path(), world).args(args);
     let bare = run(World::Bare).output();

@@ -7,7 +7,7 @@ use unspin_e2e::{
     Memcache, Outcome, Recorder, Run, Running, World, assert_same, find_tool, is_the_same_metered, scratch,
     skip,
 };
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_meter::Level;
 
 /// How a program runs: first bare, then metered, then with other mutexes, and with both. `recorders` must be two.
@@ -16,9 +16,9 @@ fn ways(run: impl Fn(World) -> Run, [first, second]: &[Recorder; 2]) -> [Run; 5]
     [
         run(World::Bare),
         run(World::Kernel).record(first),
-        replaced(Kind::Adaptive),
-        replaced(Kind::RtSteal),
-        replaced(Kind::RtAdaptive).record(second),
+        replaced(LockKind::Adaptive),
+        replaced(LockKind::RtSteal),
+        replaced(LockKind::RtAdaptive).record(second),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use unspin_e2e::{
     LEVELS, Outcome, Recorder, Run, World, build, build_library, scratch, shared_library, skip,
 };
-use unspin_meter::{Counts, Event, Key, Kind, Level, Snapshot};
+use unspin_meter::{Counts, Event, Key, Level, RecordKind, Snapshot};
 
 /// The rows of all processes and callers, by kind and address; joins and descriptors, which have none, are left out.
 fn by_lock(snapshot: &Snapshot) -> Locks {
@@ -19,19 +19,19 @@ fn by_lock(snapshot: &Snapshot) -> Locks {
 }
 
 /// One line of the truth: kind, address, attempts, refused, given up.
-fn parse(line: &str) -> ((Kind, u64), [u64; 3]) {
+fn parse(line: &str) -> ((RecordKind, u64), [u64; 3]) {
     let words: Vec<&str> = line.split(' ').collect();
     let [kind, address, numbers @ ..] = &words[..] else { panic!("no truth: {line}") };
     let kind = match *kind {
-        "mutex" => Kind::Mutex,
-        "reacquired" => Kind::Reacquired,
-        "read" => Kind::Read,
-        "write" => Kind::Write,
-        "spin" => Kind::Spin,
-        "condition" => Kind::Condition,
-        "barrier" => Kind::Barrier,
-        "semaphore" => Kind::Semaphore,
-        "init" => Kind::Init,
+        "mutex" => RecordKind::Mutex,
+        "reacquired" => RecordKind::Reacquired,
+        "read" => RecordKind::Read,
+        "write" => RecordKind::Write,
+        "spin" => RecordKind::Spin,
+        "condition" => RecordKind::Condition,
+        "barrier" => RecordKind::Barrier,
+        "semaphore" => RecordKind::Semaphore,
+        "init" => RecordKind::Init,
         _ => panic!("no kind: {line}"),
     };
     let address =
@@ -40,8 +40,8 @@ fn parse(line: &str) -> ((Kind, u64), [u64; 3]) {
     ((kind, address), numbers.try_into().expect("three numbers"))
 }
 
-type Locks = BTreeMap<(Kind, u64), Counts>;
-type Truth = BTreeMap<(Kind, u64), [u64; 3]>;
+type Locks = BTreeMap<(RecordKind, u64), Counts>;
+type Truth = BTreeMap<(RecordKind, u64), [u64; 3]>;
 
 /// Runs a program that knows the truth, and compares it with the recording; `prepare` makes its surroundings. Answers what was
 /// recorded at the level `full`.
@@ -74,7 +74,7 @@ fn missing(truth: &Truth, locks: &Locks) -> u64 {
 
 /// What is wrong, beyond what may be missing.
 fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Vec<String> {
-    let unlike_truth = |(lock, [attempts, refused, gave_up]): (&(Kind, u64), &[u64; 3])| {
+    let unlike_truth = |(lock, [attempts, refused, gave_up]): (&(RecordKind, u64), &[u64; 3])| {
         let counts = locks.get(lock).copied().unwrap_or_default();
         // Without a clock nobody knows who waited before he was refused.
         let clock = u64::from(level != Level::Counts);
@@ -84,8 +84,8 @@ fn differences(truth: &Truth, locks: &Locks, level: Level, others: Others) -> Ve
         let wrong = recorded != expected && !missing;
         wrong.then(|| format!("{lock:?}: recorded {recorded:?}, in truth {expected:?}"))
     };
-    let unheard_of = |((kind, address), counts): (&(Kind, u64), &Counts)| {
-        let known = truth.contains_key(&(*kind, *address)) || *kind == Kind::Init;
+    let unheard_of = |((kind, address), counts): (&(RecordKind, u64), &Counts)| {
+        let known = truth.contains_key(&(*kind, *address)) || *kind == RecordKind::Init;
         let wrong = !known && others != Others::Libraries;
         wrong.then(|| format!("{kind:?} at {address:#x} was not used: {counts:?}"))
     };
@@ -113,9 +113,9 @@ fn counts_are_exact() {
 fn unusual_uses_are_counted() {
     let Some(snapshot) = assert_exact("pthread/unusual", |run| run, Others::Handlers) else { return };
     // Of two the owners had ended.
-    assert_eq!(snapshot.event(Event::HandedOver), 5 + 2);
+    assert_eq!(snapshot.event(Event::ForeignUnlock), 5 + 2);
     // Of 200 locks held at once, twice, some are not followed; but going from lock to lock is no crowd.
-    let crowded = snapshot.event(Event::Crowded);
+    let crowded = snapshot.event(Event::HeldListFull);
     assert!(crowded < 2 * 200, "{crowded} holds were not followed");
     // Who is not followed when he takes a lock, or not recorded, is nobody when he releases it.
     assert_eq!(snapshot.event(Event::Unmatched), 3 + crowded + snapshot.unrecorded.overflowed);
@@ -228,7 +228,8 @@ fn storm(how: &[&str]) {
         );
         // Without a clock no holds are followed.
         if how.contains(&"held") && level != Level::Counts {
-            let held = |(key, _): &(Key, u64)| key.kind() == Some(Kind::Mutex) && key.address() == address;
+            let held =
+                |(key, _): &(Key, u64)| key.kind() == Some(RecordKind::Mutex) && key.address() == address;
             let image = &recorder.snapshot().images[0];
             // Another thread may have died right behind its unlock, before it had noted that.
             let main = image.threads.iter().find(|thread| thread.tid == image.pid);
@@ -242,7 +243,7 @@ fn storm(how: &[&str]) {
 
 /// Of each thread one call may be recorded and not yet reported, of the main thread the one with which it dies.
 fn check_storm(name: &str, outcome: &Outcome, snapshot: &Snapshot, (address, released): (u64, u64)) {
-    let counts = by_lock(snapshot).get(&(Kind::Mutex, address)).copied().unwrap_or_default();
+    let counts = by_lock(snapshot).get(&(RecordKind::Mutex, address)).copied().unwrap_or_default();
     let possible = released..=released + THREADS + 1;
     assert!(possible.contains(&counts.attempts()), "{name}: {counts:?} is none of {possible:?}: {outcome}");
     assert!(snapshot.unrecorded.is_nothing(), "{name}: {:?}", snapshot.unrecorded);

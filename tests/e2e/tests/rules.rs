@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use unspin_e2e::{Outcome, Program, Run, World, build, build_library, find_tool, scratch, skip};
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// The place of a symbol as a plan has it: `START-END@MODULE`.
 fn place(program: &Program, symbol: &str) -> Option<String> {
@@ -32,17 +32,17 @@ fn hex(digits: &str) -> u64 {
 }
 
 /// What was decided, by the rows of the program.
-fn decisions(outcome: &Outcome) -> Vec<(&str, Kind)> {
+fn decisions(outcome: &Outcome) -> Vec<(&str, LockKind)> {
     assert!(outcome.status.success() && outcome.stderr.is_empty(), "{outcome}");
     let row = |line: &'_ str| {
         let (name, kind) =
             line.split_once(": ").map(|(name, kind)| (name.len(), kind.parse::<usize>())).unwrap();
-        (name, Kind::ALL[kind.unwrap()])
+        (name, LockKind::ALL[kind.unwrap()])
     };
     outcome.stdout.lines().map(|line| (&line[..row(line).0], row(line).1)).collect()
 }
 
-fn assert_decided(outcome: &Outcome, expected: &[(&str, Kind)]) {
+fn assert_decided(outcome: &Outcome, expected: &[(&str, LockKind)]) {
     assert_eq!(decisions(outcome), expected, "{outcome}");
 }
 
@@ -67,20 +67,20 @@ fn plan(program: &Program, library: Option<&Program>) -> Option<String> {
     Some(plan)
 }
 
-const WITHOUT_LIBRARY: [(&str, Kind); 13] = [
-    ("variable", Kind::Fair),
-    ("its neighbour", Kind::Adaptive),
-    ("cache", Kind::Steal),
-    ("log", Kind::Ttas),
-    ("deep", Kind::Ticket),
-    ("by itself", Kind::Adaptive),
-    ("used", Kind::Mcs),
-    ("used elsewhere first", Kind::Adaptive),
-    ("initialised before its use", Kind::Adaptive),
-    ("made anew", Kind::Adaptive),
-    ("robust", Kind::System),
-    ("inheriting", Kind::System),
-    ("destroyed", Kind::System),
+const WITHOUT_LIBRARY: [(&str, LockKind); 13] = [
+    ("variable", LockKind::Fair),
+    ("its neighbour", LockKind::Adaptive),
+    ("cache", LockKind::Steal),
+    ("log", LockKind::Ttas),
+    ("deep", LockKind::Ticket),
+    ("by itself", LockKind::Adaptive),
+    ("used", LockKind::Mcs),
+    ("used elsewhere first", LockKind::Adaptive),
+    ("initialised before its use", LockKind::Adaptive),
+    ("made anew", LockKind::Adaptive),
+    ("robust", LockKind::System),
+    ("inheriting", LockKind::System),
+    ("destroyed", LockKind::System),
 ];
 
 #[test]
@@ -100,7 +100,7 @@ fn libraries_come_and_go() {
     let Some(plan) = plan(&program, Some(&library)) else { return };
     let run = Run::new(program.path(), World::Kernel).mutexes(&plan);
     let outcome = run.args([library.path().canonicalize().unwrap()]).output();
-    let late = [("a library's", Kind::RtFair), ("created by a library", Kind::RtSteal)];
+    let late = [("a library's", LockKind::RtFair), ("created by a library", LockKind::RtSteal)];
     assert_decided(&outcome, &[&WITHOUT_LIBRARY[..], &late, &late].concat());
 }
 
@@ -112,12 +112,12 @@ fn what_no_rule_is_about_is_left_alone() {
     let outcome =
         Run::new(program.path(), World::Kernel).mutexes(&format!("fair\tuse\t{use_first}")).output();
     for (name, kind) in decisions(&outcome) {
-        assert_eq!(kind, if name == "used" { Kind::Fair } else { Kind::System }, "{name}: {outcome}");
+        assert_eq!(kind, if name == "used" { LockKind::Fair } else { LockKind::System }, "{name}: {outcome}");
     }
     let outcome = Run::new(program.path(), World::Kernel).mutexes("rt-steal\tall").output();
     for (name, kind) in decisions(&outcome) {
         let is_replaced = !matches!(name, "robust" | "destroyed");
-        assert_eq!(kind, if is_replaced { Kind::RtSteal } else { Kind::System }, "{name}: {outcome}");
+        assert_eq!(kind, if is_replaced { LockKind::RtSteal } else { LockKind::System }, "{name}: {outcome}");
     }
 }
 

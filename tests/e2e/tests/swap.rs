@@ -5,20 +5,20 @@
 use unspin_e2e::{
     Recorder, Run, World, assert_same, build, build_library, shared_library, skip, survives_replacement,
 };
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_meter::Level;
 
 /// Those whose waiters sleep, and libc's own.
-fn sleeping() -> Vec<Kind> {
-    Kind::ALL.into_iter().filter(|kind| !kind.is_for_study()).collect()
+fn sleeping() -> Vec<LockKind> {
+    LockKind::ALL.into_iter().filter(|kind| !kind.is_experimental()).collect()
 }
 
 /// Those that spin, and so are slow with more threads than CPUs.
-fn spinning() -> Vec<Kind> {
-    Kind::ALL.into_iter().filter(|kind| kind.is_for_study()).collect()
+fn spinning() -> Vec<LockKind> {
+    LockKind::ALL.into_iter().filter(|kind| kind.is_experimental()).collect()
 }
 
-fn without(left_out: &[Kind]) -> Vec<Kind> {
+fn without(left_out: &[LockKind]) -> Vec<LockKind> {
     sleeping().into_iter().filter(|kind| !left_out.contains(kind)).collect()
 }
 
@@ -36,13 +36,13 @@ fn condition() {
 
 #[test]
 fn robust_mutex() {
-    survives_replacement("pthread/robust", &[], &[Kind::Adaptive, Kind::RtAdaptive, Kind::Pi]);
+    survives_replacement("pthread/robust", &[], &[LockKind::Adaptive, LockKind::RtAdaptive, LockKind::Pi]);
 }
 
 #[test]
 fn other_locks() {
     for source in ["pthread/rwlock", "pthread/semaphore", "pthread/barrier"] {
-        survives_replacement(source, &[], &[Kind::Adaptive]);
+        survives_replacement(source, &[], &[LockKind::Adaptive]);
     }
 }
 
@@ -60,7 +60,7 @@ fn locks_of_cpp() {
 /// asks for them.
 #[test]
 fn misuse() {
-    survives_replacement("pthread/misuse", &[], &without(&[Kind::Pi]));
+    survives_replacement("pthread/misuse", &[], &without(&[LockKind::Pi]));
     survives_replacement("pthread/misuse", &[], &spinning());
 }
 
@@ -71,9 +71,9 @@ fn old_names() {
 
 #[test]
 fn cancellation_and_jumps() {
-    survives_replacement("pthread/jumps", &[], &without(&[Kind::Fair]));
+    survives_replacement("pthread/jumps", &[], &without(&[LockKind::Fair]));
     // Strict order is kept for a waiter that a jump has taken away.
-    survives_replacement("pthread/jumps", &["no jumps"], &[Kind::Fair]);
+    survives_replacement("pthread/jumps", &["no jumps"], &[LockKind::Fair]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_sandbox() {
         survives_replacement(
             "pthread/sandbox",
             &[threads, "kills", "prctl"],
-            &[Kind::Adaptive, Kind::RtAdaptive],
+            &[LockKind::Adaptive, LockKind::RtAdaptive],
         );
     }
 }
@@ -114,7 +114,7 @@ fn beside_jemalloc() {
     {
         let Some(program) = build(source) else { return };
         let bare = Run::new(program.path(), World::Bare).also_preload(&allocator).output();
-        for kind in [Kind::Adaptive, Kind::RtSteal] {
+        for kind in [LockKind::Adaptive, LockKind::RtSteal] {
             let run = || Run::new(program.path(), World::Kernel).mutexes(&format!("{kind}\tall"));
             assert_same(
                 source,
@@ -170,20 +170,20 @@ fn waits_that_poll_first() {
 #[test]
 fn the_meter_is_told_how_was_waited() {
     let Some(program) = build("pthread/counts") else { return };
-    for kind in [Kind::Ttas, Kind::Fair] {
+    for kind in [LockKind::Ttas, LockKind::Fair] {
         let recorder = Recorder::create(Level::Full);
         let run = Run::new(program.path(), World::Kernel).mutexes(&format!("{kind}\tall"));
         let outcome = run.record(&recorder).output();
         assert!(outcome.status.success(), "{outcome}");
         let (mut spun, mut slept) = (0, 0);
         for (key, record) in recorder.snapshot().images.iter().flat_map(|image| &image.rows) {
-            if key.kind() == Some(unspin_meter::Kind::Mutex) {
+            if key.kind() == Some(unspin_meter::RecordKind::Mutex) {
                 spun += record.counts.spun;
                 slept += record.counts.slept;
             }
         }
         // Who comes to the FIFO queue when the lock becomes free has spun, for some instructions, and got it.
-        let is_right = if kind == Kind::Ttas { slept == 0 } else { spun <= slept };
+        let is_right = if kind == LockKind::Ttas { slept == 0 } else { spun <= slept };
         assert!(is_right, "{kind}: {spun} spun, {slept} slept");
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use unspin_sys::child::{self, End};
 
 /// What takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(50);
+const RUN_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// A program that has ended well.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ fn ended(command: &mut Command) -> Result<Done, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let started = Instant::now();
     let mut running = command.stdin(Stdio::null()).spawn().map_err(|e| format!("{name}: {e}"))?;
-    let ended = child::wait_for(running.id(), PATIENCE).map_err(|e| format!("{name}: {e}"))?;
+    let ended = child::wait_for(running.id(), RUN_TIMEOUT).map_err(|e| format!("{name}: {e}"))?;
     let Some(ended) = ended else {
         let _ = running.kill();
-        return Err(format!("{name} did not end within {} s", PATIENCE.as_secs()));
+        return Err(format!("{name} did not end within {} s", RUN_TIMEOUT.as_secs()));
     };
     let wall_s = started.elapsed().as_secs_f64();
     match ended.end {
@@ -81,7 +81,7 @@ impl Server {
     /// Starts it, and waits until it is `ready`.
     pub fn start(command: &mut Command, ready: impl Fn() -> bool) -> Result<Server, String> {
         let name = command.get_program().to_string_lossy().into_owned();
-        child::tie_to_us(command.stdin(Stdio::null()).stdout(Stdio::null()));
+        child::kill_on_parent_death(command.stdin(Stdio::null()).stdout(Stdio::null()));
         let server = Server(Some(command.spawn().map_err(|e| format!("{name}: {e}"))?));
         let started = Instant::now();
         while !ready() {
@@ -102,7 +102,7 @@ impl Server {
     pub fn stop(mut self) -> f64 {
         let Some(mut server) = self.0.take() else { return 0.0 };
         let _ = server.kill();
-        let ended = child::wait_for(server.id(), PATIENCE);
+        let ended = child::wait_for(server.id(), RUN_TIMEOUT);
         ended.ok().flatten().map_or(0.0, |ended| ended.usage.cpu_s())
     }
 }

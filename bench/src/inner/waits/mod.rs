@@ -101,7 +101,7 @@ impl fmt::Display for Figures {
 
 impl Program {
     /// Whether it refuses to be run by root.
-    pub fn needs_guest(self) -> bool {
+    pub fn needs_test_user(self) -> bool {
         use Program::{IdlePostgres, PgbenchEight, PgbenchFour, PgbenchOne, PgbenchTwo};
         matches!(self, PgbenchOne | PgbenchTwo | PgbenchFour | PgbenchEight | IdlePostgres)
     }

@@ -17,7 +17,7 @@ use history::{History, Site};
 use shared::Shared;
 use std::cell::OnceCell;
 use through::Through;
-use unspin_meter::{Image, Key, Kind, Name, Snapshot, pprof};
+use unspin_meter::{Image, Key, Name, RecordKind, Snapshot, pprof};
 use unspin_symbols::{Frame, Variable};
 
 /// Whether the parts of one variable have one name.
@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
     }
 
     /// The lock's name, and how that is known.
-    fn lock(&self, image: &Image, key: &Key, kind: Kind) -> (String, Option<String>) {
+    fn lock(&self, image: &Image, key: &Key, kind: RecordKind) -> (String, Option<String>) {
         if key.address() == 0 {
             return (format!("{}s that had no room", kind.noun()), None);
         }
@@ -114,7 +114,7 @@ impl<'a> Names<'a> {
         if !kind.has_object() {
             return self.caller_as_lock(image, key);
         }
-        if matches!(kind, Kind::Futex | Kind::EngineWait) {
+        if matches!(kind, RecordKind::Futex | RecordKind::EngineWait) {
             let variable = self.variable(image, key, kind, generation);
             return variable.unwrap_or_else(|| self.call_site(image, key));
         }
@@ -179,7 +179,7 @@ impl<'a> Names<'a> {
         self.users.get_or_init(chains)
     }
 
-    fn part(&self, variable: &Variable, kind: Kind) -> String {
+    fn part(&self, variable: &Variable, kind: RecordKind) -> String {
         match self.parts {
             Parts::Together => folded(variable, kind),
             Parts::Apart => unfolded(variable),
@@ -190,7 +190,7 @@ impl<'a> Names<'a> {
         &self,
         image: &Image,
         key: &Key,
-        kind: Kind,
+        kind: RecordKind,
         generation: u8,
     ) -> Option<(String, Option<String>)> {
         let variable = self.lookup.variable(image, generation, key.address())?;
@@ -202,7 +202,7 @@ impl<'a> Names<'a> {
         Some((name, Some(origin)))
     }
 
-    fn initialised(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
+    fn initialised(&self, image: &Image, key: &Key, kind: RecordKind) -> Option<(String, Option<String>)> {
         let site = self.history.initialised(image, key)?;
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain.frames, self.initialisers())?;
@@ -213,7 +213,7 @@ impl<'a> Names<'a> {
         Some((found.name, Some(origin)))
     }
 
-    fn first_used(&self, image: &Image, key: &Key, kind: Kind) -> Option<(String, Option<String>)> {
+    fn first_used(&self, image: &Image, key: &Key, kind: RecordKind) -> Option<(String, Option<String>)> {
         let site = self.history.first_used(image, key)?;
         let chain = self.lookup.chain(&site);
         let found = site::of(&chain.frames, self.users())?;
@@ -244,7 +244,7 @@ impl<'a> Names<'a> {
             let chain = self.lookup.chain(&site);
             if let Some(outer) = site::beyond(&chain.frames[chain.beyond..]) {
                 let (lock, origin) = self.lock(image, key, kind);
-                through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
+                through.add(lock, origin, machine.with_offset(), outer, image.rows[key].first_use.ticks);
             }
         }
         through
@@ -257,7 +257,7 @@ impl<'a> Names<'a> {
                 Some(Place::Line(format!("{} {location}", seen.short)))
             }
             Some(location) => Some(Place::Line(location.to_string())),
-            None if machine.kind == unspin_symbols::Kind::Unknown => None,
+            None if machine.kind == unspin_symbols::SymbolKind::Unknown => None,
             None if machine.module == self.lookup.program(image) => None,
             None => Some(Place::Library(machine.module.clone())),
         }
@@ -282,26 +282,26 @@ impl Place {
 
 /// The list of modules that a row goes by.
 fn generation(image: &Image, key: &Key) -> u8 {
-    image.rows.get(key).map_or(1, |record| record.born.generation)
+    image.rows.get(key).map_or(1, |record| record.first_use.generation)
 }
 
 /// Bytes of an object of a kind: the headers of glibc on x86-64.
-fn size_of(kind: Kind) -> u64 {
+fn size_of(kind: RecordKind) -> u64 {
     match kind {
-        Kind::Mutex | Kind::Reacquired => 40,
-        Kind::Read | Kind::Write => 56,
-        Kind::Spin => 4,
-        Kind::Condition => 48,
-        Kind::Barrier | Kind::Semaphore => 32,
-        Kind::Futex => 4,
-        Kind::Engine | Kind::Init => 1,
-        Kind::Join
-        | Kind::Poll
-        | Kind::Select
-        | Kind::Epoll
-        | Kind::Receive
-        | Kind::Accept
-        | Kind::EngineWait => 1,
+        RecordKind::Mutex | RecordKind::Reacquired => 40,
+        RecordKind::Read | RecordKind::Write => 56,
+        RecordKind::Spin => 4,
+        RecordKind::Condition => 48,
+        RecordKind::Barrier | RecordKind::Semaphore => 32,
+        RecordKind::Futex => 4,
+        RecordKind::Engine | RecordKind::Init => 1,
+        RecordKind::Join
+        | RecordKind::Poll
+        | RecordKind::Select
+        | RecordKind::Epoll
+        | RecordKind::Receive
+        | RecordKind::Accept
+        | RecordKind::EngineWait => 1,
     }
 }
 
@@ -316,7 +316,7 @@ fn unfolded(variable: &Variable) -> String {
 
 /// `pool.lock` for each element of the pool. Where no debug information tells the parts, a variable that could be an
 /// array of such objects is taken for one.
-fn folded(variable: &Variable, kind: Kind) -> String {
+fn folded(variable: &Variable, kind: RecordKind) -> String {
     let size = size_of(kind);
     if variable.member.is_empty() {
         let array = variable.size.is_multiple_of(size) && variable.offset.is_multiple_of(size);
@@ -338,7 +338,7 @@ fn folded(variable: &Variable, kind: Kind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_meter::{ANY_DESCRIPTOR, Config, Outcome, Recording, Sample};
+    use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, Config, Recording, Sample};
 
     fn variable(member: &str, offset: u64, size: u64) -> Variable {
         let (member, module) = (member.into(), "a".into());
@@ -349,14 +349,17 @@ mod tests {
     fn elements_of_arrays_share_a_name() {
         let element = variable("[3].lock", 0x78, 400);
         assert_eq!(
-            (folded(&element, Kind::Mutex), unfolded(&element)),
+            (folded(&element, RecordKind::Mutex), unfolded(&element)),
             ("pool.lock".into(), "pool[3].lock".into())
         );
         let unknown = variable("", 80, 400);
-        assert_eq!((folded(&unknown, Kind::Mutex), unfolded(&unknown)), ("pool".into(), "pool+0x50".into()));
+        assert_eq!(
+            (folded(&unknown, RecordKind::Mutex), unfolded(&unknown)),
+            ("pool".into(), "pool+0x50".into())
+        );
         let within = variable("", 0x48, 400);
         assert_eq!(
-            folded(&within, Kind::Mutex),
+            folded(&within, RecordKind::Mutex),
             "pool+0x48",
             "no multiple of a mutex's size: not an array of them"
         );
@@ -386,14 +389,14 @@ mod tests {
         let (serve, read) = (serve_loop as fn() -> u32 as usize + 1, read_all as fn() -> u32 as usize + 1);
         let state = &raw const STATE as usize;
         let keys = [
-            Key::new(Kind::Epoll, ANY_DESCRIPTOR, serve),
-            Key::new(Kind::Receive, ANY_DESCRIPTOR, read),
-            Key::new(Kind::Futex, state, serve),
-            Key::new(Kind::Futex, 0x1000, read),
-            Key::new(Kind::Join, 0, 0),
+            Key::new(RecordKind::Epoll, ANY_DESCRIPTOR, serve),
+            Key::new(RecordKind::Receive, ANY_DESCRIPTOR, read),
+            Key::new(RecordKind::Futex, state, serve),
+            Key::new(RecordKind::Futex, 0x1000, read),
+            Key::new(RecordKind::Join, 0, 0),
         ];
         for key in keys {
-            table.record(key, &Sample { outcome: Outcome::Slept, hold: 0, spun: 0, slept: 1000 });
+            table.record(key, &Sample { outcome: AttemptOutcome::Slept, hold: 0, spun: 0, slept: 1000 });
         }
         recording.release(table, None);
         recording.finish(None);

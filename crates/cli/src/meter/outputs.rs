@@ -8,7 +8,7 @@ use crate::outfile;
 use regex::Regex;
 use std::os::fd::AsFd;
 use std::path::Path;
-use unspin_meter::{Filter, Fold, Image, Key, Layout, Options, Pattern, Report, Snapshot, pprof};
+use unspin_meter::{Filter, Fold, Image, Key, Layout, MeterReport, Pattern, ReportOptions, Snapshot, pprof};
 
 /// The files that are asked for, each with its option.
 pub fn files(view: &View) -> [(&'static str, Option<&Path>); 2] {
@@ -18,7 +18,7 @@ pub fn files(view: &View) -> [(&'static str, Option<&Path>); 2] {
 /// What there is to know of a snapshot, with names; everything, without regard to the filters.
 pub struct Results {
     /// The report.
-    pub report: Report,
+    pub report: MeterReport,
     /// The profile for `--pprof`, if that is asked for: a file.
     profile: Option<Vec<u8>>,
 }
@@ -44,10 +44,10 @@ impl Results {
     }
 }
 
-fn report(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> Report {
+fn report(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> MeterReport {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
-    let options = Options { fold, threads: &threads::known(snapshot) };
-    Report::with(snapshot, &|image, key| names.name(image, key), options)
+    let options = ReportOptions { fold, threads: &threads::known(snapshot) };
+    MeterReport::with(snapshot, &|image, key| names.name(image, key), options)
 }
 
 fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &View) -> Names<'a> {
@@ -60,7 +60,7 @@ fn program(snapshot: &Snapshot) -> String {
 }
 
 /// The printed form of what the filters let through, in as many columns.
-pub fn text(report: &Report, view: &View, width: usize) -> String {
+pub fn text(report: &MeterReport, view: &View, width: usize) -> String {
     let mut report = report.clone();
     let matches = |pattern: &Regex, text: &str| pattern.is_match(text);
     let lock = view.lock.as_ref().map(|pattern| move |text: &str| matches(pattern, text));
@@ -90,7 +90,7 @@ pub const FILE_WIDTH: usize = 200;
 /// Below it names would be cut to nothing.
 const WIDTH_MIN: usize = 120;
 
-fn json(report: &Report, file: &Path) -> Result<(), Error> {
+fn json(report: &MeterReport, file: &Path) -> Result<(), Error> {
     let mut text = serde_json::to_string_pretty(report)
         .map_err(|e| Error::at(file, "the result cannot be written as JSON", e))?;
     text.push('\n');

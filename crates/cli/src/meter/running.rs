@@ -76,7 +76,7 @@ impl<'s> Running<'s> {
     }
 
     fn look(&mut self) {
-        self.session.recording.beat();
+        self.session.recording.update_last_seen();
         self.threads.look(&self.session.recording);
         self.witness.look(self.pid, &self.session.recording);
     }

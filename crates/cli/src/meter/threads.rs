@@ -83,7 +83,7 @@ impl Threads {
     /// Writes the same into the recording, whose program has ended, and forgets it: snapshots have it from now on.
     pub fn write(&mut self, recording: &Recording) {
         let window = recording.snapshot().window;
-        recording.note_used(&|pid, tid, lived| self.used(pid, tid, window.to_seconds(lived)));
+        recording.store_cpu_times(&|pid, tid, lived| self.used(pid, tid, window.to_seconds(lived)));
         self.seen.clear();
     }
 

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 const PROVE_EXIT_CODES: &str = "\
 Exit code:
@@ -111,7 +111,7 @@ impl FromStr for Choices {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Choices, String> {
-        let parts = split(text, |word| word.parse::<Kind>().is_ok());
+        let parts = split(text, |word| word.parse::<LockKind>().is_ok());
         parts.into_iter().map(judged).collect::<Result<_, _>>().map(Choices)
     }
 }
@@ -140,7 +140,7 @@ fn judged_wait(text: &str) -> Result<WaitChoice, String> {
 
 fn judged(text: &str) -> Result<Choice, String> {
     match text.parse::<Choice>()? {
-        Choice { kind: Kind::System, .. } => {
+        Choice { kind: LockKind::System, .. } => {
             Err("system is the control, which takes part in any case: name another kind".into())
         }
         choice => Ok(choice),

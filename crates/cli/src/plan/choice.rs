@@ -4,13 +4,13 @@ use super::entry::{Entry, Which};
 use super::kind;
 use super::lock_name::LockName;
 use std::str::FromStr;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// `adaptive`, or `adaptive@cache_lock`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
     /// What stands in.
-    pub kind: Kind,
+    pub kind: LockKind,
     /// For which lock; none: for all that no other choice is about.
     pub lock: Option<LockName>,
 }
@@ -44,9 +44,9 @@ mod tests {
     #[test]
     fn a_kind_and_perhaps_a_lock() {
         let choice = |text: &str| text.parse::<Choice>();
-        assert_eq!(choice("steal"), Ok(Choice { kind: Kind::Steal, lock: None }));
+        assert_eq!(choice("steal"), Ok(Choice { kind: LockKind::Steal, lock: None }));
         let lock = LockName::new("cache_lock");
-        assert_eq!(choice("rt-fair@cache_lock"), Ok(Choice { kind: Kind::RtFair, lock }));
+        assert_eq!(choice("rt-fair@cache_lock"), Ok(Choice { kind: LockKind::RtFair, lock }));
         // Names of Rust and of versioned symbols may hold more.
         assert_eq!(choice("mcs@a@b").unwrap().lock, LockName::new("a@b"));
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, fs};
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// How a compiled plan begins: what it is, and the version of the format.
 const HEADER: &str = "unspin plan 2";
@@ -33,7 +33,7 @@ pub struct Compiled {
     lines: Vec<String>,
     spans: usize,
     modules: BTreeSet<PathBuf>,
-    for_all: Option<Kind>,
+    for_all: Option<LockKind>,
     waits: Option<WaitPolicy>,
     wait_policies: Vec<String>,
     wake_up_ns: Option<u64>,
@@ -56,7 +56,7 @@ impl Compiled {
     }
 
     /// A kind for every mutex that no line is about.
-    pub fn all(&mut self, kind: Kind) {
+    pub fn all(&mut self, kind: LockKind) {
         self.for_all.get_or_insert(kind);
     }
 
@@ -197,7 +197,7 @@ mod tests {
             Place { by: By::Variable, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x4040..0x4068)] };
         let site = Place { by: By::Site, spans: vec![Span::new(Path::new("/usr/bin/x"), 0x1c40..0x1c41)] };
         let mut compiled = Compiled::new();
-        compiled.all(Kind::Fair);
+        compiled.all(LockKind::Fair);
         compiled.all_waits(WaitPolicy::Poll);
         compiled.add("adaptive", "x", &[place.clone(), place]).unwrap();
         compiled.add("system", "f+0x41", &[site]).unwrap();

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::program::Program;
 use std::fmt::{self, Display};
 use std::path::PathBuf;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// All that is to be replaced. Of two entries that are about one mutex, or about one wait, the first counts; one that is about
 /// all counts last, wherever it stands.
@@ -30,7 +30,7 @@ pub struct Plan {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// What stands in.
-    pub kind: Kind,
+    pub kind: LockKind,
     /// For which mutexes.
     pub which: Which<LockName>,
 }
@@ -73,7 +73,7 @@ pub enum Which<Name> {
 
 impl Plan {
     /// A plan that replaces every mutex.
-    pub fn all(kind: Kind) -> Plan {
+    pub fn all(kind: LockKind) -> Plan {
         Plan { mutexes: vec![Entry { kind, which: Which::All }], waits: Vec::new() }
     }
 
@@ -107,7 +107,7 @@ impl Plan {
 
     /// What the user should know before a program runs under it.
     pub fn warnings(&self) -> Vec<String> {
-        let mut kinds: Vec<Kind> = self.mutexes.iter().map(|entry| entry.kind).collect();
+        let mut kinds: Vec<LockKind> = self.mutexes.iter().map(|entry| entry.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds.into_iter().filter_map(kind::warning).collect()
@@ -219,10 +219,10 @@ mod tests {
         let kinds = |plan: &Plan| plan.mutexes.iter().map(|entry| entry.kind).collect::<Vec<_>>();
         let policies = |plan: &Plan| plan.waits.iter().map(|entry| entry.policy).collect::<Vec<_>>();
         let both = chosen(&["steal"], &["system"]).unwrap().before(file.clone());
-        assert_eq!(kinds(&both), [Kind::Steal, Kind::Mcs], "the file's kind for all is overruled");
+        assert_eq!(kinds(&both), [LockKind::Steal, LockKind::Mcs], "the file's kind for all is overruled");
         assert_eq!(policies(&both), [WaitPolicy::System, WaitPolicy::Poll]);
         let both = chosen(&["steal@b"], &[]).unwrap().before(file);
-        assert_eq!(kinds(&both), [Kind::Steal, Kind::Mcs, Kind::Fair]);
+        assert_eq!(kinds(&both), [LockKind::Steal, LockKind::Mcs, LockKind::Fair]);
         assert_eq!(policies(&both), [WaitPolicy::Poll, WaitPolicy::Poll]);
     }
 }

@@ -353,7 +353,7 @@ mod tests {
     use super::*;
     use crate::plan::place::Span;
     use crate::plan::policy::WaitPolicy;
-    use unspin_locks::Kind;
+    use unspin_locks::LockKind;
 
     fn read(workshop: &Workshop, text: &str) -> Result<PlanFile, String> {
         let path = workshop.file("plan.toml");
@@ -379,8 +379,8 @@ mod tests {
         let plan = plan(&workshop, text).unwrap();
         let name = LockName::new("cache_lock").unwrap();
         let entries = [
-            Entry { kind: Kind::Adaptive, which: Which::Named { name, module: None } },
-            Entry { kind: Kind::Fair, which: Which::All },
+            Entry { kind: LockKind::Adaptive, which: Which::Named { name, module: None } },
+            Entry { kind: LockKind::Fair, which: Which::All },
         ];
         let name = SiteName::new("f+0x2d").unwrap();
         let waits = [
@@ -463,9 +463,9 @@ mod tests {
         let module = ourselves.path.canonicalize().unwrap();
         let place = Place { by: By::Init, spans: vec![Span::new(&module, 1..2), Span::new(&module, 8..16)] };
         let (name, origin) = ("queue_new".to_owned(), Some("mutex initialised at queue.c:18".to_owned()));
-        let mut plan = Plan::all(Kind::Fair);
+        let mut plan = Plan::all(LockKind::Fair);
         let which = Which::Located(Located { name, origin, places: vec![place.clone()] });
-        plan.mutexes.push(Entry { kind: Kind::Steal, which });
+        plan.mutexes.push(Entry { kind: LockKind::Steal, which });
         let site = Place { by: By::Site, spans: vec![Span::new(&module, 4..5)] };
         let which = Which::Located(Located { name: "f+0x2d".into(), origin: None, places: vec![site] });
         plan.waits.push(WaitEntry { policy: WaitPolicy::Poll, which });
@@ -480,6 +480,6 @@ mod tests {
         let located = Located { name: label, origin: None, places: vec![place] };
         assert_eq!(again.waits, plan.waits);
         assert_eq!(again.mutexes[0].which, Which::All);
-        assert_eq!(again.mutexes[1], Entry { kind: Kind::Steal, which: Which::Located(located) });
+        assert_eq!(again.mutexes[1], Entry { kind: LockKind::Steal, which: Which::Located(located) });
     }
 }

@@ -5,7 +5,7 @@ use crate::meter::names::{Home, Lookup, Names, Parts, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use unspin_meter::{Class, Image, Key, Kind, Lock, Snapshot, Waiter};
+use unspin_meter::{Class, Image, Key, Lock, RecordKind, Snapshot, Waiter};
 use unspin_symbols::File;
 
 /// A lock, or the call site of waits, that is known by its name and by where it is recognised: a row of a report, or of a plan.
@@ -28,7 +28,7 @@ impl Located {
         let mut rows = BTreeMap::<(String, Option<String>), Vec<Place>>::new();
         for image in &snapshot.images {
             for key in image.rows.keys() {
-                if !matches!(key.kind(), Some(Kind::Mutex | Kind::Reacquired)) {
+                if !matches!(key.kind(), Some(RecordKind::Mutex | RecordKind::Reacquired)) {
                     continue;
                 }
                 let Some((name, trace)) = names.name(image, key).zip(names.trace(image, key)) else {
@@ -53,7 +53,7 @@ impl Located {
         let mut rows = BTreeMap::<(String, Option<String>), Vec<Place>>::new();
         for image in &snapshot.images {
             for key in image.rows.keys() {
-                if key.kind().map(Kind::class) != Some(Class::Wait) {
+                if key.kind().map(RecordKind::class) != Some(Class::Wait) {
                     continue;
                 }
                 let Some((name, home)) = names.name(image, key).zip(call_of(image, key, lookup)) else {
@@ -92,7 +92,7 @@ impl Located {
 /// The last byte of the call that a row came from, in its file. The address may belong to a list of modules that is later than
 /// the row's: a library may have been loaded between the note of the row and that of the modules.
 pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<Home> {
-    let noted = image.rows.get(key).map_or(1, |record| record.born.generation).max(1);
+    let noted = image.rows.get(key).map_or(1, |record| record.first_use.generation).max(1);
     let latest = u8::try_from(image.modules.len()).unwrap_or(u8::MAX).max(noted);
     (noted..=latest).find_map(|generation| lookup.home(image, generation, key.caller.wrapping_sub(1)))
 }
@@ -273,9 +273,9 @@ mod tests {
         let program = program(path);
         let mut alone = Vec::new();
         for lock in located.values() {
-            let mut plan = Plan::all(unspin_locks::Kind::Steal);
+            let mut plan = Plan::all(unspin_locks::LockKind::Steal);
             let which = Which::Located(lock.clone());
-            plan.mutexes.push(Entry { kind: unspin_locks::Kind::Fair, which });
+            plan.mutexes.push(Entry { kind: unspin_locks::LockKind::Fair, which });
             let said = planned(path, arguments, &plan.compile(&program).unwrap(), &workshop.file("plan"));
             let fair = said.lines().filter_map(|line| line.strip_suffix(" fair"));
             alone.push(fair.collect::<Vec<_>>().join(" "));

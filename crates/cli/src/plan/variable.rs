@@ -4,7 +4,7 @@ use super::lock_name::{At, Line, Origin};
 use super::place::{By, Place, Span};
 use super::resolve::Found;
 use std::collections::BTreeMap;
-use unspin_symbols::{File, Static};
+use unspin_symbols::{File, StaticVariable};
 
 /// Bytes of a `pthread_mutex_t` in glibc on x86-64: what is smaller holds none.
 pub const MUTEX: u64 = 40;
@@ -12,7 +12,7 @@ pub const MUTEX: u64 = 40;
 /// A static variable, or parts of it, and the file that it lies in.
 struct Variable<'f> {
     file: &'f File,
-    it: Static,
+    it: StaticVariable,
 }
 
 /// The variables of a name, and of an origin if there is one.

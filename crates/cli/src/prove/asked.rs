@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::options;
 use crate::plan::{Choice, Entry, Plan, PlanFile, WaitChoice, WaitEntry};
 use crate::program::Program;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_stats::Candidate;
 
 /// The candidates, and what they are compared with.
@@ -24,7 +24,7 @@ pub struct Asked {
 pub const BARE: &str = "no preload";
 
 /// The kinds of Rostedt 2008, and what they are to be seen beside.
-const HACKBENCH: [Kind; 4] = [Kind::Pi, Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive];
+const HACKBENCH: [LockKind; 4] = [LockKind::Pi, LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive];
 
 impl Asked {
     /// What a command line asks for, or the workload that it names stands for; none if candidates are yet to be found.
@@ -61,7 +61,7 @@ impl Asked {
     /// The control first. Its twin shows the noise; the bare program shows what the interposition costs.
     pub fn contestants(&self) -> Vec<Contestant> {
         let twin = Contestant {
-            candidate: Candidate::control_again(format!("{} (again)", self.control.name())),
+            candidate: Candidate::aa_control(format!("{} (again)", self.control.name())),
             setup: self.control.setup.clone(),
         };
         let bare = Contestant { candidate: Candidate::new(BARE), setup: None };

@@ -6,7 +6,7 @@ use crate::plan::{Located, Place, Span, call_of, similar_names};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unspin_meter::figures::time;
-use unspin_meter::{Class, Counts, Histogram, Kind, Record, Window};
+use unspin_meter::{Class, Counts, Histogram, Record, RecordKind, Window};
 
 /// A call site that used something to wait for, or a mutex.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl CallSites {
         for image in &snapshot.images {
             for (key, record) in &image.rows {
                 let Some(kind) = key.kind() else { continue };
-                let is_mutex = matches!(kind, Kind::Mutex | Kind::Reacquired);
+                let is_mutex = matches!(kind, RecordKind::Mutex | RecordKind::Reacquired);
                 if kind.class() != Class::Wait && !is_mutex {
                     continue;
                 }
@@ -168,7 +168,7 @@ impl CallSite {
 
 impl Tally {
     fn new(window: Window) -> Tally {
-        let waits = Histogram::new(unspin_meter::Of::Waits, [0; unspin_meter::BUCKETS]);
+        let waits = Histogram::new(unspin_meter::TimeKind::Waits, [0; unspin_meter::BUCKETS]);
         Tally { counts: Counts::default(), waits, window }
     }
 
@@ -218,7 +218,7 @@ mod tests {
         let mut buckets = [0; unspin_meter::BUCKETS];
         let bucket = (0..unspin_meter::BUCKETS).find(|&b| tally.waits.ticks(b).contains(&ticks)).unwrap();
         buckets[bucket] = slept + spun;
-        tally.waits = Histogram::new(unspin_meter::Of::Waits, buckets);
+        tally.waits = Histogram::new(unspin_meter::TimeKind::Waits, buckets);
         CallSite { name: name.into(), place: None, is_mutex, homes: Vec::new(), tally }
     }
 

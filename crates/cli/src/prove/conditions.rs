@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_of_proc_stat_is_the_whole_machine() {
+    fn first_line_of_proc_stat_is_the_whole_machine() {
         let text = "cpu  100 50 200 1000 30 5 15 7 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         let time = CpuTime::parse(text).unwrap();
         assert_eq!((time.busy_s, time.steal_s, time.total_s), (3.7, 0.07, 14.07));

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::plan::{Plan, WaitPolicy};
 use crate::program::Program;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_stats::{Candidate, Role};
 
 /// One way to run the program.
@@ -32,13 +32,13 @@ impl Contestant {
     ) -> Result<Contestant, Error> {
         let mut control = Plan::default();
         if plans.clone().into_iter().any(|plan| !plan.mutexes.is_empty()) {
-            control = control.before(Plan::all(Kind::System));
+            control = control.before(Plan::all(LockKind::System));
         }
         if plans.into_iter().any(|plan| !plan.waits.is_empty()) {
             control = control.before(Plan::all_waits(WaitPolicy::System));
         }
         let setup = Setup::of(Prepared::new(control, program)?);
-        Ok(Contestant { candidate: Candidate::control(Kind::System.name()), setup: Some(setup) })
+        Ok(Contestant { candidate: Candidate::control(LockKind::System.name()), setup: Some(setup) })
     }
 
     /// A candidate.

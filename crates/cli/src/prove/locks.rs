@@ -10,7 +10,7 @@ use super::sitting::Sitting;
 use crate::error::Error;
 use serde::Serialize;
 use std::time::Duration;
-use unspin_meter::{Report, Row};
+use unspin_meter::{MeterReport, Row};
 
 /// The locks of one metered run.
 #[derive(Clone, Debug, Serialize)]
@@ -28,7 +28,7 @@ pub struct Metered {
     #[serde(skip)]
     pub call_sites: CallSites,
     /// The locks.
-    pub report: Report,
+    pub report: MeterReport,
 }
 
 /// The tables of all candidates.

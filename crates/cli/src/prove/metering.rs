@@ -14,7 +14,7 @@ use crate::meter::witness::Witness;
 use crate::options::View;
 use crate::plan::Located;
 use std::time::Duration;
-use unspin_meter::{Config, Kind, Recording, Report, Snapshot};
+use unspin_meter::{Config, MeterReport, RecordKind, Recording, Snapshot};
 
 /// One metered run.
 pub struct Metering {
@@ -23,7 +23,7 @@ pub struct Metering {
     /// What was recorded.
     pub snapshot: Snapshot,
     /// The same as a report.
-    pub report: Report,
+    pub report: MeterReport,
     /// What is known of names.
     pub lookup: Lookup,
     /// Why nothing was recorded at all, if that is so.
@@ -71,7 +71,7 @@ impl Metering {
     /// Whether a mutex was used.
     pub fn has_mutexes(&self) -> bool {
         let mut uses = self.report.locks.iter().flat_map(|lock| &lock.uses);
-        uses.any(|one| matches!(one.kind, Kind::Mutex | Kind::Reacquired))
+        uses.any(|one| matches!(one.kind, RecordKind::Mutex | RecordKind::Reacquired))
     }
 }
 
@@ -88,7 +88,7 @@ impl Watch for Looks<'_> {
     }
 
     fn look(&mut self, pid: u32) {
-        self.recording.beat();
+        self.recording.update_last_seen();
         self.threads.look(self.recording);
         self.witness.look(pid, self.recording);
     }

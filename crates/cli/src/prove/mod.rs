@@ -45,7 +45,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use text::{Detail, Text};
-use unspin_stats::{Direction, Plan};
+use unspin_stats::{Direction, SessionPlan};
 
 /// Measures, reports, and answers with the verdict's exit code.
 pub fn run(options: &options::Prove) -> Result<ExitCode, Error> {
@@ -98,7 +98,7 @@ fn judge_found(runner: &Runner<'_>, options: &options::Prove) -> Result<Report, 
 fn judge(
     runner: &Runner<'_>,
     contestants: Vec<Contestant>,
-    plan: Plan,
+    plan: SessionPlan,
     mut locks: Locks,
     search: Option<Search>,
     options: &options::Prove,
@@ -129,9 +129,9 @@ fn plan(
     contestants: &[Contestant],
     figure: &Figure,
     budget: Duration,
-) -> Result<Plan, Error> {
+) -> Result<SessionPlan, Error> {
     let candidates = contestants.iter().map(|c| c.candidate.clone()).collect();
-    let mut plan = Plan::new(candidates, figure.metric.clone(), seed());
+    let mut plan = SessionPlan::new(candidates, figure.metric.clone(), seed());
     plan.budget = budget;
     plan.settings.cpu_limit = options.cpu_limit;
     if let Some(runs) = options.runs {

@@ -6,7 +6,7 @@ use super::contestant::Contestant;
 use super::watch::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
-use unspin_stats::{Phase, Plan};
+use unspin_stats::{SessionPhase, SessionPlan};
 
 /// How far a sitting has come.
 pub struct Progress {
@@ -26,7 +26,7 @@ enum Scale {
 
 impl Progress {
     /// A bar for a plan, empty.
-    pub fn new(plan: &Plan, contestants: usize) -> Progress {
+    pub fn new(plan: &SessionPlan, contestants: usize) -> Progress {
         let contestants = contestants as u64;
         let runs = (u64::from(plan.rounds_max) + 1) * contestants;
         let fixed = plan.rounds_min == plan.rounds_max;
@@ -44,10 +44,10 @@ impl Progress {
     }
 
     /// Says what runs next.
-    pub fn show(&mut self, contestant: &Contestant, phase: Phase, elapsed: Duration) {
+    pub fn show(&mut self, contestant: &Contestant, phase: SessionPhase, elapsed: Duration) {
         let place = match phase {
-            Phase::WarmUp => "warm-up".to_owned(),
-            Phase::Round(round) => format!("round {round}"),
+            SessionPhase::WarmUp => "warm-up".to_owned(),
+            SessionPhase::Round(round) => format!("round {round}"),
         };
         self.say(&format!("{place}: {} ({} candidates)", contestant.name(), self.contestants), elapsed);
     }

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use unspin_stats::Outcome;
+use unspin_stats::RunOutcome;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::creds::Creds;
 use unspin_sysv::{Kind, times_joined};
@@ -118,7 +118,7 @@ impl<'a> Runner<'a> {
         interrupt: &'a Interrupt,
         library: PathBuf,
     ) -> Result<Runner<'a>, Error> {
-        child::adopt_orphans().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
+        child::become_subreaper().map_err(|e| Error::Environment(format!("prctl: {e}")))?;
         let uid = Creds::current().uid;
         let scratch = Scratch::new(scratch::PROVE, uid)?;
         Ok(Runner { program, figure, interrupt, library, scratch, uid })
@@ -146,7 +146,7 @@ impl<'a> Runner<'a> {
         let sets_before = kernel_sets(self.uid);
         let cpu_before = CpuTime::since_boot();
         let started = Instant::now();
-        let process = child::tie_to_us(&mut command)
+        let process = child::kill_on_parent_death(&mut command)
             .spawn()
             .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
         let waited = self.wait(process.id(), started, limit, watch)?;
@@ -296,11 +296,11 @@ fn new_sets(before: &[i32], uid: u32) -> Vec<i32> {
 
 impl Trial {
     /// As the statistics want it.
-    pub fn outcome(&self, limit: Limit) -> Outcome {
+    pub fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
-            (Ok(value), ..) => Outcome::measured(*value),
-            (Err(_), Ending::TimedOut { limit_s }, Limit::Collapse(_)) => Outcome::Collapsed { limit_s },
-            (Err(reason), ..) => Outcome::Failed { reason: reason.clone() },
+            (Ok(value), ..) => RunOutcome::measured(*value),
+            (Err(_), Ending::TimedOut { limit_s }, Limit::Collapse(_)) => RunOutcome::Collapsed { limit_s },
+            (Err(reason), ..) => RunOutcome::Failed { reason: reason.clone() },
         }
     }
 

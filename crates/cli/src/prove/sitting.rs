@@ -8,7 +8,9 @@ use super::runner::{Limit, Runner, Trial};
 use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
-use unspin_stats::{Analysis, Comparison, Experiment, Phase, Plan, Role, Run, Schedule, Settings, Step};
+use unspin_stats::{
+    Analysis, Comparison, Experiment, NextStep, Role, Run, Schedule, SessionPhase, SessionPlan, Settings,
+};
 use unspin_sys::child::Usage;
 
 /// One run, and where it belongs.
@@ -53,7 +55,7 @@ impl Sitting {
     pub fn hold(
         runner: &Runner<'_>,
         contestants: &[Contestant],
-        plan: Plan,
+        plan: SessionPlan,
         patience: Duration,
     ) -> Result<Sitting, Error> {
         let mut progress = Progress::new(&plan, contestants.len());
@@ -61,7 +63,7 @@ impl Sitting {
         let (mut entries, mut aborted) = (Vec::new(), None);
         let (cpu_before, own_before) = (CpuTime::since_boot(), Usage::of_self());
         let began = Instant::now();
-        while let Step::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
+        while let NextStep::Run { candidate, phase, limit } = schedule.next(began.elapsed()) {
             progress.show(&contestants[candidate], phase, began.elapsed());
             let limit = match limit {
                 Some(limit) if limit < patience => Limit::Collapse(limit),
@@ -104,7 +106,7 @@ impl Sitting {
     }
 
     /// A sitting in which nobody is judged, so that nothing is run.
-    pub fn without_runs(contestants: &[Contestant], plan: Plan) -> Result<Sitting, Error> {
+    pub fn without_runs(contestants: &[Contestant], plan: SessionPlan) -> Result<Sitting, Error> {
         let schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
         let (analysis, bare) = analyse(&schedule, contestants);
         Ok(Sitting {
@@ -150,10 +152,10 @@ fn analyse(schedule: &Schedule, contestants: &[Contestant]) -> (Analysis, Option
     (Analysis { stop: whole.stop, advice: whole.advice, ..interposed }, bare)
 }
 
-fn round(phase: Phase) -> u32 {
+fn round(phase: SessionPhase) -> u32 {
     match phase {
-        Phase::WarmUp => 0,
-        Phase::Round(round) => round,
+        SessionPhase::WarmUp => 0,
+        SessionPhase::Round(round) => round,
     }
 }
 
@@ -165,26 +167,26 @@ pub fn was_interrupted(interrupt: &Interrupt, analysis: &Analysis) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_stats::{Candidate, Direction, Doubt, Metric, Outcome, Verdict};
+    use unspin_stats::{Candidate, Direction, Metric, NotProvenReason, RunOutcome, Verdict};
 
     /// Throughputs of a sitting of twelve rounds, the same in each but for a little noise.
     fn held(values: &[f64]) -> (Analysis, Option<Comparison>) {
         let control = Contestant::kernel();
-        let twin = Candidate::control_again("kernel (again)");
+        let twin = Candidate::aa_control("kernel (again)");
         let contestants = [
             control.clone(),
             Contestant { candidate: twin, setup: control.setup.clone() },
             Contestant { candidate: Candidate::new("no preload"), setup: None },
         ];
         let candidates = contestants.iter().map(|c| c.candidate.clone()).collect();
-        let mut plan = Plan::new(candidates, Metric::custom("tps", "", Direction::HigherIsBetter), 1);
+        let mut plan = SessionPlan::new(candidates, Metric::custom("tps", "", Direction::HigherIsBetter), 1);
         (plan.rounds_min, plan.rounds_max) = (12, 12);
         let mut schedule = Schedule::new(plan).unwrap();
         let mut runs = 0;
-        while let Step::Run { candidate, .. } = schedule.next(Duration::ZERO) {
+        while let NextStep::Run { candidate, .. } = schedule.next(Duration::ZERO) {
             runs += 1;
             let value = values[candidate] * (1.0 + 0.001 * f64::from(runs % 7));
-            schedule.record(candidate, Run::new(Duration::from_secs(1), Outcome::measured(value)));
+            schedule.record(candidate, Run::new(Duration::from_secs(1), RunOutcome::measured(value)));
         }
         analyse(&schedule, &contestants)
     }
@@ -195,7 +197,7 @@ mod tests {
         let (analysis, bare) = held(&[100.0, 120.0, 110.0]);
         assert!(analysis.noise_floor.unwrap().factor > 1.15);
         let verdict = bare.unwrap().verdict;
-        let below = |doubt| matches!(doubt, Doubt::BelowFloor { .. });
+        let below = |doubt| matches!(doubt, NotProvenReason::BelowFloor { .. });
         assert!(matches!(verdict, Verdict::NothingProven { doubt, .. } if below(doubt)), "{verdict:?}");
         let (_, bare) = held(&[100.0, 100.0, 110.0]);
         assert!(matches!(bare.unwrap().verdict, Verdict::ProvenFaster { .. }));

@@ -3,12 +3,14 @@
 use super::contestant::Contestant;
 use super::sitting::Sitting;
 use serde::Serialize;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_stats::{Analysis, Experiment, Ratio, Role, Summary};
 
 /// The stairs, from strict order to stealing to spinning.
-const STAIRS: [[Kind; 3]; 2] =
-    [[Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive], [Kind::Fair, Kind::Steal, Kind::Adaptive]];
+const STAIRS: [[LockKind; 3]; 2] = [
+    [LockKind::RtFair, LockKind::RtSteal, LockKind::RtAdaptive],
+    [LockKind::Fair, LockKind::Steal, LockKind::Adaptive],
+];
 
 /// A staircase that was measured. No verdict counts its steps.
 #[derive(Clone, Debug, Serialize)]
@@ -37,8 +39,9 @@ pub struct Level {
 impl Staircase {
     /// The first staircase all of whose steps took part.
     pub fn of(contestants: &[Contestant], sitting: &Sitting) -> Option<Staircase> {
-        let place = |kind: Kind| contestants.iter().position(|c| c.is_judged() && c.name() == kind.name());
-        let present = |stairs: &[Kind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
+        let place =
+            |kind: LockKind| contestants.iter().position(|c| c.is_judged() && c.name() == kind.name());
+        let present = |stairs: &[LockKind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
         let steps =
             STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() == STAIRS[0].len())?;
         let level = |index: usize, before: Option<usize>| Level {
@@ -48,7 +51,7 @@ impl Staircase {
             to_control: (index > 0).then(|| ratio(sitting, 0, index)).flatten(),
         };
         Some(Staircase {
-            beside: [Some(0), place(Kind::Pi)]
+            beside: [Some(0), place(LockKind::Pi)]
                 .into_iter()
                 .flatten()
                 .map(|index| level(index, None))

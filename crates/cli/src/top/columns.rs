@@ -3,7 +3,7 @@
 use super::order::Sort;
 use super::reading::Period;
 use unspin_meter::figures::{count, number, percent, time};
-use unspin_meter::{Level, Report, Row, WaitRow};
+use unspin_meter::{Level, MeterReport, Row, WaitRow};
 
 /// A column before the name, of rows of one kind.
 pub struct Column<R: 'static> {
@@ -32,7 +32,7 @@ pub struct Scale {
 
 impl Scale {
     /// Of a report for a period.
-    pub fn new(report: &Report, period: Period) -> Scale {
+    pub fn new(report: &MeterReport, period: Period) -> Scale {
         let seconds = if period == Period::Lately { report.seconds } else { 1.0 };
         let timed = report.level != Level::Counts;
         Scale { seconds, timed, judges_waits: timed && report.wake_up.is_some() }

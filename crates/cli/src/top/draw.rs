@@ -12,7 +12,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 pub use style::Palette;
-use unspin_meter::Report;
+use unspin_meter::MeterReport;
 use unspin_meter::figures::{count, time};
 use unspin_sys::child::End;
 
@@ -49,7 +49,7 @@ fn about(state: &State, palette: Palette) -> Vec<Line<'static>> {
     if let Some(reading) = &state.reading {
         let report = &reading.since_start;
         let processes = report.processes.iter().filter(|process| process.threads > 0).count();
-        let rate = |report: &Report| format!(" ({}/s)", time(report.total.lost / report.seconds));
+        let rate = |report: &MeterReport| format!(" ({}/s)", time(report.total.lost / report.seconds));
         second.push(Span::raw(format!(
             "  {}  LOST {}{}  {}  {}  {}{}  level {}",
             time(report.seconds),

@@ -1,7 +1,7 @@
 //! What happened between two snapshots of one recording.
 
 use std::collections::{BTreeMap, HashMap};
-use unspin_meter::{BUCKETS, Counts, Histogram, Image, Level, Of, Record, Snapshot, Window};
+use unspin_meter::{BUCKETS, Counts, Histogram, Image, Level, Record, Snapshot, TimeKind, Window};
 
 /// The counts of the time between two snapshots: a snapshot of that time alone. Rows to which nothing happened are left
 /// out, and maxima, which cannot be told for a part of the time, are those since the start. None if no time has passed.
@@ -52,8 +52,8 @@ fn rows(before: Option<&Image>, image: &Image, level: Level) -> BTreeMap<unspin_
 fn since(before: &Record, now: &Record, level: Level) -> Record {
     Record {
         counts: counts(&before.counts, &now.counts, level),
-        holds: histogram(&before.holds, &now.holds, Of::Holds),
-        waits: histogram(&before.waits, &now.waits, Of::Waits),
+        holds: histogram(&before.holds, &now.holds, TimeKind::Holds),
+        waits: histogram(&before.waits, &now.waits, TimeKind::Waits),
         ..*now
     }
 }
@@ -81,7 +81,7 @@ fn counts(before: &Counts, now: &Counts, level: Level) -> Counts {
     counts
 }
 
-fn histogram(before: &Histogram, now: &Histogram, of: Of) -> Histogram {
+fn histogram(before: &Histogram, now: &Histogram, of: TimeKind) -> Histogram {
     let mut counts = [0; BUCKETS];
     for (difference, (now, before)) in counts.iter_mut().zip(now.counts().iter().zip(before.counts())) {
         *difference = now.saturating_sub(*before);
@@ -93,12 +93,15 @@ fn histogram(before: &Histogram, now: &Histogram, of: Of) -> Histogram {
 mod tests {
     use super::super::testing::{at, snapshot};
     use super::*;
-    use unspin_meter::{ANY_DESCRIPTOR, Key, Kind, Report};
+    use unspin_meter::{ANY_DESCRIPTOR, Key, MeterReport, RecordKind};
 
     #[test]
     fn only_what_happened_in_between_is_left() {
-        let (busy, idle, new) =
-            (Key::new(Kind::Mutex, 1, 1), Key::new(Kind::Mutex, 2, 1), Key::new(Kind::Spin, 3, 1));
+        let (busy, idle, new) = (
+            Key::new(RecordKind::Mutex, 1, 1),
+            Key::new(RecordKind::Mutex, 2, 1),
+            Key::new(RecordKind::Spin, 3, 1),
+        );
         let before = Counts {
             nowait: 10,
             slept: 1,
@@ -144,7 +147,7 @@ mod tests {
     /// doubled because one of two holds seems to be untimed.
     #[test]
     fn a_hold_that_went_on_is_not_estimated() {
-        let key = Key::new(Kind::Mutex, 1, 1);
+        let key = Key::new(RecordKind::Mutex, 1, 1);
         let going_on = Counts { timed: 1, hold: 500, ..Counts::default() };
         let ended = Counts { nowait: 2, timed: 2, hold: 1100, ..Counts::default() };
         let between = between(&snapshot(1.0, &[(key, going_on)]), &snapshot(2.0, &[(key, ended)])).unwrap();
@@ -154,7 +157,7 @@ mod tests {
     /// The waits before the interval are neither in its median nor among its short ones.
     #[test]
     fn short_waits_are_those_of_the_interval() {
-        let key = Key::new(Kind::Epoll, ANY_DESCRIPTOR, 1);
+        let key = Key::new(RecordKind::Epoll, ANY_DESCRIPTOR, 1);
         let with = |seconds, short: u64, long: u64| {
             let counts =
                 Counts { slept: short + long, sleep: at(0.1), wait_max: at(0.2), ..Counts::default() };
@@ -162,11 +165,11 @@ mod tests {
             let mut waits = [0; BUCKETS];
             // From 32.8 to 65.5 us, and from 67 to 134 ms.
             (waits[7], waits[18]) = (short, long);
-            snapshot.images[0].rows.get_mut(&key).unwrap().waits = Histogram::new(Of::Waits, waits);
+            snapshot.images[0].rows.get_mut(&key).unwrap().waits = Histogram::new(TimeKind::Waits, waits);
             snapshot
         };
         let (earlier, later) = (with(1.0, 500, 1), with(2.0, 600, 301));
-        let report = |snapshot: &Snapshot| Report::new(snapshot, &|_, _| None).waits.remove(0).row;
+        let report = |snapshot: &Snapshot| MeterReport::new(snapshot, &|_, _| None).waits.remove(0).row;
         let (all, lately) = (report(&later), report(&between(&earlier, &later).unwrap()));
         assert_eq!((all.short, lately.short, lately.waits), (600, 100, 400));
         assert!(all.median < 1e-3 && lately.median > 1e-3, "{all:?} {lately:?}");
@@ -180,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_new_process_begins_at_nothing() {
-        let key = Key::new(Kind::Mutex, 1, 1);
+        let key = Key::new(RecordKind::Mutex, 1, 1);
         let counts = Counts { nowait: 5, ..Counts::default() };
         let earlier = snapshot(1.0, &[(key, counts)]);
         let mut later = snapshot(2.0, &[(key, counts)]);

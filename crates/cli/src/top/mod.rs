@@ -45,7 +45,7 @@ pub fn run(options: &options::Top) -> Result<ExitCode, Error> {
     let fold = if options.unfold { Fold::Apart } else { Fold::ByName };
     let mut command = session.command();
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
-    child::in_a_session_of_its_own(&mut command);
+    child::in_new_session(&mut command);
     let signals = Signals::watch()?;
     // Before the program is started: should it fail, there is nothing to be ended.
     let mut terminal = Terminal::enter()?;

@@ -1,7 +1,7 @@
 //! Which rows are shown, and in which order.
 
 use super::reading::Section;
-use unspin_meter::{Kind, Lock, Report, Row, Wait, WaitRow};
+use unspin_meter::{Lock, MeterReport, RecordKind, Row, Wait, WaitRow};
 
 /// What the table is sorted by, largest first; in the order of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,12 +105,12 @@ pub struct Id {
     /// How that is known: two of one name from two places are two.
     pub origin: Option<String>,
     /// What is waited for, if it is a wait: two calls in one function are two.
-    pub wait: Option<Kind>,
+    pub wait: Option<RecordKind>,
 }
 
 impl<'r> Item<'r> {
     /// Every row of a section.
-    pub fn all(report: &'r Report, section: Section) -> Vec<Item<'r>> {
+    pub fn all(report: &'r MeterReport, section: Section) -> Vec<Item<'r>> {
         match section {
             Section::Locks => report.locks.iter().map(Item::Lock).collect(),
             Section::Waits => report.waits.iter().map(Item::Wait).collect(),
@@ -118,7 +118,7 @@ impl<'r> Item<'r> {
     }
 
     /// The row of a section with this number.
-    pub fn at(report: &'r Report, section: Section, index: usize) -> Item<'r> {
+    pub fn at(report: &'r MeterReport, section: Section, index: usize) -> Item<'r> {
         match section {
             Section::Locks => Item::Lock(&report.locks[index]),
             Section::Waits => Item::Wait(&report.waits[index]),
@@ -158,7 +158,7 @@ impl<'r> Item<'r> {
         self.name() == id.name && self.origin() == id.origin.as_deref() && self.wait() == id.wait
     }
 
-    fn wait(self) -> Option<Kind> {
+    fn wait(self) -> Option<RecordKind> {
         match self {
             Item::Lock(_) => None,
             Item::Wait(wait) => Some(wait.kind),

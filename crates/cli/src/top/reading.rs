@@ -3,7 +3,7 @@
 use super::interval;
 use crate::meter::names::{Lookup, Names, Parts};
 use std::collections::HashMap;
-use unspin_meter::{Fold, HeldLock, Image, Key, Name, Options, Report, Snapshot};
+use unspin_meter::{Fold, Image, Key, LockInUse, MeterReport, Name, ReportOptions, Snapshot};
 
 /// Which part of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,12 +50,12 @@ impl Reader {
             (image.stacks, image.modules) = Default::default();
         }
         let names = |image: &Image, key: &Key| self.names.get(&place(image, key)).cloned();
-        let options = Options { fold: self.fold, ..Options::default() };
+        let options = ReportOptions { fold: self.fold, ..ReportOptions::default() };
         let between = self.before.as_ref().and_then(|before| interval::between(before, &snapshot));
         let reading = Reading {
             threads: snapshot.images.iter().map(running_threads).sum(),
-            since_start: Report::with(&snapshot, &names, options),
-            lately: between.map(|between| Report::with(&between, &names, options)),
+            since_start: MeterReport::with(&snapshot, &names, options),
+            lately: between.map(|between| MeterReport::with(&between, &names, options)),
         };
         self.before = Some(snapshot);
         reading
@@ -97,16 +97,16 @@ fn running_threads(image: &Image) -> usize {
 /// The table at one time.
 pub struct Reading {
     /// All since the program began.
-    pub since_start: Report,
+    pub since_start: MeterReport,
     /// What happened since the reading before; none if this is the first.
-    pub lately: Option<Report>,
+    pub lately: Option<MeterReport>,
     /// Threads that have used a lock and have not ended.
     pub threads: usize,
 }
 
 impl Reading {
     /// The report of a period.
-    pub fn report(&self, period: Period) -> Option<&Report> {
+    pub fn report(&self, period: Period) -> Option<&MeterReport> {
         match period {
             Period::SinceStart => Some(&self.since_start),
             Period::Lately => self.lately.as_ref(),
@@ -114,7 +114,7 @@ impl Reading {
     }
 
     /// Who holds a lock of that name now, and for how many seconds where that is timed; the longest first.
-    pub fn holders(&self, name: &str) -> Vec<(&HeldLock, Option<f64>)> {
+    pub fn holders(&self, name: &str) -> Vec<(&LockInUse, Option<f64>)> {
         let now = self.since_start.seconds;
         let held = self.since_start.held.iter().filter(|held| held.lock == name);
         let mut holders: Vec<_> =

@@ -4,7 +4,7 @@ use super::order::{self, Id, Item, Sort};
 use super::reading::{Period, Reading, Section};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
-use unspin_meter::Report;
+use unspin_meter::MeterReport;
 use unspin_sys::child::End;
 
 /// What the person at the keys wants of the rest of the program.
@@ -142,7 +142,7 @@ impl State {
     }
 
     /// The report of the period that is shown.
-    pub fn report(&self) -> Option<&Report> {
+    pub fn report(&self) -> Option<&MeterReport> {
         self.reading.as_ref()?.report(self.period)
     }
 

@@ -7,8 +7,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use unspin_meter::{
-    BUCKETS, Counts, Histogram, Image, Key, Kind, Name, Of, Record, Report, Snapshot, Thread, WakeUpCost,
-    Window,
+    BUCKETS, Counts, Histogram, Image, Key, MeterReport, Name, Record, RecordKind, Snapshot, Thread,
+    TimeKind, WakeUpCost, Window,
 };
 
 /// Ticks in a second.
@@ -38,7 +38,7 @@ fn record(counts: &Counts) -> Record {
     holds[7] = counts.timed / 100;
     let mut waits = [0; BUCKETS];
     waits[10] = counts.waiters();
-    let (holds, waits) = (Histogram::new(Of::Holds, holds), Histogram::new(Of::Waits, waits));
+    let (holds, waits) = (Histogram::new(TimeKind::Holds, holds), Histogram::new(TimeKind::Waits, waits));
     Record { counts: *counts, holds, waits, ..Record::default() }
 }
 
@@ -56,19 +56,19 @@ pub fn locks(seconds: u64, names: u64) -> Vec<(Key, Counts)> {
             wait_max: 900_000,
             ..Counts::default()
         };
-        (Key::new(Kind::Mutex, 1 + number as usize, 99), counts)
+        (Key::new(RecordKind::Mutex, 1 + number as usize, 99), counts)
     };
     let mut rows: Vec<_> = (0..names).map(row).collect();
     let waits =
         Counts { slept: 3 * seconds, sleep: at(0.5) * seconds, wait_max: at(0.3), ..Counts::default() };
-    rows.push((Key::new(Kind::Condition, 1000, 98), waits));
+    rows.push((Key::new(RecordKind::Condition, 1000, 98), waits));
     rows
 }
 
 /// `lock3` for the lock at address 3.
 pub fn name(_: &Image, key: &Key) -> Option<Name> {
     let lock = match key.kind() {
-        Some(Kind::Condition) => "idle_cond".to_owned(),
+        Some(RecordKind::Condition) => "idle_cond".to_owned(),
         _ => format!("lock{}", key.address()),
     };
     let origin = Some("static, pool.c:31".to_owned());
@@ -78,8 +78,8 @@ pub fn name(_: &Image, key: &Key) -> Option<Name> {
 
 /// The reading after some seconds: `earlier` and `later` are a second apart.
 pub fn reading_of(earlier: &Snapshot, later: &Snapshot) -> Reading {
-    let lately = interval::between(earlier, later).map(|between| Report::new(&between, &name));
-    Reading { since_start: Report::new(later, &name), lately, threads: 1 }
+    let lately = interval::between(earlier, later).map(|between| MeterReport::new(&between, &name));
+    Reading { since_start: MeterReport::new(later, &name), lately, threads: 1 }
 }
 
 /// The reading after so many seconds of a program with so many locks.
@@ -87,7 +87,7 @@ pub fn reading(seconds: u64, names: u64) -> Reading {
     let earlier = snapshot((seconds - 1) as f64, &locks(seconds - 1, names));
     let mut later = snapshot(seconds as f64, &locks(seconds, names));
     // The lock that most time is lost on has been held for a quarter of a second.
-    let held = Key::new(Kind::Mutex, names as usize, 99);
+    let held = Key::new(RecordKind::Mutex, names as usize, 99);
     later.images[0].threads[0].holds.push((held, at(seconds as f64 - 0.25)));
     reading_of(&earlier, &later)
 }

@@ -3,7 +3,7 @@
 use crate::workload::{Mutex, Point, Run, Work, run_threads};
 use core::cell::UnsafeCell;
 use core::time::Duration;
-use unspin_locks::{Kind, RawLock, Visitor};
+use unspin_locks::{LockKind, LockVisitor, RawLock};
 
 /// A lock that can run the workload.
 pub trait Contender {
@@ -47,13 +47,13 @@ impl Contender for Glibc {
 /// glibc's mutex with PTHREAD_PRIO_INHERIT: the reference for the kinds that inherit priority.
 pub struct GlibcPi;
 
-struct Inheriting(Box<UnsafeCell<libc::pthread_mutex_t>>);
+struct PriorityInheriting(Box<UnsafeCell<libc::pthread_mutex_t>>);
 
 // SAFETY: a pthread mutex may be shared between threads.
-unsafe impl Sync for Inheriting {}
+unsafe impl Sync for PriorityInheriting {}
 
-impl Mutex for Inheriting {
-    fn new() -> Inheriting {
+impl Mutex for PriorityInheriting {
+    fn new() -> PriorityInheriting {
         let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
         // SAFETY: live attributes, initialised before they are used, and a live mutex, which is not moved after this.
         unsafe {
@@ -62,7 +62,7 @@ impl Mutex for Inheriting {
             libc::pthread_mutexattr_setprotocol(&mut attributes, libc::PTHREAD_PRIO_INHERIT);
             assert_eq!(libc::pthread_mutex_init(mutex.get(), &attributes), 0);
         }
-        Inheriting(mutex)
+        PriorityInheriting(mutex)
     }
 
     #[inline(always)]
@@ -81,7 +81,7 @@ impl Contender for GlibcPi {
     }
 
     fn run(&self, work: &Work, point: Point, time: Duration) -> Run {
-        run_threads::<Inheriting>(work, point, time)
+        run_threads::<PriorityInheriting>(work, point, time)
     }
 }
 
@@ -136,14 +136,14 @@ impl Contender for Std {
 }
 
 /// A lock of this crate; `None` for libc's kinds.
-pub fn by_kind(kind: Kind) -> Option<Box<dyn Contender>> {
+pub fn by_kind(kind: LockKind) -> Option<Box<dyn Contender>> {
     kind.visit(Ours(kind.name()))
 }
 
 struct Ours(&'static str);
 
-impl Visitor for Ours {
-    type Answer = Box<dyn Contender>;
+impl LockVisitor for Ours {
+    type Output = Box<dyn Contender>;
 
     fn visit<L: RawLock>(self) -> Box<dyn Contender> {
         Box::new(Raw::<L>(self.0, core::marker::PhantomData))

@@ -11,19 +11,19 @@ use unspin_sync::atomic::Ordering::Relaxed;
 
 /// The neighbours of a node.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct ListLinks {
     /// In the ring: the next node; for the last node the first. In a chain: the next node, or null.
     next: AtomicPtr<Node>,
     previous: AtomicPtr<Node>,
 }
 
-impl Default for Links {
-    fn default() -> Links {
-        Links { next: AtomicPtr::new(null_mut()), previous: AtomicPtr::new(null_mut()) }
+impl Default for ListLinks {
+    fn default() -> ListLinks {
+        ListLinks { next: AtomicPtr::new(null_mut()), previous: AtomicPtr::new(null_mut()) }
     }
 }
 
-impl Links {
+impl ListLinks {
     /// The next node of the chain.
     ///
     /// # Safety
@@ -47,7 +47,7 @@ pub(super) struct List {
 
 /// A node and its neighbours in the ring: enough to remove it when its memory may be gone already.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RingPosition {
     node: *mut Node,
     previous: *mut Node,
     next: *mut Node,
@@ -109,8 +109,8 @@ impl List {
     ///
     /// # Safety
     /// As for [`add`](Self::add), and the node is in the ring.
-    pub(super) unsafe fn place(&self, node: &Node) -> Place {
-        Place {
+    pub(super) unsafe fn position(&self, node: &Node) -> RingPosition {
+        RingPosition {
             node: core::ptr::from_ref(node).cast_mut(),
             previous: node.links.previous.load(Relaxed),
             next: node.links.next.load(Relaxed),
@@ -120,48 +120,49 @@ impl List {
     /// Removes a node without touching it.
     ///
     /// # Safety
-    /// As for [`add`](Self::add), except that the node itself may be freed; `place` is its current place in the ring.
-    pub(super) unsafe fn remove(&self, place: Place) {
-        if place.next == place.node {
+    /// As for [`add`](Self::add), except that the node itself may be freed; `position` is its current place in the
+    /// ring.
+    pub(super) unsafe fn remove(&self, position: RingPosition) {
+        if position.next == position.node {
             return self.clear();
         }
         // SAFETY: the neighbours are in the ring, hence alive.
         unsafe {
-            (*place.previous).links.next.store(place.next, Relaxed);
-            (*place.next).links.previous.store(place.previous, Relaxed);
+            (*position.previous).links.next.store(position.next, Relaxed);
+            (*position.next).links.previous.store(position.previous, Relaxed);
         }
-        if self.last.load(Relaxed) == place.node {
-            self.last.store(place.previous, Relaxed);
+        if self.last.load(Relaxed) == position.node {
+            self.last.store(position.previous, Relaxed);
         }
     }
 
-    /// Calls `visit` with each node and its place, in order, until it returns [`Seen::Enough`]. `visit` may remove the
-    /// node that it is given.
+    /// Calls `visit` with each node and its position, in order, until it returns [`VisitNext::Stop`]. `visit` may
+    /// remove the node that it is given.
     ///
     /// # Safety
     /// As for [`add`](Self::add).
-    pub(super) unsafe fn each(&self, mut visit: impl FnMut(&Node, Place) -> Seen) {
+    pub(super) unsafe fn each(&self, mut visit: impl FnMut(&Node, RingPosition) -> VisitNext) {
         let last = self.last.load(Relaxed);
         // SAFETY: alive, as the caller guarantees, as are all nodes reached from it.
         let Some(tail) = (unsafe { last.as_ref() }) else { return };
         let mut at = tail.links.next.load(Relaxed);
         loop {
             // SAFETY: 1. as above: `visit` can have removed only the node before this one; 2. the node is in the ring.
-            let place = unsafe { self.place(&*at) };
+            let position = unsafe { self.position(&*at) };
             // SAFETY: as above.
-            if visit(unsafe { &*at }, place) == Seen::Enough || at == last {
+            if visit(unsafe { &*at }, position) == VisitNext::Stop || at == last {
                 return;
             }
-            at = place.next;
+            at = position.next;
         }
     }
 }
 
 /// Whether a visitor of the ring wants to see more nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
-    Enough,
-    More,
+pub(super) enum VisitNext {
+    Stop,
+    Continue,
 }
 
 /// Nodes in wake-up order; each one's thread wakes the next.

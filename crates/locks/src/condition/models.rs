@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// What the threads share: a mutex that guards a count of things to take, and the condition for which takers wait.
 #[derive(Default)]
-struct Shop {
+struct Model {
     things: Mutex<u32>,
     condition: Condition,
 }
@@ -29,7 +29,7 @@ enum Mistake {
     KeepsTheSignal,
 }
 
-impl Shop {
+impl Model {
     /// Takes one thing; waits while there is none.
     fn take(&self, mistake: Mistake) {
         let mut things = self.things.lock().unwrap();
@@ -56,7 +56,7 @@ impl Shop {
             while let Some(state) = node.must_sleep_on() {
                 park::wait(node.word(), state, None);
             }
-            assert_eq!(self.condition.leave(&node, Leaving::Returns), Left::Signalled);
+            assert_eq!(self.condition.leave(&node, LeaveReason::Returns), LeaveResult::Signalled);
             let things = self.things.lock().unwrap();
             if mistake != Mistake::BreaksTheChain {
                 node.pass_on();
@@ -66,17 +66,17 @@ impl Shop {
     }
 
     /// Waits, and gives up at some moment: by a timeout that has passed, or by cancellation.
-    fn give_up(&self, leaving: Leaving, mistake: Mistake) -> Left {
+    fn give_up(&self, leaving: LeaveReason, mistake: Mistake) -> LeaveResult {
         let things = self.things.lock().unwrap();
         if *things > 0 {
-            return Left::Unsignalled;
+            return LeaveResult::Unsignalled;
         }
         let node = Node::new(0);
         // SAFETY: the node leaves, and `pass_on` is called, below.
         unsafe {
             self.condition.enqueue(&node);
             drop(things);
-            let leaving = if mistake == Mistake::KeepsTheSignal { Leaving::Returns } else { leaving };
+            let leaving = if mistake == Mistake::KeepsTheSignal { LeaveReason::Returns } else { leaving };
             let left = self.condition.leave(&node, leaving);
             let things = self.things.lock().unwrap();
             if mistake != Mistake::BreaksTheChain {
@@ -92,153 +92,153 @@ impl Shop {
     }
 }
 
-fn shop() -> Arc<Shop> {
-    Arc::new(Shop::default())
+fn model() -> Arc<Model> {
+    Arc::new(Model::default())
 }
 
 fn signal_reaches(mistake: Mistake) {
     loom::model(move || {
-        let shop = shop();
+        let model = model();
         let taker = {
-            let shop = shop.clone();
-            thread::spawn(move || shop.take(mistake))
+            let model = model.clone();
+            thread::spawn(move || model.take(mistake))
         };
-        shop.put(1);
-        shop.condition.signal();
+        model.put(1);
+        model.condition.signal();
         taker.join().unwrap();
-        shop.condition.retire();
+        model.condition.retire();
     });
 }
 
 #[test]
-fn no_signal_is_lost() {
+fn signal_reaches_a_waiter() {
     signal_reaches(Mistake::None);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_who_comes_late_to_the_list_loses_the_signal() {
+fn planted_late_enqueue_loses_the_signal() {
     signal_reaches(Mistake::LateToTheList);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_sleeper_that_does_not_say_so_is_not_woken() {
+fn planted_unannounced_sleeper_is_not_woken() {
     signal_reaches(Mistake::SleepsUnsaid);
 }
 
 /// Two takers wait before a broadcast, so that they form a chain.
 fn broadcast_reaches_all(mistake: Mistake) {
     bounded(3).check(move || {
-        let shop = shop();
+        let model = model();
         let takers = [mistake, Mistake::None].map(|mistake| {
-            let shop = shop.clone();
-            thread::spawn(move || shop.take(mistake))
+            let model = model.clone();
+            thread::spawn(move || model.take(mistake))
         });
-        shop.put(2);
-        shop.condition.broadcast();
+        model.put(2);
+        model.condition.broadcast();
         takers.into_iter().for_each(|taker| taker.join().unwrap());
-        shop.condition.retire();
+        model.condition.retire();
     });
 }
 
 #[test]
-fn a_broadcast_wakes_all() {
+fn broadcast_wakes_all() {
     broadcast_reaches_all(Mistake::None);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_chain_breaks() {
+fn planted_broken_wake_up_chain() {
     broadcast_reaches_all(Mistake::BreaksTheChain);
 }
 
 /// One taker waits, another gives up at any moment, and there is one thing. The signal that the second one was given
 /// must reach the taker. If the second one returns with a signal, it takes the thing; then the taker gets another.
-fn who_gives_up_swallows_nothing(leaving: Leaving, wake: fn(&Condition), mistake: Mistake) {
+fn leaving_waiter_swallows_no_signal(leaving: LeaveReason, wake: fn(&Condition), mistake: Mistake) {
     bounded(3).check(move || {
-        let shop = shop();
+        let model = model();
         let taker = {
-            let shop = shop.clone();
-            thread::spawn(move || shop.take(Mistake::None))
+            let model = model.clone();
+            thread::spawn(move || model.take(Mistake::None))
         };
         let leaver = {
-            let shop = shop.clone();
+            let model = model.clone();
             thread::spawn(move || {
-                let left = shop.give_up(leaving, mistake);
-                if left == Left::Signalled && leaving == Leaving::Returns {
-                    shop.condition.signal();
+                let left = model.give_up(leaving, mistake);
+                if left == LeaveResult::Signalled && leaving == LeaveReason::Returns {
+                    model.condition.signal();
                 }
             })
         };
-        shop.put(1);
-        wake(&shop.condition);
+        model.put(1);
+        wake(&model.condition);
         leaver.join().unwrap();
         taker.join().unwrap();
-        shop.condition.retire();
+        model.condition.retire();
     });
 }
 
 #[test]
-fn a_timeout_takes_a_signal_or_leaves_it() {
-    who_gives_up_swallows_nothing(Leaving::Returns, Condition::signal, Mistake::None);
+fn timed_out_waiter_takes_or_leaves_the_signal() {
+    leaving_waiter_swallows_no_signal(LeaveReason::Returns, Condition::signal, Mistake::None);
 }
 
 #[test]
-fn a_cancelled_thread_hands_its_signal_on() {
-    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::signal, Mistake::None);
-}
-
-#[test]
-#[should_panic(expected = "deadlock")]
-fn planted_a_cancelled_thread_keeps_its_signal() {
-    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::signal, Mistake::KeepsTheSignal);
-}
-
-#[test]
-fn who_leaves_a_broadcast_passes_it_on() {
-    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::broadcast, Mistake::None);
+fn cancelled_waiter_passes_its_signal_on() {
+    leaving_waiter_swallows_no_signal(LeaveReason::Cancelled, Condition::signal, Mistake::None);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_who_leaves_a_broadcast_breaks_it() {
-    who_gives_up_swallows_nothing(Leaving::Cancelled, Condition::broadcast, Mistake::BreaksTheChain);
+fn planted_cancelled_waiter_keeps_its_signal() {
+    leaving_waiter_swallows_no_signal(LeaveReason::Cancelled, Condition::signal, Mistake::KeepsTheSignal);
+}
+
+#[test]
+fn waiter_that_leaves_a_broadcast_wakes_the_next() {
+    leaving_waiter_swallows_no_signal(LeaveReason::Cancelled, Condition::broadcast, Mistake::None);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn planted_leaving_waiter_breaks_a_broadcast() {
+    leaving_waiter_swallows_no_signal(LeaveReason::Cancelled, Condition::broadcast, Mistake::BreaksTheChain);
 }
 
 /// The memory of a condition may be reused after `retire`.
 #[test]
-fn nobody_touches_a_condition_that_was_retired() {
+fn retired_condition_is_not_touched() {
     bounded(3).check(|| {
-        let shop = shop();
+        let model = model();
         // Written once the condition was retired: loom reports a read of this memory that is not ordered before the
         // write.
         let memory = Arc::new(loom::cell::UnsafeCell::new(0));
         let taker = {
-            let (shop, memory) = (shop.clone(), memory.clone());
+            let (model, memory) = (model.clone(), memory.clone());
             thread::spawn(move || {
                 let node = Node::new(0);
-                let things = shop.things.lock().unwrap();
+                let things = model.things.lock().unwrap();
                 if *things > 0 {
                     return;
                 }
                 // SAFETY: the node leaves, and `pass_on` is called, below.
                 unsafe {
-                    shop.condition.enqueue(&node);
+                    model.condition.enqueue(&node);
                     drop(things);
                     while let Some(state) = node.must_sleep_on() {
                         park::wait(node.word(), state, None);
                     }
                     // The condition exists until the node has left.
                     memory.with(|at| at.read());
-                    shop.condition.leave(&node, Leaving::Returns);
+                    model.condition.leave(&node, LeaveReason::Returns);
                     node.pass_on();
                 }
             })
         };
-        shop.put(1);
-        shop.condition.signal();
-        shop.condition.retire();
+        model.put(1);
+        model.condition.signal();
+        model.condition.retire();
         // SAFETY: that no thread reads it any more is the property under test.
         unsafe { memory.with_mut(|at| at.write(1)) };
         taker.join().unwrap();

@@ -1,6 +1,6 @@
 //! A waiter's node in the list.
 
-use super::list::Links;
+use super::list::ListLinks;
 use crate::{host, park};
 use unspin_sync::atomic::{AtomicU32, Ordering};
 
@@ -15,7 +15,7 @@ pub struct Node {
     generation: u32,
     /// Immutable. See [`for_mutex`](Self::for_mutex).
     mutex: usize,
-    pub(super) links: Links,
+    pub(super) links: ListLinks,
 }
 
 /// The states of a node. The state is the futex word on which the waiter sleeps while it waits or is queued.
@@ -45,7 +45,7 @@ impl Node {
             priority,
             generation: host::generation(),
             mutex: 0,
-            links: Links::default(),
+            links: ListLinks::default(),
         }
     }
 

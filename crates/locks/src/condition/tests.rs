@@ -13,7 +13,7 @@ fn waiting(condition: &Condition, priority: u32) -> Pin<Box<Node>> {
     node
 }
 
-fn leave(condition: &Condition, node: &Node, leaving: Leaving) -> Left {
+fn leave(condition: &Condition, node: &Node, leaving: LeaveReason) -> LeaveResult {
     // SAFETY: each test lets each node leave once, where it was enqueued.
     unsafe { condition.leave(node, leaving) }
 }
@@ -28,7 +28,7 @@ fn is_woken(node: &Node) -> bool {
 }
 
 #[test]
-fn it_fits_into_what_glibc_leaves() {
+fn condition_fits_into_the_spare_bytes_of_pthread_cond_t() {
     assert_eq!((size_of::<Condition>(), align_of::<Condition>()), (24, 8));
     // SAFETY: a live value, whose padding was zeroed with it.
     let bytes = unsafe { core::mem::transmute::<Condition, [u8; 24]>(Condition::NEW) };
@@ -37,7 +37,7 @@ fn it_fits_into_what_glibc_leaves() {
 
 /// A waiter that waits for its mutex does not delay a waiter of another mutex.
 #[test]
-fn a_broadcast_wakes_those_beside_each_other_who_want_different_mutexes() {
+fn broadcast_wakes_waiters_of_different_mutexes_at_once() {
     let condition = Condition::NEW;
     let mutexes = [0, 1, 0].map(|n| core::ptr::without_provenance::<u64>(8 + n));
     let nodes = mutexes.map(|mutex| Box::pin(Node::new(0).for_mutex(mutex)));
@@ -48,13 +48,13 @@ fn a_broadcast_wakes_those_beside_each_other_who_want_different_mutexes() {
     condition.broadcast();
     assert_eq!(nodes.each_ref().map(|node| is_woken(node)), [true, true, false]);
     for node in &nodes {
-        assert_eq!(leave(&condition, node, Leaving::Returns), Left::Signalled);
+        assert_eq!(leave(&condition, node, LeaveReason::Returns), LeaveResult::Signalled);
         pass_on(node);
     }
 }
 
 #[test]
-fn signals_go_to_those_who_came_first() {
+fn signals_wake_waiters_in_order_of_arrival() {
     let condition = Condition::NEW;
     condition.signal();
     let nodes: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
@@ -62,27 +62,27 @@ fn signals_go_to_those_who_came_first() {
     for (at, node) in nodes.iter().enumerate() {
         condition.signal();
         assert!(nodes.iter().enumerate().all(|(i, node)| is_woken(node) == (i <= at)));
-        assert_eq!(leave(&condition, node, Leaving::Returns), Left::Signalled);
+        assert_eq!(leave(&condition, node, LeaveReason::Returns), LeaveResult::Signalled);
         pass_on(node);
     }
     condition.retire();
 }
 
 #[test]
-fn real_time_threads_come_first_by_priority() {
+fn real_time_waiters_come_first_by_priority() {
     let condition = Condition::NEW;
     let priorities = [0, 5, 0, 9, 5, 1, 0];
     let nodes: Vec<_> = priorities.iter().map(|&priority| waiting(&condition, priority)).collect();
     for expected in [3, 1, 4, 5, 0, 2, 6] {
         condition.signal();
         assert!(is_woken(&nodes[expected]), "node {expected}, of priority {}", priorities[expected]);
-        assert_eq!(leave(&condition, &nodes[expected], Leaving::Returns), Left::Signalled);
+        assert_eq!(leave(&condition, &nodes[expected], LeaveReason::Returns), LeaveResult::Signalled);
     }
     condition.retire();
 }
 
 #[test]
-fn a_broadcast_wakes_one_by_one_and_the_real_time_threads_at_once() {
+fn broadcast_wakes_ordinary_waiters_one_by_one_and_real_time_at_once() {
     let condition = Condition::NEW;
     let nodes: Vec<_> = [0, 0, 7, 0, 3].map(|priority| waiting(&condition, priority)).into();
     condition.broadcast();
@@ -98,26 +98,26 @@ fn a_broadcast_wakes_one_by_one_and_the_real_time_threads_at_once() {
     woken([true, true, true, true, true]);
     pass_on(&nodes[3]);
     assert!(!is_woken(&later), "who came after the broadcast");
-    assert_eq!(leave(&condition, &later, Leaving::Returns), Left::Unsignalled);
+    assert_eq!(leave(&condition, &later, LeaveReason::Returns), LeaveResult::Unsignalled);
     condition.retire();
 }
 
 #[test]
-fn who_leaves_gets_no_signal_and_who_was_cancelled_hands_it_on() {
+fn left_waiter_gets_no_signal_and_cancelled_one_passes_it_on() {
     let condition = Condition::NEW;
     let nodes: Vec<_> = (0..4).map(|_| waiting(&condition, 0)).collect();
-    assert_eq!(leave(&condition, &nodes[0], Leaving::Returns), Left::Unsignalled);
-    assert_eq!(leave(&condition, &nodes[2], Leaving::Cancelled), Left::Unsignalled);
+    assert_eq!(leave(&condition, &nodes[0], LeaveReason::Returns), LeaveResult::Unsignalled);
+    assert_eq!(leave(&condition, &nodes[2], LeaveReason::Cancelled), LeaveResult::Unsignalled);
     condition.signal();
     assert!(is_woken(&nodes[1]) && !is_woken(&nodes[3]));
-    assert_eq!(leave(&condition, &nodes[1], Leaving::Cancelled), Left::Signalled);
+    assert_eq!(leave(&condition, &nodes[1], LeaveReason::Cancelled), LeaveResult::Signalled);
     assert!(is_woken(&nodes[3]));
-    assert_eq!(leave(&condition, &nodes[3], Leaving::Returns), Left::Signalled);
+    assert_eq!(leave(&condition, &nodes[3], LeaveReason::Returns), LeaveResult::Signalled);
     condition.retire();
 }
 
 #[test]
-fn whoever_is_cancelled_in_the_middle_of_a_broadcast_passes_it_on() {
+fn waiter_cancelled_during_a_broadcast_wakes_the_next() {
     let condition = Arc::new(Condition::NEW);
     let nodes: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
     condition.broadcast();
@@ -127,7 +127,7 @@ fn whoever_is_cancelled_in_the_middle_of_a_broadcast_passes_it_on() {
         spawn(move || {
             // SAFETY: the node is in a box that outlives the thread.
             let node = unsafe { &*(middle as *const Node) };
-            assert_eq!(leave(&condition, node, Leaving::Cancelled), Left::Signalled);
+            assert_eq!(leave(&condition, node, LeaveReason::Cancelled), LeaveResult::Signalled);
             pass_on(node);
         })
     };
@@ -144,26 +144,26 @@ fn wait_on<'a, T>(
     mutex: &'a Mutex<T>,
     guard: std::sync::MutexGuard<'a, T>,
     until: Option<Until>,
-) -> (std::sync::MutexGuard<'a, T>, Wait) {
+) -> (std::sync::MutexGuard<'a, T>, WaitEnd) {
     let guard = Cell::new(Some(guard));
     let woken = condition.wait(0, until, || drop(guard.take()), || guard.set(Some(mutex.lock().unwrap())));
     (guard.take().unwrap(), woken)
 }
 
 #[test]
-fn times_run_out() {
+fn wait_ends_at_its_timeout() {
     let (condition, mutex) = (Condition::NEW, Mutex::new(()));
     for clock in [crate::Clock::Realtime, crate::Clock::Monotonic] {
         let until = Until { clock, at: clock.now() + Duration::from_millis(5) };
         let (_guard, woken) = wait_on(&condition, &mutex, mutex.lock().unwrap(), Some(until));
-        assert!(woken == Wait::TimedOut && until.is_over());
+        assert!(woken == WaitEnd::TimedOut && until.is_over());
     }
     condition.retire();
 }
 
 /// A queue with one slot between many producers and many consumers, with occasional timeouts and broadcasts.
 #[test]
-fn nothing_is_lost_with_many_threads() {
+fn no_signal_is_lost_with_many_threads() {
     const EACH: usize = 2_000;
     let shared = Arc::new((Mutex::new(None::<usize>), Condition::NEW, Condition::NEW, AtomicUsize::new(0)));
     let producers: Vec<_> = (0..8)
@@ -209,7 +209,7 @@ fn nothing_is_lost_with_many_threads() {
 }
 
 #[test]
-fn the_latch_survives_many_who_hold_it_and_are_preempted() {
+fn latch_excludes_under_preemption() {
     let condition = Arc::new(Condition::NEW);
     let threads: Vec<_> = (0..64)
         .map(|_| {
@@ -220,7 +220,7 @@ fn the_latch_survives_many_who_hold_it_and_are_preempted() {
                     if i % 2 == 0 {
                         condition.signal();
                     }
-                    leave(&condition, &node, Leaving::Returns);
+                    leave(&condition, &node, LeaveReason::Returns);
                 }
             })
         })
@@ -249,14 +249,14 @@ fn is_true_in_a_child(question: impl FnOnce() -> bool) -> bool {
 
 /// In a child of a process in which threads waited and one thread held the latch.
 #[test]
-fn a_child_forgets_its_parents_waiters() {
+fn forked_child_drops_its_parents_waiters() {
     let condition = Condition::NEW;
-    let ghosts: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
+    let parents_waiters: Vec<_> = (0..3).map(|_| waiting(&condition, 0)).collect();
     condition.signal();
     condition.latch.acquire(host::generation());
     let in_child = || {
         // A child overwrites the stacks of threads that it does not have.
-        ghosts.iter().for_each(|ghost| unsafe {
+        parents_waiters.iter().for_each(|ghost| unsafe {
             // SAFETY: the child's copy, which it does not use any more.
             (core::ptr::from_ref(&**ghost) as *mut u8).write_bytes(0xAA, size_of::<Node>());
         });
@@ -266,31 +266,31 @@ fn a_child_forgets_its_parents_waiters() {
         let node = waiting(&condition, 0);
         condition.signal();
         let right = is_woken(&node);
-        leave(&condition, &node, Leaving::Returns);
+        leave(&condition, &node, LeaveReason::Returns);
         condition.retire();
         right
     };
     assert!(is_true_in_a_child(in_child));
     condition.latch.release();
-    assert!(is_woken(&ghosts[0]));
-    for ghost in &ghosts {
-        leave(&condition, ghost, Leaving::Returns);
+    assert!(is_woken(&parents_waiters[0]));
+    for ghost in &parents_waiters {
+        leave(&condition, ghost, LeaveReason::Returns);
     }
     condition.retire();
 }
 
 /// A thread that is in a child, because it forked while it waited, returns.
 #[test]
-fn a_waiter_that_was_forked_returns() {
+fn waiter_that_forked_returns_in_the_child() {
     let condition = Condition::NEW;
     let node = waiting(&condition, 0);
     let in_child = || {
-        node.is_stranded() && leave(&condition, &node, Leaving::Returns) == Left::Unsignalled && {
+        node.is_stranded() && leave(&condition, &node, LeaveReason::Returns) == LeaveResult::Unsignalled && {
             condition.retire();
             true
         }
     };
     assert!(is_true_in_a_child(in_child));
     assert!(!node.is_stranded());
-    assert_eq!(leave(&condition, &node, Leaving::Returns), Left::Unsignalled);
+    assert_eq!(leave(&condition, &node, LeaveReason::Returns), LeaveResult::Unsignalled);
 }

@@ -7,7 +7,7 @@ use crate::raw::free;
 use unspin_sync::atomic::{AtomicU32, Ordering};
 
 /// Releases a lock that another thread may hold, and then acts as if nothing had happened.
-fn intrude<L: RawLock>(world: &World<L>) {
+fn access_without_lock<L: RawLock>(world: &World<L>) {
     world.unlock();
     hold(world);
 }
@@ -18,7 +18,7 @@ macro_rules! a_stranger_releases {
         #[test]
         #[should_panic(expected = "Causality violation")]
         fn $name() {
-            explore::<$lock>(3, STILL, &[hold, intrude], |_| {});
+            explore::<$lock>(3, CLOCK_STOPPED, &[hold, access_without_lock], |_| {});
         }
     )*};
 }
@@ -32,7 +32,7 @@ a_stranger_releases! {
 }
 
 /// The kernel loses a wake-up.
-macro_rules! a_wake_up_is_lost {
+macro_rules! planted_lost_wake_up {
     ($($name:ident: $lock:ty;)*) => {$(
         #[test]
         #[should_panic(expected = "deadlock")]
@@ -42,12 +42,12 @@ macro_rules! a_wake_up_is_lost {
                 FORGETS.store(true, Relaxed);
                 hold(world);
             }
-            explore::<$lock>(3, STILL, &[hold_under_a_bad_kernel, hold], |_| {});
+            explore::<$lock>(3, CLOCK_STOPPED, &[hold_under_a_bad_kernel, hold], |_| {});
         }
     )*};
 }
 
-a_wake_up_is_lost! {
+planted_lost_wake_up! {
     a_wake_up_is_lost_by_fair: Fair;
     a_wake_up_is_lost_by_steal: Steal;
 }
@@ -118,25 +118,25 @@ unsafe impl<const MISTAKE: u32> RawLock for Wrong<MISTAKE> {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn a_release_that_does_not() {
-    explore::<Wrong<UNORDERED>>(2, STILL, &[hold, hold], |_| {});
+fn planted_release_without_ordering() {
+    explore::<Wrong<UNORDERED>>(2, CLOCK_STOPPED, &[hold, hold], |_| {});
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_woken_thread_that_forgets_the_others() {
-    explore::<Wrong<NO_DUTY>>(3, STILL, &[hold, hold, hold], |_| {});
+fn planted_woken_thread_without_duty() {
+    explore::<Wrong<NO_DUTY>>(3, CLOCK_STOPPED, &[hold, hold, hold], |_| {});
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_sleeper_that_announces_itself_too_late() {
-    explore::<Wrong<UNDECIDED>>(3, STILL, &[hold, hold], |_| {});
+fn planted_sleeper_that_sets_parked_too_late() {
+    explore::<Wrong<UNDECIDED>>(3, CLOCK_STOPPED, &[hold, hold], |_| {});
 }
 
 /// Without a mistake the same lock passes.
 #[test]
-fn the_same_lock_without_a_mistake() {
+fn same_lock_without_mistake_passes() {
     const NONE: u32 = 3;
-    explore::<Wrong<NONE>>(2, STILL, &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
+    explore::<Wrong<NONE>>(2, CLOCK_STOPPED, &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
 }

@@ -14,32 +14,32 @@ struct LookOnce {
     has_looked: bool,
 }
 
-impl Waiting for LookOnce {
+impl SpinPolicy for LookOnce {
     fn begin(_: u32) -> LookOnce {
         LookOnce { has_looked: false }
     }
 
-    fn pause(&mut self, _: u32) -> Next {
+    fn pause(&mut self, _: u32) -> SpinStep {
         if core::mem::replace(&mut self.has_looked, true) {
-            return Next::Sleep;
+            return SpinStep::Sleep;
         }
         thread::yield_now();
-        Next::Look
+        SpinStep::Recheck
     }
 
-    fn lose(&mut self) {}
+    fn lost_race(&mut self) {}
 
-    fn end(&self, _: Ended) -> u32 {
+    fn end(&self, _: SpinEnd) -> u32 {
         0
     }
 }
 
 struct Guarded<O> {
-    lock: Inheriting<O>,
+    lock: PriorityInheriting<O>,
     count: UnsafeCell<u32>,
 }
 
-impl<O: Order> Guarded<O> {
+impl<O: QueuePolicy> Guarded<O> {
     fn new() -> Arc<Guarded<O>> {
         Arc::new(Guarded { lock: RawLock::new(), count: UnsafeCell::new(0) })
     }
@@ -78,14 +78,14 @@ impl<O: Order> Guarded<O> {
 /// One thread's part in a model.
 type Part<O> = fn(&Guarded<O>);
 
-fn urgently<O: Order>(guarded: &Guarded<O>) {
+fn urgently<O: QueuePolicy>(guarded: &Guarded<O>) {
     caller::be_real_time(1);
     guarded.once();
 }
 
 /// Runs the parts concurrently, the last on the model's first thread. Checks that the lock was acquired `expected`
 /// times and is free at the end.
-fn play<O: Order, const N: usize>(preemptions: usize, parts: [Part<O>; N], expected: u32) {
+fn play<O: QueuePolicy, const N: usize>(preemptions: usize, parts: [Part<O>; N], expected: u32) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(move || {
@@ -105,58 +105,58 @@ fn play<O: Order, const N: usize>(preemptions: usize, parts: [Part<O>; N], expec
     });
 }
 
-fn twice<O: Order>(guarded: &Guarded<O>) {
+fn twice<O: QueuePolicy>(guarded: &Guarded<O>) {
     guarded.once();
     guarded.once();
 }
 
 #[test]
-fn two_that_steal() {
-    play::<Lateral<Park>, 2>(3, [twice, twice], 4);
+fn two_stealing_threads() {
+    play::<QueueUrgent<Park>, 2>(3, [twice, twice], 4);
 }
 
 #[test]
-fn two_that_spin() {
-    play::<Lateral<LookOnce>, 2>(3, [twice, twice], 4);
+fn two_spinning_threads() {
+    play::<QueueUrgent<LookOnce>, 2>(3, [twice, twice], 4);
 }
 
 #[test]
-fn two_in_the_queue() {
-    play::<Strict, 2>(3, [twice, twice], 4);
+fn two_queued_threads() {
+    play::<QueueAll, 2>(3, [twice, twice], 4);
 }
 
 #[test]
-fn three_that_steal() {
-    play::<Lateral<Park>, 3>(2, [Guarded::once, Guarded::once, Guarded::once], 3);
+fn three_stealing_threads() {
+    play::<QueueUrgent<Park>, 3>(2, [Guarded::once, Guarded::once, Guarded::once], 3);
 }
 
 #[test]
-fn three_that_spin() {
-    play::<Lateral<LookOnce>, 3>(1, [Guarded::once, Guarded::once, Guarded::once], 3);
+fn three_spinning_threads() {
+    play::<QueueUrgent<LookOnce>, 3>(1, [Guarded::once, Guarded::once, Guarded::once], 3);
 }
 
 #[test]
-fn a_real_time_thread_among_others() {
-    play::<Lateral<Park>, 3>(2, [Guarded::once, urgently, Guarded::once], 3);
+fn real_time_thread_beside_ordinary_threads() {
+    play::<QueueUrgent<Park>, 3>(2, [Guarded::once, urgently, Guarded::once], 3);
 }
 
 #[test]
-fn real_time_threads_and_one_that_spins() {
-    play::<Lateral<LookOnce>, 3>(1, [urgently, Guarded::once, urgently], 3);
+fn real_time_threads_beside_a_spinner() {
+    play::<QueueUrgent<LookOnce>, 3>(1, [urgently, Guarded::once, urgently], 3);
 }
 
 /// A thread that times out may be the one that was woken, or the one that has the duty to wake others.
 #[test]
-fn who_gives_up_leaves_nobody_asleep() {
-    play::<Lateral<Park>, 3>(1, [in_time_or_later, Guarded::once, Guarded::once], 3);
+fn timed_out_sleeper_loses_no_wake_up() {
+    play::<QueueUrgent<Park>, 3>(1, [in_time_or_later, Guarded::once, Guarded::once], 3);
 }
 
 #[test]
-fn a_spinner_that_gives_up_leaves_nobody_asleep() {
-    play::<Lateral<LookOnce>, 3>(1, [in_time_or_later, Guarded::once, Guarded::once], 3);
+fn timed_out_spinner_loses_no_wake_up() {
+    play::<QueueUrgent<LookOnce>, 3>(1, [in_time_or_later, Guarded::once, Guarded::once], 3);
 }
 
-fn in_time_or_later<O: Order>(guarded: &Guarded<O>) {
+fn in_time_or_later<O: QueuePolicy>(guarded: &Guarded<O>) {
     if !guarded.once_in_time() {
         guarded.once();
     }
@@ -164,92 +164,97 @@ fn in_time_or_later<O: Order>(guarded: &Guarded<O>) {
 
 /// A thread that has entered the kernel's queue and given up leaves `WAITERS` set.
 #[test]
-fn who_leaves_the_queue_leaves_nobody_asleep() {
-    fn gives_up<O: Order>(guarded: &Guarded<O>) {
+fn timed_out_queued_thread_loses_no_wake_up() {
+    fn gives_up<O: QueuePolicy>(guarded: &Guarded<O>) {
         caller::be_real_time(1);
         if !guarded.once_in_time() {
             guarded.once();
         }
     }
-    play::<Lateral<Park>, 2>(4, [gives_up, twice], 3);
+    play::<QueueUrgent<Park>, 2>(4, [gives_up, twice], 3);
 }
 
 /// Releases a lock that another thread has acquired, and waits for it.
 #[test]
-fn a_strangers_release_wakes_a_sleeper() {
-    fn waits<O: Order>(guarded: &Guarded<O>) {
+fn foreign_unlock_wakes_a_sleeper() {
+    fn waits<O: QueuePolicy>(guarded: &Guarded<O>) {
         guarded.lock.lock(&mut ());
         guarded.lock.lock(&mut ());
         guarded.add();
         // SAFETY: acquired above.
         unsafe { guarded.lock.unlock() };
     }
-    fn releases<O: Order>(guarded: &Guarded<O>) {
+    fn releases<O: QueuePolicy>(guarded: &Guarded<O>) {
         while !guarded.lock.is_locked() {
             thread::yield_now();
         }
         // SAFETY: the other thread uses no data yet.
         unsafe { guarded.lock.unlock() };
     }
-    play::<Lateral<Park>, 2>(3, [waits, releases], 1);
-    play::<Strict, 2>(3, [waits, releases], 1);
+    play::<QueueUrgent<Park>, 2>(3, [waits, releases], 1);
+    play::<QueueAll, 2>(3, [waits, releases], 1);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_an_owner_from_the_kernel_forgets_the_sleepers() {
-    fn forgets<O: Order>(guarded: &Guarded<O>) {
+fn planted_owner_after_hand_off_forgets_the_sleepers() {
+    fn forgets<O: QueuePolicy>(guarded: &Guarded<O>) {
         caller::be_real_time(1);
         pi::lock(&guarded.lock.word, None).expect("it is another's or free");
-        guarded.lock.own();
+        guarded.lock.record_owner();
         guarded.add();
         // SAFETY: acquired above.
         unsafe { guarded.lock.unlock() };
     }
-    play::<Lateral<Park>, 3>(3, [Guarded::once, forgets, Guarded::once], 3);
+    play::<QueueUrgent<Park>, 3>(3, [Guarded::once, forgets, Guarded::once], 3);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_release_that_does_not_move_the_gate() {
-    fn releases_wrongly<O: Order>(guarded: &Guarded<O>) {
+fn planted_release_without_gate_advance() {
+    fn releases_wrongly<O: QueuePolicy>(guarded: &Guarded<O>) {
         guarded.lock.lock(&mut ());
         guarded.add();
         caller::released();
         let me = caller::tid();
-        if !guarded.lock.let_go(me, 0) {
-            assert!(guarded.lock.let_go(me | WAKE, 0));
+        if !guarded.lock.try_release(me, 0) {
+            assert!(guarded.lock.try_release(me | WAKE, 0));
             park::wake(&raw const guarded.lock.gate, 1);
         }
     }
-    play::<Lateral<Park>, 2>(3, [Guarded::once, releases_wrongly], 2);
+    play::<QueueUrgent<Park>, 2>(3, [Guarded::once, releases_wrongly], 2);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_spinner_that_sleeps() {
-    fn sleeps_as_a_spinner<O: Order>(guarded: &Guarded<O>) {
+fn planted_sleeping_spinner() {
+    fn sleeps_as_a_spinner<O: QueuePolicy>(guarded: &Guarded<O>) {
         // Relaxed: a planted bug.
         guarded.lock.spinner.store(1, Ordering::Relaxed);
         guarded.once();
     }
-    play::<Lateral<Park>, 2>(3, [sleeps_as_a_spinner, Guarded::once], 2);
+    play::<QueueUrgent<Park>, 2>(3, [sleeps_as_a_spinner, Guarded::once], 2);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_who_is_woken_and_gives_up_says_nothing() {
-    fn gives_up_silently<O: Order>(guarded: &Guarded<O>) {
-        let mut visit =
-            Visit { duty: 0, spins: false, waited: Waited::Spun, arrived: 0, deadline: Deadline::new(None) };
+fn planted_woken_thread_times_out_without_passing_on() {
+    fn gives_up_silently<O: QueuePolicy>(guarded: &Guarded<O>) {
+        let mut wait = WaitState {
+            wake_duty: 0,
+            spins: false,
+            waited: Waited::Spun,
+            arrived: 0,
+            deadline: Deadline::new(None),
+        };
         // Is woken, and leaves without passing the duty on.
         while !guarded.lock.take(0, 0) {
-            if matches!(guarded.lock.sleep(&mut visit), Outcome::Look) && visit.duty != 0 {
+            if matches!(guarded.lock.sleep(&mut wait), SleepOutcome::Recheck) && wait.wake_duty != 0 {
                 return;
             }
         }
         // SAFETY: acquired above.
         unsafe { guarded.lock.unlock() };
     }
-    play::<Lateral<Park>, 3>(3, [gives_up_silently, Guarded::once, Guarded::once], 2);
+    play::<QueueUrgent<Park>, 3>(3, [gives_up_silently, Guarded::once, Guarded::once], 2);
 }

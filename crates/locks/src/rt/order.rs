@@ -1,31 +1,31 @@
 //! Policy: which threads wait in the kernel's queue.
 
-use crate::waiting::{Park, Waiting};
+use crate::waiting::{Park, SpinPolicy};
 use core::marker::PhantomData;
 
 /// See the module documentation.
-pub trait Order: Send + Sync + 'static {
+pub trait QueuePolicy: Send + Sync + 'static {
     /// Whether a thread that is neither real-time nor holds such a lock takes a free lock instead of waiting in the
     /// queue.
     const STEALS: bool;
     /// How the threads outside the queue wait.
-    type Waiting: Waiting;
+    type SpinPolicy: SpinPolicy;
 }
 
 /// All threads wait in the kernel's queue.
 #[derive(Debug)]
-pub struct Strict;
+pub struct QueueAll;
 
-impl Order for Strict {
+impl QueuePolicy for QueueAll {
     const STEALS: bool = false;
-    type Waiting = Park;
+    type SpinPolicy = Park;
 }
 
 /// Urgent threads wait in the kernel's queue (see `caller::is_urgent`); the others steal and wait according to `W`.
 #[derive(Debug)]
-pub struct Lateral<W>(PhantomData<W>);
+pub struct QueueUrgent<W>(PhantomData<W>);
 
-impl<W: Waiting> Order for Lateral<W> {
+impl<W: SpinPolicy> QueuePolicy for QueueUrgent<W> {
     const STEALS: bool = true;
-    type Waiting = W;
+    type SpinPolicy = W;
 }

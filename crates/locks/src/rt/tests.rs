@@ -148,8 +148,8 @@ fn with_a_hog_between<L: RawLock>() -> Vec<&'static str> {
 }
 
 #[test]
-fn a_waiter_with_inheritance_does_not_wait_for_a_hog() {
-    if may_be_real_time("a_waiter_with_inheritance_does_not_wait_for_a_hog") {
+fn inheritance_bounds_the_wait_beside_a_cpu_hog() {
+    if may_be_real_time("inheritance_bounds_the_wait_beside_a_cpu_hog") {
         assert_eq!(with_a_hog_between::<RtFair>(), ["waiter", "hog"]);
         assert_eq!(with_a_hog_between::<RtSteal>(), ["waiter", "hog"]);
         assert_eq!(with_a_hog_between::<RtAdaptive>(), ["waiter", "hog"]);
@@ -163,7 +163,7 @@ fn with_a_hog_before_a_chain<L: RawLock>() -> Vec<&'static str> {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (first, second, order) = (L::new(), L::new(), Served::default());
     let [first_is_held, waits, may_go_on] = core::array::from_fn(|_| Flag::default());
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     thread::scope(|s| {
         let owner = s.spawn(|| hold(&first, &first_is_held, &may_go_on)).thread().clone();
         wait_until(|| first_is_held.is_up());
@@ -171,12 +171,12 @@ fn with_a_hog_before_a_chain<L: RawLock>() -> Vec<&'static str> {
         s.spawn(move || {
             stay_on_one_cpu();
             acquire(second);
-            tell.send(caller::tid()).unwrap();
+            sender.send(caller::tid()).unwrap();
             acquire(first);
             unlock(first);
             unlock(second);
         });
-        wait_until_asleep(told.recv().unwrap());
+        wait_until_asleep(receiver.recv().unwrap());
         s.spawn(|| wait(second, &waits, &order));
         wait_until(|| waits.is_up());
         let (may_go_on, order) = (&may_go_on, &order);
@@ -186,8 +186,8 @@ fn with_a_hog_before_a_chain<L: RawLock>() -> Vec<&'static str> {
 }
 
 #[test]
-fn a_boost_reaches_the_end_of_a_chain() {
-    if may_be_real_time("a_boost_reaches_the_end_of_a_chain") {
+fn boost_reaches_the_end_of_a_lock_chain() {
+    if may_be_real_time("boost_reaches_the_end_of_a_lock_chain") {
         assert_eq!(with_a_hog_before_a_chain::<RtFair>(), ["waiter", "hog"]);
         assert_eq!(with_a_hog_before_a_chain::<RtSteal>(), ["waiter", "hog"]);
         assert_eq!(with_a_hog_before_a_chain::<RtAdaptive>(), ["waiter", "hog"]);
@@ -196,22 +196,22 @@ fn a_boost_reaches_the_end_of_a_chain() {
 }
 
 /// Waiters with these priorities come one after another; returns the order in which they are served.
-fn served<O: Order>(priorities: &[u32]) -> Vec<u32> {
-    let lock = Inheriting::<O>::new();
+fn served<O: QueuePolicy>(priorities: &[u32]) -> Vec<u32> {
+    let lock = PriorityInheriting::<O>::new();
     let order = Mutex::new(Vec::new());
     acquire(&lock);
     thread::scope(|s| {
         for &priority in priorities {
             let (lock, order) = (&lock, &order);
-            let (tell, told) = channel();
+            let (sender, receiver) = channel();
             s.spawn(move || {
                 assert!(become_real_time(priority));
-                tell.send(caller::tid()).unwrap();
+                sender.send(caller::tid()).unwrap();
                 acquire(lock);
                 order.lock().unwrap().push(priority);
                 unlock(lock);
             });
-            wait_until_asleep(told.recv().unwrap());
+            wait_until_asleep(receiver.recv().unwrap());
         }
         unlock(&lock);
     });
@@ -219,30 +219,30 @@ fn served<O: Order>(priorities: &[u32]) -> Vec<u32> {
 }
 
 #[test]
-fn real_time_threads_are_served_by_priority_and_before_others() {
-    if may_be_real_time("real_time_threads_are_served_by_priority_and_before_others") {
-        assert_eq!(served::<Strict>(&[0, 3, 9, 5]), [9, 5, 3, 0]);
-        assert_eq!(served::<Lateral<Park>>(&[0, 3, 9, 5]), [9, 5, 3, 0]);
-        assert_eq!(served::<Lateral<SpinThenPark>>(&[0, 3, 9, 5]), [9, 5, 3, 0]);
+fn real_time_threads_acquire_first_by_priority() {
+    if may_be_real_time("real_time_threads_acquire_first_by_priority") {
+        assert_eq!(served::<QueueAll>(&[0, 3, 9, 5]), [9, 5, 3, 0]);
+        assert_eq!(served::<QueueUrgent<Park>>(&[0, 3, 9, 5]), [9, 5, 3, 0]);
+        assert_eq!(served::<QueueUrgent<SpinThenPark>>(&[0, 3, 9, 5]), [9, 5, 3, 0]);
     }
 }
 
 #[test]
-fn a_sleeper_that_becomes_a_real_time_thread_changes_queues() {
-    if !may_be_real_time("a_sleeper_that_becomes_a_real_time_thread_changes_queues") {
+fn sleeper_that_becomes_real_time_moves_to_the_kernels_queue() {
+    if !may_be_real_time("sleeper_that_becomes_real_time_moves_to_the_kernels_queue") {
         return;
     }
     let lock = RtAdaptive::new();
     acquire(&lock);
     thread::scope(|s| {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let lock = &lock;
         s.spawn(move || {
-            tell.send(caller::tid()).unwrap();
+            sender.send(caller::tid()).unwrap();
             acquire(lock);
             unlock(lock);
         });
-        let sleeper = told.recv().unwrap();
+        let sleeper = receiver.recv().unwrap();
         // Relaxed: a snapshot, which orders nothing.
         wait_until(|| lock.slept.load(Ordering::Relaxed) == 1);
         assert!(!pi::has_waiters(&lock.word), "an ordinary thread");
@@ -260,42 +260,42 @@ fn soon() -> Until {
     Until::after(Duration::from_millis(30))
 }
 
-fn ones_own_lock_is_not_to_be_had<O: Order>(priority: u32) {
-    let lock = &Inheriting::<O>::new();
-    let (tell, told) = channel();
+fn try_lock_of_own_lock_fails<O: QueuePolicy>(priority: u32) {
+    let lock = &PriorityInheriting::<O>::new();
+    let (sender, receiver) = channel();
     thread::scope(|s| {
         s.spawn(move || {
             become_real_time(priority);
             acquire(lock);
             assert_eq!(lock.lock_until(&mut (), soon()), None);
-            tell.send(caller::tid()).unwrap();
+            sender.send(caller::tid()).unwrap();
             // Waits for a foreign unlock.
             acquire(lock);
             unlock(lock);
         });
-        wait_until_asleep(told.recv().unwrap());
+        wait_until_asleep(receiver.recv().unwrap());
         unlock(lock);
     });
     assert!(!lock.is_locked());
 }
 
 #[test]
-fn whoever_locks_twice_waits_for_a_stranger() {
+fn second_lock_by_the_owner_waits_for_a_foreign_unlock() {
     for priority in [0, 5] {
-        ones_own_lock_is_not_to_be_had::<Strict>(priority);
-        ones_own_lock_is_not_to_be_had::<Lateral<SpinThenPark>>(priority);
+        try_lock_of_own_lock_fails::<QueueAll>(priority);
+        try_lock_of_own_lock_fails::<QueueUrgent<SpinThenPark>>(priority);
     }
 }
 
-fn a_lock_of_the_dead_stays_locked<O: Order>() {
-    let lock = Inheriting::<O>::new();
+fn lock_of_an_ended_thread_stays_locked<O: QueuePolicy>() {
+    let lock = PriorityInheriting::<O>::new();
     thread::scope(|s| s.spawn(|| acquire(&lock)).join().unwrap());
     thread::scope(|s| {
-        let heir = s.spawn(|| {
+        let successor = s.spawn(|| {
             become_real_time(5);
             lock.lock_until(&mut (), soon())
         });
-        assert_eq!(heir.join().unwrap(), None);
+        assert_eq!(successor.join().unwrap(), None);
     });
     assert!(lock.is_locked());
     unlock(&lock);
@@ -303,14 +303,14 @@ fn a_lock_of_the_dead_stays_locked<O: Order>() {
 }
 
 #[test]
-fn whoever_ends_with_a_lock_keeps_it() {
-    a_lock_of_the_dead_stays_locked::<Strict>();
-    a_lock_of_the_dead_stays_locked::<Lateral<SpinThenPark>>();
+fn thread_that_ends_as_owner_keeps_the_lock() {
+    lock_of_an_ended_thread_stays_locked::<QueueAll>();
+    lock_of_an_ended_thread_stays_locked::<QueueUrgent<SpinThenPark>>();
 }
 
 /// The owner continues as if it held the lock, and releases it too.
-fn a_stranger_releases_what_others_queue_for<O: Order>() {
-    let lock = Inheriting::<O>::new();
+fn foreign_unlock_releases_a_lock_with_queued_threads<O: QueuePolicy>() {
+    let lock = PriorityInheriting::<O>::new();
     let (is_held, may_end) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|s| {
         s.spawn(|| {
@@ -319,19 +319,19 @@ fn a_stranger_releases_what_others_queue_for<O: Order>() {
             may_end.wait();
         });
         is_held.wait();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let waiters: Vec<_> = (1..4)
             .map(|priority| {
-                let (lock, tell) = (&lock, tell.clone());
+                let (lock, sender) = (&lock, sender.clone());
                 s.spawn(move || {
                     become_real_time(priority);
-                    tell.send(caller::tid()).unwrap();
+                    sender.send(caller::tid()).unwrap();
                     acquire(lock);
                     unlock(lock);
                 })
             })
             .collect();
-        told.iter().take(3).for_each(wait_until_asleep);
+        receiver.iter().take(3).for_each(wait_until_asleep);
         unlock(&lock);
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
         may_end.wait();
@@ -342,21 +342,21 @@ fn a_stranger_releases_what_others_queue_for<O: Order>() {
 }
 
 #[test]
-fn a_strangers_release_reaches_the_kernels_queue() {
-    a_stranger_releases_what_others_queue_for::<Strict>();
-    a_stranger_releases_what_others_queue_for::<Lateral<Park>>();
+fn foreign_unlock_reaches_the_kernels_queue() {
+    foreign_unlock_releases_a_lock_with_queued_threads::<QueueAll>();
+    foreign_unlock_releases_a_lock_with_queued_threads::<QueueUrgent<Park>>();
 }
 
 /// A lock and the data that it protects.
 struct Counted<O> {
-    lock: Inheriting<O>,
+    lock: PriorityInheriting<O>,
     sum: core::cell::Cell<u64>,
 }
 
 // SAFETY: the sum is used under the lock only.
 unsafe impl<O> Sync for Counted<O> {}
 
-impl<O: Order> Counted<O> {
+impl<O: QueuePolicy> Counted<O> {
     /// Adds one under the lock; every third time with a short timeout. Returns whether it got the lock.
     fn add(&self, way: u64) -> bool {
         let has_it = if way.is_multiple_of(3) {
@@ -374,9 +374,9 @@ impl<O: Order> Counted<O> {
 }
 
 /// Real-time and ordinary threads, with and without timeouts.
-fn all_sorts_at_once<O: Order>() {
+fn real_time_stealing_and_timed_threads_exclude_each_other<O: QueuePolicy>() {
     const ROUNDS: u64 = 2_000;
-    let counted = &Counted { lock: Inheriting::<O>::new(), sum: core::cell::Cell::new(0) };
+    let counted = &Counted { lock: PriorityInheriting::<O>::new(), sum: core::cell::Cell::new(0) };
     let rounds = move |number: u64, priority| {
         become_real_time(priority);
         let one = |round: &u64| {
@@ -401,13 +401,13 @@ fn all_sorts_at_once<O: Order>() {
 
 #[test]
 fn real_time_and_ordinary_threads_at_once() {
-    all_sorts_at_once::<Strict>();
-    all_sorts_at_once::<Lateral<Park>>();
-    all_sorts_at_once::<Lateral<SpinThenPark>>();
+    real_time_stealing_and_timed_threads_exclude_each_other::<QueueAll>();
+    real_time_stealing_and_timed_threads_exclude_each_other::<QueueUrgent<Park>>();
+    real_time_stealing_and_timed_threads_exclude_each_other::<QueueUrgent<SpinThenPark>>();
 }
 
 #[test]
-fn what_a_thread_holds_is_counted() {
+fn held_locks_of_a_thread_are_counted() {
     thread::spawn(|| {
         assert!(!caller::is_urgent());
         let (first, second) = (RtAdaptive::new(), RtFair::new());

@@ -5,12 +5,12 @@ use crate::{Property, check};
 use core::time::Duration;
 use std::sync::mpsc::channel;
 use std::thread;
-use unspin_locks::{Clock, Kind, RawLock, Until, Waited};
+use unspin_locks::{Clock, LockKind, RawLock, Until, Waited};
 
 struct FitsIntoAMutex;
 
 impl Property for FitsIntoAMutex {
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8);
         let lock = L::NEW;
         // SAFETY: a live value. Its padding, if any, does not matter: bytes that were never written would fail the
@@ -25,10 +25,10 @@ fn sixteen_bytes_and_zeroes_are_free() {
     check::<FitsIntoAMutex>();
 }
 
-struct Answers;
+struct ReportsTheState;
 
-impl Property for Answers {
-    fn check<L: RawLock>(_: Kind) {
+impl Property for ReportsTheState {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         for _ in 0..3 {
             assert!(!guarded.lock.is_locked());
@@ -43,14 +43,14 @@ impl Property for Answers {
 }
 
 #[test]
-fn a_lock_answers_truly() {
-    check::<Answers>();
+fn try_lock_and_is_locked_report_the_state() {
+    check::<ReportsTheState>();
 }
 
 struct Times;
 
 impl Property for Times {
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         for clock in [Clock::Realtime, Clock::Monotonic] {
             let past = Until { clock, at: Duration::from_secs(1) };
@@ -74,7 +74,7 @@ struct TimesOfWaiters;
 
 impl Property for TimesOfWaiters {
     /// Waiters that time out leave the queue: the waiters before and behind them get the lock.
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         guarded.lock();
         thread::scope(|s| {
@@ -100,14 +100,14 @@ impl Property for TimesOfWaiters {
 }
 
 #[test]
-fn whoever_gives_up_is_not_in_the_way() {
+fn waiter_that_times_out_does_not_block_others() {
     check::<TimesOfWaiters>();
 }
 
 struct Misuse;
 
 impl Property for Misuse {
-    fn check<L: RawLock>(_: Kind) {
+    fn check<L: RawLock>(_: LockKind) {
         let guarded = Guarded::<L>::new();
         guarded.unlock();
         guarded.unlock();
@@ -135,14 +135,14 @@ impl Property for Misuse {
 }
 
 #[test]
-fn misuse_leaves_a_lock_that_works() {
+fn lock_works_after_misuse() {
     check::<Misuse>();
 }
 
-struct HowLong;
+struct ReportsTheWait;
 
-impl Property for HowLong {
-    fn check<L: RawLock>(kind: Kind) {
+impl Property for ReportsTheWait {
+    fn check<L: RawLock>(kind: LockKind) {
         let guarded = Guarded::<L>::new();
         guarded.lock();
         let (started, is_started) = channel();
@@ -156,13 +156,13 @@ impl Property for HowLong {
             is_started.recv().unwrap();
             thread::sleep(Duration::from_millis(50));
             guarded.unlock();
-            let expected = if kind.is_for_study() { Waited::Spun } else { Waited::Slept };
+            let expected = if kind.is_experimental() { Waited::Spun } else { Waited::Slept };
             assert_eq!(waiter.join().unwrap(), expected);
         });
     }
 }
 
 #[test]
-fn how_it_waited_is_told_truly() {
-    check::<HowLong>();
+fn lock_reports_how_the_thread_waited() {
+    check::<ReportsTheWait>();
 }

@@ -4,14 +4,14 @@ use crate::guarded::Guarded;
 use crate::{Property, check};
 use core::time::Duration;
 use std::thread;
-use unspin_locks::{Kind, RawLock};
+use unspin_locks::{LockKind, RawLock};
 
-struct Ghosts;
+struct ParentsWaiters;
 
-impl Property for Ghosts {
-    fn check<L: RawLock>(kind: Kind) {
+impl Property for ParentsWaiters {
+    fn check<L: RawLock>(kind: LockKind) {
         // The experimental locks need a scheduler's time slice for each hand-off.
-        for round in 0..if kind.is_for_study() { 3 } else { 20 } {
+        for round in 0..if kind.is_experimental() { 3 } else { 20 } {
             fork_while_others_wait::<L>(kind, Duration::from_micros(round * 100));
         }
     }
@@ -19,10 +19,10 @@ impl Property for Ghosts {
 
 /// The forking thread holds the lock, as a thread does that wants its child to use it (pthread_atfork). Other threads
 /// wait for it: some of them just woken, some about to sleep, some starving.
-fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
+fn fork_while_others_wait<L: RawLock>(kind: LockKind, pause: Duration) {
     let guarded = Guarded::<L>::new();
-    let waiters = if kind.is_for_study() { 2 } else { 6 };
-    let rounds = if kind.is_for_study() { 5 } else { 300 };
+    let waiters = if kind.is_experimental() { 2 } else { 6 };
+    let rounds = if kind.is_experimental() { 5 } else { 300 };
     thread::scope(|s| {
         for _ in 0..waiters {
             s.spawn(|| {
@@ -40,7 +40,7 @@ fn fork_while_others_wait<L: RawLock>(kind: Kind, pause: Duration) {
         // child.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            use_it_alone_and_with_others(guarded, if kind.is_for_study() { 3 } else { 20 });
+            use_it_alone_and_with_others(guarded, if kind.is_experimental() { 3 } else { 20 });
             // SAFETY: ends the child, which must not return into the tests.
             unsafe { libc::_exit(0) }
         }
@@ -74,6 +74,6 @@ fn use_it_alone_and_with_others<L: RawLock>(guarded: &Guarded<L>, rounds: u32) {
 }
 
 #[test]
-fn a_child_is_not_held_up_by_ghosts() {
-    check::<Ghosts>();
+fn forked_child_is_not_blocked_by_its_parents_waiters() {
+    check::<ParentsWaiters>();
 }

@@ -1,29 +1,29 @@
-//! The conformance suite for all kinds of locks. A new lock takes part as soon as `Kind::visit` knows it.
+//! The conformance suite for all kinds of locks. A new lock takes part as soon as `LockKind::visit` knows it.
 
 mod conformance;
 mod forks;
 mod guarded;
 mod stress;
 
-use unspin_locks::{Kind, RawLock, Visitor};
+use unspin_locks::{LockKind, LockVisitor, RawLock};
 
 /// A property that every lock must have.
 trait Property {
     /// Panics if lock `L` does not have the property.
-    fn check<L: RawLock>(kind: Kind);
+    fn check<L: RawLock>(kind: LockKind);
 }
 
 /// Checks all kinds that this crate implements.
 fn check<P: Property>() {
-    struct One<P>(Kind, core::marker::PhantomData<P>);
-    impl<P: Property> Visitor for One<P> {
-        type Answer = ();
+    struct One<P>(LockKind, core::marker::PhantomData<P>);
+    impl<P: Property> LockVisitor for One<P> {
+        type Output = ();
         fn visit<L: RawLock>(self) {
             println!("{}", self.0);
             P::check::<L>(self.0);
         }
     }
-    let visited = Kind::ALL
+    let visited = LockKind::ALL
         .into_iter()
         .filter(|&kind| kind.visit(One(kind, core::marker::PhantomData::<P>)).is_some())
         .count();

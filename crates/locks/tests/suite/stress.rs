@@ -4,17 +4,17 @@ use crate::guarded::Guarded;
 use crate::{Property, check};
 use core::time::Duration;
 use std::thread;
-use unspin_locks::{Clock, Kind, RawLock, Until};
+use unspin_locks::{Clock, LockKind, RawLock, Until};
 
 /// Threads, and rounds of each. The experimental locks get less work, because each hand-off may wait for the scheduler.
-fn load(kind: Kind) -> (u64, u64) {
-    if kind.is_for_study() { (4, 300) } else { (32, 3_000) }
+fn load(kind: LockKind) -> (u64, u64) {
+    if kind.is_experimental() { (4, 300) } else { (32, 3_000) }
 }
 
 struct Excludes;
 
 impl Property for Excludes {
-    fn check<L: RawLock>(kind: Kind) {
+    fn check<L: RawLock>(kind: LockKind) {
         let (threads, rounds) = load(kind);
         let guarded = Guarded::<L>::new();
         thread::scope(|s| {
@@ -38,12 +38,12 @@ fn many_threads_exclude_each_other() {
     check::<Excludes>();
 }
 
-struct EveryWay;
+struct AllCalls;
 
-impl Property for EveryWay {
+impl Property for AllCalls {
     /// All ways to acquire at once, often with short timeouts. Each thread that got the lock adds one, and no thread is
     /// left waiting.
-    fn check<L: RawLock>(kind: Kind) {
+    fn check<L: RawLock>(kind: LockKind) {
         let (threads, rounds) = load(kind);
         let guarded = Guarded::<L>::new();
         let acquired: u64 = thread::scope(|s| {
@@ -84,6 +84,6 @@ fn once<L: RawLock>(guarded: &Guarded<L>, way: u64) -> bool {
 }
 
 #[test]
-fn all_ways_at_once() {
-    check::<EveryWay>();
+fn all_acquisition_calls_exclude_each_other() {
+    check::<AllCalls>();
 }

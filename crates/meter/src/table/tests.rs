@@ -3,7 +3,7 @@ use crate::counts::Counts;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Plain memory with a table in its second page, behind a first that names the free pages.
+/// Plain memory with a table in its second page. The first page contains the number of the next free page.
 struct Memory {
     words: Vec<AtomicU64>,
 }
@@ -11,7 +11,7 @@ struct Memory {
 impl Memory {
     fn new(pages: usize) -> Memory {
         let words: Vec<AtomicU64> = (0..pages * WORDS).map(|_| AtomicU64::new(0)).collect();
-        // Relaxed: nobody else looks.
+        // Relaxed: no other thread accesses it.
         words[0].store(2, Relaxed);
         Memory { words }
     }
@@ -20,13 +20,13 @@ impl Memory {
         Table::at(Pages::plain(&self.words), &self.words[0], 1, stride).unwrap()
     }
 
-    fn rows(&self, stride: Stride) -> Vec<Row> {
+    fn rows(&self, stride: Stride) -> Vec<RawRow> {
         let pages = Pages::plain(&self.words);
         rows(pages, pages.page(1).unwrap(), stride).collect()
     }
 
     fn overflowed(&self) -> u64 {
-        // Relaxed: one thread.
+        // Relaxed: the test has one thread.
         self.words[WORDS + OVERFLOWED].load(Relaxed)
     }
 }
@@ -35,7 +35,7 @@ const MUTEX: u64 = 0x10 << 56;
 
 fn sample() -> impl Strategy<Value = Sample> {
     (0usize..4, 0u64..1 << 40, 0u64..1 << 40, 0u64..1 << 40).prop_map(|(outcome, hold, spun, slept)| Sample {
-        outcome: Outcome::ALL[outcome],
+        outcome: AttemptOutcome::ALL[outcome],
         hold,
         spun,
         slept,
@@ -45,10 +45,10 @@ fn sample() -> impl Strategy<Value = Sample> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Against a sequential model, in memory that suffices or does not: what found room is summed exactly, what did not is
-    /// counted exactly.
+    /// Compares the table with a sequential model, in memory that may or may not suffice. Recorded samples are summed
+    /// exactly, and dropped samples are counted exactly.
     #[test]
-    fn nothing_is_lost_uncounted(
+    fn recorded_samples_are_summed_and_dropped_samples_counted(
         samples in prop::collection::vec((1u64..600, 0u64..3, sample()), 0..2000),
         pages in prop_oneof![Just(4usize), Just(20), Just(400)],
     ) {
@@ -60,8 +60,8 @@ proptest! {
             table.record(key, sample);
             let mut counts = Counts::default();
             counts.add(sample);
-            if sample.outcome == Outcome::Rejected {
-                // A refused attempt holds nothing.
+            if sample.outcome == AttemptOutcome::Rejected {
+                // A refused attempt has no hold.
                 (counts.hold, counts.hold_max) = (0, 0);
             }
             model.entry(key).or_default().merge(&counts);
@@ -78,7 +78,7 @@ proptest! {
 }
 
 #[test]
-fn ten_thousand_locks_have_their_rows() {
+fn ten_thousand_locks_have_one_row_each() {
     for stride in [Stride::Counts, Stride::Whole] {
         let memory = Memory::new(16_384);
         let table = memory.table(stride);
@@ -86,7 +86,7 @@ fn ten_thousand_locks_have_their_rows() {
             for lock in 1..=10_000 {
                 let key = Key { lock: MUTEX | lock << 4, caller: lock % 7 };
                 assert_eq!(table.find(key).is_some(), round == 1);
-                table.attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
+                table.count_attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
             }
         }
         let rows = memory.rows(stride);
@@ -99,29 +99,29 @@ fn ten_thousand_locks_have_their_rows() {
 }
 
 #[test]
-fn a_full_table_sums_up_by_caller() {
+fn full_table_sums_up_by_caller() {
     let memory = Memory::new(8_200);
     let table = memory.table(Stride::Counts);
     let more = 1000;
     for lock in 1..=(KEYS + more) as u64 {
         let key = Key { lock: MUTEX | lock << 4, caller: lock % 2 };
-        table.attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
+        table.count_attempt(table.find(key).or_else(|| table.publish(key)).unwrap());
     }
     let rows = memory.rows(Stride::Counts);
-    let others: Vec<&Row> = rows.iter().filter(|row| row.key.address() == 0).collect();
+    let others: Vec<&RawRow> = rows.iter().filter(|row| row.key.address() == 0).collect();
     assert_eq!((rows.len(), others.len(), memory.overflowed()), (KEYS + 2, 2, 0));
     assert_eq!(others.iter().map(|row| row.counts.nowait).sum::<u64>(), more as u64);
 }
 
-/// What a handler does that interrupts the adding of a row.
+/// A signal handler that interrupts the addition of a row adds none, and its sample is counted as dropped.
 #[test]
-fn a_handler_within_publish_does_without() {
+fn signal_handler_within_publish_adds_no_row() {
     let memory = Memory::new(40);
     let table = memory.table(Stride::Whole);
     table.publishing.set(true);
     let key = Key { lock: MUTEX | 8, caller: 0 };
     assert_eq!(table.publish(key), None);
-    table.record(key, &Sample { outcome: Outcome::Spun, hold: 3, spun: 2, slept: 0 });
+    table.record(key, &Sample { outcome: AttemptOutcome::Spun, hold: 3, spun: 2, slept: 0 });
     assert_eq!((memory.overflowed(), memory.rows(Stride::Whole).len()), (1, 0));
     table.publishing.set(false);
     assert!(table.publish(key).is_some());

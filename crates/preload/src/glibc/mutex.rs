@@ -262,7 +262,7 @@ impl MutexLayout {
 /// The id of the calling thread.
 #[inline(always)]
 pub fn current_tid() -> u32 {
-    match tid::known() {
+    match tid::cached() {
         0 => learn(),
         known => known,
     }
@@ -281,7 +281,7 @@ fn learn() -> u32 {
         real::mutex_unlock(&mut mutex);
         owner
     };
-    let id = if owner == 0 { tid::get() } else { tid::told(owner) };
+    let id = if owner == 0 { tid::get() } else { tid::set_cached(owner) };
     errno::set(before);
     id
 }

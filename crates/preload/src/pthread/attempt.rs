@@ -3,7 +3,7 @@
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EBUSY, EOWNERDEAD};
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 
 /// An attempt to acquire an object, by a thread that is recorded. It is counted first as one without a wait.
 #[derive(Clone, Copy)]
@@ -11,7 +11,7 @@ pub struct Attempt {
     /// The calling thread.
     pub thread: &'static Thread,
     /// The row in which it is counted.
-    pub place: Place,
+    pub row: RowRef,
     /// The key of the lock in the list of locks that the thread holds; 0 for an object that is not held.
     held: u64,
 }
@@ -32,21 +32,21 @@ impl Attempt {
     /// An attempt by this thread. `held` is the key of the lock that it will release later; 0 if there is none.
     #[inline(always)]
     pub fn new(thread: &'static Thread, object: Object, held: u64, hook: Hook) -> Option<Attempt> {
-        let place = thread.attempt(object, held, hook)?;
-        Some(Attempt { thread, place, held })
+        let row = thread.attempt(object, held, hook)?;
+        Some(Attempt { thread, row, held })
     }
 
     /// The same for a lock, if that takes a few instructions only; else `None`, and nothing is counted.
     #[inline(always)]
     pub fn direct(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
-        let place = thread.attempt_direct(object, hook)?;
-        Some(Attempt { thread, place, held: object.held() })
+        let row = thread.attempt_direct(object, hook)?;
+        Some(Attempt { thread, row, held: object.held() })
     }
 
     /// The attempt that [`direct`](Self::direct) has just counted.
     pub fn repeat_direct(thread: &'static Thread, object: Object, hook: Hook) -> Option<Attempt> {
-        let place = thread.find_direct(object, hook)?;
-        Some(Attempt { thread, place, held: object.held() })
+        let row = thread.find_direct(object, hook)?;
+        Some(Attempt { thread, row, held: object.held() })
     }
 
     /// Whether the thread has the lock already, as the meter has seen.
@@ -57,24 +57,24 @@ impl Attempt {
     /// The thread has acquired the lock without a wait.
     #[inline(always)]
     pub fn acquired(self) {
-        self.thread.acquired(self.held, self.place);
+        self.thread.acquired(self.held, self.row);
     }
 
     /// The same in a thread of which times are recorded.
     #[inline(always)]
     pub fn begin_hold(self) {
-        self.thread.begin_hold(self.held, self.place);
+        self.thread.begin_hold(self.held, self.row);
     }
 
     /// The thread has acquired a lock that it holds already.
     pub fn acquired_again(self) {
-        self.thread.acquired_again(self.held, self.place);
+        self.thread.acquired_again(self.held, self.row);
     }
 
     /// The thread did not get the object, and did not wait for it.
     #[cold]
     pub fn rejected(self) {
-        self.thread.table().reclassify(self.place, Outcome::NoWait, Outcome::Rejected);
+        self.thread.table().reclassify_attempt(self.row, AttemptOutcome::NoWait, AttemptOutcome::Rejected);
     }
 
     /// Ends an attempt that did not block with its return value.
@@ -90,9 +90,9 @@ impl Attempt {
 
     /// The thread begins to wait for the lock.
     pub fn begin_wait(self) -> LockWait {
-        self.thread.table().reclassify(self.place, Outcome::NoWait, Outcome::Slept);
+        self.thread.table().reclassify_attempt(self.row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         let begin = self.thread.now();
-        self.thread.table().waiting(self.place, begin);
+        self.thread.table().set_wait_start(self.row, begin);
         LockWait { attempt: self, begin }
     }
 }
@@ -123,14 +123,14 @@ const SPINNING_MAX: u64 = 10_000;
 impl LockWait {
     /// The call that blocked has returned this value.
     pub fn end(self, code: c_int, how: HowWaited) -> c_int {
-        let Attempt { thread, place, held } = self.attempt;
+        let Attempt { thread, row, held } = self.attempt;
         let table = thread.table();
         let end = thread.now();
-        table.waiting(place, 0);
+        table.set_wait_start(row, 0);
         let wait = end.saturating_sub(self.begin);
         if is_success(code) && how == HowWaited::NotAtAll {
-            table.reclassify(place, Outcome::Slept, Outcome::NoWait);
-            thread.acquired(held, place);
+            table.reclassify_attempt(row, AttemptOutcome::Slept, AttemptOutcome::NoWait);
+            thread.acquired(held, row);
             return code;
         }
         let is_spin = match how {
@@ -140,14 +140,14 @@ impl LockWait {
         };
         let (spun, slept) = if is_spin { (wait, 0) } else { (0, wait) };
         if is_success(code) {
-            thread.acquired_after(held, place, end, spun, slept);
+            thread.acquired_after(held, row, end, spun, slept);
             if is_spin {
-                table.reclassify(place, Outcome::Slept, Outcome::Spun);
+                table.reclassify_attempt(row, AttemptOutcome::Slept, AttemptOutcome::Spun);
             }
         } else {
-            table.reclassify(place, Outcome::Slept, Outcome::Rejected);
+            table.reclassify_attempt(row, AttemptOutcome::Slept, AttemptOutcome::Rejected);
             if thread.has_clock() {
-                table.waited(place, Outcome::Rejected, spun, slept);
+                table.add_wait(row, AttemptOutcome::Rejected, spun, slept);
             }
         }
         code
@@ -228,8 +228,8 @@ pub fn release(object: Object, hook: Hook, released: impl FnOnce() -> c_int) -> 
 /// Records where an object was initialised.
 #[cold]
 pub fn initialised<T>(object: *const T, hook: Hook) {
-    if let Some(attempt) = Attempt::at(Object::new(Kind::Init, object), hook) {
-        attempt.thread.table().initialised(attempt.place, attempt.thread.now());
+    if let Some(attempt) = Attempt::at(Object::new(RecordKind::Init, object), hook) {
+        attempt.thread.table().record_init(attempt.row, attempt.thread.now());
     }
 }
 

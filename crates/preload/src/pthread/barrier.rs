@@ -9,11 +9,11 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{PTHREAD_BARRIER_SERIAL_THREAD, pthread_barrier_t, pthread_barrierattr_t};
-use unspin_locks::{Barrier, Turn};
-use unspin_meter::{Kind, Outcome};
+use unspin_locks::{Barrier, BarrierRole};
+use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sync::atomic::{AtomicBool, Ordering::Relaxed};
 use unspin_sys::entry;
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 entry! {
     /// pthread_barrier_init(3).
@@ -52,23 +52,24 @@ unsafe extern "C-unwind" fn wait(barrier: *mut pthread_barrier_t, sp: usize, bp:
             false => real::barrier_wait(barrier),
         }
     };
-    let Some(Attempt { thread, place, .. }) = Attempt::at(Object::new(Kind::Barrier, barrier), hook) else {
+    let Some(Attempt { thread, row, .. }) = Attempt::at(Object::new(RecordKind::Barrier, barrier), hook)
+    else {
         return waited();
     };
     let begin = thread.now();
-    thread.table().waiting(place, begin);
+    thread.table().set_wait_start(row, begin);
     let code = waited();
-    thread.table().waiting(place, 0);
+    thread.table().set_wait_start(row, 0);
     match code {
         // glibc returns this value to the last thread to arrive.
         PTHREAD_BARRIER_SERIAL_THREAD => {}
         0 => {
-            thread.table().reclassify(place, Outcome::NoWait, Outcome::Slept);
+            thread.table().reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
             if thread.has_clock() {
-                thread.table().waited(place, Outcome::Slept, 0, thread.now().saturating_sub(begin));
+                thread.table().add_wait(row, AttemptOutcome::Slept, 0, thread.now().saturating_sub(begin));
             }
         }
-        _ => thread.table().reclassify(place, Outcome::NoWait, Outcome::Rejected),
+        _ => thread.table().reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Rejected),
     }
     code
 }
@@ -109,13 +110,13 @@ unsafe fn polled(barrier: *mut pthread_barrier_t, hook: Hook) -> c_int {
     let turn = barrier.wait(|word| {
         let wait = Wait::begin(hook);
         let look = || if word.has_changed() { Look::Found(()) } else { Look::Nothing };
-        if wait.poll(Looks::Load, look, |_| None) == Ended::Asleep {
+        if wait.poll(CheckKind::Load, look, |_| None) == Ended::Asleep {
             word.sleep();
             wait.slept();
         }
     });
     match turn {
-        Turn::Serial => PTHREAD_BARRIER_SERIAL_THREAD,
-        Turn::Other => 0,
+        BarrierRole::Serial => PTHREAD_BARRIER_SERIAL_THREAD,
+        BarrierRole::Other => 0,
     }
 }

@@ -10,7 +10,7 @@ use super::attempt::Release;
 use crate::glibc::rwlock::RwLockLayout;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use unspin_meter::{Kind, Place};
+use unspin_meter::{RecordKind, RowRef};
 use unspin_sync::atomic::{AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 
@@ -30,7 +30,7 @@ fn word(lock: &RwLockLayout) -> (&'static AtomicU64, u64) {
 
 /// The lock, held for reading, as an object of the meter.
 fn object(lock: &RwLockLayout) -> Object {
-    Object::new(Kind::Read, lock)
+    Object::new(RecordKind::Read, lock)
 }
 
 /// To be called after a thread has acquired the lock for reading.
@@ -40,7 +40,7 @@ pub fn reader_came(lock: &RwLockLayout) {
         return;
     }
     let Some(thread) = Thread::current().filter(|thread| thread.has_clock()) else { return };
-    let hold = thread.table().latest(object(lock).held());
+    let hold = thread.table().latest_hold(object(lock).held());
     let now = hold.map(|hold| hold.since).filter(|&since| since != 0).unwrap_or_else(clock::ticks);
     let (since, tag) = word(lock);
     // Relaxed: a time; the module documentation tells the effects of a race.
@@ -57,20 +57,20 @@ pub fn release(lock: &RwLockLayout, hook: Hook) -> c_int {
         release.set_time(clock::ticks());
     }
     let code = lock.unlock();
-    if let Some((place, begin)) = period.filter(|_| code == 0) {
-        thread.table().busy(place, release.time().saturating_sub(begin));
+    if let Some((row, begin)) = period.filter(|_| code == 0) {
+        thread.table().add_busy_period(row, release.time().saturating_sub(begin));
     }
     release.end(code)
 }
 
 /// The busy period that ends with the last reader: the row to record it in, and its begin.
-fn last(thread: &Thread, lock: &RwLockLayout) -> Option<(Place, u64)> {
-    let hold = thread.table().latest(object(lock).held())?;
+fn last(thread: &Thread, lock: &RwLockLayout) -> Option<(RowRef, u64)> {
+    let hold = thread.table().latest_hold(object(lock).held())?;
     let (since, tag) = word(lock);
     // Relaxed: as above. The swap happens before the release; after the release another first reader may come.
     let begin = match since.swap(0, Relaxed) {
         begin if begin != 0 && begin & TAG == tag => begin & !TAG,
         _ => hold.since,
     };
-    (begin != 0).then(|| (hold.place(), begin))
+    (begin != 0).then(|| (hold.row_ref(), begin))
 }

@@ -21,7 +21,7 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use libc::{EINVAL, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use unspin_locks::Waited;
-use unspin_meter::{Kind, Outcome, Place};
+use unspin_meter::{AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::{clock, entry, process};
 
 entry! {
@@ -142,10 +142,10 @@ fn during(
 ) -> c_int {
     let held = mutex::object(mutex).held();
     let attempt = Thread::current()
-        .and_then(|thread| Attempt::new(thread, Object::new(Kind::Condition, condition), held, hook));
-    let Some(Attempt { thread, place, .. }) = attempt else { return waited().code };
-    let again = thread.place(Object::new(Kind::Reacquired, mutex), hook);
-    let wait = Wait { thread, place, again, condition: &raw const *condition as usize, held };
+        .and_then(|thread| Attempt::new(thread, Object::new(RecordKind::Condition, condition), held, hook));
+    let Some(Attempt { thread, row, .. }) = attempt else { return waited().code };
+    let again = thread.row(Object::new(RecordKind::Reacquired, mutex), hook);
+    let wait = Wait { thread, row, again, condition: &raw const *condition as usize, held };
     let begun = wait.begin();
     let ended = waited();
     wait.end(begun, ended);
@@ -160,8 +160,8 @@ fn switches() -> u64 {
 struct Wait {
     thread: &'static Thread,
     /// The row of the condition, and the row of the mutex that is locked again.
-    place: Place,
-    again: Option<Place>,
+    row: RowRef,
+    again: Option<RowRef>,
     condition: usize,
     held: u64,
 }
@@ -178,18 +178,18 @@ struct Begun {
 impl Wait {
     fn begin(&self) -> Begun {
         let table = self.thread.table();
-        table.reclassify(self.place, Outcome::NoWait, Outcome::Slept);
+        table.reclassify_attempt(self.row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         if !self.thread.has_clock() {
             return Begun { at: 0, switches: 0, held: false };
         }
         let at = clock::ticks();
-        let grip = table.let_go(self.held);
-        if let Some(grip) = &grip {
-            self.thread.end_hold(grip, grip.place(), at);
+        let hold = table.end_hold(self.held);
+        if let Some(hold) = &hold {
+            self.thread.end_hold(hold, hold.row_ref(), at);
         }
         self.thread.set_waiting(self.held);
-        table.waiting(self.place, at);
-        Begun { at, switches: switches(), held: grip.is_some() }
+        table.set_wait_start(self.row, at);
+        Begun { at, switches: switches(), held: hold.is_some() }
     }
 
     fn end(&self, begun: Begun, Ended { code, seen }: Ended) {
@@ -198,34 +198,34 @@ impl Wait {
         let back = is_success(code) || code == libc::ETIMEDOUT;
         let spun = seen.is_some_and(|seen| seen.condition != Waited::Slept);
         let outcome = match is_success(code) {
-            true if spun => Outcome::Spun,
-            true => Outcome::Slept,
-            false => Outcome::Rejected,
+            true if spun => AttemptOutcome::Spun,
+            true => AttemptOutcome::Slept,
+            false => AttemptOutcome::Rejected,
         };
-        table.reclassify(self.place, Outcome::Slept, outcome);
+        table.reclassify_attempt(self.row, AttemptOutcome::Slept, outcome);
         if let Some(again) = self.again.filter(|_| back) {
-            table.attempt(again);
+            table.count_attempt(again);
         }
         if !self.thread.has_clock() {
             return;
         }
         self.thread.set_waiting(0);
-        table.waiting(self.place, 0);
+        table.set_wait_start(self.row, 0);
         let now = clock::ticks();
         let (how, for_mutex) = self.back(&begun, now, seen);
         if back {
             let wait = now.saturating_sub(begun.at).saturating_sub(for_mutex);
             let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
-            table.waited(self.place, outcome, spun, slept);
+            table.add_wait(self.row, outcome, spun, slept);
         }
         let Some(again) = self.again.filter(|_| begun.held) else { return };
         if !back || how == Waited::No {
             return self.thread.acquired(self.held, again);
         }
-        table.reclassify(again, Outcome::NoWait, Outcome::Slept);
+        table.reclassify_attempt(again, AttemptOutcome::NoWait, AttemptOutcome::Slept);
         if how == Waited::Spun {
             self.thread.acquired_after(self.held, again, now, for_mutex, 0);
-            table.reclassify(again, Outcome::Slept, Outcome::Spun);
+            table.reclassify_attempt(again, AttemptOutcome::Slept, AttemptOutcome::Spun);
         } else {
             self.thread.acquired_after(self.held, again, now, 0, for_mutex);
         }

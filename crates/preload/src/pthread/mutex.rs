@@ -48,7 +48,7 @@ forward! { identity =>
 /// The mutex as an object of the meter.
 #[inline(always)]
 pub fn object(mutex: &MutexLayout) -> Object {
-    Object::new(unspin_meter::Kind::Mutex, mutex.as_ptr())
+    Object::new(unspin_meter::RecordKind::Mutex, mutex.as_ptr())
 }
 
 unsafe extern "C-unwind" fn init(
@@ -164,7 +164,7 @@ fn lock_failed(mutex: &MutexLayout, hook: Hook, thread: &'static Thread, code: c
     match Attempt::repeat_direct(thread, object(mutex.words()), hook) {
         Some(attempt) if code == EBUSY => acquire_contended(attempt, mutex, None),
         Some(attempt) => end_attempt(attempt, mutex.words(), code),
-        // A signal handler of the program has used the same place of the cache.
+        // A signal handler of the program has used the same row of the cache.
         None if code == EBUSY => mutex.lock().code,
         None => code,
     }

@@ -11,7 +11,7 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 use unspin_sys::entry;
 
 entry! {
@@ -81,7 +81,7 @@ unsafe extern "C-unwind" fn init(
 
 #[inline(always)]
 fn object<M: Mode>(lock: &RwLockLayout) -> Object {
-    Object::new(if M::IS_READING { Kind::Read } else { Kind::Write }, lock)
+    Object::new(if M::IS_READING { RecordKind::Read } else { RecordKind::Write }, lock)
 }
 
 /// To be called after an attempt with its return value.

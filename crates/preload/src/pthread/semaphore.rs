@@ -16,9 +16,9 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::{c_int, c_uint};
 use libc::{clockid_t, sem_t, timespec};
-use unspin_meter::{Kind, Outcome};
+use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sys::{Errno, entry};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 entry! {
     /// sem_init(3).
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn init(
 
 #[inline(always)]
 fn attempt_at(semaphore: &SemaphoreLayout, hook: Hook) -> Option<Attempt> {
-    Attempt::at(Object::new(Kind::Semaphore, semaphore), hook)
+    Attempt::at(Object::new(RecordKind::Semaphore, semaphore), hook)
 }
 
 unsafe extern "C-unwind" fn wait(semaphore: *mut sem_t, sp: usize, bp: usize) -> c_int {
@@ -122,7 +122,7 @@ fn take(
 ) -> c_int {
     // A pending cancellation takes effect here, whether the semaphore is free or not.
     pthread_testcancel();
-    let Some(Attempt { thread, place, .. }) = attempt_at(semaphore, hook) else {
+    let Some(Attempt { thread, row, .. }) = attempt_at(semaphore, hook) else {
         if !plan::is_polling() {
             return blocked();
         }
@@ -132,21 +132,21 @@ fn take(
     if tries && semaphore.is_taken() {
         return 0;
     }
-    table.reclassify(place, Outcome::NoWait, Outcome::Slept);
+    table.reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Slept);
     let begin = thread.now();
-    table.waiting(place, begin);
+    table.set_wait_start(row, begin);
     let (code, spun) = wait_for(semaphore, hook, tries, ends, blocked);
-    table.waiting(place, 0);
+    table.set_wait_start(row, 0);
     let wait = thread.now().saturating_sub(begin);
     let outcome = match code {
-        0 if spun => Outcome::Spun,
-        0 => Outcome::Slept,
-        _ => Outcome::Rejected,
+        0 if spun => AttemptOutcome::Spun,
+        0 => AttemptOutcome::Slept,
+        _ => AttemptOutcome::Rejected,
     };
-    table.reclassify(place, Outcome::Slept, outcome);
+    table.reclassify_attempt(row, AttemptOutcome::Slept, outcome);
     if thread.has_clock() {
         let (spun, slept) = if spun { (wait, 0) } else { (0, wait) };
-        table.waited(place, outcome, spun, slept);
+        table.add_wait(row, outcome, spun, slept);
     }
     code
 }
@@ -172,7 +172,7 @@ fn wait_for(
             false if ends(handlers.since()) => Look::Interrupted,
             false => Look::Nothing,
         };
-        match wait.poll(Looks::Load, look, |_| None) {
+        match wait.poll(CheckKind::Load, look, |_| None) {
             Ended::Found(()) => return (0, true),
             Ended::Interrupted => {
                 errno::set(Errno::EINTR);

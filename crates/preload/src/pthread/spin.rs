@@ -8,7 +8,7 @@ use crate::watch::{Hook, Object};
 use core::convert::identity;
 use core::ffi::c_int;
 use libc::pthread_spinlock_t;
-use unspin_meter::{Kind, Outcome};
+use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sync::hint::spin_loop;
 use unspin_sys::{clock, entry};
 
@@ -30,7 +30,7 @@ forward! { identity =>
 
 #[inline(always)]
 fn object(lock: &SpinLockLayout) -> Object {
-    Object::new(Kind::Spin, lock)
+    Object::new(RecordKind::Spin, lock)
 }
 
 unsafe extern "C-unwind" fn init(
@@ -61,14 +61,14 @@ unsafe extern "C-unwind" fn lock(lock: *mut pthread_spinlock_t, sp: usize, bp: u
 const ABSENCE: u64 = 25_000;
 
 #[cold]
-fn contended(Attempt { thread, place, .. }: Attempt, lock: &SpinLockLayout) -> c_int {
-    thread.table().reclassify(place, Outcome::NoWait, Outcome::Spun);
+fn contended(Attempt { thread, row, .. }: Attempt, lock: &SpinLockLayout) -> c_int {
+    thread.table().reclassify_attempt(row, AttemptOutcome::NoWait, AttemptOutcome::Spun);
     if !thread.has_clock() {
         return lock.lock();
     }
     let begin = clock::ticks();
     let (mut last, mut absent) = (begin, 0);
-    thread.table().waiting(place, begin);
+    thread.table().set_wait_start(row, begin);
     // The loop waits as glibc does: it reads until the lock is free, and only then tries to acquire it.
     while !(lock.is_free() && lock.trylock() == 0) {
         spin_loop();
@@ -80,13 +80,13 @@ fn contended(Attempt { thread, place, .. }: Attempt, lock: &SpinLockLayout) -> c
         last = now;
     }
     let end = clock::ticks();
-    thread.table().waiting(place, 0);
+    thread.table().set_wait_start(row, 0);
     let pause = end.saturating_sub(last);
     if pause > ABSENCE {
         absent += pause;
     }
     let spun = end.saturating_sub(begin).saturating_sub(absent);
-    thread.acquired_after(object(lock).held(), place, end, spun, absent);
+    thread.acquired_after(object(lock).held(), row, end, spun, absent);
     0
 }
 

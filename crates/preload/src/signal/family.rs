@@ -70,7 +70,7 @@ impl Change {
         let page = page();
         // Acquire: pairs with the Release in `drop`: makes the previous holder's changes of the words visible.
         while page.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            sched::give_way();
+            sched::yield_or_sleep();
         }
         Change(page)
     }

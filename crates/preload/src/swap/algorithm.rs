@@ -2,7 +2,7 @@
 
 use crate::glibc::mutex::MutexLayout;
 use unspin_locks::{
-    Adaptive, Fair, Kind, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas, Until, Waited,
+    Adaptive, Fair, LockKind, Mcs, RawLock, RtAdaptive, RtFair, RtSteal, Steal, Ticket, Ttas, Until, Waited,
 };
 
 /// The operations of one kind of lock.
@@ -27,7 +27,7 @@ pub struct Algorithm {
 
 impl Algorithm {
     /// The operations of a kind; `None` for the kinds that libc implements.
-    pub const fn of(kind: Kind) -> Option<&'static Algorithm> {
+    pub const fn of(kind: LockKind) -> Option<&'static Algorithm> {
         BY_KIND[kind as usize].as_ref()
     }
 
@@ -56,8 +56,8 @@ unsafe fn unlock<L: RawLock>(mutex: &MutexLayout) {
 /// The lock of the fast path.
 pub type Fast = Adaptive;
 
-/// In the order of [`Kind::ALL`].
-static BY_KIND: [Option<Algorithm>; Kind::ALL.len()] = [
+/// In the order of [`LockKind::ALL`].
+static BY_KIND: [Option<Algorithm>; LockKind::ALL.len()] = [
     None,
     None,
     Algorithm::new::<Ttas>(),
@@ -74,13 +74,13 @@ static BY_KIND: [Option<Algorithm>; Kind::ALL.len()] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspin_locks::Visitor;
+    use unspin_locks::LockVisitor;
 
     /// Returns the type name of the lock that `unspin-locks` has for a kind.
     struct Named;
 
-    impl Visitor for Named {
-        type Answer = &'static str;
+    impl LockVisitor for Named {
+        type Output = &'static str;
 
         fn visit<L: RawLock>(self) -> &'static str {
             core::any::type_name::<L>()
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_own() {
-        for kind in Kind::ALL {
+        for kind in LockKind::ALL {
             assert_eq!(Algorithm::of(kind).map(|algorithm| (algorithm.name)()), kind.visit(Named), "{kind}");
         }
     }

@@ -23,10 +23,10 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use libc::{EOWNERDEAD, ETIMEDOUT};
-use unspin_locks::{Condition, Leaving, Left, Node, Until, Waited};
+use unspin_locks::{Condition, LeaveReason, LeaveResult, Node, Until, Waited};
 use unspin_sys::futex::{Wake, private as futex};
 use unspin_sys::{clock, sched};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// Which implementation a condition has.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ pub fn wait(condition: &Condition, mutex: Mutex<'_>, until: Option<Until>, hook:
         condition.enqueue(&node);
         let Released { code, is_user_of_libcs } = mutex.unlock_to_wait();
         if code != 0 {
-            condition.leave(&node, Leaving::Cancelled);
+            condition.leave(&node, LeaveReason::Cancelled);
             node.pass_on();
             cancellation(before);
             return Outcome::by_libc(code);
@@ -141,7 +141,8 @@ pub fn wait(condition: &Condition, mutex: Mutex<'_>, until: Option<Until>, hook:
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, (&raw const waiter).cast_mut().cast());
         let waited = sleep(&waiter, until);
         _pthread_cleanup_pop(buffer.as_mut_ptr(), 0);
-        let is_timeout = condition.leave(&node, Leaving::Returns) == Left::Unsignalled && !node.is_stranded();
+        let is_timeout =
+            condition.leave(&node, LeaveReason::Returns) == LeaveResult::Unsignalled && !node.is_stranded();
         let woken = clock::ticks();
         let Acquisition { code, waited: mutex } = waiter.acquire_again(waiter.has_mutex.get());
         cancellation(before);
@@ -171,7 +172,7 @@ fn sleep(waiter: &Waiter<'_>, until: Option<Until>) -> Waited {
                 }
             },
         };
-        if let Ended::Found(()) = wait.poll(Looks::Load, look, |()| None) {
+        if let Ended::Found(()) = wait.poll(CheckKind::Load, look, |()| None) {
             return Waited::Spun;
         }
     }
@@ -196,7 +197,7 @@ unsafe extern "C-unwind" fn cancelled(waiter: *mut c_void) {
     unsafe {
         let waiter = &*waiter.cast::<Waiter<'_>>();
         cancellation(DEFERRED);
-        waiter.condition.leave(waiter.node, Leaving::Cancelled);
+        waiter.condition.leave(waiter.node, LeaveReason::Cancelled);
         // A handler may have cancelled the thread, or jumped, right after the poll had acquired the mutex.
         let has_mutex =
             waiter.has_mutex.get() || waiter.is_user_of_libcs && waiter.mutex.is_locked_since_wait();

@@ -5,7 +5,7 @@ use super::modules;
 use super::plan::{self, Place, Plan, Subject, Waits};
 use crate::watch::Hook;
 use libc::pthread_mutex_t;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// When the decision is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,10 +19,10 @@ pub enum Occasion {
 /// Maximum number of frames to compare, from the hook on.
 const FRAMES: usize = 16;
 
-/// The kind for a mutex; [`Kind::System`] if no rule applies.
+/// The kind for a mutex; [`LockKind::System`] if no rule applies.
 #[cold]
-pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> Kind {
-    let Some(plan) = plan::get() else { return Kind::System };
+pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> LockKind {
+    let Some(plan) = plan::get() else { return LockKind::System };
     let mut stack = Stack { hook, frames: [0; FRAMES], known: 0 };
     if plan.is_particular() {
         modules::look(plan, mutex as usize, stack.innermost());
@@ -34,7 +34,7 @@ pub fn decide(mutex: *const pthread_mutex_t, occasion: Occasion, hook: Hook) -> 
         }
         Subject::Used => occasion == Occasion::Use && stack.matches(plan, rule.places(plan)),
     });
-    chosen.map(|rule| rule.kind).or(plan.all).unwrap_or(Kind::System)
+    chosen.map(|rule| rule.kind).or(plan.all).unwrap_or(LockKind::System)
 }
 
 /// The policy of the waits of a call site.

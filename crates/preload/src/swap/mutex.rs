@@ -16,7 +16,7 @@ use core::time::Duration;
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use unspin_locks::{Clock, RawLock, Until, Waited};
 use unspin_sys::tid;
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// A mutex of the program, for one call of a hook: with the implementation that serves it.
 #[derive(Clone, Copy)]
@@ -79,7 +79,7 @@ impl Deadline {
 /// Acquires a free mutex of the most frequent kind ([`Tag::FAST`]). Returns whether it did.
 #[inline(always)]
 pub fn lock_fast(mutex: &MutexLayout) -> bool {
-    let tid = tid::known();
+    let tid = tid::cached();
     let is_locked = Tag::of(mutex) == Tag::FAST && tid != 0 && mutex.lock_in_place::<Fast>().try_lock();
     if is_locked {
         mutex.own(tid);
@@ -189,7 +189,7 @@ impl<'mutex> Mutex<'mutex> {
             Tried::Taken => Look::Nothing,
             Tried::Untried => Look::Found(Acquisition::by_libc(self.words.libc_lock())),
         };
-        if let Ended::Found(acquisition) = wait.poll(Looks::Load, look, |_| None) {
+        if let Ended::Found(acquisition) = wait.poll(CheckKind::Load, look, |_| None) {
             return acquisition;
         }
         let code = self.words.libc_lock();

@@ -6,7 +6,7 @@ use super::plan;
 use super::tag::{MutexKind, Tag, Type};
 use crate::glibc::mutex::{self, MutexLayout};
 use crate::watch::Hook;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// The implementation that serves a mutex.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +23,11 @@ pub enum MutexImpl {
 static BY_TAG: [MutexImpl; Tag::VALUES] = {
     let mut all = [MutexImpl::Libc; Tag::VALUES];
     let mut n = 0;
-    while n < Kind::ALL.len() * Type::ALL.len() {
-        let (kind, of) = (Kind::ALL[n / Type::ALL.len()], Type::ALL[n % Type::ALL.len()]);
+    while n < LockKind::ALL.len() * Type::ALL.len() {
+        let (kind, of) = (LockKind::ALL[n / Type::ALL.len()], Type::ALL[n % Type::ALL.len()]);
         all[Tag::new(kind, of).index()] = match Algorithm::of(kind) {
             Some(algorithm) => MutexImpl::Lock(algorithm, of),
-            None if matches!(kind, Kind::Pi) => MutexImpl::Inheriting(of),
+            None if matches!(kind, LockKind::Pi) => MutexImpl::Inheriting(of),
             None => MutexImpl::Libc,
         };
         n += 1;

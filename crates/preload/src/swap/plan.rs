@@ -12,7 +12,7 @@ use crate::{environment, errno, notice};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ops::Range;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use unspin_sys::file;
 use unspin_sys::signal::{Mask, set_mask};
@@ -53,7 +53,7 @@ unsafe impl<T> Sync for Room<T> {}
 /// Which lock replaces which mutex, and which waits poll.
 pub struct Plan {
     /// The kind for all mutexes to which no rule applies.
-    pub all: Option<Kind>,
+    pub all: Option<LockKind>,
     /// The cost of a wake-up, in nanoseconds.
     pub wake_up_ns: u64,
     /// The policy of the waits to which no site rule applies.
@@ -80,7 +80,7 @@ pub enum Conditions {
 #[derive(Clone, Copy)]
 pub struct Rule {
     /// The kind that replaces these mutexes.
-    pub kind: Kind,
+    pub kind: LockKind,
     /// How these mutexes are recognised.
     pub subject: Subject,
     first: u16,
@@ -148,7 +148,7 @@ impl Plan {
         sites: Rows { rows: [Site { waits: Waits::System, first: 0, end: 0 }; SITES], count: 0 },
         conditions: Conditions::Libc,
         rules: Rows {
-            rows: [Rule { kind: Kind::System, subject: Subject::Variable, first: 0, end: 0 }; RULES],
+            rows: [Rule { kind: LockKind::System, subject: Subject::Variable, first: 0, end: 0 }; RULES],
             count: 0,
         },
         places: Rows { rows: [const { Place { range: 0..0, module: 0 } }; PLACES], count: 0 },
@@ -222,7 +222,7 @@ impl Plan {
     /// Conditions go with mutexes: the wait of libc's condition releases a mutex of libc. Where waits poll, conditions
     /// are ours too.
     fn choose_conditions(&mut self) {
-        let replaces = |kind| !matches!(kind, Kind::System | Kind::Pi);
+        let replaces = |kind| !matches!(kind, LockKind::System | LockKind::Pi);
         let any = self.all.is_some_and(replaces) || self.rules().iter().any(|rule| replaces(rule.kind));
         if any || self.polls() {
             self.conditions = Conditions::Ours;
@@ -393,7 +393,7 @@ mod tests {
         let rules: Vec<_> = plan.rules().iter().map(|rule| rule.places(&plan).len()).collect();
         assert_eq!((rules, plan.modules()), (vec![2, 1], &[&b"/x"[..], b"/y"][..]));
         assert_eq!(plan.rules()[1].places(&plan)[0].module, 0);
-        assert_eq!((plan.all, plan.conditions), (Some(Kind::System), Conditions::Ours));
+        assert_eq!((plan.all, plan.conditions), (Some(LockKind::System), Conditions::Ours));
     }
 
     /// The control uses libc for everything.

@@ -3,7 +3,7 @@
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | 0–3 | the implementation: an index into [`Kind::ALL`], of which [`Kind::System`] means libc |
+//! | 0–3 | the implementation: an index into [`LockKind::ALL`], of which [`LockKind::System`] means libc |
 //! | 4–5 | its type, one of [`Type`] |
 //! | 6–7 | 0 |
 //! | 8–15 | [`MAGIC`], so that nothing that libc may leave there is a tag |
@@ -12,7 +12,7 @@
 //! means that nothing was decided; so does zero, the value of a static initialiser.
 
 use crate::glibc::mutex::{INHERITS, MutexLayout};
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_sync::atomic::Ordering::Relaxed;
 
 /// The value of the tag; see the module documentation.
@@ -42,12 +42,12 @@ impl Tag {
     /// Nothing was decided.
     pub const NONE: Tag = Tag(0);
     /// The mutex stays libc's.
-    pub const LIBC: Tag = Tag::new(Kind::System, Type::Normal);
+    pub const LIBC: Tag = Tag::new(LockKind::System, Type::Normal);
     /// The tag for which the fast path checks.
-    pub const FAST: Tag = Tag::new(Kind::Adaptive, Type::Normal);
+    pub const FAST: Tag = Tag::new(LockKind::Adaptive, Type::Normal);
 
     /// The tag of a mutex of this type that is replaced by a lock of this kind.
-    pub const fn new(kind: Kind, of: Type) -> Tag {
+    pub const fn new(kind: LockKind, of: Type) -> Tag {
         Tag(MAGIC | (of as u16) << 4 | kind as u16)
     }
 
@@ -87,7 +87,7 @@ impl Tag {
     }
 }
 
-const _: () = assert!(Kind::ALL.len() <= 16 && Type::ALL.len() <= 4);
+const _: () = assert!(LockKind::ALL.len() <= 16 && Type::ALL.len() <= 4);
 
 /// The properties of a mutex, from its `__kind`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,11 +124,13 @@ impl MutexKind {
     }
 
     /// The tag of a mutex with these properties for which this kind was chosen.
-    pub fn tag(self, chosen: Kind) -> Tag {
+    pub fn tag(self, chosen: LockKind) -> Tag {
         match self {
             MutexKind::Plain(of) => Tag::new(chosen, of),
-            // The mutex already behaves as `Kind::Pi`.
-            MutexKind::Inheriting(of) if chosen.inherits() && chosen != Kind::Pi => Tag::new(chosen, of),
+            // The mutex already behaves as `LockKind::Pi`.
+            MutexKind::Inheriting(of) if chosen.inherits_priority() && chosen != LockKind::Pi => {
+                Tag::new(chosen, of)
+            }
             MutexKind::Inheriting(_) | MutexKind::Other => Tag::LIBC,
         }
     }
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn tags_differ() {
-        let tags = Kind::ALL.iter().flat_map(|&kind| Type::ALL.map(|of| Tag::new(kind, of)));
+        let tags = LockKind::ALL.iter().flat_map(|&kind| Type::ALL.map(|of| Tag::new(kind, of)));
         let indices: BTreeSet<usize> = tags.clone().map(Tag::index).collect();
         assert!(tags.clone().all(Tag::is_valid));
         assert_eq!(indices.len(), tags.count());
@@ -175,9 +177,9 @@ mod tests {
             assert_eq!(MutexKind::from_word(kind), expected, "{kind}");
         }
         let inheriting = MutexKind::Inheriting(Type::Normal);
-        assert_eq!(inheriting.tag(Kind::Adaptive), Tag::LIBC);
-        assert_eq!(inheriting.tag(Kind::RtFair), Tag::new(Kind::RtFair, Type::Normal));
-        assert_eq!(MutexKind::Other.tag(Kind::RtFair), Tag::LIBC);
-        assert_eq!(MutexKind::Plain(Type::Normal).tag(Kind::Adaptive), Tag::FAST);
+        assert_eq!(inheriting.tag(LockKind::Adaptive), Tag::LIBC);
+        assert_eq!(inheriting.tag(LockKind::RtFair), Tag::new(LockKind::RtFair, Type::Normal));
+        assert_eq!(MutexKind::Other.tag(LockKind::RtFair), Tag::LIBC);
+        assert_eq!(MutexKind::Plain(Type::Normal).tag(LockKind::Adaptive), Tag::FAST);
     }
 }

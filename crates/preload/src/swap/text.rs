@@ -19,7 +19,7 @@
 //! Addresses are link-time addresses of the module, in hexadecimal; the end is exclusive. A module is an absolute path.
 
 use core::ops::Range;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 
 /// First line of a plan of this version.
 const TITLE: &[u8] = b"unspin plan 2";
@@ -28,9 +28,9 @@ const TITLE: &[u8] = b"unspin plan 2";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Line<'text> {
     /// The kind for all mutexes to which no other line applies.
-    All(Kind),
+    All(LockKind),
     /// The kind for the mutexes that the line describes.
-    Some(Kind, Subject, Fields<'text>),
+    Some(LockKind, Subject, Fields<'text>),
     /// The cost of a wake-up, in nanoseconds.
     WakeUp(u64),
     /// The policy of the waits to which no other line applies.
@@ -190,11 +190,11 @@ mod tests {
             }),
             Ok(())
         );
-        assert_eq!(lines[0], Line::All(Kind::Adaptive));
+        assert_eq!(lines[0], Line::All(LockKind::Adaptive));
         assert_eq!(lines[4..6], [Line::WakeUp(45_000), Line::Waits(Waits::Poll)]);
         assert!(matches!(lines[6], Line::Site(Waits::System, _)));
         assert_eq!(lines[7], Line::ForcePolls);
-        let Line::Some(Kind::Fair, Subject::Initialised, fields) = &lines[2] else { panic!("{lines:?}") };
+        let Line::Some(LockKind::Fair, Subject::Initialised, fields) = &lines[2] else { panic!("{lines:?}") };
         let fields: Vec<_> = fields.clone().flatten().collect();
         assert_eq!(fields[1], Field { range: 10..11, module: b"/y@z" });
         assert_eq!((fields.len(), lines.len()), (2, 8));

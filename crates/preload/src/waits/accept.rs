@@ -7,7 +7,7 @@ use super::real;
 use crate::watch::Hook;
 use core::ffi::c_int;
 use libc::{sockaddr, socklen_t};
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 use unspin_sys::entry;
 
 entry! {
@@ -26,7 +26,7 @@ struct Accept<F> {
 
 impl<F: Fn() -> c_int> Call for Accept<F> {
     type Answer = c_int;
-    const KIND: Kind = Kind::Accept;
+    const KIND: RecordKind = RecordKind::Accept;
 
     unsafe fn may_poll(&mut self) -> bool {
         descriptor::blocks(self.fd)

@@ -10,10 +10,10 @@ use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{sigset_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, Kind, Outcome, Place};
+use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind, RowRef};
 use unspin_sys::signal::{self, Mask};
 use unspin_sys::{Errno, mem, raw};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// A call that may wait for descriptors.
 pub trait Call {
@@ -21,7 +21,7 @@ pub trait Call {
     type Answer: Copy + PartialEq + From<i8>;
 
     /// The meter's kind for this call.
-    const KIND: Kind;
+    const KIND: RecordKind;
 
     /// Whether the thread may poll before this call: the call would block, and a look has no effect that the call would
     /// not have. Asked once, before the first look.
@@ -99,10 +99,10 @@ unsafe fn watched<C: Call>(mut call: C, hook: Hook) -> C::Answer {
         return unsafe { waited(&mut call, hook) }.0;
     };
     let begin = thread.now();
-    thread.table().waiting(place, begin);
+    thread.table().set_wait_start(place, begin);
     // SAFETY: the caller's promise.
     let (answer, how) = unsafe { waited(&mut call, hook) };
-    thread.table().waiting(place, 0);
+    thread.table().set_wait_start(place, 0);
     if thread.has_clock() {
         record::<C>(thread, place, thread.now().saturating_sub(begin), answer, how);
     }
@@ -248,25 +248,25 @@ unsafe fn polled<C: Call>(wait: &Wait, call: &mut C, handlers: Handlers) -> Ende
             }
         }
     };
-    wait.poll(Looks::Call, look, |&answer| Some(C::items(answer)))
+    wait.poll(CheckKind::Call, look, |&answer| Some(C::items(answer)))
 }
 
 #[inline(never)]
-fn record<C: Call>(thread: &Thread, place: Place, took: u64, answer: C::Answer, how: How) {
+fn record<C: Call>(thread: &Thread, place: RowRef, took: u64, answer: C::Answer, how: How) {
     let slept = how == How::Called && took > BRIEF && Waiter::has_slept_now();
     let outcome = match how {
         // A call that found nothing, or failed, without a wait.
-        _ if !slept && took <= BRIEF && C::items(answer) == 0 => Outcome::Rejected,
-        How::Polled if took > BRIEF => Outcome::Spun,
-        How::Called if slept && C::items(answer) > 0 => Outcome::Slept,
-        How::Called if slept => Outcome::Rejected,
+        _ if !slept && took <= BRIEF && C::items(answer) == 0 => AttemptOutcome::Rejected,
+        How::Polled if took > BRIEF => AttemptOutcome::Spun,
+        How::Called if slept && C::items(answer) > 0 => AttemptOutcome::Slept,
+        How::Called if slept => AttemptOutcome::Rejected,
         _ => return,
     };
     let table = thread.table();
-    table.reclassify(place, Outcome::NoWait, outcome);
+    table.reclassify_attempt(place, AttemptOutcome::NoWait, outcome);
     match outcome {
-        Outcome::Spun => table.waited(place, outcome, took, 0),
-        _ if slept => table.waited(place, outcome, 0, took),
+        AttemptOutcome::Spun => table.add_wait(place, outcome, took, 0),
+        _ if slept => table.add_wait(place, outcome, 0, took),
         _ => {}
     }
 }

@@ -9,7 +9,7 @@ use crate::watch::Hook;
 use core::ffi::c_int;
 use core::ptr::null;
 use libc::{epoll_event, sigset_t, timespec};
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 use unspin_sys::entry;
 
 entry! {
@@ -33,7 +33,7 @@ struct Epoll<Sleep> {
 
 impl<Sleep: Fn() -> c_int> Call for Epoll<Sleep> {
     type Answer = c_int;
-    const KIND: Kind = Kind::Epoll;
+    const KIND: RecordKind = RecordKind::Epoll;
 
     unsafe fn may_poll(&mut self) -> bool {
         descriptor::is_long_in_kernel(self.timeout)

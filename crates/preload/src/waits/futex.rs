@@ -11,9 +11,9 @@ use super::wait::{Ended, Look, Wait};
 use crate::swap::plan;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::c_int;
-use unspin_meter::{Kind, Outcome};
+use unspin_meter::{AttemptOutcome, RecordKind};
 use unspin_sys::{Errno, clock, raw};
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 /// Mask for the operation without its flags.
 const COMMAND: c_int = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
@@ -34,7 +34,7 @@ pub type Arguments = [usize; 6];
 /// As for the system call.
 pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
     let thread = Thread::current();
-    let object = Object { kind: Kind::Futex, address: arguments[0] };
+    let object = Object { kind: RecordKind::Futex, address: arguments[0] };
     let recorded = thread.and_then(|thread| Some((thread, thread.attempt(object, 0, hook)?)));
     let began = clock::ticks();
     // SAFETY: the caller's promise.
@@ -43,13 +43,13 @@ pub unsafe fn wait(arguments: Arguments, hook: Hook) -> Result<usize, Errno> {
     let took = clock::ticks().saturating_sub(began);
     let slept = !is_polled && Waiter::has_slept_now();
     let (outcome, spun, slept) = match answer {
-        Err(Errno(libc::ETIMEDOUT)) => (Outcome::Rejected, 0, took),
-        _ if is_polled => (Outcome::Spun, took, 0),
-        _ if slept => (Outcome::Slept, 0, took),
+        Err(Errno(libc::ETIMEDOUT)) => (AttemptOutcome::Rejected, 0, took),
+        _ if is_polled => (AttemptOutcome::Spun, took, 0),
+        _ if slept => (AttemptOutcome::Slept, 0, took),
         _ => return answer,
     };
-    thread.table().reclassify(place, Outcome::NoWait, outcome);
-    thread.table().waited(place, outcome, spun, slept);
+    thread.table().reclassify_attempt(place, AttemptOutcome::NoWait, outcome);
+    thread.table().add_wait(place, outcome, spun, slept);
     answer
 }
 
@@ -72,7 +72,7 @@ unsafe fn waited(arguments: Arguments, hook: Hook) -> (Result<usize, Errno>, boo
             false if is_ended() => Look::Interrupted,
             false => Look::Nothing,
         };
-        match wait.poll(Looks::Call, look, |_| None) {
+        match wait.poll(CheckKind::Call, look, |_| None) {
             Ended::Found(answer) => return (answer, true),
             Ended::Interrupted => return (Err(Errno::EINTR), true),
             Ended::Asleep => {}

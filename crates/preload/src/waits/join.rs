@@ -6,9 +6,9 @@ use crate::glibc::functions as real;
 use crate::watch::{Hook, Object, Thread};
 use core::ffi::{c_int, c_void};
 use libc::{EBUSY, clockid_t, pthread_t, timespec};
-use unspin_meter::{ANY_DESCRIPTOR, Kind, Outcome};
+use unspin_meter::{ANY_DESCRIPTOR, AttemptOutcome, RecordKind};
 use unspin_sys::entry;
-use unspin_waiting::Looks;
+use unspin_waiting::CheckKind;
 
 entry! {
     /// pthread_join(3).
@@ -59,7 +59,7 @@ unsafe fn wait(
     sleeps: impl FnOnce() -> c_int,
 ) -> c_int {
     let recorded = Thread::current().and_then(|recorder| {
-        let object = Object { kind: Kind::Join, address: ANY_DESCRIPTOR };
+        let object = Object { kind: RecordKind::Join, address: ANY_DESCRIPTOR };
         Some((recorder, recorder.attempt(object, 0, hook)?, recorder.now()))
     });
     // A thread that has already ended needs no wait.
@@ -76,7 +76,7 @@ unsafe fn wait(
                 // Without this, a thread that never has to sleep would never be cancelled.
                 pthread_testcancel();
             }
-            wait.poll(Looks::Load, look, |_| None)
+            wait.poll(CheckKind::Load, look, |_| None)
         }
     };
     let code = match polled {
@@ -90,12 +90,12 @@ unsafe fn wait(
     if let Some((recorder, place, begin)) = recorded.filter(|(recorder, ..)| recorder.has_clock()) {
         let took = recorder.now().saturating_sub(begin);
         let (outcome, spun, slept) = match polled {
-            Ended::Found(_) => (Outcome::Spun, took, 0),
-            _ if code == 0 => (Outcome::Slept, 0, took),
-            _ => (Outcome::Rejected, 0, took),
+            Ended::Found(_) => (AttemptOutcome::Spun, took, 0),
+            _ if code == 0 => (AttemptOutcome::Slept, 0, took),
+            _ => (AttemptOutcome::Rejected, 0, took),
         };
-        recorder.table().reclassify(place, Outcome::NoWait, outcome);
-        recorder.table().waited(place, outcome, spun, slept);
+        recorder.table().reclassify_attempt(place, AttemptOutcome::NoWait, outcome);
+        recorder.table().add_wait(place, outcome, spun, slept);
     }
     code
 }

@@ -43,7 +43,7 @@ use crate::swap::plan;
 use unspin_sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use unspin_sys::clock;
 use unspin_sys::mem::Mapping;
-use unspin_waiting::{Crowd, Policy};
+use unspin_waiting::{CpuPressure, PollParameters};
 
 /// The policy of this machine, in ticks; written before the program begins. Relaxed: two numbers. A constructor of
 /// another library may have started a thread earlier. In that thread either may be 0, and the thread does not poll yet.
@@ -51,8 +51,8 @@ static WAKE_UP: AtomicU64 = AtomicU64::new(0);
 static READY: AtomicU64 = AtomicU64::new(0);
 
 /// The word that pollers share. It lies in memory that children made by fork inherit, if that can be allocated.
-static CROWD: AtomicPtr<Crowd> = AtomicPtr::new((&raw const OWN_CROWD).cast_mut());
-static OWN_CROWD: Crowd = Crowd::new();
+static CPU_PRESSURE: AtomicPtr<CpuPressure> = AtomicPtr::new((&raw const OWN_CPU_PRESSURE).cast_mut());
+static OWN_CPU_PRESSURE: CpuPressure = CpuPressure::new();
 
 /// To be called before the program begins.
 pub fn prepare() {
@@ -62,20 +62,20 @@ pub fn prepare() {
         // for one.
         return;
     }
-    if let Ok(page) = Mapping::shared_with_children(size_of::<Crowd>()) {
-        CROWD.store(page.leak().as_ptr().cast(), Relaxed);
+    if let Ok(page) = Mapping::shared_with_children(size_of::<CpuPressure>()) {
+        CPU_PRESSURE.store(page.leak().as_ptr().cast(), Relaxed);
     }
     barrier::prepare();
-    let policy = Policy::new(plan.wake_up_ns, clock::rough_ticks_per_second());
+    let policy = PollParameters::new(plan.wake_up_ns, clock::rough_ticks_per_second());
     READY.store(policy.ready, Relaxed);
     WAKE_UP.store(policy.wake_up, Relaxed);
 }
 
-fn policy() -> Policy {
-    Policy { wake_up: WAKE_UP.load(Relaxed), ready: READY.load(Relaxed) }
+fn policy() -> PollParameters {
+    PollParameters { wake_up: WAKE_UP.load(Relaxed), ready: READY.load(Relaxed) }
 }
 
-fn crowd() -> &'static Crowd {
-    // SAFETY: `OWN_CROWD`, or a page that is never unmapped; a zeroed page is a valid `Crowd`.
-    unsafe { &*CROWD.load(Relaxed) }
+fn cpu_pressure() -> &'static CpuPressure {
+    // SAFETY: `OWN_CPU_PRESSURE`, or a page that is never unmapped; a zeroed page is a valid `CpuPressure`.
+    unsafe { &*CPU_PRESSURE.load(Relaxed) }
 }

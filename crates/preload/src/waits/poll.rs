@@ -7,7 +7,7 @@ use crate::watch::Hook;
 use core::ffi::{c_int, c_ulong};
 use core::ptr::null;
 use libc::{pollfd, sigset_t, timespec};
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 use unspin_sys::entry;
 
 entry! {
@@ -33,7 +33,7 @@ struct Poll<Sleep> {
 
 impl<Sleep: Fn() -> c_int> Call for Poll<Sleep> {
     type Answer = c_int;
-    const KIND: Kind = Kind::Poll;
+    const KIND: RecordKind = RecordKind::Poll;
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {

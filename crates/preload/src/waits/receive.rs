@@ -8,7 +8,7 @@ use crate::errno;
 use crate::watch::Hook;
 use core::ffi::{c_int, c_void};
 use libc::{iovec, msghdr, sockaddr, socklen_t};
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 use unspin_sys::entry;
 
 entry! {
@@ -38,7 +38,7 @@ struct Read {
 
 impl Call for Read {
     type Answer = isize;
-    const KIND: Kind = Kind::Receive;
+    const KIND: RecordKind = RecordKind::Receive;
 
     unsafe fn may_poll(&mut self) -> bool {
         self.room > 0 && descriptor::blocks(self.fd) && !descriptor::receives_in_bulk(self.fd)
@@ -101,7 +101,7 @@ struct ReadV {
 
 impl Call for ReadV {
     type Answer = isize;
-    const KIND: Kind = Kind::Receive;
+    const KIND: RecordKind = RecordKind::Receive;
 
     unsafe fn may_poll(&mut self) -> bool {
         false
@@ -146,7 +146,7 @@ struct Receive<F> {
 
 impl<F: Fn(c_int) -> isize> Call for Receive<F> {
     type Answer = isize;
-    const KIND: Kind = Kind::Receive;
+    const KIND: RecordKind = RecordKind::Receive;
 
     unsafe fn may_poll(&mut self) -> bool {
         // With MSG_WAITALL a look would take the data that is there, which may be less than the program requested.

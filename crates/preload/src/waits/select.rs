@@ -7,7 +7,7 @@ use crate::watch::Hook;
 use core::ffi::c_int;
 use core::ptr::null_mut;
 use libc::{fd_set, sigset_t, timespec, timeval};
-use unspin_meter::Kind;
+use unspin_meter::RecordKind;
 use unspin_sys::{clock, entry, mem};
 
 entry! {
@@ -84,7 +84,7 @@ struct Select {
 
 impl Call for Select {
     type Answer = c_int;
-    const KIND: Kind = Kind::Select;
+    const KIND: RecordKind = RecordKind::Select;
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {
@@ -179,7 +179,7 @@ struct PSelect {
 
 impl Call for PSelect {
     type Answer = c_int;
-    const KIND: Kind = Kind::Select;
+    const KIND: RecordKind = RecordKind::Select;
     const TAKES_NOTHING: bool = true;
 
     unsafe fn may_poll(&mut self) -> bool {

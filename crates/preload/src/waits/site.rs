@@ -4,7 +4,7 @@ use crate::swap::decision;
 use crate::swap::plan::{self, Waits};
 use crate::watch::Hook;
 use core::cell::Cell;
-use unspin_waiting::Site as Learnt;
+use unspin_waiting::SiteHistory;
 
 /// One call site. Zeroed: the slot is free.
 pub struct Site {
@@ -12,7 +12,7 @@ pub struct Site {
     caller: Cell<usize>,
     rule: Cell<Rule>,
     /// What the thread has learnt at the site.
-    pub learnt: Learnt,
+    pub learnt: SiteHistory,
 }
 
 /// The plan's rule for a site.
@@ -49,7 +49,7 @@ impl Sites {
         site.caller.get() == caller
             && match site.rule.get() {
                 Rule::Sleep => true,
-                Rule::Poll => site.learnt.rests(),
+                Rule::Poll => site.learnt.sleeps_at_once(),
                 Rule::Force => false,
             }
     }
@@ -74,7 +74,7 @@ impl Site {
             Waits::Poll if plan::is_forced() => Rule::Force,
             Waits::Poll => Rule::Poll,
         });
-        self.learnt.forget();
+        self.learnt.reset();
         self.caller.set(caller);
     }
 

@@ -2,7 +2,7 @@
 
 use super::site::Site;
 use super::thread::Waiter;
-use super::{crowd, policy};
+use super::{cpu_pressure, policy};
 use crate::cancel::{DEFERRED, cancellation};
 use crate::sandbox;
 use crate::swap::plan;
@@ -10,12 +10,12 @@ use crate::watch::Hook;
 use core::cell::Cell;
 use unspin_sys::clock;
 use unspin_sysv::cancel::{self, Manner};
-use unspin_waiting::{Crowd, Looks, Polled, Turn, poll};
+use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, WaitDecision, poll};
 
 /// A wait that has begun. It has nothing to drop.
 pub struct Wait {
     site: Option<&'static Site>,
-    turn: Turn,
+    decision: WaitDecision,
     began: u64,
     /// Ticks of an unsuccessful poll; 0 if there was none.
     in_vain: Cell<u64>,
@@ -52,7 +52,7 @@ impl Wait {
     }
 
     #[expect(clippy::declare_interior_mutable_const, reason = "a value to begin with")]
-    const SLEEP: Wait = Wait { site: None, turn: Turn::Sleep, began: 0, in_vain: Cell::new(0) };
+    const SLEEP: Wait = Wait { site: None, decision: WaitDecision::Sleep, began: 0, in_vain: Cell::new(0) };
 
     /// A thread with asynchronous cancellation is not cancelled while it decides.
     #[inline(never)]
@@ -76,18 +76,18 @@ impl Wait {
         let Some(site) = Waiter::current().and_then(|waiter| waiter.sites.find(hook)) else {
             return Wait::SLEEP;
         };
-        let turn = match site.is_forced() {
-            true => Turn::Poll(3 * policy.wake_up),
-            false => site.learnt.turn(&policy),
+        let decision = match site.is_forced() {
+            true => WaitDecision::Poll(3 * policy.wake_up),
+            false => site.learnt.decide(&policy),
         };
-        let began = if turn == Turn::Sleep { 0 } else { clock::ticks() };
-        Wait { site: Some(site), turn, began, in_vain: Cell::new(0) }
+        let began = if decision == WaitDecision::Sleep { 0 } else { clock::ticks() };
+        Wait { site: Some(site), decision, began, in_vain: Cell::new(0) }
     }
 
     /// Whether the wait polls.
     #[inline(always)]
     pub fn polls(&self) -> bool {
-        matches!(self.turn, Turn::Poll(_))
+        matches!(self.decision, WaitDecision::Poll(_))
     }
 
     /// Polls, if the decision was to poll. `items` returns how many items an answer brings, or `None` if that is
@@ -95,30 +95,30 @@ impl Wait {
     #[inline(always)]
     pub fn poll<T>(
         &self,
-        looks: Looks,
+        check: CheckKind,
         look: impl FnMut() -> Look<T>,
         items: impl FnOnce(&T) -> Option<u64>,
     ) -> Ended<T> {
-        match self.turn {
-            Turn::Poll(budget) if cancel::manner() == Manner::Deferred => {
-                self.poll_for(budget, looks, look, items)
+        match self.decision {
+            WaitDecision::Poll(budget) if cancel::manner() == Manner::Deferred => {
+                self.poll_for(budget, check, look, items)
             }
-            Turn::Poll(budget) => self.poll_with_cancel_deferred(budget, looks, look, items),
+            WaitDecision::Poll(budget) => self.poll_with_cancel_deferred(budget, check, look, items),
             _ => Ended::Asleep,
         }
     }
 
-    /// The same in a thread with asynchronous cancellation: it is cancelled at the looks, or after the poll has ended.
+    /// The same in a thread with asynchronous cancellation: it is cancelled at the check, or after the poll has ended.
     #[inline(never)]
     fn poll_with_cancel_deferred<T>(
         &self,
         budget: u64,
-        looks: Looks,
+        check: CheckKind,
         look: impl FnMut() -> Look<T>,
         items: impl FnOnce(&T) -> Option<u64>,
     ) -> Ended<T> {
         let before = cancellation(DEFERRED);
-        let ended = self.poll_for(budget, looks, look, items);
+        let ended = self.poll_for(budget, check, look, items);
         cancellation(before);
         ended
     }
@@ -127,38 +127,38 @@ impl Wait {
     fn poll_for<T>(
         &self,
         budget: u64,
-        looks: Looks,
+        check: CheckKind,
         mut look: impl FnMut() -> Look<T>,
         items: impl FnOnce(&T) -> Option<u64>,
     ) -> Ended<T> {
         let Some(site) = self.site else { return Ended::Asleep };
         let policy = policy();
-        let no_crowd = Crowd::new();
-        let crowd = if site.is_forced() { &no_crowd } else { crowd() };
-        let polled = poll(&policy, crowd, budget, looks, || match look() {
+        let no_pressure = CpuPressure::new();
+        let pressure = if site.is_forced() { &no_pressure } else { cpu_pressure() };
+        let polled = poll(&policy, pressure, budget, check, || match look() {
             Look::Nothing => None,
             Look::Found(answer) => Some(Some(answer)),
             Look::Interrupted => Some(None),
         });
         match polled {
-            Polled::Found(Some(answer), took) => {
-                site.learnt.polled(&policy, took, self.began + took, items(&answer));
+            PollOutcome::Found(Some(answer), took) => {
+                site.learnt.report_poll(&policy, took, self.began + took, items(&answer));
                 Ended::Found(answer)
             }
-            Polled::Found(None, took) => {
-                site.learnt.polled_in_vain(&policy, took, took, self.began + took, None);
+            PollOutcome::Found(None, took) => {
+                site.learnt.report_failed_poll(&policy, took, took, self.began + took, None);
                 Ended::Interrupted
             }
-            Polled::FoundLate(answer) => {
-                site.learnt.was_crowded(&policy);
+            PollOutcome::FoundLate(answer) => {
+                site.learnt.report_cpu_needed(&policy);
                 answer.map_or(Ended::Interrupted, Ended::Found)
             }
-            Polled::InVain(spent) => {
+            PollOutcome::TimedOut(spent) => {
                 self.in_vain.set(spent);
                 Ended::Asleep
             }
-            Polled::Crowded => {
-                site.learnt.was_crowded(&policy);
+            PollOutcome::CpuNeeded => {
+                site.learnt.report_cpu_needed(&policy);
                 Ended::Asleep
             }
         }
@@ -167,14 +167,14 @@ impl Wait {
     /// Reports that a look before the poll found this many items.
     pub fn was_ready(&self, items: u64) {
         if let Some(site) = self.site {
-            site.learnt.was_ready(items);
+            site.learnt.report_ready(items);
         }
     }
 
     /// Reports that the thread has slept.
     #[inline(always)]
     pub fn slept(&self) {
-        if self.turn != Turn::Sleep {
+        if self.decision != WaitDecision::Sleep {
             self.report(None);
         }
     }
@@ -182,7 +182,7 @@ impl Wait {
     /// Reports that a call has returned this many items; the thread may have slept in it.
     #[inline(always)]
     pub fn called(&self, items: u64) {
-        if self.turn != Turn::Sleep {
+        if self.decision != WaitDecision::Sleep {
             self.report(Some(items));
         }
     }
@@ -203,13 +203,15 @@ impl Wait {
         let Some(site) = self.site else { return };
         let (policy, now) = (policy(), clock::ticks());
         let waited = now.saturating_sub(self.began);
-        match (self.turn, self.in_vain.get()) {
-            (Turn::Timed, _) => match items {
+        match (self.decision, self.in_vain.get()) {
+            (WaitDecision::TimedSleep, _) => match items {
                 // A call as short as this did not sleep.
-                Some(items) if waited < policy.ready => site.learnt.was_ready(items),
-                _ => site.learnt.slept(&policy, waited, now, items),
+                Some(items) if waited < policy.ready => site.learnt.report_ready(items),
+                _ => site.learnt.report_sleep(&policy, waited, now, items),
             },
-            (Turn::Poll(_), spent @ 1..) => site.learnt.polled_in_vain(&policy, spent, waited, now, items),
+            (WaitDecision::Poll(_), spent @ 1..) => {
+                site.learnt.report_failed_poll(&policy, spent, waited, now, items)
+            }
             _ => {}
         }
     }

@@ -12,7 +12,9 @@ use crate::{departure, sandbox};
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use unspin_meter::{Event, Grip, Key, Kind, Level, Outcome, Place, Recording, Registers, Table};
+use unspin_meter::{
+    AttemptOutcome, Event, HeldLock, Key, Level, RecordKind, Recording, Registers, RowRef, Table,
+};
 use unspin_sys::signal::{Mask, set_mask};
 use unspin_sys::tls::{self, Word};
 use unspin_sys::{clock, page, process};
@@ -119,7 +121,7 @@ impl Hook {
     }
 
     /// The same, as a position on the stack.
-    fn place(self) -> wrappers::Place {
+    fn call_position(self) -> wrappers::CallPosition {
         // SAFETY: `new`'s promise.
         unsafe { wrappers::outermost(self.sp, self.bp) }
     }
@@ -138,7 +140,7 @@ impl Hook {
 #[derive(Clone, Copy)]
 pub struct Object {
     /// The kind of object, or how it is used.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The address of the object.
     pub address: usize,
 }
@@ -146,7 +148,7 @@ pub struct Object {
 impl Object {
     /// The object at a pointer.
     #[inline(always)]
-    pub fn new<T>(kind: Kind, pointer: *const T) -> Object {
+    pub fn new<T>(kind: RecordKind, pointer: *const T) -> Object {
         Object { kind, address: pointer as usize }
     }
 
@@ -285,101 +287,103 @@ impl Thread {
     /// Counts an attempt as one without a wait, and returns its row. `held` is the key, in the list of held locks, of
     /// the lock that the caller will release later; 0 if there is none.
     #[inline(always)]
-    pub fn attempt(&self, object: Object, held: u64, hook: Hook) -> Option<Place> {
+    pub fn attempt(&self, object: Object, held: u64, hook: Hook) -> Option<RowRef> {
         match self.attempt_direct(object, hook) {
-            Some(place) => Some(place),
+            Some(row) => Some(row),
             None => self.attempt_indirect(object, held, hook),
         }
     }
 
     /// The same if the hook's caller is known to be no wrapper, and has a row. Nearly every attempt ends here.
     #[inline(always)]
-    pub fn attempt_direct(&self, object: Object, hook: Hook) -> Option<Place> {
-        self.table().attempt_direct(object.used_by(hook.return_address()))
+    pub fn attempt_direct(&self, object: Object, hook: Hook) -> Option<RowRef> {
+        self.table().count_direct_attempt(object.used_by(hook.return_address()))
     }
 
     /// The row of [`attempt_direct`](Self::attempt_direct); nothing is counted.
-    pub fn find_direct(&self, object: Object, hook: Hook) -> Option<Place> {
+    pub fn find_direct(&self, object: Object, hook: Hook) -> Option<RowRef> {
         self.table().find_direct(object.used_by(hook.return_address()))
     }
 
     #[cold]
     #[inline(never)]
-    fn attempt_indirect(&self, object: Object, held: u64, hook: Hook) -> Option<Place> {
+    fn attempt_indirect(&self, object: Object, held: u64, hook: Hook) -> Option<RowRef> {
         let Caller { address, is_direct } = hook.caller();
         let key = object.used_by(address);
-        let Some(place) = self.table().attempt_known(key) else { return self.first_attempt(key, held, hook) };
+        let Some(row) = self.table().count_known_attempt(key) else {
+            return self.first_attempt(key, held, hook);
+        };
         if is_direct {
-            self.table().remember_direct(key, place);
+            self.table().remember_direct(key, row);
         }
-        Some(place)
+        Some(row)
     }
 
     #[cold]
     #[inline(never)]
-    fn first_attempt(&self, key: Key, held: u64, hook: Hook) -> Option<Place> {
-        let place = self.publish(key, hook)?;
+    fn first_attempt(&self, key: Key, held: u64, hook: Hook) -> Option<RowRef> {
+        let row = self.publish(key, hook)?;
         if held != 0 {
-            self.candidates.add(held, hook.place());
+            self.candidates.add(held, hook.call_position());
         }
-        self.table().attempt(place);
-        Some(place)
+        self.table().count_attempt(row);
+        Some(row)
     }
 
     /// The row of this use of an object; no attempt is counted.
-    pub fn place(&self, object: Object, hook: Hook) -> Option<Place> {
+    pub fn row(&self, object: Object, hook: Hook) -> Option<RowRef> {
         let key = object.used_by(hook.caller().address);
         self.table().find(key).or_else(|| self.publish(key, hook))
     }
 
-    fn publish(&self, key: Key, hook: Hook) -> Option<Place> {
+    fn publish(&self, key: Key, hook: Hook) -> Option<RowRef> {
         let recording = self.recording.get()?;
         if sandbox::is_closed() {
-            self.table().lost();
+            self.table().count_dropped();
             return None;
         }
         modules::cover(recording, self.table(), key.caller);
-        let place = self.table().publish(key);
-        if place.is_none() {
-            self.table().lost();
+        let row = self.table().publish(key);
+        if row.is_none() {
+            self.table().count_dropped();
         }
         recording.keep_stack(self.table(), key, hook.registers());
-        place
+        row
     }
 
     /// Records that the thread has acquired a lock without a wait.
     #[inline(always)]
-    pub fn acquired(&self, lock: u64, place: Place) {
+    pub fn acquired(&self, lock: u64, row: RowRef) {
         if self.has_clock() {
-            self.begin_hold(lock, place);
+            self.begin_hold(lock, row);
         }
     }
 
     /// The same in a thread of which times are recorded.
     #[inline(always)]
-    pub fn begin_hold(&self, lock: u64, place: Place) {
+    pub fn begin_hold(&self, lock: u64, row: RowRef) {
         let since = if self.is_due() { self.timed_from(clock::ticks()) } else { 0 };
-        self.table().hold(lock, place, since, None);
+        self.table().begin_hold(lock, row, since, None);
     }
 
     /// Records that the thread has acquired a lock at time `now`, after this many ticks of spinning and of sleep.
     /// Whether the hold is timed does not depend on the wait; otherwise the holds of contended locks would stand for
     /// all holds.
-    pub fn acquired_after(&self, lock: u64, place: Place, now: u64, spun: u64, slept: u64) {
+    pub fn acquired_after(&self, lock: u64, row: RowRef, now: u64, spun: u64, slept: u64) {
         if self.has_clock() {
             let since = if self.is_due() { self.timed_from(now) } else { 0 };
-            self.table().hold(lock, place, since, Some((spun, slept)));
+            self.table().begin_hold(lock, row, since, Some((spun, slept)));
         }
     }
 
     /// Records that the thread has acquired a lock that it holds already: an attempt, but no new hold.
-    pub fn acquired_again(&self, lock: u64, place: Place) {
+    pub fn acquired_again(&self, lock: u64, row: RowRef) {
         if self.has_clock() {
             if self.is_due() {
                 self.timed_from(clock::ticks());
-                self.table().held(place, 0);
+                self.table().add_hold(row, 0);
             }
-            self.table().hold(lock, place, 0, None);
+            self.table().begin_hold(lock, row, 0, None);
         }
     }
 
@@ -413,9 +417,9 @@ impl Thread {
     /// Records that the thread has released a lock, at the time that [`before_unlock`](Thread::before_unlock) returned.
     #[inline(always)]
     pub fn after_unlock(&self, lock: u64, now: u64) {
-        match self.table().let_go_last(lock) {
+        match self.table().end_last_hold(lock) {
             Some((_, 0)) => {}
-            Some((place, since)) => self.table().held(place, now.saturating_sub(since)),
+            Some((row, since)) => self.table().add_hold(row, now.saturating_sub(since)),
             None => self.after_unlock_slow(lock, now),
         }
     }
@@ -423,19 +427,19 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn after_unlock_slow(&self, lock: u64, now: u64) {
-        match self.table().let_go(lock) {
-            Some(grip) => self.end_hold(&grip, grip.place(), now),
+        match self.table().end_hold(lock) {
+            Some(held) => self.end_hold(&held, held.row_ref(), now),
             None => self.foreign_unlock(lock, now),
         }
     }
 
     /// Records the end of a hold in a row of this thread.
-    pub fn end_hold(&self, grip: &Grip, place: Place, now: u64) {
-        if grip.since != 0 {
-            self.table().held(place, now.saturating_sub(grip.since));
+    pub fn end_hold(&self, held: &HeldLock, row: RowRef, now: u64) {
+        if held.since != 0 {
+            self.table().add_hold(row, now.saturating_sub(held.since));
         }
-        if let Some((spun, slept)) = grip.wait {
-            self.table().waited(place, Outcome::Slept, spun, slept);
+        if let Some((spun, slept)) = held.wait {
+            self.table().add_wait(row, AttemptOutcome::Slept, spun, slept);
         }
     }
 
@@ -449,15 +453,15 @@ impl Thread {
             .recording
             .get()
             .and_then(|recording| recording.take_over(self.table(), lock, TABLES_SEARCHED));
-        let Some(grip) = taken else { return self.table().count(Event::Unmatched, 1) };
+        let Some(held) = taken else { return self.table().count_event(Event::Unmatched, 1) };
         // The row belongs to the other thread, which alone writes to it. The hold is recorded in a row of this thread
         // with the same key.
-        let own = self.table().key(grip.place()).and_then(|key| {
+        let own = self.table().key(held.row_ref()).and_then(|key| {
             let table = self.table();
             table.find(key).or_else(|| table.publish(key))
         });
-        if let Some(place) = own {
-            self.end_hold(&grip, place, now);
+        if let Some(row) = own {
+            self.end_hold(&held, row, now);
         }
     }
 

@@ -79,7 +79,7 @@ pub fn forget() {
 
 /// A function on the stack that has called another function.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct CallPosition {
     /// Its return address after that call, and the position of this address on the stack.
     pub address: usize,
     pub at: usize,
@@ -117,9 +117,9 @@ pub unsafe fn caller(sp: usize, bp: usize) -> Caller {
 /// # Safety
 /// `sp` and `bp` are a hook's registers at its entry, and the hook has not returned.
 #[inline(never)]
-pub unsafe fn outermost(sp: usize, bp: usize) -> Place {
+pub unsafe fn outermost(sp: usize, bp: usize) -> CallPosition {
     // SAFETY: at the entry of a hook the stack pointer points to the return address (psABI).
-    let here = Place { address: unsafe { *(sp as *const usize) }, at: sp, bp };
+    let here = CallPosition { address: unsafe { *(sp as *const usize) }, at: sp, bp };
     match verdict(here.address) {
         None | Some(ITSELF) => here,
         // SAFETY: the caller's promise.
@@ -127,31 +127,32 @@ pub unsafe fn outermost(sp: usize, bp: usize) -> Place {
     }
 }
 
-unsafe fn outer(mut place: Place, mut verdict: u64) -> Place {
+unsafe fn outer(mut position: CallPosition, mut verdict: u64) -> CallPosition {
     for _ in 0..DEPTH {
         let distance = (verdict & (ABOVE_STACK_POINTER - 1)) as usize;
         if verdict & ABOVE_FRAME_BASE == 0 {
-            place.at += distance;
+            position.at += distance;
             // The wrapper may have saved the register and used it for something else.
-            place.bp = 0;
-        } else if place.bp != 0 {
+            position.bp = 0;
+        } else if position.bp != 0 {
             // SAFETY: a function whose frame ends two words above the register saved the register there first, below
             // its return address.
-            let saved = (distance == 2 * size_of::<usize>()).then(|| unsafe { *(place.bp as *const usize) });
-            place.at = place.bp + distance - size_of::<usize>();
-            place.bp = saved.unwrap_or(0);
+            let saved =
+                (distance == 2 * size_of::<usize>()).then(|| unsafe { *(position.bp as *const usize) });
+            position.at = position.bp + distance - size_of::<usize>();
+            position.bp = saved.unwrap_or(0);
         } else {
             break;
         }
         // SAFETY: the frame of a function that has not returned ends there, as its unwind table says for this very
         // address. Its return address lies below that end.
-        place.address = unsafe { *(place.at as *const usize) };
-        match self::verdict(place.address) {
+        position.address = unsafe { *(position.at as *const usize) };
+        match self::verdict(position.address) {
             None | Some(ITSELF) => break,
             Some(next) => verdict = next,
         }
     }
-    place
+    position
 }
 
 /// A function that acquired a lock and may be a wrapper.
@@ -173,7 +174,7 @@ impl Candidate {
     const NONE: Candidate = Candidate { lock: 0, address: 0, at: 0, outer: 0, wrapper: 0 };
 
     /// The function at this position; `None` if its frame is unknown.
-    fn new(lock: u64, caller: Place) -> Option<Candidate> {
+    fn new(lock: u64, caller: CallPosition) -> Option<Candidate> {
         let (end, wrapper) = match frames::end(caller.address)? {
             End::AboveStackPointer(n) => {
                 (caller.at.checked_add(size_of::<usize>() + n)?, ABOVE_STACK_POINTER | n as u64)
@@ -221,7 +222,7 @@ impl WrapperCandidates {
     }
 
     /// Remembers the function that acquired a lock, if there is no verdict on it yet.
-    pub fn add(&self, lock: u64, caller: Place) {
+    pub fn add(&self, lock: u64, caller: CallPosition) {
         if verdict(caller.address).is_some() {
             return;
         }

@@ -4,12 +4,12 @@ use crate::support::{Arena, Child, Dice, SLOTS, die, done, hang};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
-use unspin_rcu::deferred::{Deferred, LARGE};
-use unspin_rcu::registry::{Extent, Swept};
-use unspin_rcu::work::Attempt;
-use unspin_rcu::{Fences, Participant};
+use unspin_rcu::deferred::{DeferredFrees, LARGE};
+use unspin_rcu::registry::{Recovery, SweepScope};
+use unspin_rcu::work::FreeAttempt;
+use unspin_rcu::{FenceMode, ParticipantId};
 use unspin_sync::atomic::{AtomicU64, Ordering};
-use unspin_sys::process::{Identity, Life};
+use unspin_sys::process::{Identity, Liveness};
 
 fn plain_arena() -> &'static Arena<()> {
     // SAFETY: `()` is valid when zeroed.
@@ -29,7 +29,7 @@ fn reader_in_section(arena: &'static Arena<()>) -> Child {
 }
 
 #[test]
-fn a_grace_period_waits_for_another_process_and_ends_with_its_death() {
+fn grace_period_waits_for_a_reader_process_until_it_dies() {
     let arena = plain_arena();
     let child = reader_in_section(arena);
     let cookie = arena.rcu().start_poll();
@@ -44,18 +44,18 @@ fn a_grace_period_waits_for_another_process_and_ends_with_its_death() {
     waiter.join().unwrap();
     assert!(arena.rcu().poll(cookie));
     drop(child);
-    assert_eq!(arena.rcu().registry().sweep(&Identity::current(), Extent::Condemned, &mut done), 1);
+    assert_eq!(arena.rcu().registry().sweep(&Identity::current(), SweepScope::MarkedDead, &mut done), 1);
 }
 
 #[test]
-fn a_reader_that_is_gone_without_trace_is_dead_too() {
+fn reader_without_proc_entry_is_dead() {
     let arena = plain_arena();
     drop(reader_in_section(arena));
     arena.rcu().synchronize().unwrap();
 }
 
 #[test]
-fn a_reader_whose_process_became_another_program_is_dead() {
+fn reader_is_dead_after_exec() {
     let arena = plain_arena();
     let child = Child::run(|| {
         let reader = arena.rcu().join().unwrap();
@@ -70,7 +70,7 @@ fn a_reader_whose_process_became_another_program_is_dead() {
 }
 
 #[test]
-fn a_reader_whose_thread_ended_is_dead() {
+fn reader_is_dead_after_thread_exit() {
     let arena = plain_arena();
     let participant = std::thread::spawn(|| {
         let reader = arena.rcu().join().unwrap();
@@ -82,26 +82,26 @@ fn a_reader_whose_thread_ended_is_dead() {
     .join()
     .unwrap();
     arena.rcu().synchronize().unwrap();
-    assert_eq!(arena.rcu().registry().life(participant), Life::Dead);
+    assert_eq!(arena.rcu().registry().liveness(participant), Liveness::Dead);
 }
 
 #[test]
-fn a_namesake_that_started_at_another_time_is_not_the_reader() {
+fn reused_tid_with_another_start_time_is_not_the_reader() {
     let arena = plain_arena();
     let me = Identity::current();
     let before = Identity { start_time: me.start_time - 1, ..me };
     let registry = arena.rcu().registry();
-    let participant = registry.register(&before, Fences::Full, &mut done).unwrap();
+    let participant = registry.register(&before, FenceMode::Full, &mut done).unwrap();
     // SAFETY: deliberately wrong in one point: the identity is that of an earlier thread with the same ids, so no other
     // thread uses the slot.
-    let _ = unsafe { arena.slots[participant.index()].enter(&arena.domain, Fences::Full) };
+    let _ = unsafe { arena.slots[participant.index()].enter(&arena.domain, FenceMode::Full) };
     arena.rcu().synchronize().unwrap();
     assert_eq!(registry.identity(participant), Some(before));
-    assert_eq!(registry.sweep(&me, Extent::Condemned, &mut done), 1);
+    assert_eq!(registry.sweep(&me, SweepScope::MarkedDead, &mut done), 1);
 }
 
 #[test]
-fn a_forked_child_does_not_use_its_parents_slot() {
+fn forked_child_does_not_use_its_parents_slot() {
     let arena = plain_arena();
     let reader = arena.rcu().join().unwrap();
     let section = reader.read();
@@ -124,11 +124,11 @@ fn a_forked_child_does_not_use_its_parents_slot() {
 }
 
 #[test]
-fn a_sweep_is_taken_over_from_a_killed_sweeper_and_not_from_a_living_one() {
+fn only_the_sweep_of_a_killed_sweeper_is_taken_over() {
     let arena = plain_arena();
     drop(reader_in_section(arena));
     let sweeper = Child::run(|| {
-        arena.rcu().registry().sweep(&Identity::current(), Extent::All, &mut |_, _| {
+        arena.rcu().registry().sweep(&Identity::current(), SweepScope::All, &mut |_, _| {
             arena.reach(2);
             hang()
         });
@@ -138,13 +138,13 @@ fn a_sweep_is_taken_over_from_a_killed_sweeper_and_not_from_a_living_one() {
     let mut sweep = |extent| {
         arena.rcu().registry().sweep(&Identity::current(), extent, &mut |who, _| {
             seen.push(who);
-            Swept::Done
+            Recovery::Done
         })
     };
-    assert_eq!(sweep(Extent::All), 0, "it is being swept");
+    assert_eq!(sweep(SweepScope::All), 0, "it is being swept");
     arena.rcu().synchronize().unwrap();
     sweeper.kill();
-    assert_eq!(sweep(Extent::Condemned), 1);
+    assert_eq!(sweep(SweepScope::MarkedDead), 1);
     assert_eq!(seen.len(), 1);
     assert!(!arena.rcu().registry().pending());
 }
@@ -154,19 +154,19 @@ type Owners = [AtomicU64; SLOTS];
 
 /// Threads that register and unregister for ever, until they are killed at any instruction.
 #[test]
-fn a_storm_of_killed_registrars_leaks_no_slot_and_shares_none() {
+fn sigkill_storm_while_registering_leaks_and_shares_no_slot() {
     // SAFETY: atomics are valid when zeroed.
     let arena = unsafe { Arena::<Owners>::new() };
-    fn release(arena: &Arena<Owners>) -> impl FnMut(Participant, &Identity) -> Swept {
+    fn release(arena: &Arena<Owners>) -> impl FnMut(ParticipantId, &Identity) -> Recovery {
         |who, _| {
             arena.rest[who.index()].store(0, Ordering::SeqCst);
-            Swept::Done
+            Recovery::Done
         }
     }
     fn storm(arena: &'static Arena<Owners>) {
         let (me, registry) = (Identity::current(), arena.rcu().registry());
         loop {
-            let Ok(mine) = registry.register(&me, Fences::Full, &mut release(arena)) else { continue };
+            let Ok(mine) = registry.register(&me, FenceMode::Full, &mut release(arena)) else { continue };
             let owner = &arena.rest[mine.index()];
             let was = owner.compare_exchange(0, u64::from(me.pid), Ordering::SeqCst, Ordering::SeqCst);
             if was.is_err() {
@@ -186,14 +186,14 @@ fn a_storm_of_killed_registrars_leaks_no_slot_and_shares_none() {
     }
     assert_eq!(arena.stage.load(Ordering::SeqCst), 0, "two threads had one slot");
     let me = Identity::current();
-    arena.rcu().registry().sweep(&me, Extent::All, &mut release(arena));
+    arena.rcu().registry().sweep(&me, SweepScope::All, &mut release(arena));
     for _ in 0..SLOTS {
-        arena.rcu().registry().register(&me, Fences::Full, &mut |_, _| unreachable!()).unwrap();
+        arena.rcu().registry().register(&me, FenceMode::Full, &mut |_, _| unreachable!()).unwrap();
     }
 }
 
 #[test]
-fn thousands_of_threads_come_and_go() {
+fn thousands_of_threads_register_and_unregister() {
     let arena = plain_arena();
     let children: Vec<_> = (0..3)
         .map(|_| {
@@ -212,9 +212,9 @@ fn thousands_of_threads_come_and_go() {
 }
 
 #[test]
-fn a_killed_reapers_item_is_in_doubt_and_a_killed_workers_is_freed_by_another() {
+fn sigkill_of_reaper_leaves_doubt_and_of_worker_is_taken_over() {
     // SAFETY: a deferred queue is valid when zeroed.
-    let arena = unsafe { Arena::<Deferred<8, 4>>::new() };
+    let arena = unsafe { Arena::<DeferredFrees<8, 4>>::new() };
     let queue = &arena.rest;
     // SAFETY: this test is the only user, and its children run one after another.
     let exclusive = || unsafe { queue.exclusive() };
@@ -231,7 +231,7 @@ fn a_killed_reapers_item_is_in_doubt_and_a_killed_workers_is_freed_by_another() 
     assert_eq!(exclusive().in_doubt().map(|garbage| garbage.item), Some(1));
     let mut freed = Vec::new();
     exclusive().reap(over, |garbage, attempt| freed.push((garbage.item, attempt)));
-    assert_eq!(freed, [(1, Attempt::Again)]);
+    assert_eq!(freed, [(1, FreeAttempt::Retry)]);
 
     let worker = Child::run(|| {
         let reader = arena.rcu().join().unwrap();
@@ -243,6 +243,6 @@ fn a_killed_reapers_item_is_in_doubt_and_a_killed_workers_is_freed_by_another() 
     while queue.work_queue().work(&arena.rcu().registry(), reader.participant(), |garbage, attempt| {
         freed.push((garbage.item, attempt));
     }) {}
-    assert_eq!(freed, [(2, Attempt::Again)]);
+    assert_eq!(freed, [(2, FreeAttempt::Retry)]);
     assert!(queue.work_queue().is_empty());
 }

@@ -3,9 +3,9 @@
 
 use crate::support::{Arena, Child, Dice, done};
 use std::time::Duration;
-use unspin_rcu::deferred::{Deferred, LARGE};
-use unspin_rcu::work::{Attempt, Garbage};
-use unspin_rcu::{Fences, Participant, Rcu};
+use unspin_rcu::deferred::{DeferredFrees, LARGE};
+use unspin_rcu::work::{FreeAttempt, PendingFree};
+use unspin_rcu::{FenceMode, ParticipantId, Rcu};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::membarrier;
 use unspin_sys::process::Identity;
@@ -28,7 +28,7 @@ struct Object {
 struct Heap {
     roots: [AtomicU64; ROOTS],
     objects: [Object; OBJECTS],
-    deferred: Deferred<64, 16>,
+    deferred: DeferredFrees<64, 16>,
     reads: AtomicU64,
     freed_by_workers: AtomicU64,
     freed_twice: AtomicU64,
@@ -56,11 +56,11 @@ impl Heap {
     }
 
     /// Item numbers contain stamp and index, so that a free repeated after a death cannot hit the next user.
-    fn free(&self, garbage: Garbage, attempt: Attempt) {
+    fn free(&self, garbage: PendingFree, attempt: FreeAttempt) {
         let (stamp, index) = (garbage.item >> 16, garbage.item as usize & 0xffff);
         let object = &self.objects[index];
         if object.state.load(Ordering::SeqCst) != stamp | 1 {
-            if attempt == Attempt::First {
+            if attempt == FreeAttempt::First {
                 self.freed_twice.fetch_add(1, Ordering::SeqCst);
             }
             return;
@@ -78,10 +78,10 @@ impl Heap {
 }
 
 /// A process that reads for ever, with either kind of fence.
-fn reader(arena: &'static Arena<Heap>, fences: Fences) -> Child {
+fn reader(arena: &'static Arena<Heap>, fences: FenceMode) -> Child {
     Child::run(move || {
         let mut dice = Dice::new();
-        if fences == Fences::Expedited {
+        if fences == FenceMode::Expedited {
             assert!(membarrier::register_global_expedited());
         }
         let me = register(arena.rcu(), fences);
@@ -101,7 +101,7 @@ fn reader(arena: &'static Arena<Heap>, fences: Fences) -> Child {
 /// A process that performs the large frees.
 fn worker(arena: &'static Arena<Heap>) -> Child {
     Child::run(move || {
-        let me = register(arena.rcu(), Fences::Full);
+        let me = register(arena.rcu(), FenceMode::Full);
         let registry = arena.rcu().registry();
         loop {
             let worked = arena.rest.deferred.work_queue().work(&registry, me, |garbage, attempt| {
@@ -115,12 +115,12 @@ fn worker(arena: &'static Arena<Heap>) -> Child {
     })
 }
 
-fn register(rcu: Rcu<'_>, fences: Fences) -> Participant {
+fn register(rcu: Rcu<'_>, fences: FenceMode) -> ParticipantId {
     rcu.registry().register(&Identity::current(), fences, &mut done).unwrap()
 }
 
 #[test]
-fn nothing_is_freed_while_a_reader_may_hold_it() {
+fn object_is_not_freed_while_a_reader_holds_it() {
     const UPDATES: u64 = 20_000;
     let arena = heap();
     let heap = &arena.rest;
@@ -128,7 +128,7 @@ fn nothing_is_freed_while_a_reader_may_hold_it() {
     for (n, root) in heap.roots.iter().enumerate() {
         root.store(heap.allocate(2 * n as u64 + 2).unwrap() as u64, Ordering::SeqCst);
     }
-    let kinds = [Fences::Expedited, Fences::Expedited, Fences::Full];
+    let kinds = [FenceMode::Expedited, FenceMode::Expedited, FenceMode::Full];
     let mut readers = kinds.map(|kind| reader(arena, kind));
     let mut workers = [worker(arena), worker(arena)];
     // SAFETY: this thread is the only user.
@@ -161,7 +161,7 @@ fn nothing_is_freed_while_a_reader_may_hold_it() {
     arena.rcu().synchronize().unwrap();
     deferred.reap(&mut poll, free);
     drop((readers, workers));
-    let me = register(arena.rcu(), Fences::Full);
+    let me = register(arena.rcu(), FenceMode::Full);
     while heap.deferred.work_queue().work(&arena.rcu().registry(), me, free) {}
 
     let count = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
@@ -174,13 +174,13 @@ fn nothing_is_freed_while_a_reader_may_hold_it() {
 
 /// Check of the oracle: the same heap, freed without a grace period, must fail.
 #[test]
-fn the_oracle_notices_a_missing_grace_period() {
+fn planted_missing_grace_period_is_detected() {
     let arena = heap();
     let heap = &arena.rest;
     for (n, root) in heap.roots.iter().enumerate() {
         root.store(heap.allocate(2 * n as u64 + 2).unwrap() as u64, Ordering::SeqCst);
     }
-    let _readers = [reader(arena, Fences::Full), reader(arena, Fences::Full)];
+    let _readers = [reader(arena, FenceMode::Full), reader(arena, FenceMode::Full)];
     let mut n = ROOTS as u64;
     while heap.read_after_free.load(Ordering::SeqCst) == 0 {
         let stamp = 2 * n + 2;
@@ -188,6 +188,6 @@ fn the_oracle_notices_a_missing_grace_period() {
         n += 1;
         let old = root.swap(heap.allocate(stamp).unwrap() as u64, Ordering::SeqCst);
         let was = heap.objects[old as usize].state.fetch_or(1, Ordering::SeqCst);
-        heap.free(Garbage { item: was << 16 | old, bytes: 8 }, Attempt::First);
+        heap.free(PendingFree { item: was << 16 | old, bytes: 8 }, FreeAttempt::First);
     }
 }

@@ -2,10 +2,10 @@
 //! processes that come after must find everything in order.
 
 use crate::support::{Arena, Child, Dice, SLOTS, die, done};
-use unspin_rcu::deferred::{Deferred, Exclusive, LARGE};
-use unspin_rcu::registry::{Extent, Swept};
-use unspin_rcu::work::{Attempt, Garbage};
-use unspin_rcu::{Fences, Participant};
+use unspin_rcu::deferred::{DeferredFrees, Exclusive, LARGE};
+use unspin_rcu::registry::{Recovery, SweepScope};
+use unspin_rcu::work::{FreeAttempt, PendingFree};
+use unspin_rcu::{FenceMode, ParticipantId};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::process::Identity;
 
@@ -76,17 +76,17 @@ fn die_everywhere<T: 'static, S>(
 }
 
 #[test]
-fn whoever_dies_registering_leaves_no_slot_behind() {
+fn sigkill_at_any_step_of_register_leaks_no_slot() {
     // SAFETY: atomics are valid when zeroed.
     let new = || unsafe { Arena::<[AtomicU64; SLOTS]>::new() };
     let body = |arena: &'static Arena<[AtomicU64; SLOTS]>, me| {
         let registry = arena.rcu().registry();
         for _ in 0..2 {
-            let mine = registry.register(&me, Fences::Full, &mut done).unwrap();
+            let mine = registry.register(&me, FenceMode::Full, &mut done).unwrap();
             arena.rest[mine.index()].fetch_add(1, Ordering::SeqCst);
             // SAFETY: registered above, by this thread.
             unsafe {
-                let section = arena.slots[mine.index()].enter(&arena.domain, Fences::Full);
+                let section = arena.slots[mine.index()].enter(&arena.domain, FenceMode::Full);
                 arena.slots[mine.index()].leave(section);
                 arena.rest[mine.index()].fetch_sub(1, Ordering::SeqCst);
                 registry.unregister(mine);
@@ -100,13 +100,13 @@ fn whoever_dies_registering_leaves_no_slot_behind() {
         |arena| {
             let (me, registry) = (Identity::current(), arena.rcu().registry());
             arena.rcu().synchronize().unwrap();
-            let mut release = |who: Participant, _: &Identity| {
+            let mut release = |who: ParticipantId, _: &Identity| {
                 arena.rest[who.index()].store(0, Ordering::SeqCst);
-                Swept::Done
+                Recovery::Done
             };
-            registry.sweep(&me, Extent::All, &mut release);
+            registry.sweep(&me, SweepScope::All, &mut release);
             for _ in 0..SLOTS {
-                let mine = registry.register(&me, Fences::Full, &mut |_, _| unreachable!()).unwrap();
+                let mine = registry.register(&me, FenceMode::Full, &mut |_, _| unreachable!()).unwrap();
                 assert_eq!(arena.rest[mine.index()].load(Ordering::SeqCst), 0);
             }
         },
@@ -114,7 +114,7 @@ fn whoever_dies_registering_leaves_no_slot_behind() {
 }
 
 #[test]
-fn whoever_dies_sweeping_is_followed_by_another() {
+fn sigkill_at_any_step_of_sweep_is_taken_over() {
     let prepare = || {
         // SAFETY: an atomic is valid when zeroed.
         let arena = unsafe { Arena::<AtomicU64>::new() };
@@ -127,10 +127,10 @@ fn whoever_dies_sweeping_is_followed_by_another() {
         arena
     };
     let sweep = |arena: &'static Arena<AtomicU64>, me| {
-        arena.rcu().registry().sweep(&me, Extent::All, &mut |who, _| {
+        arena.rcu().registry().sweep(&me, SweepScope::All, &mut |who, _| {
             assert_eq!(who.index(), 0);
             arena.rest.fetch_add(1, Ordering::SeqCst);
-            Swept::Done
+            Recovery::Done
         });
     };
     die_everywhere(
@@ -143,7 +143,7 @@ fn whoever_dies_sweeping_is_followed_by_another() {
             let calls = arena.rest.load(Ordering::SeqCst);
             assert!((1..=2).contains(&calls), "released {calls} times");
             let heir =
-                arena.rcu().registry().register(&Identity::current(), Fences::Full, &mut done).unwrap();
+                arena.rcu().registry().register(&Identity::current(), FenceMode::Full, &mut done).unwrap();
             assert_eq!(heir.index(), 0);
         },
     );
@@ -152,33 +152,33 @@ fn whoever_dies_sweeping_is_followed_by_another() {
 /// Things to be freed, and the state of each: 0, 1 free begun, 2 freed.
 #[repr(C)]
 struct Heap {
-    deferred: Deferred<8, 4>,
+    deferred: DeferredFrees<8, 4>,
     things: [AtomicU64; 5],
     freed_again: AtomicU64,
 }
 
 impl Heap {
-    fn free(&self, garbage: Garbage, attempt: Attempt) {
+    fn free(&self, garbage: PendingFree, attempt: FreeAttempt) {
         let thing = &self.things[garbage.item as usize];
         match (attempt, thing.load(Ordering::SeqCst)) {
-            (Attempt::First, 0) => thing.store(1, Ordering::SeqCst),
-            (Attempt::First, _) => self.freed_again.store(1, Ordering::SeqCst),
-            (Attempt::Again, _) => {}
+            (FreeAttempt::First, 0) => thing.store(1, Ordering::SeqCst),
+            (FreeAttempt::First, _) => self.freed_again.store(1, Ordering::SeqCst),
+            (FreeAttempt::Retry, _) => {}
         }
         thing.store(2, Ordering::SeqCst);
     }
 
     /// Fills the queue and registers as a worker.
-    fn fill(arena: &'static Arena<Heap>) -> Participant {
+    fn fill(arena: &'static Arena<Heap>) -> ParticipantId {
         let (rcu, heap) = (arena.rcu(), &arena.rest);
         for item in 0..heap.things.len() as u64 {
             heap.deferred().call(item, LARGE + item % 2, rcu.start_poll()).unwrap();
         }
-        rcu.registry().register(&Identity::current(), Fences::Full, &mut done).unwrap()
+        rcu.registry().register(&Identity::current(), FenceMode::Full, &mut done).unwrap()
     }
 
     /// Frees everything.
-    fn drain(arena: &'static Arena<Heap>, me: Participant) {
+    fn drain(arena: &'static Arena<Heap>, me: ParticipantId) {
         let (rcu, heap) = (arena.rcu(), &arena.rest);
         let free = |garbage, attempt| heap.free(garbage, attempt);
         heap.deferred().reap(|cookie| rcu.poll(cookie), free);
@@ -201,10 +201,13 @@ fn new_heap() -> &'static Arena<Heap> {
 }
 
 #[test]
-fn whoever_dies_freeing_loses_nothing_and_frees_nothing_twice() {
+fn sigkill_at_any_step_of_reap_frees_each_item_once() {
     die_everywhere(new_heap, Heap::fill, Heap::drain, |arena| {
         let rcu = arena.rcu();
-        Heap::drain(arena, rcu.registry().register(&Identity::current(), Fences::Full, &mut done).unwrap());
+        Heap::drain(
+            arena,
+            rcu.registry().register(&Identity::current(), FenceMode::Full, &mut done).unwrap(),
+        );
         let heap = &arena.rest;
         assert!(heap.things.iter().all(|thing| thing.load(Ordering::SeqCst) == 2), "lost");
         assert_eq!(heap.freed_again.load(Ordering::SeqCst), 0, "freed twice");
@@ -213,7 +216,7 @@ fn whoever_dies_freeing_loses_nothing_and_frees_nothing_twice() {
 }
 
 #[test]
-fn whoever_dies_deferring_has_deferred_all_or_nothing() {
+fn sigkill_at_any_step_of_defer_is_all_or_nothing() {
     let call = |arena: &'static Arena<Heap>, cookie| arena.rest.deferred().call(3, 8, cookie).unwrap();
     die_everywhere(
         new_heap,
@@ -223,7 +226,7 @@ fn whoever_dies_deferring_has_deferred_all_or_nothing() {
             let mut freed = Vec::new();
             let queued = arena.rest.deferred().len();
             arena.rest.deferred().reap(|cookie| arena.rcu().poll(cookie), |garbage, _| freed.push(garbage));
-            assert_eq!(freed, vec![Garbage { item: 3, bytes: 8 }; queued]);
+            assert_eq!(freed, vec![PendingFree { item: 3, bytes: 8 }; queued]);
         },
     );
 }

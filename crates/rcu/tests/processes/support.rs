@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-use unspin_rcu::registry::Swept;
-use unspin_rcu::{Domain, Participant, Rcu, Slot};
+use unspin_rcu::registry::Recovery;
+use unspin_rcu::{Domain, ParticipantId, Rcu, Slot};
 use unspin_sync::atomic::{AtomicU64, Ordering};
 use unspin_sys::mem::Mapping;
 use unspin_sys::process::Identity;
@@ -132,8 +132,8 @@ pub fn die() -> ! {
     hang()
 }
 
-pub fn done(_: Participant, _: &Identity) -> Swept {
-    Swept::Done
+pub fn done(_: ParticipantId, _: &Identity) -> Recovery {
+    Recovery::Done
 }
 
 /// A small random generator: tests need no good one, and a child must not share its parent's.

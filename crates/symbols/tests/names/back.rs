@@ -21,10 +21,10 @@ fn folded(name: &str) -> String {
 }
 
 /// The variables that the program reported lie where their names lead to.
-fn variables_lead_back(program: &Program, symbols: &Symbols, file: &File, told: &[&str]) {
+fn variable_names_resolve_to_addresses(program: &Program, symbols: &Symbols, file: &File, told: &[&str]) {
     for &told in told {
         let address = program.address(told);
-        let (path, own) = symbols.home(&program.space, address).unwrap();
+        let (path, own) = symbols.file_and_offset(&program.space, address).unwrap();
         assert_eq!(path, file.path(), "{told}");
         let variable = program.variable(symbols, address).unwrap();
         let name = match (variable.member.as_str(), variable.offset) {
@@ -48,10 +48,10 @@ fn variables_lead_back(program: &Program, symbols: &Symbols, file: &File, told: 
 }
 
 /// The same for the code of the functions on a stack, and of their lines.
-fn code_leads_back(program: &Program, symbols: &Symbols, file: &File, stack: &str) {
+fn line_numbers_resolve_to_code(program: &Program, symbols: &Symbols, file: &File, stack: &str) {
     let mut seen = BTreeSet::new();
     for address in program.unwind(symbols, stack) {
-        let Some((path, call)) = symbols.home(&program.space, address - 1) else { continue };
+        let Some((path, call)) = symbols.file_and_offset(&program.space, address - 1) else { continue };
         if path != file.path() {
             continue;
         }
@@ -80,8 +80,8 @@ fn c() {
         // Two variables within functions have the same linker name.
         let told: Vec<&str> =
             told.into_iter().filter(|&told| way != ["-O2", "-g0"] || told != "local_lock").collect();
-        variables_lead_back(&program, &symbols, &file, &told);
-        code_leads_back(&program, &symbols, &file, "inner");
+        variable_names_resolve_to_addresses(&program, &symbols, &file, &told);
+        line_numbers_resolve_to_code(&program, &symbols, &file, "inner");
     }
 }
 
@@ -91,8 +91,13 @@ fn cpp() {
         let flags = [way, &["-std=c++17"]].concat();
         let Some(program) = Build::new("classes.cc").flags(&flags).run("C++, back") else { return };
         let (symbols, file) = (Symbols::new(), File::open(&program.path).unwrap());
-        variables_lead_back(&program, &symbols, &file, &["table_lock", "once", "shards", "plain"]);
-        code_leads_back(&program, &symbols, &file, "wrapper");
+        variable_names_resolve_to_addresses(
+            &program,
+            &symbols,
+            &file,
+            &["table_lock", "once", "shards", "plain"],
+        );
+        line_numbers_resolve_to_code(&program, &symbols, &file, "wrapper");
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::{Build, Program, has_tool, line_of, run};
 use tempfile::TempDir;
-use unspin_symbols::{Frame, Kind, Space, Symbols};
+use unspin_symbols::{AddressSpace, Frame, SymbolKind, Symbols};
 
 /// A program and the library that it is linked with, in one folder.
 struct Pair {
@@ -61,7 +61,7 @@ fn a_shared_library() {
 }
 
 #[test]
-fn a_stripped_library_has_the_names_that_it_exports() {
+fn stripped_library_has_its_exported_names() {
     if !has_tool("a_stripped_library", "strip", "binutils") {
         return;
     }
@@ -72,8 +72,12 @@ fn a_stripped_library_has_the_names_that_it_exports() {
     let symbols = Symbols::new();
     let frames = program.frames(&symbols, "library");
     // The unwind tables stay in the file, so the chain is complete.
-    let kinds: Vec<Kind> = frames.iter().take(4).map(|frame| frame.kind).collect();
-    assert_eq!(kinds, [Kind::Unknown, Kind::Unknown, Kind::Function, Kind::Unknown], "{frames:?}");
+    let kinds: Vec<SymbolKind> = frames.iter().take(4).map(|frame| frame.kind).collect();
+    assert_eq!(
+        kinds,
+        [SymbolKind::Unknown, SymbolKind::Unknown, SymbolKind::Function, SymbolKind::Unknown],
+        "{frames:?}"
+    );
     assert_eq!(frames[2].short, "public_function");
     assert!(frames[0].function.starts_with("program+0x") && frames[1].function.starts_with("libpair.so+0x"));
     assert_eq!(frames[0].function, format!("program+{:#x}", frames[0].offset));
@@ -157,8 +161,8 @@ fn separate_debug_files_by_name() {
 }
 
 #[test]
-fn names_that_were_packed_into_the_program() {
-    let test = "names_that_were_packed_into_the_program";
+fn compressed_debug_data_in_the_program_is_read() {
+    let test = "compressed_debug_data_in_the_program_is_read";
     if !has_tool(test, "objcopy", "binutils") || !has_tool(test, "xz", "xz-utils") {
         return;
     }
@@ -178,7 +182,7 @@ fn names_that_were_packed_into_the_program() {
 }
 
 #[test]
-fn files_that_are_gone_or_replaced_are_unknown() {
+fn deleted_or_replaced_files_are_unknown() {
     let Some(pair) = Pair::build("files_that_are_gone_or_replaced", &["-O2", "-g"]) else { return };
     let (library, folder) = (pair.library.clone(), pair.folder.path().to_path_buf());
     let program = pair.run();
@@ -187,9 +191,9 @@ fn files_that_are_gone_or_replaced_are_unknown() {
     // Changed after the process had ended: another file that reuses the inode of the mapped one.
     let earlier =
         Symbols::new().as_of(fs::metadata(&library).unwrap().modified().unwrap() - Duration::from_secs(1));
-    assert_eq!(earlier.code(&program.space, address)[0].kind, Kind::Unknown);
+    assert_eq!(earlier.code(&program.space, address)[0].kind, SymbolKind::Unknown);
     let later = Symbols::new().as_of(SystemTime::now());
-    assert_eq!(later.code(&program.space, address)[0].kind, Kind::Function);
+    assert_eq!(later.code(&program.space, address)[0].kind, SymbolKind::Function);
     // Same path and contents, but another file.
     let copy = folder.join("copy");
     fs::copy(&library, &copy).unwrap();
@@ -197,7 +201,7 @@ fn files_that_are_gone_or_replaced_are_unknown() {
     let unknown = |program: &Program| {
         let frames = Symbols::new().code(&program.space, address);
         assert_eq!(frames.len(), 1);
-        assert_eq!((frames[0].kind, frames[0].location.as_ref()), (Kind::Unknown, None), "{frames:?}");
+        assert_eq!((frames[0].kind, frames[0].location.as_ref()), (SymbolKind::Unknown, None), "{frames:?}");
         assert!(frames[0].function.starts_with("libpair.so+0x"), "{frames:?}");
         assert_eq!(program.variable(&Symbols::new(), program.address("library_lock")), None);
     };
@@ -211,7 +215,7 @@ fn files_that_are_gone_or_replaced_are_unknown() {
 }
 
 #[test]
-fn a_file_that_is_only_read_has_no_variables() {
+fn read_only_mapping_has_no_variables() {
     let Some(program) = Build::new("plain.c").flags(&["-g", "-no-pie"]).run("a_file_that_is_only_read")
     else {
         return;
@@ -221,7 +225,7 @@ fn a_file_that_is_only_read_has_no_variables() {
     // As mapped by a debugger, or by the program itself to print a backtrace.
     let (base, length) = (0x1000_0000, fs::metadata(&program.path).unwrap().len() / 4096 * 4096 + 4096);
     let maps = format!("{}{base:x}-{:x} r--p {rest}\n", program.maps, base + length);
-    let (space, symbols) = (Space::parse(maps.as_bytes()), Symbols::new());
+    let (space, symbols) = (AddressSpace::parse(maps.as_bytes()), Symbols::new());
     for name in ["global_lock", "queues", "field"] {
         let address = program.address(name);
         assert!(symbols.variable(&space, address).is_some(), "{name}");
@@ -230,20 +234,20 @@ fn a_file_that_is_only_read_has_no_variables() {
 }
 
 #[test]
-fn a_deleted_file_is_not_sought() {
+fn deleted_file_is_not_opened() {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.contains("r-xp") && line.contains('/')).unwrap();
     let start = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
     let symbols = Symbols::new();
-    let frames = symbols.code(&Space::parse(format!("{line} (deleted)\n").as_bytes()), start + 0x100);
-    assert_eq!(frames[0].kind, Kind::Unknown);
+    let frames = symbols.code(&AddressSpace::parse(format!("{line} (deleted)\n").as_bytes()), start + 0x100);
+    assert_eq!(frames[0].kind, SymbolKind::Unknown);
     assert!(frames[0].function.contains("+0x") && !frames[0].function.contains("deleted"), "{frames:?}");
 }
 
 #[test]
-fn areas_of_the_kernel_have_their_name() {
+fn kernel_areas_have_their_name() {
     let maps = b"1000-2000 r-xp 00000000 00:00 0  [vdso]\n5000-6000 rw-p 00000000 00:00 0  [heap]\n";
-    let (space, symbols) = (Space::parse(maps), Symbols::new());
+    let (space, symbols) = (AddressSpace::parse(maps), Symbols::new());
     assert_eq!(symbols.code(&space, 0x1234)[0].function, "[vdso]+0x234");
     assert_eq!(symbols.code(&space, 0x3000)[0].function, "0x3000");
     assert_eq!(symbols.code(&space, 0)[0].function, "0x0");

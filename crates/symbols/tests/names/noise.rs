@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
-use unspin_symbols::{Space, Stack, Symbols};
+use unspin_symbols::{AddressSpace, Stack, Symbols};
 
 use crate::support::{Build, Program};
 
@@ -24,7 +24,7 @@ fn inlining_program() -> Option<&'static Program> {
 }
 
 /// Runs all queries for an address.
-fn ask(symbols: &Symbols, space: &Space, address: u64) {
+fn ask(symbols: &Symbols, space: &AddressSpace, address: u64) {
     let frames = symbols.code(space, address);
     assert!(!frames.is_empty());
     assert!(frames.iter().all(|frame| !format!("{frame} {}", frame.with_offset()).is_empty()));
@@ -62,14 +62,14 @@ fn damage(bytes: &mut Vec<u8>, changes: &[(usize, u8)], cut: Option<usize>) {
 }
 
 /// The maps of the program, as if it had run from a copy of its file.
-fn as_copy(program: &Program, copy: &Path) -> Space {
+fn as_copy(program: &Program, copy: &Path) -> AddressSpace {
     let about = fs::metadata(copy).unwrap();
     let (device, inode) = (about.dev(), about.ino());
     let original = fs::metadata(&program.path).unwrap().ino();
     let maps = program.maps.replace(&format!(" {original} "), &format!(" {inode} "));
     let maps = maps.replace(program.path.to_str().unwrap(), copy.to_str().unwrap());
     assert_eq!(device, fs::metadata(&program.path).unwrap().dev());
-    Space::parse(maps.as_bytes())
+    AddressSpace::parse(maps.as_bytes())
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn an_undamaged_copy_has_the_same_names() {
 proptest! {
     #[test]
     fn any_bytes_as_maps(bytes in proptest::collection::vec(any::<u8>(), 0..2000), address: u64) {
-        ask(&Symbols::new(), &Space::parse(&bytes), address);
+        ask(&Symbols::new(), &AddressSpace::parse(&bytes), address);
     }
 
     #[test]
     fn any_lines_as_maps(text in "([0-9a-f]{1,17}-[0-9a-f]{0,17} [rwxp-]{0,5} [0-9a-f]{0,9} [0-9a-f]{0,3}:[0-9]{0,3} [0-9]{0,3} [/\\[a (]{0,4}\n){0,9}", address: u64) {
-        let space = Space::parse(text.as_bytes());
+        let space = AddressSpace::parse(text.as_bytes());
         let symbols = Symbols::new();
         for address in [address, 0, 1, u64::MAX, address % 0x1000] {
             ask(&symbols, &space, address);
@@ -104,7 +104,7 @@ proptest! {
         lines in proptest::collection::vec(line(std::env::current_exe().unwrap()), 0..6),
         addresses in proptest::collection::vec(0x400000_u64..0x440000, 1..20),
     ) {
-        let space = Space::parse(lines.concat().as_bytes());
+        let space = AddressSpace::parse(lines.concat().as_bytes());
         // Opened once, because the file is large.
         thread_local!(static SYMBOLS: Symbols = Symbols::new());
         for address in addresses {

@@ -2,13 +2,13 @@
 
 use std::sync::Mutex;
 
-use unspin_symbols::{Frame, Kind, Space, Stack, Symbols};
+use unspin_symbols::{AddressSpace, Frame, Stack, SymbolKind, Symbols};
 
 static TOP: Mutex<u64> = Mutex::new(0);
 static MANY: [Mutex<u64>; 4] = [const { Mutex::new(0) }; 4];
 
-fn own_space() -> Space {
-    Space::parse(&std::fs::read("/proc/self/maps").unwrap())
+fn own_space() -> AddressSpace {
+    AddressSpace::parse(&std::fs::read("/proc/self/maps").unwrap())
 }
 
 /// What a hook would copy, and the address of its call. A separate function, so that its caller is the first frame.
@@ -68,7 +68,7 @@ fn functions_of_rust_and_their_callers() {
     assert!(!frames.iter().any(|frame| frame.short.contains("17h")), "{frames:?}");
     let own = frames.iter().find(|frame| frame.short.ends_with("own::copy_stack")).unwrap();
     assert!(own.location.as_ref().unwrap().file.ends_with("tests/names/own.rs"), "{own:?}");
-    assert_eq!(own.kind, Kind::Function);
+    assert_eq!(own.kind, SymbolKind::Function);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Programs in C and C++ report their addresses, stacks and maps; the resulting names must be those of their source.
 
 use crate::support::{Build, Program, line_of};
-use unspin_symbols::{Frame, Kind, Symbols};
+use unspin_symbols::{Frame, SymbolKind, Symbols};
 
 /// Compiler options that change code and tables, but not the names.
 const WAYS: [&[&str]; 6] = [
@@ -47,7 +47,10 @@ fn c_without_debug_information() {
         assert_eq!(names[..expected.len()], expected, "{way:?}");
         let frames = program.frames(&symbols, "inner");
         assert!(
-            frames.iter().take(expected.len()).all(|frame| frame.kind == Kind::Function && frame.offset > 0)
+            frames
+                .iter()
+                .take(expected.len())
+                .all(|frame| frame.kind == SymbolKind::Function && frame.offset > 0)
         );
     }
 }
@@ -90,7 +93,7 @@ fn has_lines(program: &Program, symbols: &Symbols, way: &[&str]) {
         let location = frame.location.as_ref().unwrap();
         assert_eq!((frame.short.as_str(), location.line), (name, line_of("plain.c", name)), "{way:?}");
         assert!(location.file.ends_with("tests/programs/plain.c"), "{location:?} {way:?}");
-        assert_eq!(frame.kind, if name == "inlined" { Kind::Inlined } else { Kind::Function });
+        assert_eq!(frame.kind, if name == "inlined" { SymbolKind::Inlined } else { SymbolKind::Function });
     }
     assert_eq!(frames.iter().filter(|frame| frame.short == "main").count(), 1, "{way:?}");
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
+use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
 
 /// How to build a program.
 pub struct Build {
@@ -16,7 +16,7 @@ pub struct Build {
 /// A program that has run, and what it reported.
 pub struct Program {
     pub path: PathBuf,
-    pub space: Space,
+    pub space: AddressSpace,
     /// The text of the space: as in a recording, only lines that have a name.
     pub maps: String,
     addresses: HashMap<String, u64>,
@@ -129,7 +129,7 @@ impl Program {
             maps.lines().filter(|line| line.contains(['/', '['])).flat_map(|l| [l, "\n"]).collect();
         Program {
             path,
-            space: Space::parse(maps.as_bytes()),
+            space: AddressSpace::parse(maps.as_bytes()),
             maps,
             addresses,
             stacks,

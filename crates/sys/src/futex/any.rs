@@ -59,11 +59,13 @@ mod tests {
     use core::sync::atomic::Ordering::SeqCst;
 
     #[test]
-    fn any_of_the_words_wakes() {
+    fn wake_on_any_word_ends_the_wait() {
         let words: [AtomicU32; 3] = Default::default();
         let all = || words.iter().map(|word| (word, 0));
         if wait(all(), Some(Duration::ZERO)).is_none() {
-            eprintln!("SKIPPED any_of_the_words_wakes: this kernel has no futex_waitv; install Linux 5.16");
+            eprintln!(
+                "SKIPPED wake_on_any_word_ends_the_wait: this kernel has no futex_waitv; install Linux 5.16"
+            );
             return;
         }
         assert_eq!(wait(all(), Some(Duration::from_millis(1))), Some(Wake::TimedOut));

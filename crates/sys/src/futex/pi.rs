@@ -113,7 +113,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_free_word_is_acquired_and_ones_own_is_refused() {
+    fn free_word_is_acquired_and_own_word_is_refused() {
         let word = AtomicU32::new(0);
         assert_eq!(lock(&word, None), Ok(()));
         // Relaxed, here and below: the system calls provide the ordering.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_seen_and_gets_it_or_gives_up() {
+    fn waiter_is_seen_and_acquires_or_times_out() {
         let word = Arc::new(AtomicU32::new(tid::get()));
         for clock in [Clock::Realtime, Clock::Monotonic] {
             let word = word.clone();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_is_gone() {
+    fn word_of_an_ended_owner_is_not_acquired() {
         let word = AtomicU32::new(thread::spawn(tid::get).join().unwrap());
         // A thread counts as ending until the kernel has released it.
         let refused = loop {

@@ -1,6 +1,6 @@
 //! A process as a whole: all its threads, and all programs that it executes one after another.
 
-use super::{Life, Stat, exists, pid, pid_namespace};
+use super::{Liveness, Stat, exists, pid, pid_namespace};
 use crate::child;
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use core::time::Duration;
 /// a thread that executes a program takes over pid and start time of the group's leader (`de_thread` in fs/exec.c).
 /// Zeroed: no process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Group {
+pub struct ThreadGroup {
     /// Process id, in the pid namespace of the process.
     pub pid: u32,
     /// Start time of the leader in clock ticks since boot: field 22 of `/proc/PID/stat`; 0 if unknown.
@@ -17,12 +17,12 @@ pub struct Group {
     pub namespace: u64,
 }
 
-impl Group {
+impl ThreadGroup {
     /// The calling process. Reads `/proc` once (some 10 µs).
-    pub fn current() -> Group {
+    pub fn current() -> ThreadGroup {
         let pid = pid();
         let start_time = Stat::of(pid).map_or(0, |stat| stat.start_time);
-        Group { pid, start_time, namespace: pid_namespace() }
+        ThreadGroup { pid, start_time, namespace: pid_namespace() }
     }
 
     /// Whether a thread of the process can still execute an instruction of a program. A zombie cannot, nor can a
@@ -30,20 +30,20 @@ impl Group {
     ///
     /// Costs a read of `/proc` (some 5 µs), or less if the process no longer exists. Without `/proc` a zombie counts as
     /// alive. A process of another pid namespace always counts as alive.
-    pub fn life(&self) -> Life {
+    pub fn liveness(&self) -> Liveness {
         if self.pid == 0 {
-            return Life::Dead;
+            return Liveness::Dead;
         }
         if self.namespace != 0 && self.namespace != pid_namespace() {
-            return Life::Alive;
+            return Liveness::Alive;
         }
         // The process was reaped, or /proc shows nothing.
         let Some(stat) = Stat::of(self.pid) else {
-            return if exists(self.pid) { Life::Alive } else { Life::Dead };
+            return if exists(self.pid) { Liveness::Alive } else { Liveness::Dead };
         };
         let reused = self.start_time != 0 && stat.start_time != self.start_time;
         // `threads` counts threads that have not ended yet (`__exit_signal`), and the leader until it is reaped.
-        if reused || stat.ended && stat.threads <= 1 { Life::Dead } else { Life::Alive }
+        if reused || stat.ended && stat.threads <= 1 { Liveness::Dead } else { Liveness::Alive }
     }
 
     /// Waits until the process has ended, at most for `patience`. Returns at once if its end cannot be waited for. Call
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_outlives_its_first_thread_and_dies_with_its_last() {
+    fn process_is_alive_until_its_last_thread_ends() {
         // SAFETY: the child only makes threads and plain calls, and never returns.
         unsafe {
             let mut ends = [0; 2];
@@ -78,19 +78,24 @@ mod tests {
             let mut byte = 0u8;
             libc::read(ends[0], (&raw mut byte).cast(), 1);
             let stat = || Stat::of(child as u32).unwrap();
-            let group = Group { pid: child as u32, start_time: stat().start_time, ..Group::default() };
+            let group =
+                ThreadGroup { pid: child as u32, start_time: stat().start_time, ..ThreadGroup::default() };
             while !stat().ended {
                 libc::sched_yield();
             }
-            assert_eq!(group.life(), Life::Alive, "its leader is a zombie");
-            assert_eq!(Group { start_time: group.start_time + 1, ..group }.life(), Life::Dead, "a namesake");
+            assert_eq!(group.liveness(), Liveness::Alive, "its leader is a zombie");
+            assert_eq!(
+                ThreadGroup { start_time: group.start_time + 1, ..group }.liveness(),
+                Liveness::Dead,
+                "a namesake"
+            );
             libc::kill(child, libc::SIGKILL);
             group.await_end(Duration::from_secs(100));
-            assert_eq!(group.life(), Life::Dead, "a zombie as a whole");
+            assert_eq!(group.liveness(), Liveness::Dead, "a zombie as a whole");
             libc::waitpid(child, core::ptr::null_mut(), 0);
-            assert_eq!(group.life(), Life::Dead);
+            assert_eq!(group.liveness(), Liveness::Dead);
         }
-        assert_eq!(Group::current().life(), Life::Alive);
-        assert_eq!(Group::default().life(), Life::Dead);
+        assert_eq!(ThreadGroup::current().liveness(), Liveness::Alive);
+        assert_eq!(ThreadGroup::default().liveness(), Liveness::Dead);
     }
 }

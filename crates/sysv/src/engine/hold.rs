@@ -16,7 +16,7 @@ use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sys::Errno;
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 impl Inner {
     /// The lock that protects an object: its own, or in the `global` engine the lock of all objects.
@@ -43,7 +43,7 @@ impl Inner {
     pub fn is_dead_owner(&self, owner: Owner) -> bool {
         let registry = self.rcu().registry();
         registry.participant(owner.index() as usize).is_none_or(|who| {
-            Owner::new(owner.index(), who.generation()) != owner || registry.life(who) == Life::Dead
+            Owner::new(owner.index(), who.generation()) != owner || registry.liveness(who) == Liveness::Dead
         })
     }
 

@@ -1,16 +1,16 @@
 //! Models of the registry: readers find objects by id and key without a lock, while the table grows and objects are
 //! added and removed. Run by `RUSTFLAGS="--cfg loom" cargo test -p unspin-sysv --release --lib models`.
 //!
-//! Readers execute their own fences ([`Fences::Full`]), because loom has no `membarrier`. If a block is freed while a
-//! reader may still access it, loom reports an unordered access ([`crate::arena`]).
+//! Readers execute their own fences ([`FenceMode::Full`]), because loom has no `membarrier`. If a block is freed while
+//! a reader may still access it, loom reports an unordered access ([`crate::arena`]).
 
 use super::{Class, Id, Registry, find_index, find_key};
 use crate::arena::Arena;
 use crate::participant::Participant;
 use loom::thread::spawn;
 use std::sync::Arc;
-use unspin_rcu::registry::Swept;
-use unspin_rcu::{Domain, Fences, Rcu, Slot};
+use unspin_rcu::registry::Recovery;
+use unspin_rcu::{Domain, FenceMode, Rcu, Slot};
 use unspin_sync::atomic::Ordering;
 use unspin_sys::creds::Creds;
 use unspin_sys::process::Identity;
@@ -23,7 +23,7 @@ struct World {
     objects: [u64; 2],
     domain: Domain,
     slots: Vec<Slot>,
-    reader: unspin_rcu::Participant,
+    reader: unspin_rcu::ParticipantId,
     me: Participant,
 }
 
@@ -37,7 +37,7 @@ impl World {
         let who = Identity { pid: 1, tid: 1, start_time: 1, image: 1 << 20, namespace: 1 };
         let reader = Rcu::new(&domain, &slots)
             .registry()
-            .register(&who, Fences::Full, &mut |_, _| Swept::Done)
+            .register(&who, FenceMode::Full, &mut |_, _| Recovery::Done)
             .unwrap();
         let world =
             World { arena, objects: [first, second], domain, slots, reader, me: Participant::default() };
@@ -74,7 +74,7 @@ impl World {
     fn look(&self, n: usize) -> bool {
         let slot = &self.slots[self.reader.index()];
         // SAFETY: the slot was registered for the one reader, with these fences.
-        let section = unsafe { slot.enter(&self.domain, Fences::Full) };
+        let section = unsafe { slot.enter(&self.domain, FenceMode::Full) };
         let found = find_key(&self.arena, Class::Sem, KEYS[n]);
         if let Some(object) = found {
             assert_eq!(object, self.objects[n], "found another one");

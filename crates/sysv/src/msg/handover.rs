@@ -240,7 +240,7 @@ mod tests {
     use crate::names::Call;
     use crate::thread::Thread;
     use crate::{Engine, Kind, Options};
-    use unspin_rcu::Fences;
+    use unspin_rcu::FenceMode;
     use unspin_sys::ipc::flag;
     use unspin_sys::process::Identity;
 
@@ -265,7 +265,8 @@ mod tests {
         let dead = |tid| {
             let nobody = Identity { pid: tid, tid, ..Identity::default() };
             let registry = inner.rcu().registry();
-            let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+            let dead =
+                registry.register(&nobody, FenceMode::Full, &mut |_, _| panic!("there is room")).unwrap();
             inner.arena.reserve_participant(dead.index()).unwrap();
             dead
         };

@@ -5,7 +5,7 @@ use super::*;
 /// The cost of a wake-up, in ticks. A check takes [`LOOK`].
 const WAKE_UP: u64 = 100_000;
 const LOOK: u64 = 500;
-const POLICY: Policy = Policy { wake_up: WAKE_UP, ready: 4_000 };
+const PARAMETERS: PollParameters = PollParameters { wake_up: WAKE_UP, ready: 4_000 };
 
 /// The total cost of the waits.
 #[derive(Default, Debug)]
@@ -28,31 +28,35 @@ impl Bill {
 
 /// Simulates one wait that begins at `now`; its answer is ready `after` ticks later. Returns the time at which the wait
 /// ends. Without a site the thread polls for `fixed` ticks, else as the site decides.
-fn wait(site: Option<&Site>, fixed: u64, now: u64, after: u64, bill: &mut Bill) -> u64 {
-    let turn = site.map_or(Turn::Poll(fixed), |site| site.turn(&POLICY));
+fn wait(site: Option<&SiteHistory>, fixed: u64, now: u64, after: u64, bill: &mut Bill) -> u64 {
+    let decision = site.map_or(WaitDecision::Poll(fixed), |site| site.decide(&PARAMETERS));
     bill.waits += 1;
     let asleep = |from: u64| from.max(now + after) + WAKE_UP;
-    let end = match turn {
-        Turn::Sleep | Turn::Timed | Turn::Poll(0) => {
+    let end = match decision {
+        WaitDecision::Sleep | WaitDecision::TimedSleep | WaitDecision::Poll(0) => {
             bill.slept += 1;
             asleep(now)
         }
-        Turn::Poll(budget) if after <= budget => {
+        WaitDecision::Poll(budget) if after <= budget => {
             bill.polled += after;
             now + after.max(LOOK)
         }
-        Turn::Poll(budget) => {
+        WaitDecision::Poll(budget) => {
             bill.polled += budget;
             bill.slept += 1;
             asleep(now + budget)
         }
     };
     if let Some(site) = site {
-        match turn {
-            Turn::Sleep => {}
-            Turn::Timed => site.slept(&POLICY, end - now, end, Some(1)),
-            Turn::Poll(budget) if after <= budget => site.polled(&POLICY, end - now, end, Some(1)),
-            Turn::Poll(budget) => site.polled_in_vain(&POLICY, budget, end - now, end, Some(1)),
+        match decision {
+            WaitDecision::Sleep => {}
+            WaitDecision::TimedSleep => site.report_sleep(&PARAMETERS, end - now, end, Some(1)),
+            WaitDecision::Poll(budget) if after <= budget => {
+                site.report_poll(&PARAMETERS, end - now, end, Some(1))
+            }
+            WaitDecision::Poll(budget) => {
+                site.report_failed_poll(&PARAMETERS, budget, end - now, end, Some(1))
+            }
         }
     }
     bill.elapsed = end;
@@ -75,7 +79,7 @@ impl Random {
 /// answer is ready.
 fn independent(
     waits: u64,
-    site: Option<&Site>,
+    site: Option<&SiteHistory>,
     fixed: u64,
     mut draw: impl FnMut(&mut Random) -> u64,
 ) -> Bill {
@@ -88,7 +92,7 @@ fn independent(
 
 /// Simulates two threads that answer each other, after `work` ticks. Each has its own site, and so its trials begin at
 /// its own time.
-fn ping_pong(rounds: u64, work: u64, sites: [Option<&Site>; 2], fixed: u64) -> [Bill; 2] {
+fn ping_pong(rounds: u64, work: u64, sites: [Option<&SiteHistory>; 2], fixed: u64) -> [Bill; 2] {
     let mut bills = [Bill::default(), Bill::default()];
     // When each thread began to wait, and when the answer to it was given.
     let (mut began, mut answered) = ([1_000_000, 0], 1_000_000 + work);
@@ -106,8 +110,8 @@ fn ping_pong(rounds: u64, work: u64, sites: [Option<&Site>; 2], fixed: u64) -> [
 }
 
 #[test]
-fn two_that_answer_each_other_find_out_of_sleeping() {
-    let sites = [Site::default(), Site::default()];
+fn ping_pong_partners_learn_to_poll() {
+    let sites = [SiteHistory::default(), SiteHistory::default()];
     let learnt = ping_pong(20_000, 1_500, [Some(&sites[0]), Some(&sites[1])], 0);
     let asleep = ping_pong(20_000, 1_500, [None, None], 0);
     let gain = asleep[0].elapsed as f64 / learnt[0].elapsed as f64;
@@ -116,8 +120,8 @@ fn two_that_answer_each_other_find_out_of_sleeping() {
 
 /// The second thread has rested for a long time when the first begins to poll.
 #[test]
-fn two_that_begin_at_different_times_find_out_too() {
-    let sites = [Site::default(), Site::default()];
+fn ping_pong_partners_with_different_starts_learn_to_poll() {
+    let sites = [SiteHistory::default(), SiteHistory::default()];
     independent(5_000, Some(&sites[1]), 0, |_| 50 * WAKE_UP);
     let learnt = ping_pong(50_000, 1_500, [Some(&sites[0]), Some(&sites[1])], 0);
     let asleep = ping_pong(50_000, 1_500, [None, None], 0);
@@ -126,8 +130,8 @@ fn two_that_begin_at_different_times_find_out_too() {
 }
 
 #[test]
-fn one_partner_that_never_polls_is_met_half_way_or_left_alone() {
-    let site = Site::default();
+fn polling_pays_or_stops_beside_a_partner_that_never_polls() {
+    let site = SiteHistory::default();
     let learnt = ping_pong(20_000, 1_500, [Some(&site), None], 0);
     let asleep = ping_pong(20_000, 1_500, [None, None], 0);
     assert!(learnt[0].elapsed <= asleep[0].elapsed, "{learnt:?}");
@@ -135,16 +139,16 @@ fn one_partner_that_never_polls_is_met_half_way_or_left_alone() {
 }
 
 #[test]
-fn long_waits_cost_next_to_nothing() {
-    let site = Site::default();
+fn long_waits_have_little_overhead() {
+    let site = SiteHistory::default();
     let bill = independent(10_000, Some(&site), 0, |_| 100 * WAKE_UP);
     assert!(bill.polled * 10_000 < bill.elapsed, "{bill:?}");
 }
 
 /// A server that was busy is idle now.
 #[test]
-fn a_site_stops_polling_within_a_few_long_waits() {
-    let site = Site::default();
+fn site_stops_polling_within_a_few_long_waits() {
+    let site = SiteHistory::default();
     independent(2_000, Some(&site), 0, |_| 2_000);
     assert_eq!(site.phase.get(), Phase::Polling);
     let bill = independent(40, Some(&site), 0, |_| 1_000 * WAKE_UP);
@@ -165,7 +169,7 @@ fn no_distribution_costs_more_than_twice_the_best_fixed_budget() {
         ("short or long, one to nine", |random| if random.below(10) == 0 { 3_000 } else { 50 * WAKE_UP }),
     ];
     for (name, draw) in distributions {
-        let site = Site::default();
+        let site = SiteHistory::default();
         let learnt = independent(20_000, Some(&site), 0, draw).cost();
         let budgets = (0..=40).map(|tenth| tenth * WAKE_UP / 10);
         let best = budgets.map(|budget| independent(20_000, None, budget, draw).cost()).min().unwrap();
@@ -176,23 +180,23 @@ fn no_distribution_costs_more_than_twice_the_best_fixed_budget() {
 /// A server under load. If it sleeps it collects ten requests, which take less time together. If it polls it serves
 /// them one by one.
 #[test]
-fn a_server_that_collects_requests_keeps_sleeping() {
-    let site = Site::default();
+fn batching_server_keeps_sleeping() {
+    let site = SiteHistory::default();
     let (mut now, mut polls, mut waits) = (1_000_000, 0u64, 0u64);
     for _ in 0..20_000 {
         waits += 1;
-        match site.turn(&POLICY) {
-            Turn::Poll(_) => {
+        match site.decide(&PARAMETERS) {
+            WaitDecision::Poll(_) => {
                 polls += 1;
                 // One request after a short wait; serving it costs a call of its own.
                 now += 8_000;
-                site.polled(&POLICY, 6_000, now, Some(1));
+                site.report_poll(&PARAMETERS, 6_000, now, Some(1));
                 now += 12_000;
             }
-            turn => {
+            decision => {
                 now += WAKE_UP;
-                if turn == Turn::Timed {
-                    site.slept(&POLICY, WAKE_UP, now, Some(10));
+                if decision == WaitDecision::TimedSleep {
+                    site.report_sleep(&PARAMETERS, WAKE_UP, now, Some(10));
                 }
                 now += 10 * 6_000;
             }
@@ -203,7 +207,7 @@ fn a_server_that_collects_requests_keeps_sleeping() {
 
 /// A known-bad policy: one that always polls fails the check that the real policy passes.
 #[test]
-fn blind_polling_costs_more_than_twice_the_best_fixed_budget() {
+fn planted_blind_polling_costs_more_than_twice_the_best_fixed_budget() {
     let long = |_: &mut Random| 50 * WAKE_UP;
     let blind = independent(1_000, None, 3 * WAKE_UP, long).cost();
     let best = independent(1_000, None, 0, long).cost();
@@ -212,25 +216,25 @@ fn blind_polling_costs_more_than_twice_the_best_fixed_budget() {
 
 /// The hypervisor took the CPU for a while during the poll.
 #[test]
-fn one_gap_during_a_poll_does_not_end_polling() {
-    let site = Site::default();
+fn single_gap_during_a_poll_does_not_end_polling() {
+    let site = SiteHistory::default();
     independent(2_000, Some(&site), 0, |_| 2_000);
-    site.polled(&POLICY, 1_000 * WAKE_UP, 1 << 40, None);
+    site.report_poll(&PARAMETERS, 1_000 * WAKE_UP, 1 << 40, None);
     assert_ne!(site.phase.get(), Phase::Resting);
 }
 
 /// Both partners poll: a thread that sleeps for a trial gets its answer before it is asleep.
 #[test]
-fn a_trial_that_comes_out_even_leaves_a_site_polling() {
-    let site = Site::default();
+fn trial_without_difference_leaves_a_site_polling() {
+    let site = SiteHistory::default();
     independent(2_000, Some(&site), 0, |_| 2_000);
     let (mut now, mut rested) = (1 << 40, 0);
     for _ in 0..100_000 {
         now += 1_500;
-        match site.turn(&POLICY) {
-            Turn::Poll(_) => site.polled(&POLICY, 1_000, now, None),
-            Turn::Timed => site.slept(&POLICY, 900, now, None),
-            Turn::Sleep => rested += 1,
+        match site.decide(&PARAMETERS) {
+            WaitDecision::Poll(_) => site.report_poll(&PARAMETERS, 1_000, now, None),
+            WaitDecision::TimedSleep => site.report_sleep(&PARAMETERS, 900, now, None),
+            WaitDecision::Sleep => rested += 1,
         }
     }
     assert_eq!(rested, 0);
@@ -239,33 +243,33 @@ fn a_trial_that_comes_out_even_leaves_a_site_polling() {
 /// As above, but the trial shows harm: the partner holds a mutex for longer because it has no CPU to run on. Polling
 /// ends.
 #[test]
-fn a_trial_that_shows_harm_ends_polling() {
-    let site = Site::default();
+fn harmful_trial_ends_polling() {
+    let site = SiteHistory::default();
     independent(2_000, Some(&site), 0, |_| 2_000);
     let (mut now, mut slept) = (1 << 40, 0);
     for _ in 0..100_000 {
         now += WAKE_UP;
-        match site.turn(&POLICY) {
-            Turn::Poll(_) => site.polled(&POLICY, WAKE_UP / 2, now, None),
-            Turn::Timed => site.slept(&POLICY, WAKE_UP / 4, now, None),
-            Turn::Sleep => slept += 1,
+        match site.decide(&PARAMETERS) {
+            WaitDecision::Poll(_) => site.report_poll(&PARAMETERS, WAKE_UP / 2, now, None),
+            WaitDecision::TimedSleep => site.report_sleep(&PARAMETERS, WAKE_UP / 4, now, None),
+            WaitDecision::Sleep => slept += 1,
         }
     }
     assert!(slept > 90_000, "{slept}");
 }
 
 #[test]
-fn calls_that_find_everything_ready_end_a_trial() {
-    let site = Site::default();
-    (0..=READY_MAX).for_each(|_| site.was_ready(1));
-    assert_eq!(site.turn(&POLICY), Turn::Sleep);
+fn ready_calls_end_a_trial() {
+    let site = SiteHistory::default();
+    (0..=READY_MAX).for_each(|_| site.report_ready(1));
+    assert_eq!(site.decide(&PARAMETERS), WaitDecision::Sleep);
 }
 
 #[test]
-fn a_crowd_ends_a_trial_and_drains_the_credit() {
-    let site = Site::default();
+fn cpu_pressure_ends_a_trial_and_drains_the_credit() {
+    let site = SiteHistory::default();
     independent(2_000, Some(&site), 0, |_| 2_000);
     assert_eq!(site.phase.get(), Phase::Polling);
-    (0..40).for_each(|_| site.was_crowded(&POLICY));
+    (0..40).for_each(|_| site.report_cpu_needed(&PARAMETERS));
     assert_eq!(site.phase.get(), Phase::Resting);
 }

@@ -72,7 +72,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
     #[test]
-    fn nobody_passes_before_all_are_ready() {
+    fn no_worker_passes_before_all_are_ready() {
         let (mut starter, gate) = pair().unwrap();
         let opened = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_is_called_off_releases_all() {
+    fn cancelled_start_releases_all_workers() {
         let (mut starter, gate) = pair().unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| gate.pass());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_ends_before_it_is_ready_is_noticed() {
+    fn worker_that_ends_before_it_is_ready_is_an_error() {
         let (mut starter, _gate) = pair().unwrap();
         let error = starter.await_ready(1, || Err(Error::Worker("it ended".into()))).unwrap_err();
         assert_eq!(error.to_string(), "it ended");

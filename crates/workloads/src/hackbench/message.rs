@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_doubled_and_torn_messages_are_noticed() {
+    fn lost_doubled_and_torn_messages_are_detected() {
         let tally = |messages: &[[u8; 3]]| {
             let mut tally = Tally::new();
             messages.iter().for_each(|m| tally.add(m));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_an_error() {
+    fn buffer_without_memory_is_an_error() {
         assert_eq!(buffer(usize::MAX).unwrap_err().kind(), ErrorKind::OutOfMemory);
         assert_eq!(buffer(3).unwrap(), [0; 3]);
     }

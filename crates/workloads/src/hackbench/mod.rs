@@ -14,7 +14,6 @@
 //! The benchmark never leaves a process behind: the workers die with the master.
 
 mod channel;
-mod crew;
 mod gate;
 mod message;
 mod options;
@@ -22,17 +21,18 @@ mod processes;
 mod queue;
 mod threads;
 mod worker;
+mod worker_set;
 
 pub use options::{CAPACITY, Master, Options, Transport, Workers};
 
 use channel::Channels;
-use crew::Crew;
 use gate::Gate;
 use processes::Processes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threads::Threads;
-use worker::{Place, Role, Task, Worker};
+use worker::{Role, Task, Worker, WorkerId};
+use worker_set::WorkerSet;
 
 /// Why a benchmark run gives no time.
 #[derive(Debug)]
@@ -65,12 +65,12 @@ pub fn run(options: &Options) -> Result<Duration, Error> {
     }
 }
 
-fn run_with(options: &Options, mut crew: impl Crew) -> Result<Duration, Error> {
+fn run_with(options: &Options, mut worker_set: impl WorkerSet) -> Result<Duration, Error> {
     options.check()?;
     let (mut starter, gate) = gate::pair().map_err(|e| Error::System("cannot make a pipe".into(), e))?;
     let gate = Arc::new(gate);
     for group in 0..options.groups {
-        start_group(options, group, &gate, &mut crew)?;
+        start_group(options, group, &gate, &mut worker_set)?;
     }
     drop(gate);
     if options.master == Master::Fifo {
@@ -78,18 +78,23 @@ fn run_with(options: &Options, mut crew: impl Crew) -> Result<Duration, Error> {
             Error::System("-F: cannot become a real-time task (as root, or with ulimit -r 1)".into(), e)
         })?;
     }
-    starter.await_ready(options.tasks(), || crew.look())?;
+    starter.await_ready(options.tasks(), || worker_set.check_workers())?;
     let began = Instant::now();
     starter.go().map_err(|e| Error::System("cannot start the workers".into(), e))?;
-    crew.finish()?;
+    worker_set.finish()?;
     Ok(began.elapsed())
 }
 
 /// Starts the receivers first, each as soon as its channel exists, then the senders, which use all channels.
-fn start_group(options: &Options, group: usize, gate: &Arc<Gate>, crew: &mut impl Crew) -> Result<(), Error> {
+fn start_group(
+    options: &Options,
+    group: usize,
+    gate: &Arc<Gate>,
+    worker_set: &mut impl WorkerSet,
+) -> Result<(), Error> {
     let mut start = |role, index, task| {
-        let place = Place { role, index, group };
-        crew.start(Worker { place, task, gate: Arc::clone(gate), load: options.load() }).map_err(|e| {
+        let id = WorkerId { role, index, group };
+        worker_set.start(Worker { id, task, gate: Arc::clone(gate), load: options.load() }).map_err(|e| {
             let number =
                 group * 2 * options.fds + if role == Role::Sender { options.fds } else { 0 } + index + 1;
             Error::System(options.no_worker(number), e)

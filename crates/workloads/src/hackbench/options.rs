@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_its_reason() {
+    fn impossible_options_are_refused_with_a_reason() {
         assert_eq!(refusal(|o| o.groups = 0), "-g must be at least 1");
         assert_eq!(refusal(|o| o.fds = 0), "-f must be at least 1");
         assert_eq!(refusal(|o| o.loops = 0), "-l must be at least 1");
@@ -266,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_is_let_through() {
+    fn possible_options_are_accepted() {
         Options::default().check_against(&ROOM).unwrap();
         Options { workers: Workers::Threads, groups: 50, ..Options::default() }.check_against(&ROOM).unwrap();
         Options::default().check().unwrap();
     }
 
     #[test]
-    fn the_header_is_the_originals() {
+    fn header_equals_that_of_the_original() {
         let fifty = Options { groups: 50, ..Options::default() };
         assert_eq!(
             fifty.header(),

@@ -1,7 +1,7 @@
 //! Workers that are processes. They die with the master, and the master waits for them.
 
-use super::worker::{Place, Worker};
-use super::{Crew, Error};
+use super::worker::{Worker, WorkerId};
+use super::{Error, WorkerSet};
 use std::collections::HashMap;
 use std::time::Duration;
 use unspin_sys::child::{self, End, Ended, Signal};
@@ -10,13 +10,13 @@ use unspin_sys::process;
 /// The processes that have not been waited for, by pid.
 #[derive(Debug, Default)]
 pub struct Processes {
-    running: HashMap<u32, Place>,
+    running: HashMap<u32, WorkerId>,
 }
 
-impl Crew for Processes {
+impl WorkerSet for Processes {
     fn start(&mut self, worker: Worker) -> std::io::Result<()> {
         let master = process::pid();
-        let place = worker.place;
+        let id = worker.id;
         // The worker moves into the child, so the parent closes its ends of the channels when fork returns.
         let pid = child::fork(move || {
             if child::die_with_parent(master).is_err() {
@@ -25,16 +25,16 @@ impl Crew for Processes {
             match worker.run() {
                 Ok(()) => 0,
                 Err(error) => {
-                    eprintln!("hackbench: {place}: {error}");
+                    eprintln!("hackbench: {id}: {error}");
                     1
                 }
             }
         })?;
-        self.running.insert(pid, place);
+        self.running.insert(pid, id);
         Ok(())
     }
 
-    fn look(&mut self) -> Result<(), Error> {
+    fn check_workers(&mut self) -> Result<(), Error> {
         match child::try_wait_any() {
             Ok(Some(ended)) => Err(self.early_end(&ended)),
             Ok(None) => Ok(()),
@@ -61,8 +61,9 @@ impl Processes {
             End::Exited(code) => format!("ended with code {code}"),
             End::Killed(signal) => format!("was killed by signal {signal}"),
         };
-        let who = self.running.remove(&ended.pid).map_or_else(|| "another child".into(), |p| p.to_string());
-        Error::Worker(format!("{who} {how} before all messages had been passed"))
+        let worker =
+            self.running.remove(&ended.pid).map_or_else(|| "another child".into(), |p| p.to_string());
+        Error::Worker(format!("{worker} {how} before all messages had been passed"))
     }
 }
 

@@ -14,7 +14,7 @@
 //!   hundreds of messages, a pipe for 655.)
 
 use super::message::buffer;
-use crate::libc_pthread::{Inside, Monitor};
+use crate::libc_pthread::{Monitor, MonitorGuard};
 use std::io::Result;
 use std::pin::Pin;
 
@@ -80,7 +80,7 @@ impl Queues {
         receiver: usize,
         condition: fn(usize) -> usize,
         wanted: impl Fn(&Ring) -> bool,
-    ) -> Inside<'_, Vec<Ring>> {
+    ) -> MonitorGuard<'_, Vec<Ring>> {
         let mut rings = self.rings.enter();
         while !wanted(&rings[receiver]) {
             rings.wait(condition(receiver));
@@ -91,8 +91,8 @@ impl Queues {
 
 impl Ring {
     fn put(&mut self, message: &[u8]) {
-        let place = (self.first + self.count) % self.capacity;
-        self.bytes[place * self.message..][..self.message].copy_from_slice(message);
+        let slot = (self.first + self.count) % self.capacity;
+        self.bytes[slot * self.message..][..self.message].copy_from_slice(message);
         self.count += 1;
     }
 
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finds_it_full_or_empty_sleeps() {
+    fn thread_sleeps_at_a_full_or_empty_queue() {
         for capacity in [1, 2, 16] {
             let queues = Queues::new(1, capacity, 4).unwrap();
             std::thread::scope(|scope| {

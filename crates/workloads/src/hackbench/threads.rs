@@ -1,7 +1,7 @@
 //! Workers that are threads of this process.
 
 use super::worker::Worker;
-use super::{Crew, Error};
+use super::{Error, WorkerSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::{Builder, JoinHandle};
@@ -26,16 +26,16 @@ impl Default for Threads {
     }
 }
 
-impl Crew for Threads {
+impl WorkerSet for Threads {
     fn start(&mut self, worker: Worker) -> std::io::Result<()> {
         let end = self.end.clone();
-        let place = worker.place;
+        let id = worker.id;
         let handle = Builder::new().stack_size(STACK_BYTES).spawn(move || {
             // After a panic only what the worker shares with others is still used; the others wait in vain for its
             // messages.
             let outcome = match catch_unwind(AssertUnwindSafe(|| worker.run())) {
-                Ok(result) => result.map_err(|e| Error::Worker(format!("{place}: {e}"))),
-                Err(_) => Err(Error::Worker(format!("{place} panicked"))),
+                Ok(result) => result.map_err(|e| Error::Worker(format!("{id}: {e}"))),
+                Err(_) => Err(Error::Worker(format!("{id} panicked"))),
             };
             // The receiving end is gone only if the master has already reported another worker's error.
             let _ = end.send(outcome);
@@ -44,7 +44,7 @@ impl Crew for Threads {
         Ok(())
     }
 
-    fn look(&mut self) -> Result<(), Error> {
+    fn check_workers(&mut self) -> Result<(), Error> {
         match self.ends.try_recv() {
             Ok(outcome) => outcome,
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => Ok(()),
@@ -66,7 +66,7 @@ impl Crew for Threads {
 mod tests {
     use super::super::channel::{Channels, Sink};
     use super::super::gate::{self, Starter};
-    use super::super::worker::{Load, Place, Role, Task};
+    use super::super::worker::{Load, Role, Task, WorkerId};
     use super::*;
     use std::sync::Arc;
 
@@ -80,17 +80,17 @@ mod tests {
         let mut sinks = Vec::new();
         for index in 0..count {
             let (sink, source) = Channels::Pipe.pair(index).unwrap();
-            let place = Place { role: Role::Receiver, index, group: 7 };
-            let worker = Worker { place, task: Task::Receive(source), gate: Arc::clone(&gate), load: LOAD };
+            let id = WorkerId { role: Role::Receiver, index, group: 7 };
+            let worker = Worker { id, task: Task::Receive(source), gate: Arc::clone(&gate), load: LOAD };
             threads.start(worker).unwrap();
             sinks.push(sink);
         }
-        starter.await_ready(count, || threads.look()).unwrap();
+        starter.await_ready(count, || threads.check_workers()).unwrap();
         (threads, starter, sinks)
     }
 
     #[test]
-    fn all_are_waited_for() {
+    fn finish_waits_for_all_threads() {
         let (threads, mut starter, sinks) = receivers(3);
         starter.go().unwrap();
         for sink in sinks.iter().rev() {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_ends_the_wait_for_the_others() {
+    fn first_error_ends_the_wait_for_the_others() {
         let (threads, mut starter, mut sinks) = receivers(3);
         starter.go().unwrap();
         sinks.remove(1); // The other receivers wait for ever, because their messages are never sent.
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_stays_behind_when_the_start_is_called_off() {
+    fn cancelled_start_ends_all_threads() {
         let (threads, starter, _sinks) = receivers(3);
         drop(starter);
         for handle in threads.handles {

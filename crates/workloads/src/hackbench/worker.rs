@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Identifies a worker: group, role and index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct WorkerId {
     pub role: Role,
     pub index: usize,
     pub group: usize,
@@ -22,7 +22,7 @@ pub enum Role {
     Receiver,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for WorkerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let role = match self.role {
             Role::Sender => "sender",
@@ -46,7 +46,7 @@ pub struct Load {
 /// A worker that has not started.
 #[derive(Debug)]
 pub struct Worker {
-    pub place: Place,
+    pub id: WorkerId,
     pub task: Task,
     pub gate: Arc<Gate>,
     pub load: Load,
@@ -68,7 +68,7 @@ impl Worker {
         self.gate.pass()?;
         match &self.task {
             Task::Send(sinks) => {
-                message.fill(mark(self.place.index));
+                message.fill(mark(self.id.index));
                 send(sinks, &message, self.load.loops)
             }
             Task::Receive(source) => receive(source, &mut message, self.load),

@@ -33,7 +33,7 @@ impl Keeper {
         let mut answer = Some(answer);
         let pid = child::fork(|| {
             drop(hold.take());
-            keep(groups, gates, answer.take(), release)
+            keeper_main(groups, gates, answer.take(), release)
         })
         .map_err(|e| Error::System("cannot fork the keeper of the semaphore sets".into(), e.into()))?;
         drop(answer);
@@ -51,7 +51,7 @@ impl Keeper {
     }
 
     /// In a forked child: closes the inherited end of the pipe, which only the master may hold.
-    pub fn let_go(&mut self) {
+    pub fn close_release_pipe(&mut self) {
         self.hold = None;
     }
 }
@@ -62,7 +62,7 @@ impl Drop for Keeper {
         // The byte distinguishes an orderly end from the master's death. If the keeper is dead, the write fails, and
         // that is ignored.
         let _ = self.hold.as_mut().map(|pipe| pipe.write_all(b"."));
-        self.let_go();
+        self.close_release_pipe();
         while let Ok(ended) = child::wait_any() {
             if ended.pid == self.pid {
                 break;
@@ -80,14 +80,14 @@ fn read_answer(answers: &mut PipeReader) -> std::io::Result<i32> {
 }
 
 /// The keeper's main function.
-fn keep(groups: usize, gates: usize, answer: Option<PipeWriter>, mut release: PipeReader) -> i32 {
+fn keeper_main(groups: usize, gates: usize, answer: Option<PipeWriter>, mut release: PipeReader) -> i32 {
     // The process was just forked, so it is not a group leader, and this cannot fail.
     let _ = child::new_session();
     let master = process::parent();
     let sets = create_and_answer(groups, gates, answer);
     // Returns with the master's byte, or without one when the last writer has closed its end.
     if !matches!(release.read(&mut [0]), Ok(1)) {
-        await_end_of(master);
+        wait_for_end_of(master);
     }
     for id in sets {
         libc_sem::remove(id);
@@ -97,7 +97,7 @@ fn keep(groups: usize, gates: usize, answer: Option<PipeWriter>, mut release: Pi
 
 /// A dying master closes its pipes before its children are killed. Processes whose sets vanish in between would report
 /// errors. The children are killed by the time the keeper has a new parent, so this waits for that.
-fn await_end_of(master: u32) {
+fn wait_for_end_of(master: u32) {
     for _ in 0..1000 {
         if process::parent() != master {
             return;
@@ -115,8 +115,8 @@ fn create_and_answer(groups: usize, gates: usize, mut answer: Option<PipeWriter>
             Err(e) => -e.raw_os_error().unwrap_or(unspin_sys::Errno::EIO.0),
         };
         sets.extend(created.as_ref().ok());
-        let told = answer.as_mut().is_some_and(|pipe| pipe.write_all(&word.to_ne_bytes()).is_ok());
-        if created.is_err() || !told {
+        let is_answered = answer.as_mut().is_some_and(|pipe| pipe.write_all(&word.to_ne_bytes()).is_ok());
+        if created.is_err() || !is_answered {
             break;
         }
     }

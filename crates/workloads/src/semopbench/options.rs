@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_is_named() {
+    fn error_names_the_limit() {
         let limits = SemLimits { per_set: 100, total: 1000, ops: 10, sets: 50 };
         let refusal = |g, s, n| options(g, s, n).check_against(&limits, 900).unwrap_err().to_string();
         assert!(refusal(0, 1, 1).contains("at least 1"));

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figures_follow_from_the_records() {
+    fn report_figures_follow_from_the_records() {
         let options = Options {
             groups: 1,
             semaphores: 2,

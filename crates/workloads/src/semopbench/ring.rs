@@ -10,7 +10,7 @@ use unspin_sys::{clock, process};
 
 /// How long the master waits for the next process to fall asleep before it gives up. A loaded machine may need seconds
 /// until a thousand new processes have run once, but never this long for one.
-const SLEEPER_PATIENCE: Duration = Duration::from_secs(60);
+const SLEEPERS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The report of a process that has completed its repetitions.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl<'a> Ring<'a> {
         let master = process::pid();
         for index in 0..options.processes() {
             let forked = child::fork(|| {
-                keeper.let_go();
+                keeper.close_release_pipe();
                 if child::die_with_parent(master).is_err() {
                     return 1;
                 }
@@ -139,10 +139,10 @@ impl<'a> Ring<'a> {
                 if let Ok(Some(ended)) = child::try_wait_any() {
                     return Err(self.early_end(&ended));
                 }
-                if since.elapsed() > SLEEPER_PATIENCE {
+                if since.elapsed() > SLEEPERS_TIMEOUT {
                     return Err(Error::Process(format!(
                         "process {gate} of group {group} does not sleep on its semaphore after {} s",
-                        SLEEPER_PATIENCE.as_secs()
+                        SLEEPERS_TIMEOUT.as_secs()
                     )));
                 }
                 std::thread::sleep(Duration::from_micros(200));
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_and_doubled_tokens_are_noticed() {
+    fn lost_and_doubled_tokens_are_detected() {
         let options = Options {
             groups: 1,
             semaphores: 2,

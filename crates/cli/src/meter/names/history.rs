@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use unspin_meter::{Class, Image, Key, Kind, Record, Snapshot, Stack};
+use unspin_meter::{Class, Image, Key, Record, RecordKind, Snapshot, Stack};
 
 /// A use, or an initialisation, in a process.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +58,11 @@ impl<'a> History<'a> {
 
     /// Where the object that a row is about was initialised: the latest initialisation before the row's first use.
     pub fn initialised(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
-        let first_use = image.rows.get(key).map_or(u64::MAX, |record| record.born.ticks);
+        let first_use = image.rows.get(key).map_or(u64::MAX, |record| record.first_use.ticks);
         self.with_ancestors(image).find_map(|(process, until)| {
             let known = process.inits.get(&key.address())?;
             let before = known.iter().filter_map(|(key, record)| {
-                Some((latest_before(record, first_use.min(until))?, *key, record.born.generation))
+                Some((latest_before(record, first_use.min(until))?, *key, record.first_use.generation))
             });
             let (_, key, generation) = before.max_by_key(|(when, ..)| *when)?;
             Some(process.site(key, generation))
@@ -73,17 +73,17 @@ impl<'a> History<'a> {
     pub fn first_used(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
         let uses = self.with_ancestors(image).filter_map(|(process, until)| {
             let (key, record) = process.uses.get(&key.address())?;
-            (record.born.ticks <= until).then_some((process, *key, record))
+            (record.first_use.ticks <= until).then_some((process, *key, record))
         });
-        let (process, key, record) = uses.min_by_key(|(_, _, record)| record.born.ticks)?;
-        Some(process.site(key, record.born.generation))
+        let (process, key, record) = uses.min_by_key(|(_, _, record)| record.first_use.ticks)?;
+        Some(process.site(key, record.first_use.generation))
     }
 
     /// The use that a row is about.
     pub fn site(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
         let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
         let record = process.image.rows.get(key)?;
-        Some(process.site(*key, record.born.generation))
+        Some(process.site(*key, record.first_use.generation))
     }
 
     /// Every row that is about a use.
@@ -91,21 +91,25 @@ impl<'a> History<'a> {
         self.processes.iter().flat_map(|process| {
             let is_use = |key: &Key| key.kind().is_some_and(|kind| kind.class() != Class::Init);
             let rows = process.image.rows.iter().filter(move |(key, _)| is_use(key));
-            rows.map(|(key, record)| process.site(*key, record.born.generation))
+            rows.map(|(key, record)| process.site(*key, record.first_use.generation))
         })
     }
 
     /// Every initialisation that is known.
     pub fn initialisations(&self) -> impl Iterator<Item = Site<'a>> {
         self.processes.iter().flat_map(|process| {
-            process.inits.values().flatten().map(|(key, record)| process.site(*key, record.born.generation))
+            process
+                .inits
+                .values()
+                .flatten()
+                .map(|(key, record)| process.site(*key, record.first_use.generation))
         })
     }
 
     /// The first use of each object.
     pub fn first_uses(&self) -> impl Iterator<Item = Site<'a>> {
         self.processes.iter().flat_map(|process| {
-            process.uses.values().map(|(key, record)| process.site(*key, record.born.generation))
+            process.uses.values().map(|(key, record)| process.site(*key, record.first_use.generation))
         })
     }
 
@@ -128,12 +132,12 @@ impl<'a> Process<'a> {
         let mut inits = HashMap::<u64, Vec<(Key, &Record)>>::new();
         let mut uses = HashMap::<u64, (Key, &Record)>::new();
         for (key, record) in &image.rows {
-            match key.kind().map(Kind::class) {
+            match key.kind().map(RecordKind::class) {
                 Some(Class::Init) => inits.entry(key.address()).or_default().push((*key, record)),
                 // What has no object has no first use of one.
-                Some(_) if key.kind().is_some_and(Kind::has_object) => {
+                Some(_) if key.kind().is_some_and(RecordKind::has_object) => {
                     let first = uses.entry(key.address()).or_insert((*key, record));
-                    if record.born < first.1.born {
+                    if record.first_use < first.1.first_use {
                         *first = (*key, record);
                     }
                 }
@@ -151,11 +155,11 @@ impl<'a> Process<'a> {
 
 /// When an object was initialised for the last time that is known before `until`.
 fn latest_before(init: &Record, until: u64) -> Option<u64> {
-    [init.latest, init.born.ticks]
+    [init.latest, init.first_use.ticks]
         .into_iter()
         .filter(|&when| when <= until)
         .max()
-        .filter(|_| init.born.ticks <= until)
+        .filter(|_| init.first_use.ticks <= until)
 }
 
 /// What a process shares with its children, and with nobody else as long as addresses are random: where its program lies,
@@ -178,11 +182,18 @@ pub fn first_path(modules: &[u8]) -> &Path {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use unspin_meter::{Born, Invocation, Level, Unrecorded, Window};
+    use unspin_meter::{FirstUse, Invocation, Level, Unrecorded, Window};
 
     fn image(pid: u32, parent: u32, since: u64, rows: &[(Key, u64, u64)]) -> Image {
-        let record = |&(key, born, latest): &(Key, u64, u64)| {
-            (key, Record { born: Born { ticks: born, generation: 1 }, latest, ..Record::default() })
+        let record = |&(key, first_use, latest): &(Key, u64, u64)| {
+            (
+                key,
+                Record {
+                    first_use: FirstUse { ticks: first_use, generation: 1 },
+                    latest,
+                    ..Record::default()
+                },
+            )
         };
         let rows: BTreeMap<Key, Record> = rows.iter().map(record).collect();
         let modules = vec![
@@ -199,11 +210,11 @@ mod tests {
     }
 
     const fn init(address: usize, caller: usize) -> Key {
-        Key::new(Kind::Init, address, caller)
+        Key::new(RecordKind::Init, address, caller)
     }
 
     const fn mutex(address: usize, caller: usize) -> Key {
-        Key::new(Kind::Mutex, address, caller)
+        Key::new(RecordKind::Mutex, address, caller)
     }
 
     #[test]

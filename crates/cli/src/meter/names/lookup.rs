@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 use unspin_meter::{Image, Key, Snapshot};
-use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
+use unspin_symbols::{AddressSpace, Frame, Stack, Symbols, Variable};
 
 /// Finds names, and remembers them: for as many snapshots as are taken of one recording.
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub struct Home {
 #[derive(Debug)]
 struct Place {
     number: usize,
-    space: Space,
+    space: AddressSpace,
     /// The name of the program's file, or of the link that it was started by.
     program: String,
 }
@@ -115,7 +115,7 @@ impl Lookup {
     }
 
     fn home_in(&self, place: &Place, address: u64) -> Option<Home> {
-        let (module, address) = self.symbols.home(&place.space, address)?;
+        let (module, address) = self.symbols.file_and_offset(&place.space, address)?;
         Some(Home { module, address })
     }
 
@@ -186,7 +186,7 @@ impl Lookup {
         let mut spaces = self.spaces.borrow_mut();
         let number = spaces.len();
         let place = Rc::clone(spaces.entry((text, link)).or_insert_with_key(|(text, link)| {
-            let space = Space::parse(text);
+            let space = AddressSpace::parse(text);
             let (space, program) = match link {
                 Some(link) => (space.with_name(&program, link), link.clone()),
                 None => (space, program.file_name().unwrap_or_default().to_string_lossy().into_owned()),

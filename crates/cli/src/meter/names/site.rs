@@ -2,7 +2,7 @@
 
 use super::shared::Shared;
 use super::words;
-use unspin_symbols::{Frame, Kind};
+use unspin_symbols::{Frame, SymbolKind};
 
 /// Frames that are passed over at most: wrappers of wrappers of wrappers.
 const WRAPPERS_MAX: usize = 4;
@@ -27,8 +27,8 @@ impl Found<'_> {
         let Frame { location, kind, offset, module, .. } = self.frame;
         match (location, kind) {
             (Some(location), _) => Some(location.to_string()),
-            (None, Kind::Unknown) => None,
-            (None, Kind::Function | Kind::Inlined) => Some(format!("+{offset:#x}, {module}")),
+            (None, SymbolKind::Unknown) => None,
+            (None, SymbolKind::Function | SymbolKind::Inlined) => Some(format!("+{offset:#x}, {module}")),
         }
     }
 }
@@ -97,7 +97,7 @@ mod tests {
                 offset: 4,
                 location: None,
                 module: module.into(),
-                kind: Kind::Function,
+                kind: SymbolKind::Function,
             }
         };
         functions.iter().map(frame).collect()

@@ -4,12 +4,12 @@ use super::findings::Findings;
 use super::picks::Pick;
 use super::sites::{Polling, SitePick};
 use crate::plan::{Entry, Plan, WaitEntry, WaitPolicy, Which};
-use unspin_locks::Kind;
-use unspin_stats::screening::Standing;
+use unspin_locks::LockKind;
+use unspin_stats::screening::ScreeningResult;
 
 /// The kinds that are tried on everything: those that nobody starves under. None for study, and none that pays for
 /// priorities that nobody asked for.
-pub const KINDS: [Kind; 2] = [Kind::Adaptive, Kind::Steal];
+pub const KINDS: [LockKind; 2] = [LockKind::Adaptive, LockKind::Steal];
 /// How much better than the control a candidate must have been in its short runs to become a part of a plan of several: below that
 /// it is noise more often than gain, and a plan is better for every part that it does without.
 const WORTH_JOINING: f64 = 1.05;
@@ -40,7 +40,7 @@ fn for_mutexes(picks: &[Pick]) -> Vec<Named> {
         plans.extend(picks.iter().filter_map(|pick| only(kind, pick)));
     }
     if picks.iter().any(|pick| pick.starved) {
-        plans.push(everywhere(Kind::Fair));
+        plans.push(everywhere(LockKind::Fair));
     }
     plans
 }
@@ -63,19 +63,19 @@ fn poll_at(site: &SitePick) -> Option<Named> {
 }
 
 /// One kind for all.
-pub fn everywhere(kind: Kind) -> Named {
+pub fn everywhere(kind: LockKind) -> Named {
     (kind.name().to_owned(), Plan::all(kind))
 }
 
 /// A kind for one lock; none if it cannot be told from others.
-fn only(kind: Kind, pick: &Pick) -> Option<Named> {
+fn only(kind: LockKind, pick: &Pick) -> Option<Named> {
     let entry = Entry { kind, which: Which::Located(pick.located.clone()?) };
     Some((format!("{kind}@{}", pick.name), Plan { mutexes: vec![entry], waits: Vec::new() }))
 }
 
 /// What was noticeably better than the control, put into one plan: the best kind for each lock, and polling where that was best; none if that
 /// is one candidate that was tried alone.
-pub fn together(picks: &[Pick], polling: &Polling, standings: &[Standing]) -> Option<Named> {
+pub fn together(picks: &[Pick], polling: &Polling, standings: &[ScreeningResult]) -> Option<Named> {
     let waits = best_waits(polling, standings);
     let mut mutexes: Vec<Named> = picks
         .iter()
@@ -95,7 +95,7 @@ pub fn together(picks: &[Pick], polling: &Polling, standings: &[Standing]) -> Op
 }
 
 /// Polling everywhere, or at those call sites that were better alone, if the best of these was better than everywhere.
-fn best_waits(polling: &Polling, standings: &[Standing]) -> Vec<Named> {
+fn best_waits(polling: &Polling, standings: &[ScreeningResult]) -> Vec<Named> {
     let everywhere = best([poll_everywhere()].into_iter(), standings);
     let sites = polling.apart().iter().filter_map(poll_at);
     let sites: Vec<(f64, Named)> = sites.filter_map(|site| best([site].into_iter(), standings)).collect();
@@ -107,7 +107,7 @@ fn best_waits(polling: &Polling, standings: &[Standing]) -> Vec<Named> {
 }
 
 /// The one that did best, if it was noticeably better than the control, and how many times as good it was.
-fn best(candidates: impl Iterator<Item = Named>, standings: &[Standing]) -> Option<(f64, Named)> {
+fn best(candidates: impl Iterator<Item = Named>, standings: &[ScreeningResult]) -> Option<(f64, Named)> {
     let tried = candidates.filter_map(|named| {
         let standing = standings.iter().find(|standing| standing.name == named.0)?;
         Some((standing.ratio.filter(|&ratio| ratio >= WORTH_JOINING)?, named))
@@ -119,7 +119,7 @@ fn best(candidates: impl Iterator<Item = Named>, standings: &[Standing]) -> Opti
 mod tests {
     use super::*;
     use crate::plan::Located;
-    use unspin_stats::screening::Fate;
+    use unspin_stats::screening::ScreeningEnd;
 
     /// Ten seconds on two CPUs.
     fn findings() -> Findings {
@@ -158,7 +158,7 @@ mod tests {
         let site = |(index, name): (usize, &&str)| SitePick {
             name: (*name).into(),
             place: None,
-            kind: unspin_meter::Kind::Epoll,
+            kind: unspin_meter::RecordKind::Epoll,
             waits: 20_000,
             short: 19_000,
             median_s: 48e-6,
@@ -170,8 +170,14 @@ mod tests {
         Polling { waits: 20_000, saving_s, wake_up_s: Some(45e-6), sites }
     }
 
-    fn standing(name: &str, ratio: f64) -> Standing {
-        Standing { index: 1, name: name.into(), ratio: Some(ratio), rounds: 4, fate: Fate::Kept }
+    fn standing(name: &str, ratio: f64) -> ScreeningResult {
+        ScreeningResult {
+            index: 1,
+            name: name.into(),
+            ratio: Some(ratio),
+            rounds: 4,
+            end: ScreeningEnd::Kept,
+        }
     }
 
     fn names(plans: &[Named]) -> Vec<&str> {

@@ -2,7 +2,7 @@
 
 use super::super::metering::Metering;
 use serde::Serialize;
-use unspin_meter::{Kind, Lock, Report};
+use unspin_meter::{Lock, MeterReport, RecordKind};
 
 /// Times in seconds, shares of wall time × CPUs.
 #[derive(Clone, Debug, Serialize)]
@@ -52,7 +52,7 @@ impl Findings {
     /// Of a metered run.
     pub fn of(metering: &Metering) -> Findings {
         let report = &metering.report;
-        let lost = |kinds: &[Kind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
+        let lost = |kinds: &[RecordKind]| report.locks.iter().map(|lock| lost_as(lock, kinds)).sum();
         let by_design = || report.waits.iter().filter(|wait| wait.kind.is_by_design());
         let waits = |what: fn(&unspin_meter::WaitRow) -> f64| by_design().map(|w| what(&w.row)).sum::<f64>();
         let by_design_s = waits(|row| row.waited);
@@ -63,8 +63,8 @@ impl Findings {
             cpus: report.cpus,
             computed: metering.trial.cpu_s() / capacity(report),
             mutexes_s: lost(&MUTEX),
-            rwlocks_s: lost(&[Kind::Read, Kind::Write]),
-            spin_locks_s: lost(&[Kind::Spin]),
+            rwlocks_s: lost(&[RecordKind::Read, RecordKind::Write]),
+            spin_locks_s: lost(&[RecordKind::Spin]),
             by_design_s,
             by_design_mean_s: by_design_s / waits(|row| (row.satisfied + row.gave_up) as f64).max(1.0),
             other_waits_s: report.blocked.other_waits,
@@ -120,12 +120,12 @@ fn threads(mean: f64) -> String {
 }
 
 /// Wall time × CPUs.
-pub fn capacity(report: &Report) -> f64 {
+pub fn capacity(report: &MeterReport) -> f64 {
     report.seconds * f64::from(report.cpus)
 }
 
 /// How a mutex is used.
-const MUTEX: [Kind; 2] = [Kind::Mutex, Kind::Reacquired];
+const MUTEX: [RecordKind; 2] = [RecordKind::Mutex, RecordKind::Reacquired];
 
 /// Whether it is a mutex.
 pub fn is_mutex(lock: &Lock) -> bool {
@@ -137,7 +137,7 @@ pub fn mutex_lost(lock: &Lock) -> f64 {
     lost_as(lock, &MUTEX)
 }
 
-fn lost_as(lock: &Lock, kinds: &[Kind]) -> f64 {
+fn lost_as(lock: &Lock, kinds: &[RecordKind]) -> f64 {
     lock.uses.iter().filter(|one| kinds.contains(&one.kind)).map(|one| one.row.lost).sum()
 }
 

@@ -31,7 +31,7 @@ use crate::options;
 use crate::plan::{Plan, WaitPolicy};
 use serde::Serialize;
 use std::time::Duration;
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_stats::{CpuCost, rounds_for_proof};
 
 /// The part of the time budget that choosing may take. Judging needs more: it is what counts.
@@ -65,7 +65,7 @@ pub struct Found {
 
 /// Searches.
 pub fn search(runner: &Runner<'_>, options: &options::Prove) -> Result<Found, Error> {
-    let plans = [Plan::all(Kind::System), Plan::all_waits(WaitPolicy::System)];
+    let plans = [Plan::all(LockKind::System), Plan::all_waits(WaitPolicy::System)];
     let control = Contestant::system(&plans, runner.program)?;
     let setup = control.setup.as_ref().expect("the control goes through the interposition");
     match meter(runner, setup, options.time_limit) {

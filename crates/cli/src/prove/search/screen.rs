@@ -6,14 +6,14 @@ use super::super::runner::{Limit, Runner};
 use crate::error::Error;
 use serde::Serialize;
 use std::time::{Duration, Instant};
-use unspin_stats::screening::{Fate, Standing};
+use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 use unspin_stats::{Conclusion, Run, SampleSet, Screening};
 
 /// A screening that is over.
 #[derive(Debug, Serialize)]
 pub struct Screened {
     /// The candidates, the best first.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<ScreeningResult>,
     /// Every run, the control's first.
     pub samples: Vec<SampleSet>,
     /// How long it took, in seconds.
@@ -53,7 +53,7 @@ pub fn screen(
     }
     progress.finish();
     Ok(Screened {
-        standings: screening.standings(),
+        standings: screening.results(),
         samples: screening.samples().to_vec(),
         elapsed_s: began.elapsed().as_secs_f64(),
     })
@@ -69,12 +69,14 @@ impl Screened {
         entrants: &[Contestant],
         within_limit: &dyn Fn(usize) -> bool,
     ) -> Vec<Contestant> {
-        let ran =
-            self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
-        let better = |standing: &&Standing| standing.ratio.is_some_and(|ratio| ratio > 1.0);
-        let (frugal, others): (Vec<&Standing>, Vec<&Standing>) =
+        let ran = self
+            .standings
+            .iter()
+            .filter(|standing| matches!(standing.end, ScreeningEnd::Kept | ScreeningEnd::Dropped));
+        let better = |standing: &&ScreeningResult| standing.ratio.is_some_and(|ratio| ratio > 1.0);
+        let (frugal, others): (Vec<&ScreeningResult>, Vec<&ScreeningResult>) =
             ran.clone().filter(better).partition(|standing| within_limit(standing.index));
-        let mut best: Vec<&Standing> = frugal.into_iter().chain(others).take(most).collect();
+        let mut best: Vec<&ScreeningResult> = frugal.into_iter().chain(others).take(most).collect();
         if best.is_empty() {
             best.extend(ran.take(1));
         }
@@ -83,7 +85,7 @@ impl Screened {
 
     /// What there is to conclude if nobody was left to be judged.
     pub fn conclusion(&self) -> Conclusion {
-        let collapsed = |standing: &Standing| matches!(standing.fate, Fate::Collapsed { .. });
+        let collapsed = |standing: &ScreeningResult| matches!(standing.end, ScreeningEnd::Collapsed { .. });
         if self.standings.iter().any(collapsed) { Conclusion::Slower } else { Conclusion::Failed }
     }
 

@@ -4,7 +4,7 @@ use super::super::metering::Metering;
 use crate::plan::Located;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use unspin_meter::{Kind, WaitRow, Waiter};
+use unspin_meter::{RecordKind, WaitRow, Waiter};
 
 /// The least share of the wall time that polling in a wait must be able to save. A wait that is over sooner shortens the run by as
 /// much at most, whatever the number of CPUs: so it is a share of wall time, not of wall time × CPUs. Below it the gain drowns in
@@ -24,7 +24,7 @@ pub struct SitePick {
     /// Where it is, as the report has it.
     pub place: Option<String>,
     /// What it waits for; of several what it waits longest for.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Calls that waited.
     pub waits: u64,
     /// Those that were so short that polling could have spared the sleep.
@@ -57,7 +57,7 @@ impl Polling {
     pub fn of(metering: &Metering) -> Polling {
         let report = &metering.report;
         // By the name that stands behind the @ of --waits: a call that was first seen from several callers is one site.
-        let mut by_site = BTreeMap::<&str, Vec<(Kind, &Waiter)>>::new();
+        let mut by_site = BTreeMap::<&str, Vec<(RecordKind, &Waiter)>>::new();
         for wait in &report.waits {
             for caller in &wait.callers {
                 by_site.entry(caller.row.name.as_str()).or_default().push((wait.kind, caller));
@@ -70,7 +70,7 @@ impl Polling {
         let waits = sites.iter().map(|site| site.waits).sum();
         let saving_s = sites.first().map_or(0.0, |site| site.saving_s);
         sites.retain(|site| site.saving_s >= WORTH_POLLING * report.seconds);
-        let dearest = sites.first().map_or(Kind::Epoll, |site| site.kind);
+        let dearest = sites.first().map_or(RecordKind::Epoll, |site| site.kind);
         Polling { waits, saving_s, wake_up_s: report.wake_up.map(|cost| cost.seconds(dearest)), sites }
     }
 
@@ -91,7 +91,7 @@ fn saving(row: &WaitRow) -> f64 {
     row.saving.max(median_waits.min(row.waited))
 }
 
-fn pick(waiters: &[(Kind, &Waiter)], seconds: f64, located: &[Located]) -> SitePick {
+fn pick(waiters: &[(RecordKind, &Waiter)], seconds: f64, located: &[Located]) -> SitePick {
     let longest = waiters.iter().max_by(|a, b| a.1.row.waited.total_cmp(&b.1.row.waited));
     let &(kind, longest) = longest.expect("a call site has a row at least");
     let saving: f64 = waiters.iter().map(|(_, waiter)| saving(&waiter.row)).sum();
@@ -153,9 +153,9 @@ mod tests {
             times: unspin_meter::Times::default(),
         };
         let (first, second) = (waiter(None), waiter(Some("first seen from main")));
-        let site = pick(&[(Kind::Semaphore, &first), (Kind::Semaphore, &second)], 1.0, &[]);
+        let site = pick(&[(RecordKind::Semaphore, &first), (RecordKind::Semaphore, &second)], 1.0, &[]);
         assert_eq!((site.name.as_str(), site.place, site.waits), ("f+0x2d", None, 20_000));
-        let site = pick(&[(Kind::Semaphore, &second)], 1.0, &[]);
+        let site = pick(&[(RecordKind::Semaphore, &second)], 1.0, &[]);
         assert_eq!(site.place.as_deref(), Some("first seen from main"));
     }
 

@@ -252,7 +252,7 @@ mod tests {
         let site = super::super::SitePick {
             name: "f+0x2d".into(),
             place: None,
-            kind: unspin_meter::Kind::Poll,
+            kind: unspin_meter::RecordKind::Poll,
             waits: 1000,
             short: 900,
             median_s: 50e-6,

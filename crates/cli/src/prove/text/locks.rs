@@ -5,7 +5,7 @@ use super::super::report::Report;
 use super::{Detail, head};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::{number, percent, time};
-use unspin_meter::{Comparison, Report as LockReport};
+use unspin_meter::{MeterReport, ReportComparison};
 
 /// Locks that are shown, those that most time was lost on under any candidate: what is below them decides nothing.
 const SHOWN: usize = 6;
@@ -17,7 +17,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
     let is_shown = detail == Detail::Full || !report.is_about_waits();
     if is_shown && metered.iter().any(|metered| !metered.report.locks.is_empty()) {
         writeln!(f, "The locks, in one more run each, metered")?;
-        let reports: Vec<LockReport> = metered.iter().map(|m| m.report.clone()).collect();
+        let reports: Vec<MeterReport> = metered.iter().map(|m| m.report.clone()).collect();
         let (reports, left_out) = worst(reports);
         let labels = metered.iter().map(|metered| metered.candidate.as_str());
         match detail {
@@ -25,7 +25,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
             Detail::Full => {
                 let table = labels
                     .zip(&reports)
-                    .fold(Comparison::new(), |table, (label, report)| table.with(label, report));
+                    .fold(ReportComparison::new(), |table, (label, report)| table.with(label, report));
                 write!(f, "{table}")?;
             }
         }
@@ -52,7 +52,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
 }
 
 /// The columns that tell candidates apart: a line for each, under the name of the lock.
-fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::Result {
+fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &MeterReport)]) -> fmt::Result {
     let mut names: Vec<&str> = Vec::new();
     for lock in reports.iter().flat_map(|(_, report)| &report.locks) {
         if !names.contains(&lock.row.name.as_str()) {
@@ -91,7 +91,7 @@ fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::R
 }
 
 /// The reports with the locks that most time was lost on under any candidate, and how many names were left out.
-fn worst(mut reports: Vec<LockReport>) -> (Vec<LockReport>, usize) {
+fn worst(mut reports: Vec<MeterReport>) -> (Vec<MeterReport>, usize) {
     let mut names: Vec<(String, f64)> = Vec::new();
     for lock in reports.iter().flat_map(|report| &report.locks) {
         match names.iter_mut().find(|(name, _)| *name == lock.row.name) {

@@ -5,8 +5,8 @@ use super::super::report::Report;
 use super::super::search::{Findings, Pick, Polling, Screened, Search, SitePick};
 use std::fmt::{self, Formatter};
 use unspin_meter::figures::time;
-use unspin_meter::{Kind, WakeUpCost};
-use unspin_stats::screening::{Fate, Standing};
+use unspin_meter::{RecordKind, WakeUpCost};
+use unspin_stats::screening::{ScreeningEnd, ScreeningResult};
 
 /// Call sites that are shown at most.
 const SITES: usize = 4;
@@ -54,7 +54,7 @@ fn mutexes(search: &Search) -> String {
 }
 
 fn waits(polling: &Polling) -> String {
-    let assumed = WakeUpCost::ASSUMED.seconds(Kind::Futex);
+    let assumed = WakeUpCost::ASSUMED.seconds(RecordKind::Futex);
     let cost = match polling.wake_up_s {
         None => String::new(),
         Some(cost) if cost == assumed => {
@@ -109,15 +109,15 @@ fn write_screening(f: &mut Formatter<'_>, report: &Report, screened: &Screened) 
     writeln!(f)
 }
 
-fn ratio(standing: &Standing) -> String {
+fn ratio(standing: &ScreeningResult) -> String {
     standing.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"))
 }
 
-fn fate(standing: &Standing, judged: bool) -> String {
-    match &standing.fate {
-        Fate::Collapsed { limit_s } => format!(": collapsed, stopped after {limit_s:.1} s"),
-        Fate::Failed { reason } => format!(": {reason}"),
-        Fate::Kept | Fate::Dropped if judged => ": goes on".into(),
-        Fate::Kept | Fate::Dropped => String::new(),
+fn fate(standing: &ScreeningResult, judged: bool) -> String {
+    match &standing.end {
+        ScreeningEnd::Collapsed { limit_s } => format!(": collapsed, stopped after {limit_s:.1} s"),
+        ScreeningEnd::Failed { reason } => format!(": {reason}"),
+        ScreeningEnd::Kept | ScreeningEnd::Dropped if judged => ": goes on".into(),
+        ScreeningEnd::Kept | ScreeningEnd::Dropped => String::new(),
     }
 }

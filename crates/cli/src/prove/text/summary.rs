@@ -5,7 +5,7 @@ use super::super::format::{effect, p_value, paragraph};
 use super::super::report::Report;
 use crate::engine::Engine;
 use std::fmt::{self, Formatter};
-use unspin_locks::Kind;
+use unspin_locks::LockKind;
 use unspin_stats::{Comparison, Direction, Quantity, Ratio, Verdict, three_digits};
 
 /// Prints them; in place of the second and third, that the control failed, if it did.
@@ -31,7 +31,7 @@ fn compared(report: &Report) -> String {
     let control = &sitting.analysis.control;
     let explained = match control.as_str() {
         name if name == Engine::Kernel.name() => " (the kernel's own System V IPC)",
-        name if name == Kind::System.name() => " (libc's own mutexes and waits)",
+        name if name == LockKind::System.name() => " (libc's own mutexes and waits)",
         _ => "",
     };
     format!(

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unspin_meter::figures::{count, percent, time};
-use unspin_meter::{Kind, Times};
+use unspin_meter::{RecordKind, Times};
 
 /// Holders that are shown.
 const HOLDERS: usize = 8;
@@ -95,15 +95,15 @@ fn caller_line<R>(
     row: &R,
     name: &str,
     place: Option<&str>,
-    kind: Option<Kind>,
+    kind: Option<RecordKind>,
     scale: &Scale,
 ) -> Line<'static> {
     let mut name = format!("  {name}");
     name.extend(place.map(|place| format!(" {place}")));
     name += match kind {
-        Some(Kind::Read) => " (reads)",
-        Some(Kind::Write) => " (writes)",
-        Some(Kind::Reacquired) => " (after cond wait)",
+        Some(RecordKind::Read) => " (reads)",
+        Some(RecordKind::Write) => " (writes)",
+        Some(RecordKind::Reacquired) => " (after cond wait)",
         _ => "",
     };
     Line::raw(columns::line(columns, row, &name, scale))

@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use unspin_sync::modelled::{current, lazy_static};
 
 #[derive(Clone, Copy, Default)]
-struct Person {
-    notes: usize,
+struct ThreadState {
+    status: usize,
     priority: u32,
 }
 
-type Known = Vec<(ThreadId, Person)>;
+type ThreadStates = Vec<(ThreadId, ThreadState)>;
 
 #[cfg(loom)]
 type ThreadId = loom::thread::ThreadId;
@@ -18,18 +18,18 @@ type ThreadId = loom::thread::ThreadId;
 type ThreadId = shuttle::thread::ThreadId;
 
 lazy_static! {
-    static ref KNOWN: Mutex<Known> = Mutex::new(Vec::new());
+    static ref THREADS: Mutex<ThreadStates> = Mutex::new(Vec::new());
 }
 
-/// Calls `use_it` with the index and the entry of the calling thread.
-fn with<R>(use_it: impl FnOnce(usize, &mut Person) -> R) -> R {
+/// Calls `f` with the index and the entry of the calling thread.
+fn with<R>(f: impl FnOnce(usize, &mut ThreadState) -> R) -> R {
     let me = current().id();
-    let mut known = KNOWN.lock().unwrap();
-    let at = known.iter().position(|(id, _)| *id == me).unwrap_or_else(|| {
-        known.push((me, Person::default()));
-        known.len() - 1
+    let mut threads = THREADS.lock().unwrap();
+    let at = threads.iter().position(|(id, _)| *id == me).unwrap_or_else(|| {
+        threads.push((me, ThreadState::default()));
+        threads.len() - 1
     });
-    use_it(at, &mut known[at].1)
+    f(at, &mut threads[at].1)
 }
 
 pub(in crate::rt) fn tid() -> u32 {
@@ -44,10 +44,10 @@ pub(in crate::rt) fn real_time_priority() -> u32 {
     with(|_, me| me.priority)
 }
 
-pub(super) fn notes() -> usize {
-    with(|_, me| me.notes)
+pub(super) fn status() -> usize {
+    with(|_, me| me.status)
 }
 
-pub(super) fn note(notes: usize) {
-    with(|_, me| me.notes = notes);
+pub(super) fn set_status(status: usize) {
+    with(|_, me| me.status = status);
 }

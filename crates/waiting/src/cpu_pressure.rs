@@ -12,33 +12,33 @@ const TIMES: u64 = 16;
 /// The longest pause, in wake-ups: some 50 ms.
 const LONGEST_WAKE_UPS: u64 = 1024;
 
-/// Lies in memory that the processes of one program share. All zero: no crowd.
+/// Lies in memory that the processes of one program share. All zero: no pressure.
 ///
 /// Relaxed throughout: this is advice. Losing or delaying it costs a few microseconds.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Crowd {
+pub struct CpuPressure {
     /// Time, in ticks, until which no thread polls.
     until: AtomicU64,
     /// Length of the latest pause, in ticks.
     pause: AtomicU64,
 }
 
-impl Crowd {
-    /// No crowd.
+impl CpuPressure {
+    /// No pressure.
     #[cfg(not(any(loom, shuttle)))]
-    pub const fn new() -> Crowd {
-        Crowd { until: AtomicU64::new(0), pause: AtomicU64::new(0) }
+    pub const fn new() -> CpuPressure {
+        CpuPressure { until: AtomicU64::new(0), pause: AtomicU64::new(0) }
     }
 
     /// Whether pollers must not poll at this time.
     #[inline]
-    pub fn is_here(&self, now: u64) -> bool {
+    pub fn is_high(&self, now: u64) -> bool {
         self.until.load(Relaxed) > now
     }
 
     /// Reports that a thread that needed the CPU took it from a poller for `gone` ticks, until `now`.
-    pub fn note(&self, gone: u64, now: u64, wake_up: u64) {
+    pub fn report(&self, gone: u64, now: u64, wake_up: u64) {
         let (until, before) = (self.until.load(Relaxed), self.pause.load(Relaxed));
         if until > now {
             return;
@@ -58,25 +58,25 @@ mod tests {
     const WAKE_UP: u64 = 100_000;
 
     #[test]
-    fn pauses_grow_while_the_crowd_stays_and_shrink_when_it_leaves() {
-        let crowd = Crowd::new();
-        assert!(!crowd.is_here(1));
-        crowd.note(1_000, 10_000, WAKE_UP);
-        assert!(crowd.is_here(25_999) && !crowd.is_here(26_000));
-        crowd.note(1_000, 27_000, WAKE_UP);
-        assert!(crowd.is_here(58_999) && !crowd.is_here(59_000), "the second pause is twice as long");
-        crowd.note(1_000, 1_000_000, WAKE_UP);
-        assert!(!crowd.is_here(1_016_000), "after a while without a crowd it is short again");
+    fn pauses_grow_while_the_pressure_stays_and_shrink_when_it_ends() {
+        let pressure = CpuPressure::new();
+        assert!(!pressure.is_high(1));
+        pressure.report(1_000, 10_000, WAKE_UP);
+        assert!(pressure.is_high(25_999) && !pressure.is_high(26_000));
+        pressure.report(1_000, 27_000, WAKE_UP);
+        assert!(pressure.is_high(58_999) && !pressure.is_high(59_000), "the second pause is twice as long");
+        pressure.report(1_000, 1_000_000, WAKE_UP);
+        assert!(!pressure.is_high(1_016_000), "after a while without pressure it is short again");
     }
 
     #[test]
-    fn a_pause_has_an_end() {
-        let crowd = Crowd::new();
+    fn pauses_have_a_maximum() {
+        let pressure = CpuPressure::new();
         let mut now = 1;
         for _ in 0..40 {
-            crowd.note(1 << 40, now, WAKE_UP);
+            pressure.report(1 << 40, now, WAKE_UP);
             now += LONGEST_WAKE_UPS * WAKE_UP;
-            assert!(!crowd.is_here(now));
+            assert!(!pressure.is_high(now));
         }
     }
 }

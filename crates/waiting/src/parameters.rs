@@ -2,26 +2,26 @@
 
 /// Times in ticks of the time-stamp counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Policy {
+pub struct PollParameters {
     /// The cost of one wake-up.
     pub wake_up: u64,
     /// A call that took less time than this did not sleep.
     pub ready: u64,
 }
 
-impl Policy {
-    /// Makes the policy for a machine with this wake-up cost and this rate of the time-stamp counter.
-    pub fn new(wake_up_ns: u64, ticks_per_second: u64) -> Policy {
+impl PollParameters {
+    /// The parameters of a machine with this wake-up cost and this rate of the time-stamp counter.
+    pub fn new(wake_up_ns: u64, ticks_per_second: u64) -> PollParameters {
         let ticks = |ns: u64| (u128::from(ns) * u128::from(ticks_per_second) / 1_000_000_000) as u64;
-        let wake_up_ns = wake_up_ns.clamp(LEAST_NS, MOST_NS);
-        Policy { wake_up: ticks(wake_up_ns), ready: ticks(READY_NS) }
+        let wake_up_ns = wake_up_ns.clamp(MIN_NS, MAX_NS);
+        PollParameters { wake_up: ticks(wake_up_ns), ready: ticks(READY_NS) }
     }
 }
 
 /// Smaller and larger wake-up costs are replaced by these limits. A hypervisor may poll for its guest for a while
 /// before it halts the CPU (`halt_poll_ns` of KVM). Wake-ups are cheap only while it does that: a measured low cost may
 /// be 40 us a second later. Each trial measures anew how much time polling really saves.
-const LEAST_NS: u64 = 30_000;
-const MOST_NS: u64 = 200_000;
+const MIN_NS: u64 = 30_000;
+const MAX_NS: u64 = 200_000;
 /// No wake-up is this short, and few system calls that find something ready take this long.
 const READY_NS: u64 = 1_500;

@@ -1,11 +1,11 @@
 //! What a program knows of its own use of locks, whoever else watches.
 
 use serde::{Deserialize, Serialize};
-use unspin_meter::{Key, Kind};
+use unspin_meter::{Key, RecordKind};
 
 /// One lock, or one way to take it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Truth {
+pub struct KnownCounts {
     /// [`Key::lock`]: kind and address.
     pub lock: u64,
     /// Attempts that got it.
@@ -20,9 +20,9 @@ pub struct Truth {
     pub spun_s: f64,
 }
 
-impl Truth {
+impl KnownCounts {
     /// Nothing has been done to the object at this address yet.
-    pub fn new<T>(kind: Kind, object: *const T) -> Truth {
-        Truth { lock: Key::new(kind, object as usize, 0).lock, ..Truth::default() }
+    pub fn new<T>(kind: RecordKind, object: *const T) -> KnownCounts {
+        KnownCounts { lock: Key::new(kind, object as usize, 0).lock, ..KnownCounts::default() }
     }
 }

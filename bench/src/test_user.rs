@@ -10,21 +10,21 @@ use std::process::Command;
 use unspin_sys::child::{self, Signal};
 
 /// `nobody` of Debian, and his group `nogroup`.
-const NOBODY: u32 = 65_534;
+const UID_NOBODY: u32 = 65_534;
 
 /// A user with folders of his own; the one who runs this program, unless that is root. The folders are removed with all
 /// that is in them.
 #[derive(Debug)]
-pub struct Guest {
+pub struct TestUser {
     folder: tempfile::TempDir,
     arenas: tempfile::TempDir,
     id: Option<u32>,
     cluster: OnceCell<Result<(), String>>,
 }
 
-impl Guest {
-    /// A guest, with an empty folder.
-    pub fn new() -> std::io::Result<Guest> {
+impl TestUser {
+    /// A test user with an empty folder.
+    pub fn new() -> std::io::Result<TestUser> {
         // Programs are executed there, which file systems in memory may forbid; and arenas belong in memory.
         let folder = tempfile::Builder::new().prefix("unspin-bench-guest-").tempdir()?;
         let arenas = tools::scratch()?;
@@ -32,10 +32,10 @@ impl Guest {
         let is_root =
             std::fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)?;
         if is_root {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY))?;
-            chown(arenas.path(), Some(NOBODY), Some(NOBODY))?;
+            chown(folder.path(), Some(UID_NOBODY), Some(UID_NOBODY))?;
+            chown(arenas.path(), Some(UID_NOBODY), Some(UID_NOBODY))?;
         }
-        Ok(Guest { folder, arenas, id: is_root.then_some(NOBODY), cluster: OnceCell::new() })
+        Ok(TestUser { folder, arenas, id: is_root.then_some(UID_NOBODY), cluster: OnceCell::new() })
     }
 
     /// His folder.
@@ -61,7 +61,7 @@ impl Guest {
     }
 
     /// Has a command run as him, in his folder.
-    pub fn invite<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+    pub fn run_as<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command.current_dir(self.folder()).env("HOME", self.folder()).env_remove("XDG_CACHE_HOME");
         if let Some(id) = self.id {
             command.gid(id).uid(id);
@@ -70,12 +70,12 @@ impl Guest {
     }
 
     /// Makes a PostgreSQL cluster in his folder, once.
-    pub fn has_cluster(&self) -> Result<(), String> {
-        self.cluster.get_or_init(|| Cluster::at(self.folder()).make(|command| self.invite(command))).clone()
+    pub fn ensure_cluster(&self) -> Result<(), String> {
+        self.cluster.get_or_init(|| Cluster::at(self.folder()).make(|command| self.run_as(command))).clone()
     }
 }
 
-impl Drop for Guest {
+impl Drop for TestUser {
     fn drop(&mut self) {
         // A server outlives a measurement that was cut off.
         let pid = std::fs::read_to_string(Cluster::at(self.folder()).pid_file()).ok();

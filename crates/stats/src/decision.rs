@@ -9,10 +9,10 @@ use crate::interval::factor;
 use crate::permutation::rounds_for_proof;
 use crate::sample::SampleSet;
 use crate::settings::Settings;
-use crate::verdict::{Doubt, Verdict};
+use crate::verdict::{NotProvenReason, Verdict};
 
 /// The values that all verdicts of a session share.
-pub(crate) struct Judge {
+pub(crate) struct VerdictRule {
     alpha: f64,
     floor: Option<NoiseFloor>,
     /// The smallest number of rounds that can prove anything.
@@ -21,11 +21,15 @@ pub(crate) struct Judge {
     control_worst_s: f64,
 }
 
-impl Judge {
-    pub(crate) fn new(experiment: &Experiment, settings: &Settings, floor: Option<NoiseFloor>) -> Judge {
+impl VerdictRule {
+    pub(crate) fn new(
+        experiment: &Experiment,
+        settings: &Settings,
+        floor: Option<NoiseFloor>,
+    ) -> VerdictRule {
         let judged = experiment.samples.iter().filter(|s| s.candidate.role == Role::Candidate).count();
         let elapsed = experiment.samples[0].all_runs().map(|run| run.elapsed_s);
-        Judge {
+        VerdictRule {
             alpha: settings.alpha,
             floor,
             rounds_needed: rounds_for_proof(judged, settings.alpha),
@@ -46,16 +50,16 @@ impl Judge {
             let runs = samples.all_runs().count() as u32;
             return Verdict::Failed { name: comparison.name.clone(), failed, runs, reason: reason.into() };
         }
-        self.of_figures(comparison)
+        self.verdict_of_measurements(comparison)
     }
 
-    fn of_figures(&self, comparison: &Comparison) -> Verdict {
+    fn verdict_of_measurements(&self, comparison: &Comparison) -> Verdict {
         let floor = self.floor.map(|floor| floor.factor).or(comparison.minimum_detectable_effect);
         let doubtful = |doubt| {
             let could_hide = comparison.ratio.zip(floor).map(|(r, floor)| r.farthest_factor().max(floor));
             Verdict::NothingProven { could_hide, doubt }
         };
-        let few = doubtful(Doubt::TooFewRounds { needed: self.rounds_needed });
+        let few = doubtful(NotProvenReason::TooFewRounds { needed: self.rounds_needed });
         let (Some(ratio), Some(floor), Some(difference)) = (comparison.ratio, floor, comparison.difference)
         else {
             return few;
@@ -64,9 +68,9 @@ impl Judge {
         if comparison.rounds < self.rounds_needed {
             few
         } else if p > self.alpha || ratio.includes_one() {
-            doubtful(Doubt::NotSignificant)
+            doubtful(NotProvenReason::NotSignificant)
         } else if factor(ratio.value) <= floor {
-            doubtful(Doubt::BelowFloor { floor })
+            doubtful(NotProvenReason::BelowFloor { floor })
         } else if ratio.value > 1.0 {
             Verdict::ProvenFaster { ratio }
         } else {
@@ -76,7 +80,7 @@ impl Judge {
 }
 
 /// What the test of spread proves.
-pub(crate) fn judge_spread(spread: &Spread, alpha: f64) -> SpreadVerdict {
+pub(crate) fn spread_verdict(spread: &Spread, alpha: f64) -> SpreadVerdict {
     let p = spread.difference_p_corrected.unwrap_or(spread.difference.p);
     if p > alpha {
         SpreadVerdict::NothingProven
@@ -94,14 +98,14 @@ mod tests {
     use crate::candidate::Candidate;
     use crate::interval::Ratio;
     use crate::metric::Metric;
-    use crate::run::{Outcome, Run};
+    use crate::run::{Run, RunOutcome};
     use std::time::Duration;
 
     /// A comparison of twelve rounds in which the candidate is clearly twice as fast.
-    fn beyond_doubt() -> (Judge, Comparison) {
+    fn clear_difference() -> (VerdictRule, Comparison) {
         let samples = |candidate, mean: f64| {
             let value = |i| mean * (1.0 + 0.001 * f64::from(i % 3));
-            let run = |i| Run::new(Duration::from_secs(1), Outcome::measured(value(i)));
+            let run = |i| Run::new(Duration::from_secs(1), RunOutcome::measured(value(i)));
             SampleSet { runs: (0..12).map(run).collect(), ..SampleSet::new(candidate) }
         };
         let samples = vec![samples(Candidate::control("kernel"), 2.0), samples(Candidate::new("rcu"), 1.0)];
@@ -109,29 +113,32 @@ mod tests {
         let settings = Settings::default();
         let comparison = Analysis::of(&experiment, &settings).comparisons.remove(0);
         let floor = NoiseFloor::new(12, Ratio { value: 1.0, lower: 0.99, upper: 1.01 }, 1.05);
-        (Judge::new(&experiment, &settings, Some(floor)), comparison)
+        (VerdictRule::new(&experiment, &settings, Some(floor)), comparison)
     }
 
     #[test]
     fn each_condition_alone_prevents_a_proof() {
-        let (judge, sound) = beyond_doubt();
-        assert!(matches!(judge.of_figures(&sound), Verdict::ProvenFaster { .. }));
+        let (rule, sound) = clear_difference();
+        assert!(matches!(rule.verdict_of_measurements(&sound), Verdict::ProvenFaster { .. }));
         let ratio = sound.ratio.unwrap();
         let floor = 1.05;
         let cases = [
-            (Comparison { difference_p_corrected: Some(0.051), ..sound.clone() }, Doubt::NotSignificant),
+            (
+                Comparison { difference_p_corrected: Some(0.051), ..sound.clone() },
+                NotProvenReason::NotSignificant,
+            ),
             (
                 Comparison { ratio: Some(Ratio { lower: 0.99, ..ratio }), ..sound.clone() },
-                Doubt::NotSignificant,
+                NotProvenReason::NotSignificant,
             ),
             (
                 Comparison { ratio: Some(Ratio { value: 1.04, lower: 1.03, upper: 1.05 }), ..sound.clone() },
-                Doubt::BelowFloor { floor },
+                NotProvenReason::BelowFloor { floor },
             ),
-            (Comparison { rounds: 5, ..sound.clone() }, Doubt::TooFewRounds { needed: 6 }),
+            (Comparison { rounds: 5, ..sound.clone() }, NotProvenReason::TooFewRounds { needed: 6 }),
         ];
         for (comparison, expected) in cases {
-            match judge.of_figures(&comparison) {
+            match rule.verdict_of_measurements(&comparison) {
                 Verdict::NothingProven { doubt, could_hide: Some(hidden) } => {
                     assert_eq!(doubt, expected);
                     assert!(hidden >= floor);

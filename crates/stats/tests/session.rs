@@ -2,32 +2,32 @@
 
 use std::time::Duration;
 use unspin_stats::{
-    Candidate, Metric, Outcome, Phase, Plan, PlanError, Role, Run, Schedule, Step, StopReason, Verdict,
-    rounds_for_proof,
+    Candidate, Metric, NextStep, Role, Run, RunOutcome, Schedule, SessionPhase, SessionPlan,
+    SessionPlanError, StopReason, Verdict, rounds_for_proof,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn plan(judged: &[&str]) -> Plan {
-    let mut candidates = vec![Candidate::control("kernel"), Candidate::control_again("kernel again")];
+fn plan(judged: &[&str]) -> SessionPlan {
+    let mut candidates = vec![Candidate::control("kernel"), Candidate::aa_control("kernel again")];
     candidates.extend(judged.iter().map(|name| Candidate::new(*name)));
-    Plan::new(candidates, Metric::wall_time(), 11)
+    SessionPlan::new(candidates, Metric::wall_time(), 11)
 }
 
 fn ended(value: f64) -> Run {
-    Run::new(SECOND, Outcome::measured(value))
+    Run::new(SECOND, RunOutcome::measured(value))
 }
 
 /// Runs a session in which each run takes a second; `outcome` gets candidate and phase. Returns all steps.
 fn sit(
     schedule: &mut Schedule,
-    outcome: impl Fn(usize, Phase) -> Outcome,
-) -> (Vec<(usize, Phase)>, StopReason) {
+    outcome: impl Fn(usize, SessionPhase) -> RunOutcome,
+) -> (Vec<(usize, SessionPhase)>, StopReason) {
     let (mut steps, mut clock) = (Vec::new(), Duration::ZERO);
     loop {
         match schedule.next(clock) {
-            Step::Stop(reason) => return (steps, reason),
-            Step::Run { candidate, phase, .. } => {
+            NextStep::Stop(reason) => return (steps, reason),
+            NextStep::Run { candidate, phase, .. } => {
                 steps.push((candidate, phase));
                 clock += SECOND;
                 schedule.record(candidate, Run::new(SECOND, outcome(candidate, phase)));
@@ -37,26 +37,27 @@ fn sit(
 }
 
 /// Values that never agree, so that no interval becomes narrow.
-fn noisy(candidate: usize, phase: Phase) -> Outcome {
+fn noisy(candidate: usize, phase: SessionPhase) -> RunOutcome {
     let round = match phase {
-        Phase::WarmUp => 0,
-        Phase::Round(round) => round as usize,
+        SessionPhase::WarmUp => 0,
+        SessionPhase::Round(round) => round as usize,
     };
-    Outcome::measured(1.0 + ((round * 7 + candidate * 5) % 11) as f64)
+    RunOutcome::measured(1.0 + ((round * 7 + candidate * 5) % 11) as f64)
 }
 
 #[test]
-fn every_round_runs_everyone_once_in_a_fresh_order() {
+fn each_round_runs_every_candidate_once_in_random_order() {
     let mut schedule =
-        Schedule::new(Plan { rounds_max: 40, budget: Duration::MAX, ..plan(&["global", "rcu"]) }).unwrap();
+        Schedule::new(SessionPlan { rounds_max: 40, budget: Duration::MAX, ..plan(&["global", "rcu"]) })
+            .unwrap();
     let (steps, reason) = sit(&mut schedule, noisy);
     assert_eq!(reason, StopReason::RoundsMax);
-    let rounds: Vec<&[(usize, Phase)]> = steps.chunks(4).collect();
+    let rounds: Vec<&[(usize, SessionPhase)]> = steps.chunks(4).collect();
     assert_eq!(rounds.len(), 41);
-    assert_eq!(rounds[0], [0, 1, 2, 3].map(|candidate| (candidate, Phase::WarmUp)));
+    assert_eq!(rounds[0], [0, 1, 2, 3].map(|candidate| (candidate, SessionPhase::WarmUp)));
     let mut orders = Vec::new();
     for (number, round) in rounds.iter().enumerate().skip(1) {
-        assert!(round.iter().all(|(_, phase)| *phase == Phase::Round(number as u32)));
+        assert!(round.iter().all(|(_, phase)| *phase == SessionPhase::Round(number as u32)));
         let order: Vec<usize> = round.iter().map(|(candidate, _)| *candidate).collect();
         let mut sorted = order.clone();
         sorted.sort_unstable();
@@ -75,7 +76,7 @@ fn every_round_runs_everyone_once_in_a_fresh_order() {
 #[test]
 fn the_same_seed_gives_the_same_order() {
     let order = |seed| {
-        let plan = Plan { seed, rounds_max: 8, budget: Duration::MAX, ..plan(&["global", "rcu"]) };
+        let plan = SessionPlan { seed, rounds_max: 8, budget: Duration::MAX, ..plan(&["global", "rcu"]) };
         sit(&mut Schedule::new(plan).unwrap(), noisy).0
     };
     assert_eq!(order(1), order(1));
@@ -99,7 +100,7 @@ fn recording_another_candidate_is_a_mistake() {
 #[test]
 fn the_minimum_of_rounds_allows_a_proof_and_outranks_the_budget() {
     for judged in [&["a"][..], &["a", "b"], &["a", "b", "c", "d", "e"]] {
-        let mut schedule = Schedule::new(Plan { budget: Duration::ZERO, ..plan(judged) }).unwrap();
+        let mut schedule = Schedule::new(SessionPlan { budget: Duration::ZERO, ..plan(judged) }).unwrap();
         let (_, reason) = sit(&mut schedule, noisy);
         assert_eq!(reason, StopReason::BudgetSpent);
         assert_eq!(schedule.rounds(), rounds_for_proof(judged.len(), 0.05).max(6));
@@ -107,10 +108,10 @@ fn the_minimum_of_rounds_allows_a_proof_and_outranks_the_budget() {
 }
 
 #[test]
-fn no_round_begins_that_the_budget_has_no_room_for() {
+fn no_round_begins_that_exceeds_the_budget() {
     // Rounds of three seconds after a warm-up of three: 3 + 9·3 = 30; a tenth round would end at 33.
     let budget = Duration::from_secs(32);
-    let mut schedule = Schedule::new(Plan { budget, ..plan(&["rcu"]) }).unwrap();
+    let mut schedule = Schedule::new(SessionPlan { budget, ..plan(&["rcu"]) }).unwrap();
     let (_, reason) = sit(&mut schedule, noisy);
     assert_eq!((reason, schedule.rounds()), (StopReason::BudgetSpent, 9));
 }
@@ -118,10 +119,10 @@ fn no_round_begins_that_the_budget_has_no_room_for() {
 #[test]
 fn progress_goes_from_nothing_to_all() {
     for budget in [Duration::from_secs(10), Duration::from_secs(60), Duration::MAX] {
-        let mut schedule = Schedule::new(Plan { budget, rounds_max: 30, ..plan(&["rcu"]) }).unwrap();
+        let mut schedule = Schedule::new(SessionPlan { budget, rounds_max: 30, ..plan(&["rcu"]) }).unwrap();
         let (mut clock, mut before) = (Duration::ZERO, 0.0);
         assert_eq!(schedule.progress(clock), 0.0);
-        while let Step::Run { candidate, phase, .. } = schedule.next(clock) {
+        while let NextStep::Run { candidate, phase, .. } = schedule.next(clock) {
             let now = schedule.progress(clock);
             assert!((before..1.0).contains(&now), "{before} then {now} at {clock:?}");
             before = now;
@@ -133,28 +134,29 @@ fn progress_goes_from_nothing_to_all() {
 }
 
 #[test]
-fn narrow_intervals_end_the_sitting() {
+fn narrow_intervals_end_the_session() {
     let mut schedule = Schedule::new(plan(&["rcu"])).unwrap();
-    let (_, reason) = sit(&mut schedule, |_, _| Outcome::measured(2.0));
+    let (_, reason) = sit(&mut schedule, |_, _| RunOutcome::measured(2.0));
     assert_eq!((reason, schedule.rounds()), (StopReason::NarrowEnough, 6));
     assert_eq!(schedule.advice().unwrap().rounds_more, 0);
 }
 
 #[test]
-fn advice_is_about_right() {
+fn advised_rounds_are_close_to_the_rounds_needed() {
     // Follows the advice given after eight rounds of constant noise: then the interval is narrow.
-    let value = |candidate: usize, phase: Phase| {
-        let Phase::Round(round) = phase else { return Outcome::measured(1.0) };
-        Outcome::measured(1.0 + 0.1 * f64::from((round + candidate as u32) % 2))
+    let value = |candidate: usize, phase: SessionPhase| {
+        let SessionPhase::Round(round) = phase else { return RunOutcome::measured(1.0) };
+        RunOutcome::measured(1.0 + 0.1 * f64::from((round + candidate as u32) % 2))
     };
-    let base = Plan { budget: Duration::MAX, rounds_max: 8, half_width_target: 0.02, ..plan(&["rcu"]) };
+    let base =
+        SessionPlan { budget: Duration::MAX, rounds_max: 8, half_width_target: 0.02, ..plan(&["rcu"]) };
     let mut short = Schedule::new(base.clone()).unwrap();
     sit(&mut short, value);
     let advice = short.advice().unwrap();
     assert!(advice.half_width > 0.02 && advice.rounds_more > 0);
     assert!((advice.time_more_s - 3.0 * f64::from(advice.rounds_more)).abs() < 1e-9);
 
-    let mut long = Schedule::new(Plan { rounds_max: 100_000, ..base }).unwrap();
+    let mut long = Schedule::new(SessionPlan { rounds_max: 100_000, ..base }).unwrap();
     let (_, reason) = sit(&mut long, value);
     assert_eq!(reason, StopReason::NarrowEnough);
     let foretold = f64::from(8 + advice.rounds_more);
@@ -165,9 +167,10 @@ fn advice_is_about_right() {
 #[test]
 fn a_collapsed_candidate_drops_out_and_stays_in_the_results() {
     let mut schedule =
-        Schedule::new(Plan { rounds_max: 8, budget: Duration::MAX, ..plan(&["global", "rcu"]) }).unwrap();
+        Schedule::new(SessionPlan { rounds_max: 8, budget: Duration::MAX, ..plan(&["global", "rcu"]) })
+            .unwrap();
     let (steps, reason) = sit(&mut schedule, |candidate, phase| match (candidate, phase) {
-        (2, Phase::Round(3)) => Outcome::Collapsed { limit_s: 20.0 },
+        (2, SessionPhase::Round(3)) => RunOutcome::Collapsed { limit_s: 20.0 },
         _ => noisy(candidate, phase),
     });
     assert_eq!(reason, StopReason::RoundsMax);
@@ -183,7 +186,7 @@ fn a_collapsed_candidate_drops_out_and_stays_in_the_results() {
 fn a_candidate_that_keeps_failing_is_not_run_for_ever() {
     let mut schedule = Schedule::new(plan(&["rcu"])).unwrap();
     let (steps, reason) = sit(&mut schedule, |candidate, phase| match candidate {
-        2 => Outcome::Failed { reason: "signal 11".into() },
+        2 => RunOutcome::Failed { reason: "signal 11".into() },
         _ => noisy(candidate, phase),
     });
     assert_eq!(reason, StopReason::NoneLeft);
@@ -193,43 +196,45 @@ fn a_candidate_that_keeps_failing_is_not_run_for_ever() {
 }
 
 #[test]
-fn a_failing_control_ends_the_sitting_at_once() {
-    for (culprit, role) in [(0, Role::Control), (1, Role::ControlAgain)] {
+fn a_failing_control_ends_the_session_at_once() {
+    for (culprit, role) in [(0, Role::Control), (1, Role::AaControl)] {
         let mut schedule = Schedule::new(plan(&["rcu"])).unwrap();
         let (steps, reason) = sit(&mut schedule, |candidate, phase| match (candidate == culprit, phase) {
             // No ratio can be formed with zero: recorded as a failure.
-            (true, Phase::Round(2)) => Outcome::Ok { value: 0.0 },
+            (true, SessionPhase::Round(2)) => RunOutcome::Ok { value: 0.0 },
             _ => noisy(candidate, phase),
         });
         assert_eq!(reason, StopReason::ControlFailed, "{role:?}");
-        assert_eq!(*steps.last().unwrap(), (culprit, Phase::Round(2)));
+        assert_eq!(*steps.last().unwrap(), (culprit, SessionPhase::Round(2)));
     }
 }
 
 #[test]
 fn the_limit_comes_from_the_controls_runs() {
     let mut schedule = Schedule::new(plan(&["rcu"])).unwrap();
-    assert!(matches!(schedule.next(Duration::ZERO), Step::Run { candidate: 0, limit: None, .. }));
+    assert!(matches!(schedule.next(Duration::ZERO), NextStep::Run { candidate: 0, limit: None, .. }));
     schedule.record(0, ended(1.0));
-    let Step::Run { candidate: 1, limit, .. } = schedule.next(SECOND) else { panic!("the twin is next") };
+    let NextStep::Run { candidate: 1, limit, .. } = schedule.next(SECOND) else {
+        panic!("the A/A control is next")
+    };
     assert_eq!(limit, Some(20 * SECOND));
 }
 
 #[test]
 fn impossible_plans_are_refused_with_a_reason() {
-    let with = |candidates: Vec<Candidate>| Plan { candidates, ..plan(&[]) };
+    let with = |candidates: Vec<Candidate>| SessionPlan { candidates, ..plan(&[]) };
     let (control, rcu) = (|| Candidate::control("kernel"), || Candidate::new("rcu"));
-    let twin = |name: &str| Candidate::control_again(name);
+    let aa_control = |name: &str| Candidate::aa_control(name);
     let cases = [
-        (with(vec![]), PlanError::Control),
-        (with(vec![rcu(), control()]), PlanError::Control),
-        (with(vec![control(), Candidate::control("b")]), PlanError::Control),
-        (with(vec![control(), twin("b"), twin("c")]), PlanError::ControlAgain),
-        (with(vec![control()]), PlanError::NothingToCompare),
-        (with(vec![control(), rcu(), rcu()]), PlanError::NameTwice("rcu".into())),
-        (Plan { rounds_min: 4, ..plan(&["rcu"]) }, PlanError::Rounds { min: 4, max: 100 }),
-        (Plan { rounds_max: 5, ..plan(&["rcu"]) }, PlanError::Rounds { min: 6, max: 5 }),
-        (Plan { half_width_target: 0.0, ..plan(&["rcu"]) }, PlanError::Target(0.0)),
+        (with(vec![]), SessionPlanError::Control),
+        (with(vec![rcu(), control()]), SessionPlanError::Control),
+        (with(vec![control(), Candidate::control("b")]), SessionPlanError::Control),
+        (with(vec![control(), aa_control("b"), aa_control("c")]), SessionPlanError::AaControl),
+        (with(vec![control()]), SessionPlanError::NothingToCompare),
+        (with(vec![control(), rcu(), rcu()]), SessionPlanError::NameTwice("rcu".into())),
+        (SessionPlan { rounds_min: 4, ..plan(&["rcu"]) }, SessionPlanError::Rounds { min: 4, max: 100 }),
+        (SessionPlan { rounds_max: 5, ..plan(&["rcu"]) }, SessionPlanError::Rounds { min: 6, max: 5 }),
+        (SessionPlan { half_width_target: 0.0, ..plan(&["rcu"]) }, SessionPlanError::Target(0.0)),
     ];
     for (plan, error) in cases {
         assert_eq!(Schedule::new(plan).unwrap_err(), error);

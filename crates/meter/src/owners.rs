@@ -7,7 +7,7 @@ use crate::recording::Recording;
 use crate::slot;
 use crate::table;
 use unspin_sync::atomic::Ordering::*;
-use unspin_sys::process::Life;
+use unspin_sys::process::Liveness;
 
 impl Recording {
     /// Process and thread id of each thread that has a table. The list includes threads that ended without releasing
@@ -34,23 +34,23 @@ impl Recording {
 
     /// Records that a participant is alive. The owner of the recording calls this about once a second, and a process
     /// when it ends. If the owner is killed, the time metered ends with the last call.
-    pub fn beat(&self) {
-        header::beat(self.header());
+    pub fn update_last_seen(&self) {
+        header::update_last_seen(self.header());
     }
 
     /// Stores for each thread that still has a table how long it was on a CPU and how long it waited for a CPU, in
     /// nanoseconds. `used` gets process id, thread id and the age of the table in ticks, and returns the times if it
     /// knows them. Call it once, after the end. A thread that ends normally stores its times itself.
-    pub fn note_used(&self, used: &dyn Fn(u32, u32, u64) -> Option<(u64, u64)>) {
-        let (_, end) = header::ticks(self.header(), Life::Alive);
+    pub fn store_cpu_times(&self, used: &dyn Fn(u32, u32, u64) -> Option<(u64, u64)>) {
+        let (_, end) = header::ticks(self.header(), Liveness::Alive);
         for (_, image) in list::walk(self.pages(), self.images()) {
             for (_, head) in list::walk(self.pages(), &image[image::TABLES]) {
                 // Relaxed (both): the thread has ended.
                 let (owner, since) = (head[table::OWNER].load(Relaxed), head[table::SINCE].load(Relaxed));
                 let lived = end.saturating_sub(since);
                 if let Some((on_cpu, runnable)) = used((owner >> 32) as u32, owner as u32, lived) {
-                    slot::bump(&head[table::ON_CPU], on_cpu);
-                    slot::bump(&head[table::RUNNABLE], runnable);
+                    slot::increment(&head[table::ON_CPU], on_cpu);
+                    slot::increment(&head[table::RUNNABLE], runnable);
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! One sitting: everything measured once per repetition, in random order.
+//! One session: everything measured once per repetition, in random order.
 
 use crate::conditions::{Conditions, Load};
 use crate::measurement::{Measurement, World};
 use crate::meter::check;
-use crate::recorded::Recorded;
+use crate::recording_file::RecordingFile;
 use crate::start;
 use crate::tools::Tools;
 use rand::seq::SliceRandom;
@@ -17,7 +17,7 @@ use unspin_sys::child::{self, End};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent {
+pub struct SessionSize {
     /// Repetitions.
     pub repetitions: u32,
     /// No repetition begins after this time, once there are enough.
@@ -29,41 +29,43 @@ pub struct Extent {
     /// How many times as much real programs are to do.
     pub longer: u32,
     /// Whether the outcome says anything.
-    pub claims: Claims,
+    pub claims: Validity,
 }
 
 /// Whether a table says what is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Claims {
+pub enum Validity {
     /// It does.
-    Made,
+    #[serde(rename = "made")]
+    Valid,
     /// Too little was measured.
-    None,
+    #[serde(rename = "none")]
+    TooShort,
 }
 
 /// Repetitions that are made whatever the time: an interval of fewer says nothing.
-const AT_LEAST: u32 = 5;
+const REPETITIONS_MIN: u32 = 5;
 /// The order is reproducible, the times are not.
 const SEED: u64 = 2;
 /// What takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What was measured, and where.
 #[derive(Debug, Serialize)]
-pub struct Sitting {
+pub struct Session {
     /// Machine, commit, command and load.
     pub conditions: Conditions,
     /// Repetitions made.
     pub repetitions: u32,
     /// Whether the outcome says anything.
-    pub claims: Claims,
+    pub claims: Validity,
     /// All runs of each measurement, by repetition, each with its figures.
     #[serde(skip)]
     pub runs: HashMap<Measurement, Vec<Vec<f64>>>,
 }
 
-impl Sitting {
+impl Session {
     /// One of a measurement's figures, by repetition.
     pub fn values(&self, measurement: &Measurement, figure: usize) -> Vec<f64> {
         self.runs[measurement].iter().map(|run| run[figure]).collect()
@@ -71,7 +73,7 @@ impl Sitting {
 }
 
 /// Measures everything; what is named twice, once.
-pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &Extent) -> Result<Sitting, String> {
+pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &SessionSize) -> Result<Session, String> {
     let mut order: Vec<Measurement> = Vec::new();
     for &measurement in measurements {
         if !order.contains(measurement) {
@@ -83,7 +85,7 @@ pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &Extent) -> Res
     let (load, started) = (Load::now(), Instant::now());
     let mut own_s = 0.0;
     let mut done = 0;
-    while done < extent.repetitions && (done < AT_LEAST || started.elapsed() < extent.budget) {
+    while done < extent.repetitions && (done < REPETITIONS_MIN || started.elapsed() < extent.budget) {
         order.shuffle(&mut random);
         for (i, measurement) in order.iter().enumerate() {
             progress(&format!("repetition {} of {}, {i} of {}", done + 1, extent.repetitions, order.len()));
@@ -96,14 +98,14 @@ pub fn run(measurements: &[&Measurement], tools: &Tools, extent: &Extent) -> Res
     }
     progress("");
     let conditions = Conditions::of(tools, &load, own_s);
-    Ok(Sitting { conditions, repetitions: done, claims: extent.claims, runs })
+    Ok(Session { conditions, repetitions: done, claims: extent.claims, runs })
 }
 
 /// The figures of a run, and the CPU seconds that it took.
 fn measure(measurement: &Measurement, tools: &Tools) -> Result<(Vec<f64>, f64), String> {
     let named = |what: String| format!("{measurement:?}: {what}");
-    let mut recorded = Recorded::new(measurement.world(), tools)?;
-    let mut command = start::command(measurement, tools, recorded.as_ref().map(Recorded::path))?;
+    let mut recorded = RecordingFile::new(measurement.world(), tools)?;
+    let mut command = start::command(measurement, tools, recorded.as_ref().map(RecordingFile::path))?;
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     if let Measurement::Program(..) = measurement {
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -111,14 +113,14 @@ fn measure(measurement: &Measurement, tools: &Tools) -> Result<(Vec<f64>, f64), 
     if measurement.world() == World::Mutrace {
         command.stderr(Stdio::null());
     }
-    child::tie_to_us(&mut command);
+    child::kill_on_parent_death(&mut command);
     if let Some(recorded) = &mut recorded {
         recorded.start();
     }
     let started = Instant::now();
     let mut running = command.spawn().map_err(|e| named(e.to_string()))?;
     let pid = running.id();
-    let Some(ended) = child::wait_for(pid, PATIENCE).map_err(|e| named(e.to_string()))? else {
+    let Some(ended) = child::wait_for(pid, RUN_TIMEOUT).map_err(|e| named(e.to_string()))? else {
         let _ = child::signal_group(pid, child::Signal::Kill);
         return Err(named("did not end within a minute".into()));
     };

@@ -9,14 +9,14 @@ use unspin_sync::hint;
 /// Spins first, then sleeps for a short time at each call. sched_yield(2) would not do: a real-time thread yields only
 /// to threads of its own priority, and the thread waited for may have a lower priority on the same CPU.
 #[derive(Default)]
-pub(crate) struct Patience {
+pub(crate) struct Backoff {
     rounds: u32,
 }
 
-impl Patience {
+impl Backoff {
     /// Lets some time pass.
     pub fn pause(&mut self) {
-        if self.rounds < host::ROUNDS {
+        if self.rounds < host::SPIN_ROUNDS {
             self.rounds += 1;
             hint::spin_loop();
         } else {
@@ -26,7 +26,7 @@ impl Patience {
 
     #[cold]
     fn sleep(&self) {
-        let nobodys = AtomicU32::new(0);
-        park::wait(&nobodys, 0, Some(crate::Until::after(Duration::from_micros(50))));
+        let private_word = AtomicU32::new(0);
+        park::wait(&private_word, 0, Some(crate::Until::after(Duration::from_micros(50))));
     }
 }

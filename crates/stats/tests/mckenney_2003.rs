@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 use unspin_stats::{
-    Analysis, Candidate, Direction, Doubt, Experiment, Metric, Outcome, Run, SampleSet, Settings,
-    SpreadVerdict, Verdict,
+    Analysis, Candidate, Direction, Experiment, Metric, NotProvenReason, Run, RunOutcome, SampleSet,
+    Settings, SpreadVerdict, Verdict,
 };
 
 /// Values with this shape, mean and standard deviation.
@@ -20,7 +20,7 @@ fn runs(shape: [f64; 5], mean: f64, standard_deviation: f64) -> Vec<f64> {
 
 fn experiment(metric: Metric, control: &[f64], candidate: &[f64]) -> Experiment {
     let samples = |candidate, values: &[f64]| {
-        let run = |&value: &f64| Run::new(Duration::from_secs(1), Outcome::measured(value));
+        let run = |&value: &f64| Run::new(Duration::from_secs(1), RunOutcome::measured(value));
         SampleSet { runs: values.iter().map(run).collect(), ..SampleSet::new(candidate) }
     };
     Experiment {
@@ -52,7 +52,10 @@ fn dbt1_five_runs_prove_the_spread_but_not_the_mean() {
     );
     assert_eq!(rcu.spread.unwrap().verdict, SpreadVerdict::ProvenSteadier);
     assert!(
-        matches!(rcu.verdict, Verdict::NothingProven { doubt: Doubt::TooFewRounds { needed: 6 }, .. }),
+        matches!(
+            rcu.verdict,
+            Verdict::NothingProven { doubt: NotProvenReason::TooFewRounds { needed: 6 }, .. }
+        ),
         "{}",
         rcu.sentence
     );
@@ -75,6 +78,9 @@ fn semopbench_two_runs_prove_nothing_however_large_the_ratio() {
     let analysis = Analysis::of(&experiment(metric, &[515.1, 515.4], &[46.7, 46.7]), &Settings::default());
     let rcu = &analysis.comparisons[0];
     assert!((rcu.ratio.unwrap().value - 515.25 / 46.7).abs() < 1e-9);
-    assert!(matches!(rcu.verdict, Verdict::NothingProven { doubt: Doubt::TooFewRounds { needed: 6 }, .. }));
+    assert!(matches!(
+        rcu.verdict,
+        Verdict::NothingProven { doubt: NotProvenReason::TooFewRounds { needed: 6 }, .. }
+    ));
     assert!(rcu.spread.is_none());
 }

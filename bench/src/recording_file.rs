@@ -8,20 +8,20 @@ use unspin_meter::{Config, Recording};
 
 /// A recording that one program is to fill.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordingFile {
     recording: Recording,
     path: PathBuf,
     started: Instant,
 }
 
-impl Recorded {
+impl RecordingFile {
     /// A new one, if anything is recorded in this world.
-    pub fn new(world: World, tools: &Tools) -> Result<Option<Recorded>, String> {
+    pub fn new(world: World, tools: &Tools) -> Result<Option<RecordingFile>, String> {
         let Some(level) = world.level() else { return Ok(None) };
         let path = tools.scratch().join("recording");
         let config = Config { level, ..Config::default() };
         let recording = Recording::create(&path, config).map_err(|e| e.to_string())?;
-        Ok(Some(Recorded { recording, path, started: Instant::now() }))
+        Ok(Some(RecordingFile { recording, path, started: Instant::now() }))
     }
 
     /// The file.
@@ -47,9 +47,10 @@ impl Recorded {
     }
 }
 
-impl Drop for Recorded {
+impl Drop for RecordingFile {
     fn drop(&mut self) {
-        // Otherwise it goes with the scratch folder, at the end; until then it would be in the next one's way, who says so.
+        // Otherwise it goes with the scratch folder, at the end; until then it would be in the next one's way, who says
+        // so.
         let _ = std::fs::remove_file(&self.path);
     }
 }

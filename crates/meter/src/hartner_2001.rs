@@ -1,13 +1,14 @@
-//! Report 003's published rows, fed through the model.
+//! The published rows of Hartner 2001 (Bill Hartner, "VolanoMark 2.1.2: SGI Lockmeter Data for 2.4.4 and 2.4.4+MQ
+//! Scheduler Kernel"), reproduced by the model.
 //!
-//! What was printed is rounded, so each figure stands for an interval. A row fits the model if counts exist
-//! that lie in the intervals of all its columns at once; such counts are then printed, and must give the
-//! published line byte for byte.
+//! Each printed figure is rounded, so it stands for an interval. A row fits the model if some counts lie in the
+//! intervals of all its columns. The test finds such counts and prints them. The result must equal the published line
+//! byte for byte.
 
 use crate::counts::Counts;
 use crate::event::Key;
-use crate::lockmeter::{Level, line};
-use crate::report::Report;
+use crate::lockmeter::{LineLevel, line};
+use crate::report::MeterReport;
 use crate::row::Row;
 use crate::snapshot::Snapshot;
 use crate::window::Window;
@@ -41,20 +42,20 @@ const AFTER: &str = "        2.7%  1.7us(  18ms)  4.7us(3835us)( 1.6%)  13686445
  0.01% 0.25%  1.3us( 6.3us)  7.7us( 9.1us)(0.00%)       804 99.8% 0.25%    0%  setscheduler+0x104
   6.6%  7.4%  2.2us(  29us)  3.5us(  48us)(0.10%)    355900 92.6%  7.4%    0%  wake_up_process+0x54";
 
-/// Seconds metered, which the report does not say. Each row bounds them by TOTAL × MEAN / UTIL; all rows
-/// together leave 27.42 to 27.46 (the lock's row alone gives the 27.6 of the hand calculation).
+/// Seconds metered. The report does not state them. Each row bounds them by TOTAL × MEAN / UTIL. All rows together
+/// leave 27.42 to 27.46. The lock's row alone gives 27.6, see `utilisation_by_hand`.
 const BEFORE_SECONDS: f64 = 27.44;
 /// As above: 12.15 to 12.23.
 const AFTER_SECONDS: f64 = 12.19;
 
-/// Picoseconds: rows of a few attempts have times that nanoseconds would round over a limit.
+/// Ticks per second: picoseconds. In rows of a few attempts, times rounded to nanoseconds would leave their intervals.
 const TICKS: f64 = 1e12;
 
 fn window(seconds: f64) -> Window {
     Window { seconds, cpus: 8, ticks_per_second: TICKS, cpu_seconds: None }
 }
 
-/// The values that a printed figure can stand for, and the one it shows.
+/// The values that a printed figure can stand for, and the value that it shows.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     low: f64,
@@ -69,7 +70,7 @@ impl Interval {
         Interval { low: value, shown: value, high: value }
     }
 
-    /// `76.3%`, `8.8us`, `18ms`: as a fraction of 1, or in seconds. A blank says nothing.
+    /// Parses `76.3%` (as a fraction of 1), `8.8us` or `18ms` (in seconds). A blank figure allows any value.
     fn parse(figure: &str) -> Interval {
         let figure = figure.trim();
         let digits = figure.trim_end_matches(['%', 'u', 'm', 's']);
@@ -81,7 +82,8 @@ impl Interval {
             other => panic!("unit {other:?}"),
         };
         let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len() as i32);
-        // Just short of half a unit, where rounding goes to either side; `0.00%` is little, `0%` nothing.
+        // A little less than half a unit of the last digit, because a value at exactly half may be rounded up or down.
+        // `0.00%` stands for a small positive value, `0%` for zero.
         let half = 0.499 * 10f64.powi(-decimals);
         match (value, decimals) {
             (0.0, 0) => Interval::exactly(0.0),
@@ -94,7 +96,7 @@ impl Interval {
         Interval { low: self.low * factor, shown: self.shown * factor, high: self.high * factor }
     }
 
-    /// What both allow.
+    /// The values that both intervals allow.
     fn and(self, other: Interval) -> Interval {
         Interval { low: self.low.max(other.low), high: self.high.min(other.high), ..self }
     }
@@ -103,17 +105,17 @@ impl Interval {
         Interval { low: self.low - other.high, shown: self.shown - other.shown, high: self.high - other.low }
     }
 
-    /// The value shown, or the nearest to it that is allowed.
+    /// The allowed value nearest to the one shown.
     fn value(self) -> f64 {
         assert!(self.low <= self.high, "the published figures contradict the formulas: {self:?}");
         self.shown.clamp(self.low, self.high)
     }
 }
 
-/// The columns of a published line; the fields lie at fixed places.
+/// A published line. Its columns have fixed positions.
 struct Published<'a> {
     line: &'a str,
-    level: Level,
+    level: LineLevel,
     name: &'a str,
 }
 
@@ -121,9 +123,9 @@ impl<'a> Published<'a> {
     fn parse(line: &'a str) -> Published<'a> {
         let name = line[79..].trim();
         let level = match &line[77..] {
-            "  *TOTAL*" => Level::Total,
-            rest if rest.starts_with("    ") => Level::Caller,
-            _ => Level::Lock,
+            "  *TOTAL*" => LineLevel::Total,
+            rest if rest.starts_with("    ") => LineLevel::Caller,
+            _ => LineLevel::Lock,
         };
         Published { line, level, name }
     }
@@ -132,12 +134,12 @@ impl<'a> Published<'a> {
         Interval::parse(&self.line[from..to])
     }
 
-    /// Counts that fit every column, if the formulas are right.
+    /// Counts that fit every column, if the formulas of the model are right.
     fn counts(&self, seconds: f64) -> Counts {
         let attempts: u64 = self.line[49..59].trim().parse().unwrap();
         let n = attempts as f64;
         let rejected = self.interval(71, 77).times(n);
-        let rejected = rejected.value().round().max(f64::from(rejected.low > 0.0)); // `0.00%` is at least one
+        let rejected = rejected.value().round().max(f64::from(rejected.low > 0.0)); // `0.00%`: at least one attempt
         let contended =
             Interval::exactly(n).minus(self.interval(59, 65).times(n)).and(self.interval(6, 12).times(n));
         let spun = self.interval(65, 71).times(n).and(contended.minus(Interval::exactly(rejected)));
@@ -175,9 +177,9 @@ fn every_published_row_is_reproduced_byte_for_byte() {
     }
 }
 
-/// The hand calculation that the issue gives: 2392438 × 8.8 us / 76.3 % ≈ 27.6 s, of which 47.4 % spun.
+/// By hand: 2392438 × 8.8 us / 76.3 % ≈ 27.6 s. The CPUs spun for 47.4 % of that time.
 #[test]
-fn the_hand_calculation() {
+fn utilisation_by_hand() {
     let attempts = 2_392_438;
     let spun = (attempts as f64 * 0.892) as u64;
     let counts = Counts {
@@ -193,13 +195,13 @@ fn the_hand_calculation() {
     assert_eq!(format!("{:.1} {:.1}", 100.0 * row.util, 100.0 * row.spin_cpu), "76.3 47.4");
 }
 
-/// A report over the callers of a table, as of `locks` locks that share them evenly. Times follow from UTIL
-/// and % CPU alone, the columns that the report's author added up.
-fn report(table: &str, seconds: f64, locks: u64) -> Report {
+/// A report of the callers in a published table, whose attempts are divided evenly among `locks` locks. The times are
+/// computed from UTIL and % CPU alone, because Hartner added up these columns.
+fn report(table: &str, seconds: f64, locks: u64) -> MeterReport {
     let names: Vec<&str> = rows(table).map(|row| row.name).collect();
     let mut keys = Vec::new();
     for (caller, published) in rows(table).enumerate() {
-        if published.level == Level::Total || published.name == "runqueue_lock" {
+        if published.level == LineLevel::Total || published.name == "runqueue_lock" {
             continue;
         }
         let ticks = |share: Interval| (share.shown * seconds * TICKS) as u64;
@@ -224,28 +226,28 @@ fn report(table: &str, seconds: f64, locks: u64) -> Report {
     let snapshot = Snapshot::of_rows(window(seconds), keys);
     let describe =
         |_: &_, key: &Key| Some(("runqueue_lock".to_string(), names[key.caller as usize].to_string()).into());
-    Report::new(&snapshot, &describe)
+    MeterReport::new(&snapshot, &describe)
 }
 
 #[test]
-fn eight_locks_are_described_as_published() {
+fn headline_of_eight_locks_is_as_published() {
     assert_eq!(
         report(AFTER, AFTER_SECONDS, 8).locks[0].headline(8),
         "The (8) runqueue_locks were utilized 6.85 % and spun for 0.34 % for a total of 0.58 of the 8 CPUs."
     );
 }
 
-/// The lock's row is the sum of its callers', as far as rounded figures can tell: each sum is within a unit of
-/// the last digit of what the lock's own row shows.
+/// The lock's row is the sum of its callers' rows within rounding: each sum differs from the figure in the lock's row
+/// by at most one unit of the last digit.
 #[test]
-fn one_lock_is_the_sum_of_its_callers_and_described_as_published() {
+fn row_of_one_lock_is_the_sum_of_its_callers_and_its_headline_is_as_published() {
     let mut report = report(BEFORE, BEFORE_SECONDS, 1);
     let lock = &mut report.locks[0];
     assert_eq!((lock.row.attempts, lock.callers().count()), (2_392_438, 9));
     for (sum, shown) in [(lock.row.util, 0.763), (lock.row.con, 0.892), (lock.row.spin_cpu, 0.474)] {
         assert!((sum - shown).abs() <= 0.001, "{sum} {shown}");
     }
-    // What the callers add up to, within what the lock's row allows: 76.36 % is shown there as 76.3.
+    // The sums of the callers, limited to the intervals of the lock's row: 76.36 % is printed there as 76.3.
     let published = rows(BEFORE).find(|row| row.name == "runqueue_lock").unwrap();
     let within = |column: Interval, sum: f64| sum.clamp(column.low, column.high);
     let util = within(published.interval(0, 6), lock.row.util);

@@ -3,12 +3,12 @@
 use super::{Error, worker::Worker};
 
 /// All workers. Dropping it ends the workers if they are processes; threads cannot be ended.
-pub trait Crew {
+pub trait WorkerSet {
     /// Starts a worker.
     fn start(&mut self, worker: Worker) -> std::io::Result<()>;
 
     /// Fails if a worker that has ended did not end correctly. Does not wait.
-    fn look(&mut self) -> Result<(), Error>;
+    fn check_workers(&mut self) -> Result<(), Error>;
 
     /// Waits until all workers have ended. Fails as soon as one ended before its work was done.
     fn finish(self) -> Result<(), Error>;
