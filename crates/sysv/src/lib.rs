@@ -84,88 +84,50 @@
     )
 )]
 
+mod class;
+mod kind;
+mod participant;
+mod registry;
+pub mod sem;
+mod store;
+mod sync;
+mod time;
+
+// What takes arguments, asks the kernel or sleeps: the models do without it.
 #[cfg(not(loom))]
-#[doc(hidden)]
-pub mod anatomy;
-#[cfg(not(loom))]
-mod arena;
-#[cfg(loom)]
-#[path = "models/arena.rs"]
-mod arena;
-#[cfg(not(loom))]
-pub mod arenas;
-mod busy;
-#[cfg(not(loom))]
-pub mod cancel;
-#[cfg(not(loom))]
-mod catalogue;
-pub mod creds;
-#[cfg(not(loom))]
-pub mod damage;
+mod arena_file;
 #[cfg(not(loom))]
 mod engine;
 #[cfg(not(loom))]
-mod guard;
-#[cfg(not(loom))]
-use unspin_sys::futex;
-#[cfg(loom)]
-#[path = "models/futex.rs"]
-mod futex;
-#[cfg(not(loom))]
-mod heap;
-#[cfg(loom)]
-#[path = "models/heap.rs"]
-mod heap;
-mod ipc;
-mod kind;
-#[cfg(not(loom))]
-mod known;
-mod list;
-mod lock;
+mod inspect;
 #[cfg(not(loom))]
 mod msg;
 #[cfg(not(loom))]
-mod names;
-pub mod participant;
-#[cfg(not(loom))]
-mod proc;
-#[cfg(not(loom))]
-mod process;
-#[cfg(not(loom))]
-mod retire;
-#[cfg(loom)]
-#[path = "models/retire.rs"]
-mod retire;
-pub mod sem;
+mod recovery;
 #[cfg(not(loom))]
 mod shm;
 #[cfg(not(loom))]
-pub mod signal;
-#[cfg(not(loom))]
-mod sweep;
-#[cfg(not(loom))]
 mod thread;
-mod time;
 #[cfg(not(loom))]
 pub mod typed;
 #[cfg(not(loom))]
-mod vigil;
-#[cfg(not(loom))]
-mod wait;
-#[cfg(not(loom))]
-mod wake;
-mod wakes;
+mod waiting;
+
+pub use class::Class;
+pub use kind::{Kind, UnknownKind};
+pub use registry::creds;
+pub use unspin_sys::Errno;
 
 #[cfg(not(loom))]
-pub use arena::{ArenaError, Options, times_joined};
+pub use crate::{
+    arena_file::{ArenaError, Options, times_joined},
+    engine::Engine,
+    engine::lock_names::{describe, set_of},
+    inspect::{Semaphore, arenas},
+    recovery::damage,
+    shm::{Removed, remove_arena},
+    thread::{cancel, signal},
+};
 #[cfg(not(loom))]
-pub use catalogue::Semaphore;
-#[cfg(not(loom))]
-pub use engine::Engine;
-pub use ipc::Class;
-pub use kind::{Kind, UnknownKind};
-#[cfg(not(loom))]
-pub use names::{describe, set_of};
-#[cfg(not(loom))]
-pub use shm::{Removed, remove_arena};
-pub use unspin_sys::Errno;
+#[doc(hidden)]
+pub use inspect::parts as anatomy;

@@ -1,17 +1,16 @@
 //! Taking the locks of objects, and repairing what dead owners left behind.
 
 use super::Inner;
-use crate::futex::{self, Wake};
-use crate::guard::{Guard, Held};
-use crate::ipc::{self, Class, Object, Section};
+use crate::engine::guard::{Guard, Held};
+use crate::engine::lock_names::{Call, LockName};
+use crate::engine::{Object, Section};
 use crate::kind::Kind;
-use crate::lock::{Discipline, Lock, Owner, Taken, Waited, Waiting};
-use crate::msg::MessageQueue;
-use crate::names::{Call, LockName};
 use crate::participant::{Participant, status};
-use crate::sem::Set;
+use crate::registry;
+use crate::sync::futex::{self, Wake};
+use crate::sync::lock::{Discipline, Lock, Owner, Taken, Waited, Waiting};
 use crate::thread::Thread;
-use crate::wake;
+use crate::waiting::wake;
 use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
@@ -162,26 +161,8 @@ impl Inner {
         Ok(Guard::new(self, held, object))
     }
 
-    /// Runs `f` in a section on the object that a participant waits for, then serves the object's waiters. `None` if
-    /// the participant no longer waits.
-    pub fn with_waiting<R>(
-        &'static self,
-        thread: &Thread,
-        call: Call,
-        person: &Participant,
-        f: impl FnOnce(&mut dyn ipc::Section) -> R,
-    ) -> Option<R> {
-        match person.queue().class() {
-            Class::Sem => self.guard_waiting::<Set>(thread, call, person).map(|guard| guard.serving(f)),
-            Class::Msg => {
-                self.guard_waiting::<MessageQueue>(thread, call, person).map(|guard| guard.serving(f))
-            }
-            Class::Shm => None,
-        }
-    }
-
     /// Like [`Inner::guard`], for the object that a participant waits for. `None` if it no longer waits.
-    fn guard_waiting<'t, O: Object>(
+    pub(super) fn guard_waiting<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
@@ -197,29 +178,10 @@ impl Inner {
         // Relaxed: ordered by the Acquire above.
         let at = person.waiter.object.load(Relaxed);
         // A granted status outlives the object. Only the table says whether there is still an object at that offset.
-        if !ipc::is_object(&self.arena, O::CLASS, at) {
+        if !registry::is_object(&self.arena, O::CLASS, at) {
             return None;
         }
         self.guard_alive::<O>(thread, call, (at, self.arena.get(at)?)).ok()
-    }
-
-    /// Whether a dead participant or process may hold up this participant: the owner of its object's lock is dead, the
-    /// set has adjustments (their processes may be dead), or the object is a message queue.
-    pub fn may_wait_for_the_dead(&self, thread: &Thread, person: &Participant) -> bool {
-        let _read = thread.read();
-        // Relaxed: asked by the participant itself.
-        let at = person.waiter.object.load(Relaxed);
-        let arena = &self.arena;
-        let owner = match person.queue().class() {
-            Class::Sem => match arena.get::<Set>(at) {
-                Some(set) if set.has_adjustments() => return true,
-                set => set.and_then(|set| self.lock_of(set).owner()),
-            },
-            // A sleeper always checks, in case a dead participant has left it forgotten.
-            Class::Msg => return true,
-            Class::Shm => None,
-        };
-        owner.is_some_and(|owner| self.is_dead_owner(owner))
     }
 
     /// Takes the lock of an object that cannot go away: it was found in a read-side section that goes on, or under the
@@ -266,14 +228,8 @@ impl Inner {
         }
     }
 
-    fn mend_all(&'static self, thread: &Thread) {
-        let _read = thread.read();
-        self.repair_all::<Set>(thread);
-        self.repair_all::<MessageQueue>(thread);
-    }
-
-    fn repair_all<O: Object>(&'static self, thread: &Thread) {
-        for at in ipc::objects(&self.arena, O::CLASS) {
+    pub(super) fn repair_all<O: Object>(&'static self, thread: &Thread) {
+        for at in registry::objects(&self.arena, O::CLASS) {
             if let Some(object) = O::at(&self.arena, at) {
                 self.repair(thread, at, object);
             }
@@ -281,8 +237,8 @@ impl Inner {
     }
 
     /// Takes over the lock of each object that the dead participant `dead` holds.
-    pub fn inherit_all<O: Object>(&'static self, thread: &Thread, dead: u32) {
-        for at in ipc::objects(&self.arena, O::CLASS) {
+    pub(super) fn inherit_all<O: Object>(&'static self, thread: &Thread, dead: u32) {
+        for at in registry::objects(&self.arena, O::CLASS) {
             if let Some(object) = O::at(&self.arena, at)
                 && self.lock_of(object).owner().is_some_and(|owner| owner.index() == dead)
             {

@@ -4,7 +4,7 @@
 //! back when it is removed. A participant owns one slab with one cell, its mailbox. The mailbox holds a message that
 //! was handed over to the participant, or one that waits with it for room.
 
-use crate::arena::{Arena, Shared};
+use crate::store::{Arena, Shared};
 use core::ptr::NonNull;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 

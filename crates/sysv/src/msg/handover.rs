@@ -231,13 +231,13 @@ fn has_room(receiver: &Participant, letter: &Letter) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::heap;
-    use crate::ipc::{self, Class};
-    use crate::lock::Owner;
+    use crate::class::Class;
+    use crate::engine::lock_names::Call;
     use crate::msg::cell::Size;
     use crate::msg::section::Place;
-    use crate::msg::{MessageQueue, Wanted};
-    use crate::names::Call;
+    use crate::msg::{MessageQueue, wanted::Wanted};
+    use crate::store::heap;
+    use crate::sync::lock::Owner;
     use crate::thread::Thread;
     use crate::{Engine, Kind, Options};
     use unspin_rcu::Fences;
@@ -363,8 +363,8 @@ mod tests {
             other.errand.want(Wanted::Any);
             dead.waiter.status.store(told, Relaxed);
             let index = scene.index(dead);
-            ipc::Section::bury(&mut scene.section, index);
-            ipc::Section::serve(&mut scene.section);
+            crate::engine::Section::bury(&mut scene.section, index);
+            crate::engine::Section::serve(&mut scene.section);
             assert_eq!(other.waiter.status.load(Relaxed), end);
         }
     }

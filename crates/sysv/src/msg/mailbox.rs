@@ -4,12 +4,12 @@
 
 use super::cell::{Cell, Size, Slab};
 use super::memory::{Letter, Memory};
-use crate::arena::Arena;
+use crate::class::Class;
 use crate::engine::Inner;
-use crate::heap;
-use crate::ipc::Class;
-use crate::names::Call;
+use crate::engine::lock_names::Call;
 use crate::participant::Participant;
+use crate::store::Arena;
+use crate::store::heap;
 use crate::thread::Thread;
 use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering::{Relaxed, Release};

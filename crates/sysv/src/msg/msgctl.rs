@@ -3,11 +3,13 @@
 //! The checks are in the order of Linux 6.18 (`ipc/msg.c`: `ksys_msgctl` and what it calls). The functions name their
 //! kernel counterparts.
 
+use super::MessageQueue;
+use super::object::queue_at;
 use super::section::Section;
-use super::{MessageQueue, queue_at};
+use crate::class::Class;
+use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::ipc::{self, Access, Class, Id};
-use crate::names::Call;
+use crate::registry::{self, Access, Id};
 use crate::thread::Thread;
 use crate::time;
 use unspin_sync::atomic::Ordering::Relaxed;
@@ -85,8 +87,8 @@ impl Ctl {
     fn highest(&self) -> usize {
         let arena = &self.inner.arena;
         let _read = self.thread.read();
-        let mut indices = 0..ipc::capacity(arena, Class::Msg) as usize;
-        indices.rfind(|&index| ipc::find_index(arena, Class::Msg, index) != 0).unwrap_or(0)
+        let mut indices = 0..registry::capacity(arena, Class::Msg) as usize;
+        indices.rfind(|&index| registry::find_index(arena, Class::Msg, index) != 0).unwrap_or(0)
     }
 
     /// The highest index in use (0 if there is none), and the total numbers of queues, messages and bytes.
@@ -94,8 +96,8 @@ impl Ctl {
         let arena = &self.inner.arena;
         let _read = self.thread.read();
         let mut sums = (0, 0, 0, 0);
-        for index in 0..ipc::capacity(arena, Class::Msg) as usize {
-            if let Some(queue) = queue_at(arena, ipc::find_index(arena, Class::Msg, index)) {
+        for index in 0..registry::capacity(arena, Class::Msg) as usize {
+            if let Some(queue) = queue_at(arena, registry::find_index(arena, Class::Msg, index)) {
                 // Relaxed: counts that may change at any time.
                 let (count, bytes) =
                     (queue.contended.count.load(Relaxed), queue.contended.bytes.load(Relaxed));
@@ -122,7 +124,7 @@ impl Ctl {
     fn stat_index(&self, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
         let id = {
             let (_read, arena) = (self.thread.read(), &self.inner.arena);
-            let at = ipc::find_index(arena, Class::Msg, Id(self.id).index());
+            let at = registry::find_index(arena, Class::Msg, Id(self.id).index());
             // Relaxed: immutable once published.
             queue_at(arena, at).ok_or(Errno::EINVAL)?.perm.id.load(Relaxed)
         };

@@ -4,10 +4,10 @@
 //! cells and the counts are derived from them, and are rebuilt when a holder of the lock has died.
 
 use super::cell::{Cell, Size};
-use crate::arena::{Arena, Shared};
-use crate::ipc::Perm;
-use crate::list::List;
-use crate::lock::Lock;
+use crate::registry::Perm;
+use crate::store::list::List;
+use crate::store::{Arena, Shared};
+use crate::sync::lock::Lock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The counterpart of `struct msg_queue`. All fields that are not immutable are protected by the lock.

@@ -14,13 +14,13 @@ use super::cell::{Cell, Size};
 use super::memory::{Landing, Letter, Received};
 use super::queue::{Contended, MessageQueue};
 use super::wanted::Wanted;
-use crate::arena::Arena;
+use crate::class::Class;
 use crate::engine::Inner;
-use crate::ipc::{self, Class};
-use crate::list::List;
+use crate::participant::wakes::Wakes;
 use crate::participant::{Participant, Queue, status};
+use crate::store::Arena;
+use crate::store::list::List;
 use crate::time;
-use crate::wakes::Wakes;
 use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
@@ -358,7 +358,7 @@ impl Section {
     }
 }
 
-impl ipc::Section for Section {
+impl crate::engine::Section for Section {
     #[cold]
     fn repair(&mut self) {
         self.settle_estates();
@@ -405,7 +405,7 @@ impl ipc::Section for Section {
     fn review(&mut self) {
         let person = self.maker();
         if self.waits_here(person) && !self.list(person.queue()).holds(self.people(), self.me) {
-            ipc::Section::repair(self);
+            crate::engine::Section::repair(self);
         }
     }
 

@@ -3,9 +3,9 @@
 use super::cell::{Size, Slab};
 use super::queue::{Chain, MessageQueue};
 use super::section::Section;
-use crate::arena::Arena;
-use crate::heap;
-use crate::list::List;
+use crate::store::Arena;
+use crate::store::heap;
+use crate::store::list::List;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 

@@ -1,5 +1,7 @@
 //! Which message a receiver wants: `convert_mode` and `testmsg` of `ipc/msg.c`.
 
+use crate::participant::Errand;
+use unspin_sync::atomic::Ordering;
 use unspin_sys::ipc::flag::{MSG_COPY, MSG_EXCEPT};
 
 /// A selection of messages: see the module's text.
@@ -61,6 +63,22 @@ impl Wanted {
             3 => Wanted::Except(kind),
             _ => Wanted::Number(kind),
         }
+    }
+}
+
+impl Errand {
+    // Relaxed: the waiter wrote these before it entered the queue under the queue's lock, which the reader holds.
+
+    /// Which messages the receiver wants.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted::unpack((self.mode.load(Ordering::Relaxed), self.kind.load(Ordering::Relaxed)))
+    }
+
+    /// Stores which messages the thread wants.
+    pub(crate) fn want(&self, wanted: Wanted) {
+        let (mode, kind) = wanted.pack();
+        self.mode.store(mode, Ordering::Relaxed);
+        self.kind.store(kind, Ordering::Relaxed);
     }
 }
 

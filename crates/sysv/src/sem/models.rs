@@ -2,7 +2,7 @@
 //! loom" cargo test -p unspin-sysv --release --lib models`.
 //!
 //! [`World`] stands in for the code that takes arguments, finds sets and asks which threads are alive. All code that
-//! touches shared words is the code that ships. Sleepers sleep on loom's condition variable ([`crate::futex`]), so one
+//! touches shared words is the code that ships. Sleepers sleep on loom's condition variable ([`crate::sync::futex`]), so one
 //! that is never woken is a deadlock, which loom reports. Beside each property is a planted bug that must be found: a
 //! copy of the code that is wrong in one point.
 
@@ -15,10 +15,10 @@ mod word;
 
 use super::fast::{self, Fast};
 use super::{Op, Performed, Section, Sem, Set, Space, Wake, Wakes, word::Word};
-use crate::arena::Arena;
-use crate::futex;
-use crate::lock::{Discipline, Owner, Taken};
 use crate::participant::{Participant, status};
+use crate::store::Arena;
+use crate::sync::futex;
+use crate::sync::lock::{Discipline, Owner, Taken};
 use loom::cell::UnsafeCell;
 use std::sync::Arc;
 use unspin_sync::atomic::{AtomicU32, Ordering};

@@ -4,8 +4,8 @@
 //! leaves lists half-linked, [`rebuild`] builds them anew from the records.
 
 use super::space::Space;
-use crate::list::List;
 use crate::participant::{Participant, Queue, status};
+use crate::store::list::List;
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 // Relaxed throughout: links, counts and tickets are read and written only under the set's lock, whose acquisition and

@@ -1,8 +1,8 @@
 //! Layout of a semaphore set and its semaphores in shared memory.
 
-use crate::ipc::Perm;
-use crate::list::List;
-use crate::lock::Lock;
+use crate::registry::Perm;
+use crate::store::list::List;
+use crate::sync::lock::Lock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Header of a set; its semaphores follow it in memory.

@@ -3,8 +3,8 @@
 
 use super::set::{Sem, Set};
 use super::word::{SLOW, Word};
-use crate::arena::Arena;
 use crate::participant::Participant;
+use crate::store::Arena;
 use std::sync::OnceLock;
 use unspin_sync::atomic::Ordering;
 

@@ -1,5 +1,7 @@
 //! One operation of a vector, packed into a word, so that it can be stored in shared memory as an atomic.
 
+use crate::participant::{MAX_OPS, Participant, Queue};
+use unspin_sync::atomic::Ordering;
 use unspin_sys::ipc::{Sembuf, flag};
 
 /// A packed [`Sembuf`]. For an operation that was granted to a waiter it also has the pid (`sempid`) that the grant
@@ -63,6 +65,28 @@ impl Op {
     #[inline(always)]
     pub fn undo(self) -> bool {
         self.unpack().sem_flg as i32 & flag::SEM_UNDO != 0
+    }
+}
+
+impl Queue {
+    /// The list for a waiter with these operations.
+    pub(crate) fn of(ops: impl ExactSizeIterator<Item = Op> + Clone) -> Queue {
+        let alters = ops.clone().any(|op| op.delta() != 0);
+        match (ops.len(), alters) {
+            (1, true) => Queue::Alter,
+            (1, false) => Queue::Zero,
+            (_, true) => Queue::ComplexAlter,
+            (_, false) => Queue::ComplexZero,
+        }
+    }
+}
+
+impl Participant {
+    /// The operations that the thread waits for.
+    pub(crate) fn ops(&self) -> impl ExactSizeIterator<Item = Op> + Clone + '_ {
+        // Relaxed: the waiter wrote them before it entered the queue under the set's lock, which the reader holds.
+        let n = (self.waiter.nsops.load(Ordering::Relaxed) as usize).min(MAX_OPS);
+        self.lines[..n].iter().map(|line| Op(line.op.load(Ordering::Relaxed)))
     }
 }
 

@@ -11,8 +11,8 @@
 use super::queue;
 use super::section::Section;
 use super::undo::Record;
-use crate::list::List;
 use crate::participant::Participant;
+use crate::store::list::List;
 use unspin_sync::atomic::Ordering::Relaxed;
 
 /// Most waiters before it that a waiter monitors, and most holders unless it is the first.

@@ -8,7 +8,7 @@
 
 use super::find_id;
 use super::segment::Birth;
-use crate::ipc::Registry;
+use crate::registry::Registry;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 use unspin_sys::ipc::{ShmidDs, shm_limits, shm_remove, shm_stat_any};

@@ -14,17 +14,17 @@
 //! |---|---|
 //! | `segment` | a segment's name in the arena; how the segment is told from later ones with its id |
 //! | `making` | the note by which a segment without a name is found if its creator dies |
-//! | `get`, `attach`, `shmctl` | the calls |
+//! | `shmget`, `attach`, `shmctl` | the calls |
 //! | `listing` | the kernel's own list of segments, `/proc/sysvipc/shm` |
 //! | `removal` | the removal of an arena |
 
 mod attach;
-mod get;
 mod listing;
 mod making;
 mod removal;
 mod segment;
 mod shmctl;
+mod shmget;
 
 pub(crate) use listing::usage_of;
 pub(crate) use making::{Making, recover};
@@ -32,9 +32,10 @@ pub(crate) use removal::remove_segments;
 pub use removal::{Removed, remove_arena};
 pub(crate) use segment::Segment;
 
-use crate::anatomy::Part;
-use crate::arena::Arena;
-use crate::ipc::{self, Class, Id, Perm, Registry};
+use crate::class::Class;
+use crate::registry::{self, Id, Perm, Registry};
+use crate::store::Arena;
+use crate::store::part::Part;
 use core::mem::offset_of;
 use segment::{Name, Now};
 use unspin_sys::Errno;
@@ -47,7 +48,7 @@ fn find_segment(arena: &Arena, at: u64) -> Option<&Segment> {
 
 /// The name of the segment with this index. The caller is in a read-side section, or holds the registry lock.
 fn find_index(arena: &Arena, index: usize) -> Option<Name> {
-    find_segment(arena, ipc::find_index(arena, Class::Shm, index)).map(Segment::name)
+    find_segment(arena, registry::find_index(arena, Class::Shm, index)).map(Segment::name)
 }
 
 /// The name of the segment of `id`. The caller is in a read-side section, or holds the registry lock.

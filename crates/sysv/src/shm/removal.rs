@@ -5,9 +5,9 @@
 
 use super::Making;
 use super::segment::{Name, Segment};
-use crate::arena::{self, ArenaError, HEAP_AT, Header, MAGIC};
-use crate::heap::{self, Block};
-use crate::ipc::Class;
+use crate::arena_file::{self, ArenaError, HEAP_AT, Header, MAGIC};
+use crate::class::Class;
+use crate::store::heap::{self, Block};
 use core::mem::offset_of;
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -46,8 +46,8 @@ pub fn remove_arena(path: &Path) -> Result<Removed, ArenaError> {
 }
 
 fn remove_one(path: &Path) -> Result<Removed, ArenaError> {
-    let file = arena::open_to_read(path).map_err(|e| ArenaError::io(path, e))?;
-    if !arena::is_arena(&file) {
+    let file = arena_file::open_to_read(path).map_err(|e| ArenaError::io(path, e))?;
+    if !arena_file::is_arena(&file) {
         return Err(ArenaError::Corrupt(path.into()));
     }
     // The file goes first, so that a process that starts now makes a new arena.
@@ -58,7 +58,7 @@ fn remove_one(path: &Path) -> Result<Removed, ArenaError> {
 /// The paths of the arenas of other IPC namespaces beside the one at `path`.
 fn beside(path: &Path) -> impl Iterator<Item = PathBuf> {
     let mut beginning = path.file_name().unwrap_or_default().to_owned();
-    beginning.push(arena::BESIDE);
+    beginning.push(arena_file::BESIDE);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -72,11 +72,11 @@ pub(crate) fn remove_segments(file: &File) -> Removed {
 }
 
 fn try_remove_segments(file: &File) -> io::Result<Removed> {
-    if arena::namespace(file).relation(&Ipc::current()) != Relation::Same {
+    if arena_file::namespace(file).relation(&Ipc::current()) != Relation::Same {
         return Ok(Removed::default());
     }
     let names = names(file)?;
-    let making: Making = arena::load(file, offset_of!(Header, making) as u64)?;
+    let making: Making = arena_file::load(file, offset_of!(Header, making) as u64)?;
     let orphan = making.orphan(&|id| names.iter().any(|name| name.id == id));
     let about = file.metadata()?;
     let named = names.iter().filter(|name| is_there(name)).map(|name| name.id);
@@ -105,10 +105,10 @@ fn is_of_owner(arena: &Metadata, id: i32) -> bool {
 /// The segments that have names: those in the table. If the table may have been overwritten, also those found anywhere
 /// in the heap.
 fn names(file: &File) -> io::Result<Vec<Name>> {
-    let magic: AtomicU64 = arena::load(file, offset_of!(Header, magic) as u64)?;
+    let magic: AtomicU64 = arena_file::load(file, offset_of!(Header, magic) as u64)?;
     // Relaxed: a private copy.
     let in_table =
-        arena::load_objects::<Segment>(file, Class::Shm).map(|all| all.map(|it| it.name()).collect());
+        arena_file::load_objects::<Segment>(file, Class::Shm).map(|all| all.map(|it| it.name()).collect());
     match (magic.load(Relaxed), in_table) {
         (MAGIC, Ok(names)) => Ok(names),
         (_, names) => Ok(names.unwrap_or_else(|_| Vec::new()).into_iter().chain(scattered(file)?).collect()),
@@ -130,9 +130,10 @@ fn scattered(file: &File) -> io::Result<Vec<Name>> {
         // An incomplete name at the end of the file is ignored.
         let _ = read_up_to(file, &mut page, at)?;
         for place in (0..PAGE).step_by(align_of::<Segment>()) {
-            let head = arena::read::<Block>(&page[place..])
+            let head = arena_file::read::<Block>(&page[place..])
                 .filter(|it| heap::is_head_of(it, size_of::<Segment>() as u64));
-            let segment = head.and_then(|_| arena::read::<Segment>(&page[place + heap::HEAD as usize..]));
+            let segment =
+                head.and_then(|_| arena_file::read::<Segment>(&page[place + heap::HEAD as usize..]));
             names.extend(segment.map(|segment| segment.name()).filter(Name::is_of_here));
         }
         at += PAGE as u64;

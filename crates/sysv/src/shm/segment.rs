@@ -1,7 +1,7 @@
 //! The name of a segment: its entry in the arena.
 
-use crate::arena::PAGE;
-use crate::ipc::Perm;
+use crate::registry::Perm;
+use crate::store::PAGE;
 use unspin_sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 use unspin_sys::ipc::{ShmidDs, flag, shm_stat_any};
 use unspin_sys::{Errno, namespace, process};

@@ -5,10 +5,11 @@
 
 use super::segment::{Name, Segment};
 use super::{find_id, find_index, find_segment, listing, settle};
-use crate::arena::PAGE;
+use crate::class::Class;
+use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::ipc::{self, Class, Id};
-use crate::names::Call;
+use crate::registry::{self, Id};
+use crate::store::PAGE;
 use crate::thread::Thread;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::ipc::{ShmInfo, ShmidDs, flag, shm_limits};
@@ -139,7 +140,7 @@ impl Ctl {
             return;
         }
         self.inner.with_registry(self.thread, Class::Shm, Call::Shmctl, |registry| {
-            let _ = settle(registry, ipc::find_index(registry.arena, Class::Shm, Id(self.id).index()));
+            let _ = settle(registry, registry::find_index(registry.arena, Class::Shm, Id(self.id).index()));
         });
     }
 }

@@ -165,7 +165,7 @@ fn planted_a_name_that_is_not_released() {
 /// holds it. The check must never find that it does not.
 mod suspicion {
     use super::*;
-    use crate::busy::{Busy, Locks};
+    use crate::sync::lock_count::{Busy, Locks};
 
     struct Suspects {
         world: World,

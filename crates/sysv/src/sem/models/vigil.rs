@@ -2,7 +2,7 @@
 //! dies, does not leave it asleep.
 //!
 //! The dying thread plays the kernel's part: it marks a word and wakes one of its sleepers. The sleeper does what
-//! `crate::vigil` does.
+//! `crate::waiting::exit_monitor` does.
 
 use super::*;
 use unspin_sys::robust::{OWNER_DIED, WAITERS};
@@ -21,7 +21,7 @@ const PROCESS: u64 = 7;
 impl Scene {
     /// Participant 0 waits for more tokens than there are.
     fn new() -> Scene {
-        let (arena, record) = crate::arena::Arena::new().with_undo(1);
+        let (arena, record) = crate::store::Arena::new().with_undo(1);
         let mut world = World::new(1, 2);
         world.arena = Some(arena);
         let scene = Scene { world, record, life: AtomicU32::new(HOLDER) };

@@ -1,0 +1,117 @@
+//! Recovering dead participants: a thread that comes across a killed thread releases what it held.
+//!
+//! No thread is dedicated to this. A thread that joins checks a few participants. A thread that is held up checks the
+//! participant that holds it up. A sleeper's periodic check recovers participants that others have found dead. If the
+//! recovering thread is killed, another may repeat each step from the beginning.
+
+use crate::class::Class;
+use crate::engine::Inner;
+use crate::engine::lock_names::Call;
+use crate::participant::Participant;
+use crate::store::deferred_free;
+use crate::store::heap::{self, Pending};
+use crate::thread::{Sweep, Thread};
+use unspin_rcu::registry::{Extent, Swept};
+
+/// Number of participants that a joining thread checks. So when many have died, the next many that join find them; the
+/// cost (5 us each) is small beside that of joining.
+const GLANCES: usize = 1;
+
+/// Releases the slot of a dead participant that held nothing. This is the only recovery that a thread can make before
+/// it is a participant itself.
+pub(crate) fn bury_if_clean(inner: &Inner, dead: unspin_rcu::Participant) -> Swept {
+    match inner.people().get(dead.index()) {
+        Some(person) if !person.is_clean() => Swept::Keep,
+        Some(person) => {
+            person.forget();
+            Swept::Done
+        }
+        None => Swept::Done,
+    }
+}
+
+/// A joining thread's check of a few participants.
+pub(crate) fn glance(inner: &'static Inner, thread: &Thread) {
+    let registry = inner.rcu().registry();
+    let high = registry.high().max(1);
+    // Any start index will do if it varies from thread to thread.
+    let start = unspin_sys::clock::ticks() as usize / 64;
+    for i in 0..GLANCES.min(high) {
+        if let Some(who) = registry.participant((start + i) % high) {
+            let _ = registry.life(who);
+        }
+    }
+    sweep_condemned(inner, thread);
+}
+
+/// Recovers the participants that were found dead so far. Does nothing while the caller holds a lock.
+pub(crate) fn sweep_condemned(inner: &'static Inner, thread: &Thread) {
+    if inner.rcu().registry().pending() {
+        sweep(inner, thread, Extent::Condemned);
+    }
+}
+
+/// Recovers the dead participants of this extent, and those that a recovery finds dead: the next waiter, which is
+/// served with what was taken back from a dead one, may be dead too. Returns how many slots became free. Does nothing
+/// while the caller holds a lock.
+pub(crate) fn sweep(inner: &'static Inner, thread: &Thread, extent: Extent) -> usize {
+    if thread.is_busy() {
+        return 0;
+    }
+    // Critical section: a handler that jumped out of a recovery would leave the dead participant claimed by this thread
+    // for as long as this thread lives.
+    let _critical = thread.critical();
+    // This call comes from a recovery that this thread is making. The outer loop goes on instead: nested calls would
+    // use up the stack, one for each dead waiter.
+    if thread.sweep.get() != Sweep::None {
+        thread.sweep.set(Sweep::Again);
+        return 0;
+    }
+    let registry = inner.rcu().registry();
+    let mut freed = 0;
+    loop {
+        thread.sweep.set(Sweep::Underway);
+        let now =
+            registry.sweep(&thread.identity(), extent, &mut |dead, _| bury(inner, thread, dead.index()));
+        freed += now;
+        let more = registry.pending() || thread.sweep.get() == Sweep::Again;
+        if now == 0 || !more {
+            break;
+        }
+    }
+    thread.sweep.set(Sweep::None);
+    freed
+}
+
+fn bury(inner: &'static Inner, thread: &Thread, dead: usize) -> Swept {
+    let Some(person) = inner.people().get(dead) else { return Swept::Done };
+    if !person.is_clean() {
+        release_locks(inner, thread, dead as u32, person);
+        end_wait(inner, thread, dead as u32, person);
+    }
+    person.forget();
+    Swept::Done
+}
+
+/// Takes over every lock that the dead participant held, which repairs what the lock protects, and settles its pending
+/// allocation.
+fn release_locks(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
+    inner.with_registry(thread, Class::Sem, Call::Sweep, |registry| {
+        let arena = &inner.arena;
+        if let Pending::Taken(payload) = heap::settle(arena, person)
+            && !inner.is_in_use(registry, payload)
+        {
+            // It was unlinked a moment before the death, so readers may still use it.
+            heap::unpublish(registry.me, payload);
+            deferred_free::retire(arena, &registry.rcu, registry.me, payload, heap::size(arena, payload));
+        }
+        inner.inherit_locks(thread, dead);
+        // The global lock may have been held while no object existed.
+        inner.inherit_global(thread, dead);
+    });
+}
+
+/// Takes the dead participant out of the queue that it waited in, or takes back what it was granted after its death.
+fn end_wait(inner: &'static Inner, thread: &Thread, dead: u32, person: &Participant) {
+    inner.with_waiting(thread, Call::Sweep, person, |section| section.bury(dead));
+}

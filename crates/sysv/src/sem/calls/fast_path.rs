@@ -1,0 +1,132 @@
+//! One operation on one semaphore by the calling thread, without a lock: the case of most calls of a program.
+
+use crate::engine::Inner;
+use crate::registry::Access;
+use crate::sem::Op;
+use crate::sem::fast::{self, Fast};
+use crate::thread::{OutermostSection, Thread};
+use crate::time;
+use unspin_meter::Event;
+use unspin_sys::Errno;
+use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
+
+/// One operation on one semaphore without waiters, of a set in the thread's cache: a compare-and-swap within a
+/// read-side section. It calls no function, so that the hook into which it is inlined need not save registers. All
+/// other cases are left to [`patient`].
+#[inline(always)]
+pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> Option<Result<(), Errno>> {
+    if i32::from(op.sem_flg) & SEM_UNDO != 0 {
+        return None;
+    }
+    let read = thread.read_outermost()?;
+    let Some(known) = thread.remembered(id).filter(|known| known.may_all()) else {
+        return undecided(thread, read);
+    };
+    let Some(sem) = known.sems().get(usize::from(op.sem_num)) else { return undecided(thread, read) };
+    // The ends are apart, so that the compiler need not keep in a register which one it is.
+    match fast::attempt(sem, op, || thread.pid()) {
+        Ok(()) => {
+            known.set().operated_at(now);
+            drop(read);
+            if thread.has_duties() {
+                thread.attend(Some(Event::FastPath));
+            }
+            Some(Ok(()))
+        }
+        Err(Fast::Fails(errno)) => {
+            drop(read);
+            if thread.has_duties() {
+                thread.attend(None);
+            }
+            Some(Err(errno))
+        }
+        Err(Fast::Raced | Fast::Undecided) => undecided(thread, read),
+    }
+}
+
+/// Leaves [`quick`] without a result. A deferred signal handler is delivered first, because the caller's next step may
+/// contain no other such point.
+#[cold]
+#[inline(never)]
+fn undecided(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
+    drop(read);
+    if thread.has_duties() {
+        thread.attend(None);
+    }
+    None
+}
+
+/// Like [`quick`], but it also handles a set that is not yet in the thread's cache, a semaphore that others use at this
+/// moment, and threads without a fast path.
+pub(super) fn patient(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    op: Op,
+) -> Option<Result<(), Errno>> {
+    if op.undo() {
+        return None;
+    }
+    let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
+    let read = thread.read();
+    let known = inner.recall(thread, id, want)?;
+    let now = time::seconds();
+    match fast::perform(known.sems().get(op.sem())?, op, thread.pid()) {
+        Ok(()) => {
+            known.set().operated_at(now);
+            drop(read);
+            thread.count(Event::FastPath, 1);
+            Some(Ok(()))
+        }
+        Err(Fast::Fails(errno)) => Some(Err(errno)),
+        Err(Fast::Raced | Fast::Undecided) => None,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Engine, Kind, Options};
+    use unspin_sys::ipc::flag::{IPC_NOWAIT, IPC_PRIVATE};
+
+    fn op(sem_op: i16) -> Sembuf {
+        Sembuf { sem_num: 0, sem_op, sem_flg: IPC_NOWAIT as i16 }
+    }
+
+    #[test]
+    fn operations_within_a_section_leave_it_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let id = engine.semget(IPC_PRIVATE, 1, 0o600).unwrap();
+        engine.semop_ops(id, &[op(1)]).unwrap();
+        let thread = Thread::plain().expect("this engine has a fast path, and membarrier(2) is allowed");
+        let section = thread.read();
+        for (change, answer) in [(1, Ok(())), (-1, Ok(())), (-1, Ok(())), (-1, Err(Errno::EAGAIN))] {
+            assert_eq!(engine.semop_ops(id, &[op(change)]), answer);
+            assert!(thread.is_critical(), "the section goes on");
+        }
+        drop(section);
+        assert!(!thread.is_critical());
+        assert_eq!(engine.semop_ops(id, &[op(1)]), Ok(()));
+        assert!(!thread.is_critical());
+    }
+
+    #[test]
+    fn the_fast_path_leaves_what_it_cannot_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
+        let id = engine.semget(IPC_PRIVATE, 1, 0o600).unwrap();
+        engine.semop_ops(id, &[op(2)]).unwrap();
+        let thread = Thread::plain().expect("as above");
+        let quick = |sem_num, sem_op| quick(thread, id, Sembuf { sem_num, ..op(sem_op) }, time::seconds());
+        assert_eq!(quick(0, 1), Some(Ok(())));
+        assert_eq!(quick(0, -4), Some(Err(Errno::EAGAIN)));
+        assert_eq!(quick(0, 0), Some(Err(Errno::EAGAIN)));
+        assert_eq!(quick(0, -3), Some(Ok(())));
+        assert_eq!(quick(0, 0), Some(Ok(())));
+        assert_eq!((quick(0, i16::MAX), quick(0, 1)), (Some(Ok(())), None), "ERANGE is left to the slow way");
+        assert_eq!(engine.semop_ops(id, &[op(1)]), Err(Errno::ERANGE));
+        assert_eq!(quick(1, 1), None, "an index out of range");
+        assert!(!thread.is_critical());
+    }
+}
