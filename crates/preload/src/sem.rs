@@ -7,7 +7,7 @@ use crate::{call, errno};
 use core::ffi::{c_int, c_void};
 use libc::{key_t, sembuf, size_t, timespec};
 use unspin_sysv::Engine;
-use unspin_sysv::cancel::{self, Manner};
+use unspin_sysv::cancel::{self, CancelType};
 
 /// semget(2).
 #[unsafe(no_mangle)]
@@ -24,7 +24,7 @@ pub extern "C-unwind" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
     // In a debug build the fast path has landing pads, and a thread with asynchronous cancellation must not enter it.
-    let enters = !cfg!(debug_assertions) || Engine::is_quick() && cancel::manner() == Manner::Deferred;
+    let enters = !cfg!(debug_assertions) || Engine::has_fast_path() && cancel::cancel_type() == CancelType::Deferred;
     if count(nsops) != 1 || !enters {
         // SAFETY: the caller's promise.
         return unsafe { operate(id, ops, nsops, core::ptr::null()) };
@@ -48,8 +48,8 @@ unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
         Some(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
         None => unsafe {
-            match cancel::manner() {
-                Manner::Deferred if Engine::is_quick() => patiently(id, op),
+            match cancel::cancel_type() {
+                CancelType::Deferred if Engine::has_fast_path() => patiently(id, op),
                 // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the
                 // engine: it may run a handler in which libc allows asynchronous cancellation, and then nothing tells
                 // the engine of that.
@@ -67,7 +67,7 @@ unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
 #[inline(never)]
 unsafe extern "C-unwind" fn patiently(id: c_int, op: *mut sembuf) -> c_int {
     // SAFETY: the caller's promise.
-    match unsafe { Engine::try_undoable(id, op as usize) } {
+    match unsafe { Engine::try_semop_undo(id, op as usize) } {
         Some(Ok(value)) => value,
         Some(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.

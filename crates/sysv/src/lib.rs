@@ -25,7 +25,7 @@
 //! queue.send(&Message::new(3, b"three"))?;
 //! let mut message = Message::with_capacity(80);
 //! queue.receive(Which::First, &mut message)?;
-//! assert_eq!((message.kind(), message.text()), (3, &b"three"[..]));
+//! assert_eq!((message.mtype(), message.text()), (3, &b"three"[..]));
 //!
 //! // Shared memory.
 //! let segment = Segment::private(&engine, 4096, 0o600)?;
@@ -130,4 +130,4 @@ pub use crate::{
 };
 #[cfg(not(loom))]
 #[doc(hidden)]
-pub use inspect::parts as anatomy;
+pub use inspect::parts as arena_parts;

@@ -110,7 +110,7 @@ fn call(engine: &Engine, noise: &mut Noise, ids: &mut [i32; 8]) {
                     let _ = engine.shmctl(segment, flag::IPC_STAT, at);
                 }
             }
-            18 => drop(engine.bury_dead()),
+            18 => drop(engine.recover_dead()),
             _ => drop(engine.semctl(0, 0, flag::SEM_INFO, at)),
         }
     }

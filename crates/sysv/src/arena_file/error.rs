@@ -14,13 +14,13 @@ pub enum ArenaError {
     /// It belongs to another user, who did not give others access.
     NotOurs(PathBuf),
     /// It is at the path of one of this user's default arenas, but belongs to another user.
-    Foisted(PathBuf),
+    DefaultPathTaken(PathBuf),
     /// It is not an arena, or its first page was overwritten.
     Corrupt(PathBuf),
     /// It was made by another version of unspin.
     Version(PathBuf),
     /// It is shorter than its own header says: it was truncated.
-    CutShort(PathBuf),
+    Truncated(PathBuf),
     /// A process that used it has found that it was overwritten, and has marked it as unusable.
     Overwritten(PathBuf),
     /// It was made for another engine.
@@ -33,7 +33,7 @@ impl ArenaError {
     pub(crate) fn io(path: &Path, error: std::io::Error) -> ArenaError {
         match error.kind() {
             ErrorKind::PermissionDenied if is_anothers(path) => match is_usual(path) {
-                true => ArenaError::Foisted(path.into()),
+                true => ArenaError::DefaultPathTaken(path.into()),
                 false => ArenaError::NotOurs(path.into()),
             },
             _ => ArenaError::Io(path.into(), error),
@@ -56,12 +56,12 @@ impl fmt::Display for ArenaError {
             ArenaError::NotOurs(path) => {
                 say(path, &"belongs to another user, who has not opened it to others")
             }
-            ArenaError::Foisted(path) => {
+            ArenaError::DefaultPathTaken(path) => {
                 say(path, &"lies where your own would, but belongs to another user, and is not used")
             }
             ArenaError::Corrupt(path) => say(path, &"is no arena of unspin, or is damaged"),
             ArenaError::Version(path) => say(path, &"was made by another version of unspin"),
-            ArenaError::CutShort(path) => say(path, &"was cut short"),
+            ArenaError::Truncated(path) => say(path, &"was cut short"),
             ArenaError::Overwritten(path) => {
                 say(path, &"was overwritten while it was in use, as one of its programs found out")
             }

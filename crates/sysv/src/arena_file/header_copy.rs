@@ -1,7 +1,7 @@
 //! Reading an arena from outside, without joining it.
 
 use super::error::ArenaError;
-use super::layout::PEOPLE_AT;
+use super::layout::PARTICIPANTS_AT;
 use super::open::validate;
 use super::outside::open_to_read;
 use crate::Kind;
@@ -14,7 +14,7 @@ use unspin_sys::mem::Mapping;
 /// A copy of an arena's header and slots, without the participants' records. Participants do not notice that it is
 /// made. It cannot fault if the arena is damaged or truncated meanwhile, and writes to it do not reach the arena.
 #[derive(Debug)]
-pub(crate) struct Glimpse {
+pub(crate) struct HeaderCopy {
     arena: Arena,
     /// The memory behind `arena`.
     _memory: Mapping,
@@ -24,20 +24,20 @@ pub(crate) struct Glimpse {
     pub file: File,
 }
 
-impl Glimpse {
+impl HeaderCopy {
     /// Reads the arena at `path`.
-    pub fn of(path: &Path) -> Result<Glimpse, ArenaError> {
+    pub fn of(path: &Path) -> Result<HeaderCopy, ArenaError> {
         let failed = |error| ArenaError::io(path, error);
         let file = open_to_read(path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.size();
-        if bytes < PEOPLE_AT {
+        if bytes < PARTICIPANTS_AT {
             return Err(ArenaError::Corrupt(path.into()));
         }
         let memory = copy(&file).map_err(failed)?;
         // SAFETY: the memory is in the same value as the arena, which is not handed out without it.
         let arena = unsafe { Arena::over(&memory) };
         let kind = validate(path, arena.header(), bytes)?;
-        Ok(Glimpse { arena, _memory: memory, kind, file })
+        Ok(HeaderCopy { arena, _memory: memory, kind, file })
     }
 
     /// The copy. It ends after the slots.
@@ -47,7 +47,7 @@ impl Glimpse {
 }
 
 fn copy(file: &File) -> Result<Mapping, std::io::Error> {
-    let memory = Mapping::wiped_on_fork(PEOPLE_AT as usize)
+    let memory = Mapping::wiped_on_fork(PARTICIPANTS_AT as usize)
         .map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
     // SAFETY: 1. memory of that size, mapped just now: no other reference to it exists; 2. it is zeroed, so the bytes
     // are initialised.

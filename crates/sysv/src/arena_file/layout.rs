@@ -4,9 +4,9 @@
 //! |---|---|
 //! | 0 | [`Header`]: magic, roots of the registries, heap root, RCU domain, locks |
 //! | `SLOTS_AT` | RCU slots, one per participating thread |
-//! | `PEOPLE_AT` | [`Participant`] records, with the same indices |
+//! | `PARTICIPANTS_AT` | [`ParticipantRecord`] records, with the same indices |
 //! | `PROCESSES_AT` | the table of processes with adjustments (`SEM_UNDO`) |
-//! | `LIVES_AT` | a page for each of these, with its robust word ([`unspin_sys::robust`]) |
+//! | `ROBUST_WORDS_AT` | a page for each of these, with its robust word ([`unspin_sys::robust`]) |
 //! | `HEAP_AT` | heap: tables, maps, objects |
 //! | last page | [`Footer`]: identifies an arena whose first page was overwritten |
 //!
@@ -16,10 +16,10 @@
 //! outside the arena.
 
 use crate::class::Class;
-use crate::participant::{MAX_PROCESSES, Participant};
+use crate::participant::{MAX_PROCESSES, ParticipantRecord};
 use crate::recovery::process;
 use crate::registry::Root;
-use crate::shm::Making;
+use crate::shm::SegmentInCreation;
 use crate::store::heap::Heap;
 use crate::store::{Arena, PAGE, Shared};
 use crate::sync::lock::{self, Lock};
@@ -29,15 +29,15 @@ use unspin_sync::atomic::{AtomicU32, AtomicU64};
 use unspin_sys::{Errno, robust};
 
 // SAFETY: atomics only.
-unsafe impl Shared for crate::sem::Undo {}
+unsafe impl Shared for crate::sem::UndoHeader {}
 // SAFETY: atomics only.
-unsafe impl Shared for process::Entry {}
+unsafe impl Shared for process::ProcessEntry {}
 // SAFETY: atomics only. By its documentation it is valid when zeroed, and every word decodes to a value.
 unsafe impl Shared for Slot {}
 // SAFETY: atomics only.
 unsafe impl Shared for Lock {}
 // SAFETY: atomics only.
-unsafe impl Shared for Participant {}
+unsafe impl Shared for ParticipantRecord {}
 // SAFETY: atomics only.
 unsafe impl Shared for crate::registry::Perm {}
 // SAFETY: atomics only.
@@ -45,9 +45,9 @@ unsafe impl Shared for crate::sem::Set {}
 // SAFETY: atomics only.
 unsafe impl Shared for crate::sem::Sem {}
 // SAFETY: atomics only.
-unsafe impl Shared for crate::shm::Segment {}
+unsafe impl Shared for crate::shm::SegmentEntry {}
 // SAFETY: atomics only.
-unsafe impl Shared for crate::shm::Making {}
+unsafe impl Shared for crate::shm::SegmentInCreation {}
 // SAFETY: atomics only.
 unsafe impl Shared for Root {}
 // SAFETY: atomics, and types that consist of them.
@@ -70,7 +70,7 @@ pub(crate) struct Footer {
 unsafe impl Shared for Footer {}
 
 /// Replaces the magic number in an arena that one of its users has found overwritten. No version has this number.
-pub(crate) const CONDEMNED: u64 = u64::from_le_bytes(*b"unspinA\xFF");
+pub(crate) const POISONED: u64 = u64::from_le_bytes(*b"unspinA\xFF");
 
 /// A value of [`Header::changes`] under which no thread has cached anything.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -84,13 +84,13 @@ const _: () = assert!(MAX_PARTICIPANTS <= lock::MAX_OWNERS);
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Header {
-    /// [`MAGIC`]; [`CONDEMNED`] once the arena is poisoned. Otherwise immutable.
+    /// [`MAGIC`]; [`POISONED`] once the arena is poisoned. Otherwise immutable.
     pub magic: AtomicU64,
     /// Length of the file in bytes. Immutable.
     pub bytes: AtomicU64,
     /// The [`crate::Kind`] that the arena was made for. Immutable.
     pub kind: AtomicU32,
-    /// Size of [`Participant`]: builds with other layouts refuse the arena. Immutable.
+    /// Size of [`ParticipantRecord`]: builds with other layouts refuse the arena. Immutable.
     pub layout: AtomicU32,
     /// The IPC namespace that the arena belongs to: inode number and id. Immutable.
     pub namespace: [AtomicU64; 2],
@@ -108,7 +108,7 @@ pub(crate) struct Header {
     /// Number of entries of the table of processes that were ever used. Written under the registry lock.
     pub processes: AtomicU32,
     /// The shared memory segment that is being made. Protected by the registry lock.
-    pub making: Apart<Making>,
+    pub making: Apart<SegmentInCreation>,
     /// Free memory. Protected by the registry lock.
     pub heap: Apart<Heap>,
     /// State of the RCU grace periods.
@@ -136,13 +136,14 @@ impl Header {
 pub(crate) struct Apart<T>(pub T);
 
 pub(crate) const SLOTS_AT: u64 = (size_of::<Header>() as u64).next_multiple_of(PAGE);
-pub(crate) const PEOPLE_AT: u64 =
+pub(crate) const PARTICIPANTS_AT: u64 =
     (SLOTS_AT + MAX_PARTICIPANTS as u64 * size_of::<Slot>() as u64).next_multiple_of(PAGE);
-pub(crate) const PROCESSES_AT: u64 =
-    (PEOPLE_AT + MAX_PARTICIPANTS as u64 * size_of::<Participant>() as u64).next_multiple_of(PAGE);
-const LIVES_AT: u64 =
-    (PROCESSES_AT + MAX_PROCESSES as u64 * size_of::<process::Entry>() as u64).next_multiple_of(PAGE);
-pub(crate) const HEAP_AT: u64 = LIVES_AT + MAX_PROCESSES as u64 * PAGE;
+pub(crate) const PROCESSES_AT: u64 = (PARTICIPANTS_AT
+    + MAX_PARTICIPANTS as u64 * size_of::<ParticipantRecord>() as u64)
+    .next_multiple_of(PAGE);
+const ROBUST_WORDS_AT: u64 =
+    (PROCESSES_AT + MAX_PROCESSES as u64 * size_of::<process::ProcessEntry>() as u64).next_multiple_of(PAGE);
+pub(crate) const HEAP_AT: u64 = ROBUST_WORDS_AT + MAX_PROCESSES as u64 * PAGE;
 
 /// Smallest size in bytes: the fixed part and a MiB of heap, which includes the footer.
 pub(super) const SMALLEST: u64 = HEAP_AT + (1 << 20);
@@ -165,10 +166,10 @@ impl Arena {
     }
 
     /// Poisons the arena: marks it as unusable for all processes.
-    pub fn condemn(&self) {
+    pub fn poison(&self) {
         // Relaxed (both): each store is complete by itself. The second makes threads drop their caches, so that they
         // check the first.
-        self.header().magic.store(CONDEMNED, Relaxed);
+        self.header().magic.store(POISONED, Relaxed);
         self.header().changes.0.store(NEVER, Relaxed);
     }
 
@@ -191,7 +192,7 @@ impl Arena {
     /// Makes all threads drop what they have cached of the table. Part of unlinking an object: called after the object
     /// is out of the table, and before the start of the grace period that its memory waits for.
     pub fn note_change(&self) {
-        // Release: partner of the Acquire in `Thread::remembered` and `Inner::learn`.
+        // Release: partner of the Acquire in `Thread::cached_set` and `Inner::learn`.
         self.header().changes.0.fetch_add(1, Release);
     }
 
@@ -202,32 +203,33 @@ impl Arena {
 
     /// The records of the first `count` participants.
     #[inline]
-    pub fn people(&self, count: usize) -> &[Participant] {
-        self.slice(PEOPLE_AT, count.min(MAX_PARTICIPANTS as usize))
+    pub fn participants(&self, count: usize) -> &[ParticipantRecord] {
+        self.slice(PARTICIPANTS_AT, count.min(MAX_PARTICIPANTS as usize))
             .expect("checked when the arena was opened")
     }
 
     /// Reserves memory for the record of participant `index`, so that it can be written.
     pub fn reserve_participant(&self, index: usize) -> Result<(), Errno> {
-        let person = size_of::<Participant>() as u64;
-        self.reserve(PEOPLE_AT + index as u64 * person, person)
+        let participant = size_of::<ParticipantRecord>() as u64;
+        self.reserve(PARTICIPANTS_AT + index as u64 * participant, participant)
     }
 
     /// The table of processes with adjustments.
-    pub fn processes(&self) -> &[process::Entry] {
+    pub fn processes(&self) -> &[process::ProcessEntry] {
         self.slice(PROCESSES_AT, MAX_PROCESSES as usize).expect("checked when the arena was opened")
     }
 
     /// The robust word of process `index`, which must be below [`MAX_PROCESSES`].
-    pub fn life(&self, index: usize) -> &AtomicU32 {
-        let at = LIVES_AT + index.min(MAX_PROCESSES as usize - 1) as u64 * PAGE + robust::OFFSET as u64;
+    pub fn robust_word(&self, index: usize) -> &AtomicU32 {
+        let at =
+            ROBUST_WORDS_AT + index.min(MAX_PROCESSES as usize - 1) as u64 * PAGE + robust::OFFSET as u64;
         self.get(at).expect("checked when the arena was opened")
     }
 
     /// Reserves memory for the entry and the robust word of process `index`.
     pub fn reserve_process(&self, index: usize) -> Result<(), Errno> {
-        let entry = size_of::<process::Entry>() as u64;
+        let entry = size_of::<process::ProcessEntry>() as u64;
         self.reserve(PROCESSES_AT + index as u64 * entry, entry)?;
-        self.reserve(LIVES_AT + index as u64 * PAGE, PAGE)
+        self.reserve(ROBUST_WORDS_AT + index as u64 * PAGE, PAGE)
     }
 }

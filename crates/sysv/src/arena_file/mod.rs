@@ -8,8 +8,8 @@ mod open;
 mod outside;
 
 pub use error::ArenaError;
-pub(crate) use header_copy::Glimpse;
-pub(crate) use layout::{HEAP_AT, Header, MAGIC, PEOPLE_AT, PROCESSES_AT, SLOTS_AT};
+pub(crate) use header_copy::HeaderCopy;
+pub(crate) use layout::{HEAP_AT, Header, MAGIC, PARTICIPANTS_AT, PROCESSES_AT, SLOTS_AT};
 pub(crate) use open::BESIDE;
 pub use open::Options;
 pub use outside::times_joined;

@@ -2,11 +2,11 @@
 
 use super::default_path::is_usual;
 use super::error::ArenaError;
-use super::layout::{CONDEMNED, Footer, HEAP_AT, Header, MAGIC, PEOPLE_AT, SLOTS_AT, SMALLEST};
+use super::layout::{Footer, HEAP_AT, Header, MAGIC, PARTICIPANTS_AT, POISONED, SLOTS_AT, SMALLEST};
 use super::outside::{O_NOFOLLOW, is_magic, namespace};
 use crate::Kind;
 use crate::class::Class;
-use crate::participant::Participant;
+use crate::participant::ParticipantRecord;
 use crate::registry::Registry;
 use crate::store::{Arena, PAGE};
 use std::fs::{File, OpenOptions};
@@ -58,16 +58,16 @@ impl Arena {
     pub fn find(path: &Path, kind: Kind) -> Result<Option<Arena>, ArenaError> {
         let here = Ipc::current();
         let found = match seek(path, &here)? {
-            Sought::Elsewhere => {
+            SearchResult::Elsewhere => {
                 let path = beside(path, &here);
                 (seek(&path, &here)?, path)
             }
             sought => (sought, path.into()),
         };
         match found {
-            (Sought::Here(file), path) => join(&path, file, kind).map(Some),
-            (Sought::Nothing | Sought::Outlived(_), _) => Ok(None),
-            (Sought::Elsewhere, path) => Err(ArenaError::Corrupt(path)),
+            (SearchResult::Here(file), path) => join(&path, file, kind).map(Some),
+            (SearchResult::Nothing | SearchResult::Outlived(_), _) => Ok(None),
+            (SearchResult::Elsewhere, path) => Err(ArenaError::Corrupt(path)),
         }
     }
 }
@@ -83,7 +83,7 @@ fn beside(path: &Path, here: &Ipc) -> PathBuf {
 pub(crate) const BESIDE: &str = ".ns-";
 
 /// What a path leads to.
-enum Sought {
+enum SearchResult {
     Nothing,
     /// An arena of this IPC namespace, or a file that is not an arena.
     Here(File),
@@ -93,19 +93,19 @@ enum Sought {
     Elsewhere,
 }
 
-fn seek(path: &Path, here: &Ipc) -> Result<Sought, ArenaError> {
+fn seek(path: &Path, here: &Ipc) -> Result<SearchResult, ArenaError> {
     match open_file(path) {
         // Checked before any content is trusted, and on the opened file: its owner is fixed, whereas the name may be
         // given to another file.
         Ok(file) if is_usual(path) && !is_ours(&file).map_err(|e| ArenaError::io(path, e))? => {
-            Err(ArenaError::Foisted(path.into()))
+            Err(ArenaError::DefaultPathTaken(path.into()))
         }
         Ok(file) => Ok(match namespace(&file).relation(here) {
-            Relation::Same => Sought::Here(file),
-            Relation::Successor => Sought::Outlived(file),
-            Relation::Other => Sought::Elsewhere,
+            Relation::Same => SearchResult::Here(file),
+            Relation::Successor => SearchResult::Outlived(file),
+            Relation::Other => SearchResult::Elsewhere,
         }),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Sought::Nothing),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(SearchResult::Nothing),
         Err(e) => Err(ArenaError::io(path, e)),
     }
 }
@@ -114,10 +114,10 @@ fn seek(path: &Path, here: &Ipc) -> Result<Sought, ArenaError> {
 fn open_in(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<Option<Arena>, ArenaError> {
     loop {
         match seek(path, here)? {
-            Sought::Here(file) => return join(path, file, kind).map(Some),
-            Sought::Elsewhere => return Ok(None),
-            Sought::Outlived(file) => clear(path, &file).map_err(|e| ArenaError::io(path, e))?,
-            Sought::Nothing => match create(path, kind, options, here) {
+            SearchResult::Here(file) => return join(path, file, kind).map(Some),
+            SearchResult::Elsewhere => return Ok(None),
+            SearchResult::Outlived(file) => clear(path, &file).map_err(|e| ArenaError::io(path, e))?,
+            SearchResult::Nothing => match create(path, kind, options, here) {
                 Err(e) if e.kind() != ErrorKind::AlreadyExists => {
                     return Err(ArenaError::Io(path.into(), e));
                 }
@@ -171,15 +171,16 @@ pub(super) fn validate(path: &Path, header: &Header, bytes: u64) -> Result<Kind,
         return Err(ArenaError::Corrupt(path.into()));
     }
     // Relaxed (all): immutable; `is_magic` has acquired.
-    if header.magic.load(Relaxed) == CONDEMNED {
+    if header.magic.load(Relaxed) == POISONED {
         return Err(ArenaError::Overwritten(path.into()));
     }
-    if header.magic.load(Relaxed) != MAGIC || header.layout.load(Relaxed) as usize != size_of::<Participant>()
+    if header.magic.load(Relaxed) != MAGIC
+        || header.layout.load(Relaxed) as usize != size_of::<ParticipantRecord>()
     {
         return Err(ArenaError::Version(path.into()));
     }
     if header.bytes.load(Relaxed) != bytes || bytes < SMALLEST {
-        return Err(ArenaError::CutShort(path.into()));
+        return Err(ArenaError::Truncated(path.into()));
     }
     Kind::from_number(header.kind.load(Relaxed)).ok_or_else(|| ArenaError::Corrupt(path.into()))
 }
@@ -211,7 +212,7 @@ fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Er
     file.set_len(bytes)?;
     let map = Mapping::shared(&file, bytes as usize).map_err(into_io)?;
     let arena = Arena::new(map);
-    arena.reserve(0, PEOPLE_AT).map_err(into_io)?;
+    arena.reserve(0, PARTICIPANTS_AT).map_err(into_io)?;
     arena.reserve(bytes - PAGE, PAGE).map_err(into_io)?;
     let header = arena.header();
     // Relaxed (all): no other process knows the file yet; the Release below and link(2) publish it.
@@ -224,7 +225,7 @@ fn fill(path: &Path, kind: Kind, options: &Options, here: &Ipc) -> Result<(), Er
     }
     header.namespace[0].store(here.inode, Relaxed);
     header.namespace[1].store(here.id, Relaxed);
-    header.layout.store(size_of::<Participant>() as u32, Relaxed);
+    header.layout.store(size_of::<ParticipantRecord>() as u32, Relaxed);
     header.heap.0.init(HEAP_AT);
     for class in Class::ALL {
         Registry::init(&arena, class).map_err(into_io)?;
@@ -256,7 +257,7 @@ mod tests {
     /// Of the mode only the permission bits are used: a set-uid file that every user may write would be dangerous.
     /// Impossible sizes are refused.
     #[test]
-    fn of_what_is_asked_for_permissions_and_sizes_count() {
+    fn open_uses_permission_bits_and_refuses_impossible_sizes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("arena");
         let asked = Options { mode: 0o7640, ..Options::default() };
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_that_has_outlived_its_namespace_gives_way() {
+    fn arena_of_ended_namespace_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("arena");
         let (first, again) = (made(&path), made(&path));

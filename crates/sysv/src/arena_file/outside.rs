@@ -1,6 +1,6 @@
 //! Reading an arena's file without joining the arena. The file may be damaged, or not be an arena.
 
-use super::layout::{CONDEMNED, Footer, Header, MAGIC};
+use super::layout::{Footer, Header, MAGIC, POISONED};
 use crate::class::Class;
 use crate::registry::{Root, Table};
 use crate::store::{PAGE, Shared};
@@ -66,7 +66,7 @@ pub(crate) fn namespace(file: &File) -> Ipc {
     let at = |namespace: u64| Ipc { inode: word(namespace), id: word(namespace + size_of::<u64>() as u64) };
     let foot = foot(file);
     match (word(offset_of!(Header, magic) as u64), word(foot)) {
-        (MAGIC | CONDEMNED, _) => at(offset_of!(Header, namespace) as u64),
+        (MAGIC | POISONED, _) => at(offset_of!(Header, namespace) as u64),
         (_, MAGIC) => at(foot + offset_of!(Footer, namespace) as u64),
         _ => Ipc::default(),
     }

@@ -2,10 +2,10 @@
 
 use super::Inner;
 use super::lock_names::Call;
-use super::object::Section;
+use super::object::ObjectSection;
 use crate::class::Class;
-use crate::msg::{self, MessageQueue};
-use crate::participant::Participant;
+use crate::msg::{self, MsgQueue};
+use crate::participant::ParticipantRecord;
 use crate::registry::Registry;
 use crate::sem::{self, Set};
 use crate::shm;
@@ -20,13 +20,13 @@ impl Inner {
         &'static self,
         thread: &Thread,
         call: Call,
-        person: &Participant,
-        f: impl FnOnce(&mut dyn Section) -> R,
+        participant: &ParticipantRecord,
+        f: impl FnOnce(&mut dyn ObjectSection) -> R,
     ) -> Option<R> {
-        match person.queue().class() {
-            Class::Sem => self.guard_waiting::<Set>(thread, call, person).map(|guard| guard.serving(f)),
+        match participant.queue().class() {
+            Class::Sem => self.guard_waiting::<Set>(thread, call, participant).map(|guard| guard.serving(f)),
             Class::Msg => {
-                self.guard_waiting::<MessageQueue>(thread, call, person).map(|guard| guard.serving(f))
+                self.guard_waiting::<MsgQueue>(thread, call, participant).map(|guard| guard.serving(f))
             }
             Class::Shm => None,
         }
@@ -34,12 +34,12 @@ impl Inner {
 
     /// Whether a dead participant or process may hold up this participant: the owner of its object's lock is dead, the
     /// set has adjustments (their processes may be dead), or the object is a message queue.
-    pub fn may_wait_for_the_dead(&self, thread: &Thread, person: &Participant) -> bool {
+    pub fn may_wait_for_the_dead(&self, thread: &Thread, participant: &ParticipantRecord) -> bool {
         let _read = thread.read();
         // Relaxed: asked by the participant itself.
-        let at = person.waiter.object.load(Relaxed);
+        let at = participant.waiter.object.load(Relaxed);
         let arena = &self.arena;
-        let owner = match person.queue().class() {
+        let owner = match participant.queue().class() {
             Class::Sem => match arena.get::<Set>(at) {
                 Some(set) if set.has_adjustments() => return true,
                 set => set.and_then(|set| self.lock_of(set).owner()),
@@ -52,16 +52,16 @@ impl Inner {
     }
 
     /// Repairs all objects, after the lock of all objects was taken over from a dead owner.
-    pub(super) fn mend_all(&'static self, thread: &Thread) {
+    pub(super) fn recover_all(&'static self, thread: &Thread) {
         let _read = thread.read();
         self.repair_all::<Set>(thread);
-        self.repair_all::<MessageQueue>(thread);
+        self.repair_all::<MsgQueue>(thread);
     }
 
     /// Takes over the lock of each object that the dead participant `dead` holds.
-    pub fn inherit_locks(&'static self, thread: &Thread, dead: u32) {
-        self.inherit_all::<Set>(thread, dead);
-        self.inherit_all::<MessageQueue>(thread, dead);
+    pub fn take_over_locks(&'static self, thread: &Thread, dead: u32) {
+        self.take_over_locks_of::<Set>(thread, dead);
+        self.take_over_locks_of::<MsgQueue>(thread, dead);
     }
 
     /// Whether the arena still refers to a heap payload, or has it queued to be freed. The caller holds the registry

@@ -2,7 +2,7 @@
 
 use crate::engine::Inner;
 use crate::engine::lock_names::{self, Call, LockName};
-use crate::engine::{Object, Section};
+use crate::engine::{Object, ObjectSection};
 use crate::sync::lock::{Lock, Taken, Waited};
 use crate::thread::{Critical, ReadSection, Thread};
 use crate::time;
@@ -42,7 +42,7 @@ impl<'t> Held<'t> {
         let Some(lock) = self.lock.take() else { return };
         let until = if self.since != 0 { time::ticks() } else { 0 };
         lock.release();
-        self.thread.leave_busy();
+        self.thread.uncount_lock();
         if let Some(table) = self.thread.table() {
             self.record(table, until);
         }
@@ -89,8 +89,8 @@ impl Inner {
         let (taken, waited) = self.take(thread, name, lock);
         let held = Held::new(thread, lock, (name, call), waited, critical);
         let mut guard = Guard { inner: self, section: object.section(self, at, thread.index()), held };
-        if taken == Taken::Inherited {
-            self.mend(thread, (at, object));
+        if taken == Taken::OwnerDied {
+            self.recover(thread, (at, object));
         }
         // Checked within the read-side section: see `hold_alive`.
         if object.perm().is_deleted() {
@@ -107,13 +107,13 @@ impl Inner {
 }
 
 /// A section on an object, under its lock. Dropping it ends the section, releases the lock, and makes the wake-ups.
-pub(crate) struct Guard<'t, S: Section> {
+pub(crate) struct Guard<'t, S: ObjectSection> {
     inner: &'static Inner,
     section: S,
     held: Held<'t>,
 }
 
-impl<'t, S: Section> Guard<'t, S> {
+impl<'t, S: ObjectSection> Guard<'t, S> {
     /// Begins a section on the object at an offset, and opens it. `held` is the object's lock.
     #[inline(always)]
     pub fn new<O: Object<Section = S>>(
@@ -155,14 +155,14 @@ impl<'t, S: Section> Guard<'t, S> {
     }
 
     /// Runs `f` in the section, then serves the waiters and ends it.
-    pub fn serving<R>(mut self, f: impl FnOnce(&mut dyn Section) -> R) -> R {
+    pub fn serving<R>(mut self, f: impl FnOnce(&mut dyn ObjectSection) -> R) -> R {
         let result = f(&mut self.section);
         self.serve();
         result
     }
 }
 
-impl<'t, S: Section> Guard<'t, S> {
+impl<'t, S: ObjectSection> Guard<'t, S> {
     #[inline(always)]
     fn finish(&mut self) {
         self.section.close();
@@ -177,7 +177,7 @@ impl<'t, S: Section> Guard<'t, S> {
     }
 }
 
-impl<S: Section> Drop for Guard<'_, S> {
+impl<S: ObjectSection> Drop for Guard<'_, S> {
     fn drop(&mut self) {
         self.finish();
     }

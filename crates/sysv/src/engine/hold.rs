@@ -3,12 +3,12 @@
 use super::Inner;
 use crate::engine::guard::{Guard, Held};
 use crate::engine::lock_names::{Call, LockName};
-use crate::engine::{Object, Section};
+use crate::engine::{Object, ObjectSection};
 use crate::kind::Kind;
-use crate::participant::{Participant, status};
+use crate::participant::{ParticipantRecord, status};
 use crate::registry;
 use crate::sync::futex::{self, Wake};
-use crate::sync::lock::{Discipline, Lock, Owner, Taken, Waited, Waiting};
+use crate::sync::lock::{Discipline, Lock, Owner, Taken, WaitHooks, Waited};
 use crate::thread::Thread;
 use crate::waiting::wake;
 use core::time::Duration;
@@ -48,13 +48,13 @@ impl Inner {
 
     /// Poisons the arena if the lock that the thread waits for names an owner that demonstrably does not hold it. If
     /// the arena is already poisoned, abandons it.
-    fn doubt_owner(&self, thread: &Thread, lock: &Lock, owner: Owner) {
-        let disproved = |person: &Participant| person.busy.disproves(lock, owner);
+    fn check_owner(&self, thread: &Thread, lock: &Lock, owner: Owner) {
+        let disproved = |participant: &ParticipantRecord| participant.lock_count.disproves_owner(lock, owner);
         // A thread never waits for a lock that it holds: if the word names this thread, it was overwritten.
         let is_noise =
-            owner == thread.owner() || self.people().get(owner.index() as usize).is_some_and(disproved);
+            owner == thread.owner() || self.participants().get(owner.index() as usize).is_some_and(disproved);
         if is_noise {
-            self.condemn();
+            self.poison();
         } else if self.check().is_err() {
             self.arena.abandon();
         }
@@ -77,7 +77,7 @@ impl Inner {
     /// Takes a lock, in a critical section of the caller. If the lock was not free, also returns how long that took.
     #[inline(always)]
     pub fn take(&'static self, thread: &Thread, name: LockName, lock: &Lock) -> (Taken, Option<Waited>) {
-        thread.enter_busy();
+        thread.count_lock();
         match lock.try_acquire(thread.owner()) {
             true => (Taken::Clean, None),
             false => {
@@ -93,7 +93,7 @@ impl Inner {
             LockName::Global => Discipline::Spin,
             _ => Discipline::Park,
         };
-        lock.acquire_slow(thread.owner(), discipline, &Suitor { inner: self, thread, lock })
+        lock.acquire_slow(thread.owner(), discipline, &LockWaiter { inner: self, thread, lock })
     }
 
     /// Finds the object of `id`, calls `check`, takes the object's lock, repairs the object if its previous owner died,
@@ -166,17 +166,17 @@ impl Inner {
         &'static self,
         thread: &'t Thread,
         call: Call,
-        person: &Participant,
+        participant: &ParticipantRecord,
     ) -> Option<Guard<'t, O::Section>> {
-        // An object is retired only after all waits on it have ended. So the object that `person` waits for is not
+        // An object is retired only after all waits on it have ended. So the object that `participant` waits for is not
         // freed during this read-side section.
         let _read = thread.read();
-        // Acquire: partner of the Release in `Section::enqueue`.
-        if !status::concerns_others(person.waiter.status.load(Acquire)) {
+        // Acquire: partner of the Release in `SetSection::enqueue`.
+        if !status::concerns_others(participant.waiter.status.load(Acquire)) {
             return None;
         }
         // Relaxed: ordered by the Acquire above.
-        let at = person.waiter.object.load(Relaxed);
+        let at = participant.waiter.object.load(Relaxed);
         // A granted status outlives the object. Only the table says whether there is still an object at that offset.
         if !registry::is_object(&self.arena, O::CLASS, at) {
             return None;
@@ -204,16 +204,16 @@ impl Inner {
         object: (u64, &'static O),
     ) -> Held<'t> {
         let (held, taken) = self.acquire(thread, self.name_of(object.1), call, self.lock_of(object.1));
-        if taken == Taken::Inherited {
-            self.mend(thread, object);
+        if taken == Taken::OwnerDied {
+            self.recover(thread, object);
         }
         held
     }
 
     fn global<'t>(&'static self, thread: &'t Thread, call: Call) -> Held<'t> {
         let (held, taken) = self.acquire(thread, LockName::Global, call, &self.arena.header().global.0);
-        if taken == Taken::Inherited {
-            self.mend_all(thread);
+        if taken == Taken::OwnerDied {
+            self.recover_all(thread);
         }
         held
     }
@@ -221,9 +221,9 @@ impl Inner {
     /// Repairs what the lock of an object protects after it was taken over from a dead owner: that object, or in the
     /// `global` engine all objects.
     #[cold]
-    pub fn mend<O: Object>(&'static self, thread: &Thread, (at, object): (u64, &'static O)) {
+    pub fn recover<O: Object>(&'static self, thread: &Thread, (at, object): (u64, &'static O)) {
         match self.kind {
-            Kind::Global => self.mend_all(thread),
+            Kind::Global => self.recover_all(thread),
             _ => self.repair(thread, at, object),
         }
     }
@@ -237,20 +237,20 @@ impl Inner {
     }
 
     /// Takes over the lock of each object that the dead participant `dead` holds.
-    pub(super) fn inherit_all<O: Object>(&'static self, thread: &Thread, dead: u32) {
+    pub(super) fn take_over_locks_of<O: Object>(&'static self, thread: &Thread, dead: u32) {
         for at in registry::objects(&self.arena, O::CLASS) {
             if let Some(object) = O::at(&self.arena, at)
                 && self.lock_of(object).owner().is_some_and(|owner| owner.index() == dead)
             {
-                drop(self.guard_found(thread, Call::Sweep, (at, object)));
+                drop(self.guard_found(thread, Call::Recover, (at, object)));
             }
         }
     }
 
     /// Takes the global lock over if the dead participant `dead` holds it.
-    pub fn inherit_global(&'static self, thread: &Thread, dead: u32) {
+    pub fn take_over_global(&'static self, thread: &Thread, dead: u32) {
         if self.arena.header().global.0.owner().is_some_and(|owner| owner.index() == dead) {
-            drop(self.global(thread, Call::Sweep));
+            drop(self.global(thread, Call::Recover));
         }
     }
 
@@ -267,17 +267,17 @@ impl Inner {
 }
 
 /// A thread that waits for a lock.
-struct Suitor<'a> {
+struct LockWaiter<'a> {
     inner: &'static Inner,
     thread: &'a Thread,
     lock: &'a Lock,
 }
 
-impl Waiting for Suitor<'_> {
+impl WaitHooks for LockWaiter<'_> {
     fn is_dead(&self, owner: Owner) -> bool {
         let dead = self.inner.is_dead_owner(owner);
         if !dead {
-            self.inner.doubt_owner(self.thread, self.lock, owner);
+            self.inner.check_owner(self.thread, self.lock, owner);
         }
         dead
     }
@@ -286,9 +286,9 @@ impl Waiting for Suitor<'_> {
     /// thread into another lock's word, waiters for that lock then see that it is not the owner. Otherwise two threads
     /// that wait for locks that name each other would wait for ever.
     fn sleep(&self, word: &AtomicU32, seen: u32, timeout: Duration) -> Wake {
-        self.thread.leave_busy();
+        self.thread.uncount_lock();
         let woken = futex::wait(word, seen, Some(timeout));
-        self.thread.enter_busy();
+        self.thread.count_lock();
         woken
     }
 }

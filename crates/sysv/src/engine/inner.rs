@@ -1,7 +1,7 @@
 //! The parts of an engine.
 
 use crate::kind::Kind;
-use crate::participant::Participant;
+use crate::participant::ParticipantRecord;
 use crate::store::Arena;
 use unspin_meter::Recording;
 use unspin_rcu::{Fences, Rcu};
@@ -46,8 +46,8 @@ impl Inner {
 
     /// The records of all slots that were ever used.
     #[inline]
-    pub fn people(&self) -> &[Participant] {
-        self.arena.people(self.rcu().registry().high())
+    pub fn participants(&self) -> &[ParticipantRecord] {
+        self.arena.participants(self.rcu().registry().high())
     }
 
     /// Whether no thread can be executing as the participant with this index.

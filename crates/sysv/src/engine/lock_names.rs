@@ -18,7 +18,7 @@ pub(crate) enum Call {
     Stat,
     IpcSet,
     Rmid,
-    Sweep,
+    Recover,
     Shmget,
     Shmctl,
     Msgsnd,
@@ -112,9 +112,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_caller_has_its_own_name() {
+    fn each_caller_has_distinct_name() {
         assert_eq!(describe(&key(LockName::Global, Call::Semop)).unwrap().1, "semop");
-        assert_eq!(describe(&key(LockName::Id(Class::Sem, 7), Call::Sweep)).unwrap().1, "burial of the dead");
+        assert_eq!(
+            describe(&key(LockName::Id(Class::Sem, 7), Call::Recover)).unwrap().1,
+            "burial of the dead"
+        );
         assert_eq!(
             describe(&key(LockName::Id(Class::Msg, 7), Call::Mailbox)),
             Some(("sysv queue locks".into(), "msgsnd, msgrcv (mailbox)".into()))

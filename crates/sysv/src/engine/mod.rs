@@ -11,7 +11,7 @@ mod reclaim;
 mod registry;
 
 pub(crate) use inner::Inner;
-pub(crate) use object::{Object, Section};
+pub(crate) use object::{Object, ObjectSection};
 
 use crate::arena_file::{ArenaError, Options, default_path};
 use crate::kind::Kind;
@@ -70,8 +70,8 @@ impl Engine {
         let inner =
             Inner { number, kind, arena, recording, fences, bond: Bond::new(), older: AtomicPtr::default() };
         let inner = Box::leak(Box::new(inner));
-        damage::watch(inner);
-        inner.adopt();
+        damage::register(inner);
+        inner.retake_robust_word();
         Engine { inner: Some(inner) }
     }
 
@@ -97,7 +97,7 @@ impl Engine {
     /// Looks for dead participants and releases what they held; returns how many slots in the arena became free.
     /// Calling it is never necessary, because a thread that a dead participant holds up finds it. It costs 5 us for
     /// each participant.
-    pub fn bury_dead(&self) -> Result<usize, Errno> {
+    pub fn recover_dead(&self) -> Result<usize, Errno> {
         match self.inner {
             Some(inner) => Ok(sweep::sweep(inner, Thread::of(inner)?, Extent::All)),
             None => Ok(0),

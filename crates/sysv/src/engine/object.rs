@@ -3,7 +3,7 @@
 
 use super::Inner;
 use crate::class::Class;
-use crate::participant::wakes::Wakes;
+use crate::participant::wakes::WakeList;
 use crate::registry::Perm;
 use crate::store::{Arena, Shared};
 use crate::sync::lock::Lock;
@@ -14,7 +14,7 @@ pub(crate) trait Object: Shared + Sized + 'static {
     /// The class of these objects.
     const CLASS: Class;
     /// The section in which the lock's holder works.
-    type Section: Section;
+    type Section: ObjectSection;
 
     /// The object at an offset that the table gave; `None` if it cannot be an object, as in an overwritten arena.
     #[inline(always)]
@@ -33,7 +33,7 @@ pub(crate) trait Object: Shared + Sized + 'static {
 }
 
 /// A critical section on an object, under its lock.
-pub(crate) trait Section {
+pub(crate) trait ObjectSection {
     /// The first step, except before a repair: brings the object to the state that the other operations expect.
     fn open(&mut self, _: &'static Inner) {}
 
@@ -44,15 +44,15 @@ pub(crate) trait Section {
     fn withdraw(&mut self, why: Errno);
 
     /// Recovers a dead waiter: takes it out of the queue, or takes back what it was granted after its death.
-    fn bury(&mut self, dead: u32);
+    fn recover_dead(&mut self, dead: u32);
 
     /// The check of a sleeper that has waited for long: whether its wait should have ended, and which processes it has
     /// to monitor for exit.
-    fn watch(&mut self, _: &'static Inner) {}
+    fn refresh_wait(&mut self, _: &'static Inner) {}
 
     /// The check of a sleeper that has waited for seconds: whether it is linked in its queue. If it is not, the arena
     /// was overwritten, and all derived state is rebuilt.
-    fn review(&mut self);
+    fn verify_linked(&mut self);
 
     /// Performs what has become possible for waiters.
     fn serve(&mut self);
@@ -61,7 +61,7 @@ pub(crate) trait Section {
     fn close(&mut self);
 
     /// The wake-ups to make after the lock is released.
-    fn wakes(&self) -> &Wakes;
+    fn wakes(&self) -> &WakeList;
 
     /// Offset of the object.
     fn offset(&self) -> u64;

@@ -75,7 +75,7 @@ mod tests {
 
     /// The thread that frees a large block is killed before the block is free: the next one frees it.
     #[test]
-    fn what_a_dead_worker_was_freeing_is_freed() {
+    fn block_of_dead_worker_is_freed() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let (inner, thread) = (engine.inner.unwrap(), Thread::of(engine.inner.unwrap()).unwrap());

@@ -23,8 +23,8 @@ impl Inner {
         let lock = &self.arena.header().registry.0;
         let (held, taken) = self.acquire(thread, LockName::Registry, call, lock);
         let of =
-            |class| Registry { arena: &self.arena, class, rcu: self.rcu(), me: thread.person(), units_of };
-        if taken == Taken::Inherited {
+            |class| Registry { arena: &self.arena, class, rcu: self.rcu(), me: thread.record(), units_of };
+        if taken == Taken::OwnerDied {
             for class in Class::ALL {
                 let registry = of(class);
                 registry.repair(&mut |object| self.evict(thread, &registry, object));

@@ -5,10 +5,10 @@
 //! notices.
 
 use crate::arena_file::default_path::PREFIX;
-use crate::arena_file::{ArenaError, Glimpse, is_arena, load_objects, open_to_read};
+use crate::arena_file::{ArenaError, HeaderCopy, is_arena, load_objects, open_to_read};
 use crate::class::Class;
 use crate::kind::Kind;
-use crate::msg::MessageQueue;
+use crate::msg::MsgQueue;
 use crate::shm::{self, Removed};
 use crate::store::PAGE;
 use std::collections::BTreeSet;
@@ -100,7 +100,7 @@ impl Found {
     }
 
     fn of(path: &Path, about: &Metadata) -> Found {
-        let glimpse = Glimpse::of(path);
+        let glimpse = HeaderCopy::of(path);
         let (processes, elsewhere) = glimpse.as_ref().map(participants).unwrap_or_default();
         Found {
             path: path.into(),
@@ -146,7 +146,7 @@ fn looks_like_one(path: &Path) -> bool {
     open_to_read(path).is_ok_and(|file| is_arena(&file))
 }
 
-fn count(glimpse: &Glimpse) -> Contents {
+fn count(glimpse: &HeaderCopy) -> Contents {
     let header = glimpse.arena().header();
     // Relaxed: a private copy.
     let objects = |class| header.root(class).in_use.load(Relaxed);
@@ -165,13 +165,13 @@ fn count(glimpse: &Glimpse) -> Contents {
 
 /// Each queue counts its bytes; there is no total in the arena.
 fn message_bytes(file: &File) -> io::Result<u64> {
-    let queues = load_objects::<MessageQueue>(file, Class::Msg)?;
+    let queues = load_objects::<MsgQueue>(file, Class::Msg)?;
     Ok(queues.map(|queue| queue.contended.bytes.into_inner()).fold(0, u64::saturating_add))
 }
 
 /// The living participating processes of our pid namespace, and the number of participating threads of other
 /// namespaces.
-fn participants(glimpse: &Glimpse) -> (BTreeSet<u32>, usize) {
+fn participants(glimpse: &HeaderCopy) -> (BTreeSet<u32>, usize) {
     let arena = glimpse.arena();
     let registry = Rcu::new(&arena.header().domain.0, arena.slots()).registry();
     let here = process::pid_namespace();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_counted_without_taking_part() {
+    fn inspection_counts_contents_without_joining() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("any name");
         let engine = made(&path);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_named_as_an_arena_or_begins_as_one_is_found() {
+    fn arenas_are_found_by_name_or_magic() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
         made(&file("b"));
@@ -294,7 +294,7 @@ mod tests {
     /// Everything that leads to the segments is in the overwritten first pages. The names are found by searching the
     /// heap.
     #[test]
-    fn an_arena_without_a_head_is_removed_with_its_segments() {
+    fn removing_arena_without_header_removes_its_segments() {
         use unspin_sys::ipc::{shm_remove, shm_stat_any};
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("any name");
@@ -319,12 +319,12 @@ mod tests {
     /// The creator of an arena can write any segment's name into it. Root removes only segments that the arena's owner
     /// has made.
     #[test]
-    fn a_forged_arena_costs_nobody_else_a_segment() {
+    fn removing_forged_arena_keeps_segments_of_others() {
         use std::os::unix::fs::{PermissionsExt, chown};
         use unspin_sys::ipc::shm_stat_any;
         if unspin_sys::creds::Creds::current().uid != 0 {
             println!(
-                "a_forged_arena_costs_nobody_else_a_segment: skipped, because only root gives files away"
+                "removing_forged_arena_keeps_segments_of_others: skipped, because only root gives files away"
             );
             return;
         }
@@ -348,7 +348,7 @@ mod tests {
 
     /// The parts that are read from outside: header and slots.
     #[test]
-    fn noise_is_told_apart_and_never_believed() {
+    fn overwritten_words_never_pass_as_valid() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("arena");
         made(&path);
@@ -361,7 +361,7 @@ mod tests {
         file.write_all_at(&noise, 8).unwrap();
         assert!(matches!(
             Found::at(&path).unwrap().unwrap().contents,
-            Err(ArenaError::CutShort(_) | ArenaError::Version(_))
+            Err(ArenaError::Truncated(_) | ArenaError::Version(_))
         ));
         file.set_len(1 << 20).unwrap();
         assert!(matches!(Found::at(&path).unwrap().unwrap().contents, Err(ArenaError::Corrupt(_))));

@@ -156,7 +156,7 @@ mod tests {
     use unspin_sys::ipc::flag::IPC_PRIVATE;
 
     #[test]
-    fn every_object_is_listed_until_it_is_removed() {
+    fn object_is_listed_until_removed() {
         let dir = tempfile::tempdir().unwrap();
         for kind in Kind::ALL {
             let engine =
@@ -196,7 +196,7 @@ mod tests {
 
     /// A table that was overwritten claims to have billions of entries.
     #[test]
-    fn a_list_of_a_damaged_arena_comes_to_an_end() {
+    fn cyclic_list_in_damaged_arena_terminates() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let id = engine.semget(IPC_PRIVATE, 3, 0o600).unwrap();
@@ -213,7 +213,7 @@ mod tests {
 
     /// A header that was overwritten claims more semaphores than fit into memory.
     #[test]
-    fn a_damaged_set_is_none() {
+    fn set_with_impossible_size_is_not_found() {
         let dir = tempfile::tempdir().unwrap();
         for kind in [Kind::Global, Kind::Rcu] {
             let engine =

@@ -1,11 +1,11 @@
 //! The locations of the parts of an arena, for tests that damage it.
 
-use crate::arena_file::{Header, PEOPLE_AT, PROCESSES_AT, SLOTS_AT};
+use crate::arena_file::{Header, PARTICIPANTS_AT, PROCESSES_AT, SLOTS_AT};
 use crate::class::Class;
 use crate::engine::Object;
 use crate::engine::{Engine, Inner};
-use crate::msg::{self, MessageQueue};
-use crate::participant::Participant;
+use crate::msg::{self, MsgQueue};
+use crate::participant::ParticipantRecord;
 use crate::recovery::process;
 use crate::registry::{self, Keys, Table};
 use crate::sem::Set;
@@ -26,7 +26,7 @@ const SOME: usize = 4;
 
 /// The parts of an engine's arena. No other thread may change the arena meanwhile. Empty for the `kernel` engine.
 /// `ENOSYS` if the arena is damaged.
-pub fn parts(engine: &Engine) -> Result<Vec<Part>, Errno> {
+pub fn all(engine: &Engine) -> Result<Vec<Part>, Errno> {
     let Some(inner) = engine.inner else { return Ok(Vec::new()) };
     let thread = Thread::of(inner)?;
     let mut parts = fixed(&inner.arena);
@@ -51,7 +51,7 @@ pub fn parts(engine: &Engine) -> Result<Vec<Part>, Errno> {
 }
 
 /// The word of a lock that the calling thread holds.
-pub fn name(engine: &Engine) -> Result<u32, Errno> {
+pub fn own_lock_word(engine: &Engine) -> Result<u32, Errno> {
     let Some(inner) = engine.inner else { return Ok(0) };
     Ok(Thread::of(inner)?.owner().word())
 }
@@ -59,11 +59,11 @@ pub fn name(engine: &Engine) -> Result<u32, Errno> {
 /// Writes the calling thread's count of locks anew, as taking and releasing a lock does. A test that has overwritten
 /// the record of an idle participant needs to restore only this: other threads cannot tell such a participant from an
 /// owner that is stopped.
-pub fn speak_up(engine: &Engine) {
+pub fn renew_lock_count(engine: &Engine) {
     if let Some(thread) = engine.inner.and_then(|inner| Thread::current(inner.number)) {
         let _critical = thread.critical();
-        thread.enter_busy();
-        thread.leave_busy();
+        thread.count_lock();
+        thread.uncount_lock();
     }
 }
 
@@ -79,23 +79,23 @@ fn lock<O: Object>(inner: &Inner, object: &O) -> Part {
 fn fixed(arena: &Arena) -> Vec<Part> {
     let slots =
         (0..SOME).map(|i| Part::new("slot", SLOTS_AT + (i * size_of::<Slot>()) as u64, size_of::<Slot>()));
-    let people = (0..SOME).flat_map(|i| {
-        let at = PEOPLE_AT + (i * size_of::<Participant>()) as u64;
+    let participants = (0..SOME).flat_map(|i| {
+        let at = PARTICIPANTS_AT + (i * size_of::<ParticipantRecord>()) as u64;
         let field = |what, field: usize, bytes| Part::new(what, at + field as u64, bytes);
         [
-            field("waiter", offset_of!(Participant, waiter), 64),
-            field("redo", offset_of!(Participant, redo), 64),
-            field("errand", offset_of!(Participant, errand), 64),
-            field("busy, and block under way", offset_of!(Participant, busy), 16),
-            field("operations and changes", offset_of!(Participant, lines), 64),
-            field("watched", offset_of!(Participant, watch), 32),
+            field("waiter", offset_of!(ParticipantRecord, waiter), 64),
+            field("redo", offset_of!(ParticipantRecord, redo), 64),
+            field("errand", offset_of!(ParticipantRecord, msg_wait), 64),
+            field("busy, and block under way", offset_of!(ParticipantRecord, lock_count), 16),
+            field("operations and changes", offset_of!(ParticipantRecord, lines), 64),
+            field("watched", offset_of!(ParticipantRecord, monitored), 32),
         ]
     });
-    let entry = size_of::<process::Entry>();
+    let entry = size_of::<process::ProcessEntry>();
     let processes = (0..SOME).flat_map(|i| {
         [
             Part::new("process", PROCESSES_AT + (i * entry) as u64, entry),
-            Part::new("life", arena.offset_of(arena.life(i)), 4),
+            Part::new("life", arena.offset_of(arena.robust_word(i)), 4),
         ]
     });
     let header = |what, field: usize, bytes| Part::new(what, field as u64, bytes);
@@ -111,7 +111,7 @@ fn fixed(arena: &Arena) -> Vec<Part> {
         header("domain", offset_of!(Header, domain), 256),
         header("deferred", offset_of!(Header, deferred), 128),
     ];
-    parts.extend(slots.chain(people).chain(processes));
+    parts.extend(slots.chain(participants).chain(processes));
     parts
 }
 
@@ -127,8 +127,8 @@ fn of_set(inner: &'static Inner, at: u64, parts: &mut Vec<Part>) {
 }
 
 fn of_queue(inner: &'static Inner, at: u64, parts: &mut Vec<Part>) {
-    let Some(queue) = MessageQueue::at(&inner.arena, at) else { return };
+    let Some(queue) = MsgQueue::at(&inner.arena, at) else { return };
     parts.push(lock(inner, queue));
-    parts.push(Part::new("queue", at, size_of::<MessageQueue>()));
+    parts.push(Part::new("queue", at, size_of::<MsgQueue>()));
     parts.extend(msg::object::parts(inner, queue, SOME));
 }

@@ -90,7 +90,7 @@ mod tests {
     /// The `kernel` engine must show what the kernel shows, apart from objects that other processes make and remove
     /// meanwhile.
     #[test]
-    fn the_kernels_objects_look_as_the_kernel_shows_them() {
+    fn kernel_engine_proc_text_equals_proc_sysvipc() {
         let kernel = Engine::open(Kind::Kernel, Path::new(""), &Options::default(), None).unwrap();
         let ids = [
             (Class::Sem, "sem", kernel.semget(IPC_PRIVATE, 7, 0o640).unwrap()),

@@ -16,9 +16,9 @@ mod msgsnd;
 pub(crate) mod object;
 mod queue;
 mod section;
+mod selector;
 mod storage;
-mod wanted;
 
-pub(crate) use limit::Limit;
-pub(crate) use memory::{Landing, Received};
-pub(crate) use queue::MessageQueue;
+pub(crate) use limit::MsgmaxCache;
+pub(crate) use memory::{Received, RecvBuffer};
+pub(crate) use queue::MsgQueue;

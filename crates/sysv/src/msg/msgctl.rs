@@ -3,9 +3,9 @@
 //! The checks are in the order of Linux 6.18 (`ipc/msg.c`: `ksys_msgctl` and what it calls). The functions name their
 //! kernel counterparts.
 
-use super::MessageQueue;
+use super::MsgQueue;
 use super::object::queue_at;
-use super::section::Section;
+use super::section::QueueSection;
 use crate::class::Class;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
@@ -32,7 +32,7 @@ impl Engine {
         if id < 0 || cmd < 0 {
             return Err(Errno::EINVAL);
         }
-        let call = Ctl { inner, thread: Thread::of(inner)?, id };
+        let call = MsgctlCall { inner, thread: Thread::of(inner)?, id };
         match cmd {
             flag::IPC_INFO | flag::MSG_INFO => call.info(cmd, arg),
             flag::IPC_STAT => call.stat(id, Some(Access::Read), arg).map(|_| 0),
@@ -49,13 +49,13 @@ impl Engine {
 const SEGMENT_BYTES: i32 = 16;
 const SEGMENTS: u16 = 0xFFFF;
 
-struct Ctl {
+struct MsgctlCall {
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
 }
 
-impl Ctl {
+impl MsgctlCall {
     /// `msgctl_info`. Needs no permission; the id must not be negative, but is not used.
     fn info(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let (limits, default) = (MsgLimits::read(), MsgLimits::DEFAULT);
@@ -109,9 +109,8 @@ impl Ctl {
 
     /// `msgctl_stat`. Returns the id.
     fn stat(&self, id: i32, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
-        let check = |queue: &MessageQueue| {
-            want.map_or(Ok(()), |want| self.inner.permit(self.thread, &queue.perm, want))
-        };
+        let check =
+            |queue: &MsgQueue| want.map_or(Ok(()), |want| self.inner.permit(self.thread, &queue.perm, want));
         let mut guard = self.inner.guard(self.thread, Call::MsgStat, id, check)?;
         let status = status(guard.section());
         drop(guard);
@@ -154,14 +153,14 @@ impl Ctl {
         Ok(0)
     }
 
-    fn own(&self, queue: &MessageQueue) -> Result<(), Errno> {
+    fn own(&self, queue: &MsgQueue) -> Result<(), Errno> {
         if queue.perm.is_owned_by(&self.thread.creds.read()) { Ok(()) } else { Err(Errno::EPERM) }
     }
 
     /// `msgctl_down` with IPC_RMID.
     fn remove(&self) -> Result<i32, Errno> {
         self.inner.with_registry(self.thread, Class::Msg, Call::MsgRmid, |registry| {
-            let (at, queue) = self.inner.find::<MessageQueue>(self.id)?;
+            let (at, queue) = self.inner.find::<MsgQueue>(self.id)?;
             self.own(queue)?;
             let bytes = self.inner.evict(self.thread, registry, at);
             registry.remove(at, bytes);
@@ -175,7 +174,7 @@ fn int(count: u64) -> i32 {
     count.min(i32::MAX as u64) as i32
 }
 
-fn status(section: &Section) -> MsqidDs {
+fn status(section: &QueueSection) -> MsqidDs {
     let queue = section.queue();
     // Relaxed: under the lock.
     MsqidDs {

@@ -3,7 +3,7 @@
 //! The checks are in Linux's order (`ksys_msgget`, `ipcget`). For a key that exists: EEXIST, then permission (EACCES).
 //! For a key that does not exist: ENOENT, then the limit (ENOSPC) and memory (ENOMEM).
 
-use super::MessageQueue;
+use super::MsgQueue;
 use super::object::queue_at;
 use crate::class::Class;
 use crate::engine::lock_names::Call;
@@ -47,12 +47,12 @@ fn get(inner: &'static Inner, key: i32, flags: i32) -> Result<i32, Errno> {
     })
 }
 
-fn existing(queue: &MessageQueue, thread: &Thread, flags: i32) -> Result<i32, Errno> {
+fn existing(queue: &MsgQueue, thread: &Thread, flags: i32) -> Result<i32, Errno> {
     if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL {
         return Err(Errno::EEXIST);
     }
     let perm = &queue.perm;
-    if !perm.allows_flags_quickly(&thread.creds, flags) && !perm.allows_flags(&thread.creds.read(), flags) {
+    if !perm.allows_flags_cached(&thread.creds, flags) && !perm.allows_flags(&thread.creds.read(), flags) {
         return Err(Errno::EACCES);
     }
     // Relaxed: immutable once published.
@@ -68,7 +68,7 @@ fn create(
 ) -> Result<i32, Errno> {
     let limits = MsgLimits::read();
     let id = registry.reserve(limits.queues)?;
-    let at = heap::allocate(&inner.arena, thread.person(), size_of::<MessageQueue>() as u64)?;
+    let at = heap::allocate(&inner.arena, thread.record(), size_of::<MsgQueue>() as u64)?;
     let queue = queue_at(&inner.arena, at).ok_or(Errno::ENOMEM)?;
     queue.init(limits.queue, time::seconds());
     queue.perm.init(id.0, key, flags as u32, &thread.creds.read());

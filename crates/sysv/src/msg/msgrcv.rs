@@ -6,15 +6,15 @@
 //! when the message has already been taken; the message is then lost (EFAULT).
 
 use super::mailbox;
-use super::memory::{Landing, Memory, Received};
+use super::memory::{MemoryOwner, Received, RecvBuffer};
 use super::object::within;
-use super::section::{Caller, Place, Section};
-use super::wanted::Wanted;
+use super::section::{Caller, QueuePosition, QueueSection};
+use super::selector::Selector;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
 use crate::registry::Access;
 use crate::thread::Thread;
-use crate::waiting::{self, Aim, Buffer, End};
+use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
 use core::cell::Cell;
 use unspin_meter::Event;
 use unspin_sync::atomic::Ordering::Relaxed;
@@ -33,16 +33,16 @@ impl Engine {
         id: i32,
         message: usize,
         size: usize,
-        kind: i64,
+        mtype: i64,
         flags: i32,
     ) -> Result<usize, Errno> {
         let Some(inner) = self.inner else {
             // SAFETY: the caller's promise is the kernel's.
-            return unsafe { ipc::msgrcv(id, message, size, kind, flags) };
+            return unsafe { ipc::msgrcv(id, message, size, mtype, flags) };
         };
         let text = message.wrapping_add(8);
-        let landing = Landing { memory: Memory::Program, kind: message, text, room: size };
-        receive(inner, id, landing, kind, flags).map(|received| received.bytes)
+        let buffer = RecvBuffer { memory: MemoryOwner::Program, mtype: message, text, room: size };
+        receive(inner, id, buffer, mtype, flags).map(|received| received.bytes)
     }
 
     /// msgrcv(2) from Rust. Returns the type of the message and the length of its text, which is in `text`. See
@@ -65,21 +65,21 @@ impl Engine {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn receive(&self, id: i32, text: &mut [u8], kind: i64, flags: i32) -> Result<(i64, usize), Errno> {
+    pub fn receive(&self, id: i32, text: &mut [u8], mtype: i64, flags: i32) -> Result<(i64, usize), Errno> {
         match self.inner {
             None => {
                 let mut message = vec![0u8; 8 + text.len()];
                 let at = message.as_mut_ptr() as usize;
                 // SAFETY: a live vector, with room for the type and for the text behind it.
-                let bytes = unsafe { ipc::msgrcv(id, at, text.len(), kind, flags) }?;
-                let (kind, got) = message.split_at(8);
+                let bytes = unsafe { ipc::msgrcv(id, at, text.len(), mtype, flags) }?;
+                let (mtype, got) = message.split_at(8);
                 text[..bytes].copy_from_slice(&got[..bytes]);
-                Ok((i64::from_ne_bytes(kind.try_into().expect("eight bytes")), bytes))
+                Ok((i64::from_ne_bytes(mtype.try_into().expect("eight bytes")), bytes))
             }
             Some(inner) => {
                 let at = text.as_mut_ptr() as usize;
-                let landing = Landing { memory: Memory::Ours, kind: at, text: at, room: text.len() };
-                receive(inner, id, landing, kind, flags).map(|received| (received.kind, received.bytes))
+                let buffer = RecvBuffer { memory: MemoryOwner::Ours, mtype: at, text: at, room: text.len() };
+                receive(inner, id, buffer, mtype, flags).map(|received| (received.mtype, received.bytes))
             }
         }
     }
@@ -89,33 +89,33 @@ impl Engine {
 fn receive(
     inner: &'static Inner,
     id: i32,
-    landing: Landing,
-    kind: i64,
+    buffer: RecvBuffer,
+    mtype: i64,
     flags: i32,
 ) -> Result<Received, Errno> {
-    if id < 0 || landing.room > isize::MAX as usize {
+    if id < 0 || buffer.room > isize::MAX as usize {
         return Err(Errno::EINVAL);
     }
     let thread = Thread::of(inner)?;
-    waiting::interrupt(thread, Buffer::Gone);
-    let (wanted, received) = (Wanted::new(kind, flags), Cell::default());
-    let receiving = Receiving { inner, thread, id, landing, wanted, flags, received };
+    waiting::interrupt(thread, CallerBuffers::Gone);
+    let (wanted, received) = (Selector::new(mtype, flags), Cell::default());
+    let receiving = MsgrcvCall { inner, thread, id, buffer, wanted, flags, received };
     if flags & MSG_COPY != 0 {
         return receiving.copy();
     }
-    match receiving.attempt(Turn::First)? {
-        Step::Done => Ok(receiving.received.get()),
+    match receiving.attempt(Try::First)? {
+        Progress::Done => Ok(receiving.received.get()),
         step => receiving.go_on(step),
     }
 }
 
 /// A call under way.
-struct Receiving {
+struct MsgrcvCall {
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
-    landing: Landing,
-    wanted: Wanted,
+    buffer: RecvBuffer,
+    wanted: Selector,
     flags: i32,
     /// The result of the successful attempt. It is not in the attempt's return value, because there it would be copied
     /// in words of another size than it was written in.
@@ -124,7 +124,7 @@ struct Receiving {
 
 /// The result of an attempt.
 #[derive(Clone, Copy)]
-enum Step {
+enum Progress {
     Done,
     /// The mailbox is too small; messages of up to this many bytes may come.
     NoMailbox(usize),
@@ -134,78 +134,78 @@ enum Step {
 
 /// Whether a call has waited.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Try {
     First,
     /// The call has waited.
     Again,
 }
 
-impl Receiving {
+impl MsgrcvCall {
     /// Most bytes that a received message may have.
     fn most(&self) -> u64 {
-        if self.flags & MSG_NOERROR != 0 { u64::MAX } else { self.landing.room as u64 }
+        if self.flags & MSG_NOERROR != 0 { u64::MAX } else { self.buffer.room as u64 }
     }
 
     #[inline(always)]
-    fn attempt(&self, turn: Turn) -> Result<Step, Errno> {
+    fn attempt(&self, try_number: Try) -> Result<Progress, Errno> {
         let caller = Caller { pid: self.thread.pid(), now: clock::realtime_seconds() };
-        let place = (Call::Msgrcv, self.id, Access::Read);
-        within(self.inner, self.thread, place, |section| {
-            match section.receive(self.wanted, self.most(), &self.landing, caller)? {
+        let position = (Call::Msgrcv, self.id, Access::Read);
+        within(self.inner, self.thread, position, |section| {
+            match section.receive(self.wanted, self.most(), &self.buffer, caller)? {
                 Some(received) => {
                     self.received.set(received);
-                    Ok(Step::Done)
+                    Ok(Progress::Done)
                 }
-                None => self.queue_up(section, turn),
+                None => self.wait_for_room(section, try_number),
             }
         })
-        .unwrap_or_else(|errno| match turn {
+        .unwrap_or_else(|errno| match try_number {
             // A call that has waited reports that the queue was removed meanwhile.
-            Turn::Again if errno == Errno::EINVAL => Err(Errno::EIDRM),
+            Try::Again if errno == Errno::EINVAL => Err(Errno::EIDRM),
             _ => Err(errno),
         })
     }
 
     #[cold]
-    fn queue_up(&self, section: &mut Section, turn: Turn) -> Result<Step, Errno> {
+    fn wait_for_room(&self, section: &mut QueueSection, try_number: Try) -> Result<Progress, Errno> {
         if self.flags & IPC_NOWAIT != 0 {
             return Err(Errno::ENOMSG);
         }
         // A message is handed over complete, although the receiver may want less of it, so that it can go back
         // complete.
         let longest = self.most().min(self.thread.message_limit.at(clock::realtime_tick())) as usize;
-        let person = self.thread.person();
-        if mailbox::capacity(&self.inner.arena, person) < Some(longest) {
-            return Ok(Step::NoMailbox(longest));
+        let record = self.thread.record();
+        if mailbox::capacity(&self.inner.arena, record) < Some(longest) {
+            return Ok(Progress::NoMailbox(longest));
         }
         // For a message that was handed over the kernel records the thread, not the process, as the receiver.
-        person.waiter.pid.store(self.thread.identity().tid, Relaxed);
-        let wait = self.thread.waits.begin(Aim::Message(self.landing));
-        match turn {
-            Turn::First => section.await_message(self.wanted, self.most(), Place::Last),
-            Turn::Again => section.await_message(self.wanted, self.most(), Place::Kept),
+        record.waiter.pid.store(self.thread.identity().tid, Relaxed);
+        let wait = self.thread.waits.begin(WaitTarget::Message(self.buffer));
+        match try_number {
+            Try::First => section.await_message(self.wanted, self.most(), QueuePosition::Last),
+            Try::Again => section.await_message(self.wanted, self.most(), QueuePosition::Kept),
         }
-        Ok(Step::Queued(wait))
+        Ok(Progress::Queued(wait))
     }
 
     /// The rest of a call that the first attempt did not complete.
     #[cold]
-    fn go_on(&self, mut step: Step) -> Result<Received, Errno> {
-        let mut turn = Turn::First;
+    fn go_on(&self, mut step: Progress) -> Result<Received, Errno> {
+        let mut try_number = Try::First;
         loop {
             match step {
-                Step::Done => return Ok(self.received.get()),
-                Step::NoMailbox(longest) => mailbox::provide(self.inner, self.thread, longest)?,
-                Step::Queued(wait) => {
+                Progress::Done => return Ok(self.received.get()),
+                Progress::NoMailbox(longest) => mailbox::provide(self.inner, self.thread, longest)?,
+                Progress::Queued(wait) => {
                     self.thread.count(Event::Blocked, 1);
                     match waiting::wait(self.inner, self.thread, wait, None) {
-                        End::Done(received) => return Ok(received),
-                        End::Failed(errno) => return Err(errno),
-                        End::Retry => turn = Turn::Again,
+                        WaitResult::Done(received) => return Ok(received),
+                        WaitResult::Failed(errno) => return Err(errno),
+                        WaitResult::Retry => try_number = Try::Again,
                     }
                 }
             }
-            step = self.attempt(turn)?;
+            step = self.attempt(try_number)?;
         }
     }
 
@@ -214,14 +214,14 @@ impl Receiving {
             return Err(Errno::EINVAL);
         }
         let limit = self.thread.message_limit.read(clock::realtime_tick());
-        let room = self.landing.room.min(usize::try_from(limit).unwrap_or(usize::MAX));
-        if self.landing.memory == Memory::Program {
+        let room = self.buffer.room.min(usize::try_from(limit).unwrap_or(usize::MAX));
+        if self.buffer.memory == MemoryOwner::Program {
             // The memory that `prepare_copy` reads, from the type on.
-            fault::probe(self.landing.kind, room)?;
+            fault::probe(self.buffer.mtype, room)?;
         }
-        let landing = Landing { room, ..self.landing };
+        let buffer = RecvBuffer { room, ..self.buffer };
         within(self.inner, self.thread, (Call::Msgrcv, self.id, Access::Read), |section| {
-            section.copy(self.wanted, self.most(), &landing)
+            section.copy(self.wanted, self.most(), &buffer)
         })?
     }
 }

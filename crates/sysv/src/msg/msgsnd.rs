@@ -4,17 +4,17 @@
 //! of the id (EINVAL), type below 1 (EINVAL), text (EFAULT), id (EINVAL), permission (EACCES), removal (EIDRM), room
 //! (EAGAIN).
 
-use super::cell::Size;
-use super::memory::{Letter, Memory};
+use super::cell::CellSize;
+use super::memory::{MemoryOwner, OutgoingMessage};
 use super::object::within;
-use super::section::{Caller, Place, Section, Sent};
-use super::{MessageQueue, mailbox};
+use super::section::{Caller, QueuePosition, QueueSection, Sent};
+use super::{MsgQueue, mailbox};
 use crate::class::Class;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
 use crate::registry::Access;
 use crate::thread::Thread;
-use crate::waiting::{self, Aim, Buffer, End};
+use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
 use unspin_meter::Event;
 use unspin_sys::ipc::flag::IPC_NOWAIT;
 use unspin_sys::{Errno, clock, fault, ipc};
@@ -32,12 +32,13 @@ impl Engine {
             // SAFETY: the caller's promise is the kernel's.
             return unsafe { ipc::msgsnd(id, message, size, flags) };
         };
-        let kind = fault::load_word(message)? as i64;
-        let letter = Letter { kind, memory: Memory::Program, text: message.wrapping_add(8), size };
-        send(inner, id, letter, flags).map(|()| 0)
+        let mtype = fault::load_word(message)? as i64;
+        let outgoing =
+            OutgoingMessage { mtype, memory: MemoryOwner::Program, text: message.wrapping_add(8), size };
+        send(inner, id, outgoing, flags).map(|()| 0)
     }
 
-    /// msgsnd(2) from Rust. `kind` is the message's type and must be above 0.
+    /// msgsnd(2) from Rust. `mtype` is the message's type and must be above 0.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -58,51 +59,51 @@ impl Engine {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn send(&self, id: i32, kind: i64, text: &[u8], flags: i32) -> Result<(), Errno> {
+    pub fn send(&self, id: i32, mtype: i64, text: &[u8], flags: i32) -> Result<(), Errno> {
         match self.inner {
             None => {
-                let message: Vec<u8> = [&kind.to_ne_bytes(), text].concat();
+                let message: Vec<u8> = [&mtype.to_ne_bytes(), text].concat();
                 // SAFETY: a live vector: the type, and the text behind it.
                 unsafe { ipc::msgsnd(id, message.as_ptr() as usize, text.len(), flags) }.map(drop)
             }
             Some(inner) => {
                 let (text, size) = (text.as_ptr() as usize, text.len());
-                send(inner, id, Letter { kind, memory: Memory::Ours, text, size }, flags)
+                send(inner, id, OutgoingMessage { mtype, memory: MemoryOwner::Ours, text, size }, flags)
             }
         }
     }
 }
 
 #[inline(always)]
-fn send(inner: &'static Inner, id: i32, letter: Letter, flags: i32) -> Result<(), Errno> {
+fn send(inner: &'static Inner, id: i32, outgoing: OutgoingMessage, flags: i32) -> Result<(), Errno> {
     let thread = Thread::of(inner)?;
-    waiting::interrupt(thread, Buffer::Gone);
+    waiting::interrupt(thread, CallerBuffers::Gone);
     let tick = clock::realtime_tick();
-    if id < 0 || !thread.message_limit.permits(letter.size, tick) || letter.kind < 1 {
+    if id < 0 || !thread.message_limit.permits(outgoing.size, tick) || outgoing.mtype < 1 {
         return Err(Errno::EINVAL);
     }
-    let sending = Sending { inner, thread, id, letter, flags };
-    match sending.attempt(tick.0, Turn::First)? {
-        Step::Done => Ok(()),
+    let sending = MsgsndCall { inner, thread, id, outgoing, flags };
+    match sending.attempt(tick.0, Try::First)? {
+        Progress::Done => Ok(()),
         step => sending.go_on(step),
     }
 }
 
 /// A call under way.
-struct Sending {
+struct MsgsndCall {
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
-    letter: Letter,
+    outgoing: OutgoingMessage,
     flags: i32,
 }
 
 /// The result of an attempt.
 #[derive(Clone, Copy)]
-enum Step {
+enum Progress {
     Done,
     /// There is no free cell of this size.
-    NoCell(Size),
+    NoCell(CellSize),
     /// The mailbox is too small for the message to wait in it.
     NoMailbox,
     /// Queued; the number of the wait.
@@ -111,108 +112,113 @@ enum Step {
 
 /// Whether a call has waited.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Try {
     First,
     /// After the wait with this number.
     After(u64),
 }
 
-impl Turn {
+impl Try {
     /// A call that has waited reports that the queue was removed meanwhile.
     fn error(self, errno: Errno) -> Errno {
-        if self != Turn::First && errno == Errno::EINVAL { Errno::EIDRM } else { errno }
+        if self != Try::First && errno == Errno::EINVAL { Errno::EIDRM } else { errno }
     }
 }
 
-impl Sending {
+impl MsgsndCall {
     #[inline(always)]
-    fn attempt(&self, now: i64, turn: Turn) -> Result<Step, Errno> {
-        let place = (Call::Msgsnd, self.id, Access::Alter);
-        within(self.inner, self.thread, place, |section| self.put(section, now, turn))
-            .unwrap_or_else(|errno| Err(self.refusal(errno, turn)))
+    fn attempt(&self, now: i64, try_number: Try) -> Result<Progress, Errno> {
+        let position = (Call::Msgsnd, self.id, Access::Alter);
+        within(self.inner, self.thread, position, |section| self.put(section, now, try_number))
+            .unwrap_or_else(|errno| Err(self.refusal(errno, try_number)))
     }
 
     #[inline(always)]
-    fn put(&self, section: &mut Section, now: i64, turn: Turn) -> Result<Step, Errno> {
+    fn put(&self, section: &mut QueueSection, now: i64, try_number: Try) -> Result<Progress, Errno> {
         let caller = Caller { pid: self.thread.pid(), now };
-        let kept = match turn {
-            Turn::First => None,
-            Turn::After(wait) => self.kept(wait),
+        let kept = match try_number {
+            Try::First => None,
+            Try::After(wait) => self.kept(wait),
         };
-        match section.send(kept.as_ref().unwrap_or(&self.letter), caller)? {
-            Sent::Done => Ok(Step::Done),
-            Sent::NoCell(size) => Ok(Step::NoCell(size)),
-            Sent::Full => self.queue_up(section, turn, kept.is_some()),
+        match section.send(kept.as_ref().unwrap_or(&self.outgoing), caller)? {
+            Sent::Done => Ok(Progress::Done),
+            Sent::NoCell(size) => Ok(Progress::NoCell(size)),
+            Sent::Full => self.wait_for_room(section, try_number, kept.is_some()),
         }
     }
 
     /// The error of a refused call: `EFAULT` if the text cannot be read, because the kernel copies the text before its
     /// other checks.
     #[cold]
-    fn refusal(&self, errno: Errno, turn: Turn) -> Errno {
-        match turn {
-            Turn::First => self.letter.probe().err().unwrap_or(errno),
-            Turn::After(_) => turn.error(errno),
+    fn refusal(&self, errno: Errno, try_number: Try) -> Errno {
+        match try_number {
+            Try::First => self.outgoing.probe().err().unwrap_or(errno),
+            Try::After(_) => try_number.error(errno),
         }
     }
 
     /// The message from the mailbox, where it has been since that wait began; `None` if a signal handler has begun
     /// another wait since.
-    fn kept(&self, wait: u64) -> Option<Letter> {
+    fn kept(&self, wait: u64) -> Option<OutgoingMessage> {
         self.thread
             .waits
             .is_last(wait)
-            .then(|| mailbox::kept(&self.inner.arena, self.thread.person(), &self.letter))?
+            .then(|| mailbox::kept(&self.inner.arena, self.thread.record(), &self.outgoing))?
     }
 
     #[cold]
-    fn queue_up(&self, section: &mut Section, turn: Turn, is_kept: bool) -> Result<Step, Errno> {
-        let (arena, person) = (&self.inner.arena, self.thread.person());
-        if turn == Turn::First {
-            self.letter.probe()?;
+    fn wait_for_room(
+        &self,
+        section: &mut QueueSection,
+        try_number: Try,
+        is_kept: bool,
+    ) -> Result<Progress, Errno> {
+        let (arena, record) = (&self.inner.arena, self.thread.record());
+        if try_number == Try::First {
+            self.outgoing.probe()?;
         }
         if self.flags & IPC_NOWAIT != 0 {
             return Err(Errno::EAGAIN);
         }
-        if mailbox::capacity(arena, person) < Some(self.letter.size) {
-            return Ok(Step::NoMailbox);
+        if mailbox::capacity(arena, record) < Some(self.outgoing.size) {
+            return Ok(Progress::NoMailbox);
         }
         if !is_kept {
-            mailbox::keep(arena, person, &self.letter)?;
+            mailbox::keep(arena, record, &self.outgoing)?;
         }
-        let wait = self.thread.waits.begin(Aim::Room);
-        match turn {
-            Turn::First => section.await_room(self.letter.size, Place::Last),
-            Turn::After(_) => section.await_room(self.letter.size, Place::Kept),
+        let wait = self.thread.waits.begin(WaitTarget::Room);
+        match try_number {
+            Try::First => section.await_room(self.outgoing.size, QueuePosition::Last),
+            Try::After(_) => section.await_room(self.outgoing.size, QueuePosition::Kept),
         }
-        Ok(Step::Queued(wait))
+        Ok(Progress::Queued(wait))
     }
 
     /// The rest of a call that the first attempt did not complete.
     #[cold]
-    fn go_on(&self, mut step: Step) -> Result<(), Errno> {
-        let mut turn = Turn::First;
+    fn go_on(&self, mut step: Progress) -> Result<(), Errno> {
+        let mut try_number = Try::First;
         loop {
             match step {
-                Step::Done => return Ok(()),
-                Step::NoCell(size) => self.grow(size, turn)?,
-                Step::NoMailbox => mailbox::provide(self.inner, self.thread, self.letter.size)?,
-                Step::Queued(wait) => {
+                Progress::Done => return Ok(()),
+                Progress::NoCell(size) => self.grow(size, try_number)?,
+                Progress::NoMailbox => mailbox::provide(self.inner, self.thread, self.outgoing.size)?,
+                Progress::Queued(wait) => {
                     self.thread.count(Event::Blocked, 1);
-                    if let End::Failed(errno) = waiting::wait(self.inner, self.thread, wait, None) {
+                    if let WaitResult::Failed(errno) = waiting::wait(self.inner, self.thread, wait, None) {
                         return Err(errno);
                     }
-                    turn = Turn::After(wait);
+                    try_number = Try::After(wait);
                 }
             }
-            step = self.attempt(clock::realtime_seconds(), turn)?;
+            step = self.attempt(clock::realtime_seconds(), try_number)?;
         }
     }
 
     /// Gives the queue a slab with cells of this size. It takes the registry lock before the queue's lock (lock order).
-    fn grow(&self, size: Size, turn: Turn) -> Result<(), Errno> {
+    fn grow(&self, size: CellSize, try_number: Try) -> Result<(), Errno> {
         self.inner.with_registry(self.thread, Class::Msg, Call::Msgsnd, |_| {
-            let queue = self.inner.find::<MessageQueue>(self.id).map_err(|errno| turn.error(errno))?;
+            let queue = self.inner.find::<MsgQueue>(self.id).map_err(|errno| try_number.error(errno))?;
             self.inner.guard_found(self.thread, Call::Msgsnd, queue).section().grow(size)
         })
     }

@@ -1,9 +1,9 @@
 //! A queue as an object of the registry, and a thread's way to it.
 
-use super::MessageQueue;
+use super::MsgQueue;
 use super::cell::{self, Slab};
-use super::memory::Landing;
-use super::section::Section;
+use super::memory::RecvBuffer;
+use super::section::QueueSection;
 use super::{mailbox, storage};
 use crate::class::Class;
 use crate::engine::Inner;
@@ -17,14 +17,14 @@ use crate::store::heap;
 use crate::store::part::Part;
 use crate::sync::lock::Lock;
 use crate::thread::Thread;
-use crate::waiting::End;
+use crate::waiting::WaitResult;
 use core::mem::offset_of;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
-impl Object for MessageQueue {
+impl Object for MsgQueue {
     const CLASS: Class = Class::Msg;
-    type Section = Section;
+    type Section = QueueSection;
 
     fn perm(&self) -> &Perm {
         &self.perm
@@ -35,13 +35,13 @@ impl Object for MessageQueue {
     }
 
     #[inline(always)]
-    fn section(&'static self, inner: &'static Inner, at: u64, me: u32) -> Section {
-        Section::new(inner, self, at, me)
+    fn section(&'static self, inner: &'static Inner, at: u64, me: u32) -> QueueSection {
+        QueueSection::new(inner, self, at, me)
     }
 }
 
 /// The queue at an offset that the table gave. `None` for 0 and for an offset that cannot be a queue.
-pub(super) fn queue_at(arena: &Arena, at: u64) -> Option<&MessageQueue> {
+pub(super) fn queue_at(arena: &Arena, at: u64) -> Option<&MsgQueue> {
     if at == 0 { None } else { arena.get(at) }
 }
 
@@ -54,28 +54,28 @@ pub(super) fn within<R>(
     inner: &'static Inner,
     thread: &'static Thread,
     (call, id, want): (Call, i32, Access),
-    f: impl FnOnce(&mut Section) -> R,
+    f: impl FnOnce(&mut QueueSection) -> R,
 ) -> Result<R, Errno> {
     let read = thread.read();
-    let (known, is_known) = thread.remembered_queue(id);
-    if !is_known || !known.may(want) {
+    let (cached, is_cached) = thread.cached_queue(id);
+    if !is_cached || !cached.allows(want) {
         learn(inner, thread, id, want)?;
     }
-    inner.within(thread, call, known.what(), read, f).ok_or(Errno::EIDRM)
+    inner.within(thread, call, cached.object(), read, f).ok_or(Errno::EIDRM)
 }
 
 /// Caches a queue, and what the thread may do with it. `EINVAL` if there is no queue, `EACCES` if the thread may not do
 /// `want`. The caller is in a read-side section.
 #[cold]
 fn learn(inner: &'static Inner, thread: &'static Thread, id: i32, want: Access) -> Result<(), Errno> {
-    // Acquire: as in `Thread::remembered`. Both numbers are read before the state that they are to vouch for.
+    // Acquire: as in `Thread::cached_set`. Both numbers are read before the state that they are to vouch for.
     let when = (thread.changes().load(Acquire), creds::epoch());
-    let (at, queue) = inner.find::<MessageQueue>(id)?;
+    let (at, queue) = inner.find::<MsgQueue>(id)?;
     let creds = thread.creds.read();
     let may = [Access::Read, Access::Alter].into_iter().filter(|&want| queue.perm.allows(&creds, want));
-    let known = thread.remembered_queue(id).0;
-    known.learn(id, when, may.map(Access::bit).sum(), (at, queue));
-    if known.may(want) { Ok(()) } else { Err(Errno::EACCES) }
+    let cached = thread.cached_queue(id).0;
+    cached.store(id, when, may.map(Access::bit).sum(), (at, queue));
+    if cached.allows(want) { Ok(()) } else { Err(Errno::EACCES) }
 }
 
 /// Marks the queue at an offset as removed, ends all waits on it, and retires its slabs. Returns the size of its header
@@ -97,22 +97,22 @@ pub(crate) fn evict(inner: &'static Inner, thread: &Thread, registry: &Registry<
         slab.next.store(0, Release);
         deferred_free::retire(arena, &registry.rcu, registry.me, at, heap::size(arena, at));
     }
-    size_of::<MessageQueue>() as u64
+    size_of::<MsgQueue>() as u64
 }
 
 /// Whether a heap payload is a queue's slab or a participant's mailbox. The caller holds the registry lock.
 pub(crate) fn owns(inner: &'static Inner, payload: u64) -> bool {
     // Acquire: a mailbox becomes a queue's slab before it stops being a mailbox. So a payload that is not found here is
     // found among the slabs.
-    let mut people = inner.people().iter();
-    people.any(|person| person.errand.mailbox.load(Acquire) == payload)
+    let mut participants = inner.participants().iter();
+    participants.any(|participant| participant.msg_wait.mailbox.load(Acquire) == payload)
         || registry::objects(&inner.arena, Class::Msg)
             .filter_map(|at| queue_at(&inner.arena, at))
             .any(|queue| storage::slabs_of(&inner.arena, queue).any(|slab| slab == payload))
 }
 
 /// Locations of the first slabs of a queue, and of the first cells of each; at most `some` of either.
-pub(crate) fn parts(inner: &'static Inner, queue: &'static MessageQueue, some: usize) -> Vec<Part> {
+pub(crate) fn parts(inner: &'static Inner, queue: &'static MsgQueue, some: usize) -> Vec<Part> {
     let slabs = storage::slabs_of(&inner.arena, queue);
     let parts = slabs.take(some).flat_map(|at| {
         let slab = [
@@ -123,7 +123,7 @@ pub(crate) fn parts(inner: &'static Inner, queue: &'static MessageQueue, some: u
         let cells = Slab::cells(&inner.arena, at).take(some).flat_map(|(at, _)| {
             [
                 Part::new("size of a message", at + cell::SIZE_AT, 4),
-                Part::new("cell", at, size_of::<cell::Cell>()),
+                Part::new("cell", at, size_of::<cell::MessageCell>()),
             ]
         });
         slab.into_iter().chain(cells)
@@ -132,26 +132,26 @@ pub(crate) fn parts(inner: &'static Inner, queue: &'static MessageQueue, some: u
 }
 
 /// Copies the message that the thread was granted from its mailbox to the thread's buffer.
-pub(crate) fn fetch(inner: &'static Inner, thread: &Thread, landing: &Landing) -> End {
-    let Some((cell, text)) = mailbox::message(&inner.arena, thread.person()) else {
-        return End::Failed(Errno::EFAULT);
+pub(crate) fn fetch(inner: &'static Inner, thread: &Thread, buffer: &RecvBuffer) -> WaitResult {
+    let Some((cell, text)) = mailbox::message(&inner.arena, thread.record()) else {
+        return WaitResult::Failed(Errno::EFAULT);
     };
-    match landing.take(cell.kind.load(Relaxed), text, cell.size()) {
-        Ok(received) => End::Done(received),
-        Err(errno) => End::Failed(errno),
+    match buffer.take(cell.mtype.load(Relaxed), text, cell.size()) {
+        Ok(received) => WaitResult::Done(received),
+        Err(errno) => WaitResult::Failed(errno),
     }
 }
 
 /// Gives the message that the thread was granted back to its queue, because the thread's buffer no longer exists.
 pub(crate) fn give_back(inner: &'static Inner, thread: &Thread) {
-    let person = thread.person();
+    let participant = thread.record();
     let _read = thread.read();
     // Relaxed: the thread's own record.
-    let at = person.waiter.object.load(Relaxed);
+    let at = participant.waiter.object.load(Relaxed);
     let queue = Some(at).filter(|&at| registry::is_object(&inner.arena, Class::Msg, at));
     if let Some(queue) = queue.and_then(|at| queue_at(&inner.arena, at))
         && let Ok(mut guard) = inner.guard_alive(thread, Call::Wait, (at, queue))
     {
-        guard.section().give_back(person);
+        guard.section().give_back(participant);
     }
 }

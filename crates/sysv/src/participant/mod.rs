@@ -6,7 +6,7 @@
 use crate::class::Class;
 pub(crate) mod wakes;
 
-use crate::sync::lock_count::Busy;
+use crate::sync::lock_count::LockCount;
 use std::sync::OnceLock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
@@ -89,7 +89,7 @@ pub mod status {
 /// The list of the object in which a waiter is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum Queue {
+pub enum WaitList {
     /// One operation that changes the value.
     Alter = 0,
     /// One operation that waits for zero.
@@ -104,22 +104,22 @@ pub enum Queue {
     Send = 5,
 }
 
-impl Queue {
-    fn from_u32(n: u32) -> Queue {
+impl WaitList {
+    fn from_u32(n: u32) -> WaitList {
         match n {
-            1 => Queue::Zero,
-            2 => Queue::ComplexAlter,
-            3 => Queue::ComplexZero,
-            4 => Queue::Receive,
-            5 => Queue::Send,
-            _ => Queue::Alter,
+            1 => WaitList::Zero,
+            2 => WaitList::ComplexAlter,
+            3 => WaitList::ComplexZero,
+            4 => WaitList::Receive,
+            5 => WaitList::Send,
+            _ => WaitList::Alter,
         }
     }
 
     /// The class of objects that have such a list.
     pub(crate) fn class(self) -> Class {
         match self {
-            Queue::Receive | Queue::Send => Class::Msg,
+            WaitList::Receive | WaitList::Send => Class::Msg,
             _ => Class::Sem,
         }
     }
@@ -132,11 +132,11 @@ impl Queue {
 pub struct Waiter {
     /// The state of the wait: see [`status`]. The thread sleeps on this word.
     pub status: AtomicU32,
-    /// A [`Queue`], as a number.
+    /// A [`WaitList`], as a number.
     pub queue: AtomicU32,
     /// Time-stamp counter at the last moment at which the spinning waiter was known to run.
-    pub beat: AtomicU64,
-    /// Offset of the object in the arena: a set or a message queue, depending on [`Queue`].
+    pub last_seen: AtomicU64,
+    /// Offset of the object in the arena: a set or a message queue, depending on [`WaitList`].
     pub object: AtomicU64,
     /// Order of arrival at that object.
     pub ticket: AtomicU64,
@@ -150,10 +150,10 @@ pub struct Waiter {
     pub next: AtomicU32,
     /// Offset of the process's record of adjustments if an operation has `SEM_UNDO`, else 0.
     pub undo: AtomicU64,
-    /// Number of processes whose exit the waiter monitors: see [`Watch`]. It is here because every sleeper reads it.
-    watched: AtomicU32,
-    /// Position among the waiters: see [`Watch`].
-    place: AtomicU32,
+    /// Number of processes whose exit the waiter monitors: see [`MonitoredProcesses`]. It is here because every sleeper reads it.
+    monitored_count: AtomicU32,
+    /// Position among the waiters: see [`MonitoredProcesses`].
+    position: AtomicU32,
 }
 
 #[cfg(not(loom))]
@@ -162,8 +162,8 @@ const _: () = assert!(size_of::<Waiter>() == 64, "a cache line: the waker's miss
 impl Waiter {
     /// The spinning waiter is about to sleep on the status. From now on the thread that ends its wait wakes it. No
     /// effect if the wait is over.
-    pub fn fall_asleep(&self) {
-        // SeqCst: ordered before the waiter's read of its watch list; see `rouse`. The thread that ends the wait reads
+    pub fn mark_sleeping(&self) {
+        // SeqCst: ordered before the waiter's read of its watch list; see `notify`. The thread that ends the wait reads
         // only this word's value from this store. It sees what the waiter wrote for it by the object's lock.
         let _ = self.status.compare_exchange(
             status::QUEUED,
@@ -175,31 +175,31 @@ impl Waiter {
 
     /// Makes the waiter read its watch list again, which the caller has changed. The caller holds the set's lock.
     ///
-    /// If the waiter was not in `SLEEPING` when this exchange ran, it sees the change: its [`fall_asleep`] comes after
+    /// If the waiter was not in `SLEEPING` when this exchange ran, it sees the change: its [`mark_sleeping`] comes after
     /// the exchange, and its read of the list after that.
     ///
-    /// [`fall_asleep`]: Waiter::fall_asleep
-    pub(crate) fn rouse(&self) {
+    /// [`mark_sleeping`]: Waiter::fall_asleep
+    pub(crate) fn notify(&self) {
         // SeqCst: ordered between the caller's change and the waiter's read.
-        let roused = self.status.compare_exchange(
+        let notified = self.status.compare_exchange(
             status::SLEEPING,
             status::QUEUED,
             Ordering::SeqCst,
             Ordering::SeqCst,
         );
-        if roused.is_ok() {
+        if notified.is_ok() {
             self.wake();
         }
     }
 
     /// The status, as the waiter itself reads it.
-    pub fn look(&self) -> u32 {
-        // Acquire: partner of the swap in `Wakes::finish`: what the granting process did before is visible.
+    pub fn load_status(&self) -> u32 {
+        // Acquire: partner of the swap in `WakeList::finish`: what the granting process did before is visible.
         self.status.load(Ordering::Acquire)
     }
 
     /// Ends the caller's own wait with `EIDRM`, whichever thread was to end it.
-    pub fn give_up(&self) {
+    pub fn end_as_removed(&self) {
         // Release: as in `acknowledge`.
         self.status.store(status::failed(unspin_sys::Errno::EIDRM.0), Ordering::Release);
     }
@@ -213,7 +213,7 @@ impl Waiter {
 
     /// The caller ends its own wait.
     pub(crate) fn end_own(&self, end: u32) {
-        // AcqRel: as in `Wakes::finish`.
+        // AcqRel: as in `WakeList::finish`.
         self.status.swap(end, Ordering::AcqRel);
         self.confirm(end);
     }
@@ -238,25 +238,25 @@ impl Waiter {
 /// writes it while `IDLE`. While the thread waits, the holder of the queue's lock reads it.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub struct Errand {
-    /// Which messages a receiver wants. [`Errand::wanted`] decodes it.
+pub struct MsgWait {
+    /// Which messages a receiver wants. [`MsgWait::wanted`] decodes it.
     pub(crate) mode: AtomicU32,
     /// See `mode`.
-    pub(crate) kind: AtomicI64,
+    pub(crate) mtype: AtomicI64,
     /// In bytes: for a receiver the most that it takes, for a sender the size of its message.
-    pub most: AtomicU64,
+    pub bytes: AtomicU64,
     /// Offset of a slab with one cell, or 0. A sender hands a message over to this receiver in it; a sender keeps a
     /// message in it that waits for room. It belongs to the participant slot, and so to whichever thread has this
     /// index.
     pub mailbox: AtomicU64,
     /// The queue's last receiver (pid) before this hand-over, to be restored if the message is taken back.
-    pub before: AtomicU32,
+    pub prev_receiver: AtomicU32,
     /// The participant that the message is being handed to instead, as an index plus one, or 0.
-    pub heir: AtomicU32,
-    /// The time that goes with `before`.
-    pub before_at: AtomicI64,
-    /// The ticket of the participant in `heir`.
-    pub heir_ticket: AtomicU64,
+    pub next_receiver: AtomicU32,
+    /// The time that goes with `prev_receiver`.
+    pub prev_received_at: AtomicI64,
+    /// The ticket of the participant in `next_receiver`.
+    pub next_receiver_ticket: AtomicU64,
 }
 
 /// A change of several words under a set's lock: the record that makes the change atomic even if its maker dies. See
@@ -276,7 +276,7 @@ pub struct Redo {
     /// grant.
     pub pid: AtomicU32,
     /// Index of the participant whose status decides whether the change is made.
-    pub whose: AtomicU32,
+    pub decider: AtomicU32,
     /// That participant's ticket when the record was written.
     pub ticket: AtomicU64,
 }
@@ -284,21 +284,21 @@ pub struct Redo {
 /// The processes whose exit a waiter monitors, because the exit may let this waiter or one behind it proceed. Written
 /// under the lock of the set that the waiter waits for; the waiter reads it without the lock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct MonitoredProcesses<'a> {
     count: &'a AtomicU32,
-    /// How many wait before this waiter, counted only as far as needed: see [`Watch::is_in_front`].
-    place: &'a AtomicU32,
-    processes: &'a [AtomicU64; WATCHED],
+    /// How many wait before this waiter, counted only as far as needed: see [`MonitoredProcesses::is_among_first_two`].
+    position: &'a AtomicU32,
+    processes: &'a [AtomicU64; MAX_MONITORED],
 }
 
 /// A thread can sleep on this many words in addition to its own status.
 #[cfg(not(loom))]
-const WATCHED: usize = unspin_sys::futex::any::MOST - 1;
+const MAX_MONITORED: usize = unspin_sys::futex::any::MOST - 1;
 /// The models need no more.
 #[cfg(loom)]
-const WATCHED: usize = 2;
+const MAX_MONITORED: usize = 2;
 
-impl<'a> Watch<'a> {
+impl<'a> MonitoredProcesses<'a> {
     /// Removes all processes.
     pub(crate) fn clear(self) {
         // SeqCst: as in `add`.
@@ -312,39 +312,39 @@ impl<'a> Watch<'a> {
         }
         // Relaxed: written under the lock only.
         let count = self.count.load(Ordering::Relaxed);
-        let Some(place) = self.processes.get(count as usize) else { return false };
+        let Some(position) = self.processes.get(count as usize) else { return false };
         // Relaxed: published by the count.
-        place.store(process, Ordering::Relaxed);
-        // SeqCst: ordered before the read of the status in `Waiter::rouse`. Release: partner of the Acquire in `iter`.
+        position.store(process, Ordering::Relaxed);
+        // SeqCst: ordered before the read of the status in `Waiter::notify`. Release: partner of the Acquire in `iter`.
         self.count.store(count + 1, Ordering::SeqCst);
         true
     }
 
     /// Stores how many wait before this waiter, of its nearest predecessors.
-    pub(crate) fn stand_behind(self, others: usize) {
+    pub(crate) fn set_position(self, others: usize) {
         // Relaxed: only the waiter reads it; any recent value will do.
-        self.place.store(others as u32, Ordering::Relaxed);
+        self.position.store(others as u32, Ordering::Relaxed);
     }
 
     /// Whether it is the first waiter, or the second, which acts if the first is stopped or dead.
-    pub(crate) fn is_in_front(self) -> bool {
+    pub(crate) fn is_among_first_two(self) -> bool {
         // Relaxed: as above.
-        self.place.load(Ordering::Relaxed) < 2
+        self.position.load(Ordering::Relaxed) < 2
     }
 
     /// The processes, as [`crate::recovery::process`] encodes them.
     pub(crate) fn iter(self) -> impl Iterator<Item = u64> + 'a {
-        // SeqCst: ordered after `Waiter::fall_asleep`. Acquire: partner of the Release in `add`.
+        // SeqCst: ordered after `Waiter::mark_sleeping`. Acquire: partner of the Release in `add`.
         let count = self.count.load(Ordering::SeqCst) as usize;
         // Relaxed: as above. If the list changes meanwhile, the thread that changes it wakes the waiter, which reads it
         // again.
-        self.processes[..count.min(WATCHED)].iter().map(|process| process.load(Ordering::Relaxed))
+        self.processes[..count.min(MAX_MONITORED)].iter().map(|process| process.load(Ordering::Relaxed))
     }
 
     /// Whether there is no more room, so that processes may have been left out.
     pub(crate) fn is_full(self) -> bool {
         // SeqCst: as in `iter`.
-        self.count.load(Ordering::SeqCst) as usize >= WATCHED
+        self.count.load(Ordering::SeqCst) as usize >= MAX_MONITORED
     }
 
     /// Whether there is no process in the list.
@@ -357,17 +357,17 @@ impl<'a> Watch<'a> {
 /// The engine's record of one participant: see the module's text. All-zero bytes are a valid record.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Participant {
+pub struct ParticipantRecord {
     pub(crate) waiter: Waiter,
     pub(crate) redo: Redo,
-    pub(crate) errand: Errand,
+    pub(crate) msg_wait: MsgWait,
     /// Locks that this participant holds or tries to take. Written by the participant itself. Read by a thread that
     /// recovers it when it is dead, and by threads that wait for a lock that names it.
-    pub(crate) busy: Busy,
+    pub(crate) lock_count: LockCount,
     /// A heap block that the participant is moving to or from the free list: see [`crate::store::heap`].
     pub(crate) pending: AtomicU64,
     pub(crate) lines: [Line; MAX_OPS],
-    pub(crate) watch: [AtomicU64; WATCHED],
+    pub(crate) monitored: [AtomicU64; MAX_MONITORED],
     /// The program image that the thread belongs to (`unspin_sys::process::image`). The thread writes it when it has
     /// joined.
     pub(crate) image: AtomicU64,
@@ -385,26 +385,26 @@ pub(crate) struct Line {
     entry: AtomicU64,
 }
 
-impl Default for Participant {
-    fn default() -> Participant {
-        Participant {
+impl Default for ParticipantRecord {
+    fn default() -> ParticipantRecord {
+        ParticipantRecord {
             waiter: Waiter::default(),
             redo: Redo::default(),
-            errand: Errand::default(),
-            busy: Busy::default(),
+            msg_wait: MsgWait::default(),
+            lock_count: LockCount::default(),
             pending: AtomicU64::default(),
             lines: core::array::from_fn(|_| Line::default()),
-            watch: core::array::from_fn(|_| AtomicU64::default()),
+            monitored: core::array::from_fn(|_| AtomicU64::default()),
             image: AtomicU64::default(),
         }
     }
 }
 
-impl Participant {
+impl ParticipantRecord {
     /// Whether a dead participant's slot can be reused without any repair.
     pub(crate) fn is_clean(&self) -> bool {
         // Relaxed: its thread is dead.
-        self.busy.of_the_dead().is_none()
+        self.lock_count.of_dead().is_none()
             && self.pending.load(Ordering::Relaxed) == 0
             && self.redo.state.load(Ordering::Relaxed) == 0
             && !status::concerns_others(self.waiter.status.load(Ordering::Relaxed))
@@ -415,20 +415,20 @@ impl Participant {
         // Relaxed: no thread reads the record before the slot is claimed, and the claim orders.
         self.waiter.status.store(status::IDLE, Ordering::Relaxed);
         // Otherwise the next thread, when it waits for a message, would monitor the dead one's processes for good.
-        self.watch().clear();
-        self.busy.renew();
+        self.monitored().clear();
+        self.lock_count.renew();
     }
 
     /// A dummy record in no arena. Lookups return it for a record that a damaged arena no longer has.
     #[cold]
-    pub(crate) fn nobody() -> &'static Participant {
-        static NOBODY: OnceLock<Participant> = OnceLock::new();
-        NOBODY.get_or_init(Participant::default)
+    pub(crate) fn dummy() -> &'static ParticipantRecord {
+        static DUMMY: OnceLock<ParticipantRecord> = OnceLock::new();
+        DUMMY.get_or_init(ParticipantRecord::default)
     }
 
     /// The words in which the thread writes its operations before it enters a queue. A granting thread adds the pids
     /// that the grant displaces.
-    pub(crate) fn op_places(&self) -> impl Iterator<Item = &AtomicU64> {
+    pub(crate) fn op_words(&self) -> impl Iterator<Item = &AtomicU64> {
         self.lines.iter().map(|line| &line.op)
     }
 
@@ -438,13 +438,17 @@ impl Participant {
     }
 
     /// The processes whose exit it monitors.
-    pub(crate) fn watch(&self) -> Watch<'_> {
-        Watch { count: &self.waiter.watched, place: &self.waiter.place, processes: &self.watch }
+    pub(crate) fn monitored(&self) -> MonitoredProcesses<'_> {
+        MonitoredProcesses {
+            count: &self.waiter.monitored_count,
+            position: &self.waiter.position,
+            processes: &self.monitored,
+        }
     }
 
-    pub(crate) fn queue(&self) -> Queue {
+    pub(crate) fn queue(&self) -> WaitList {
         // Relaxed: as in `ops`.
-        Queue::from_u32(self.waiter.queue.load(Ordering::Relaxed))
+        WaitList::from_u32(self.waiter.queue.load(Ordering::Relaxed))
     }
 }
 
@@ -454,11 +458,13 @@ mod tests {
 
     /// The next owner of the slot finds no state of the previous one that would affect it.
     #[test]
-    fn who_is_forgotten_watches_nobody() {
-        let person = Participant::default();
-        person.waiter.status.store(status::QUEUED, Ordering::Relaxed);
-        assert!(person.watch().add(7) && !person.watch().is_empty() && !person.is_clean());
-        person.forget();
-        assert!(person.watch().is_empty() && person.is_clean());
+    fn forget_clears_monitored_processes() {
+        let participant = ParticipantRecord::default();
+        participant.waiter.status.store(status::QUEUED, Ordering::Relaxed);
+        assert!(
+            participant.monitored().add(7) && !participant.monitored().is_empty() && !participant.is_clean()
+        );
+        participant.forget();
+        assert!(participant.monitored().is_empty() && participant.is_clean());
     }
 }

@@ -7,7 +7,7 @@ use unspin_sync::atomic::Ordering::{AcqRel, Relaxed};
 /// A wake-up that is due once the lock is released. If the futex wake finds no sleeper, the waiter is at least checked
 /// for life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wake {
+pub struct PendingWake {
     /// Index of the participant.
     pub index: u32,
     /// The status with which its wait ended. It tells this grant from later grants to the same participant.
@@ -17,28 +17,28 @@ pub struct Wake {
 /// Wake-ups that are made after the lock is released, so that a woken process that preempts its waker does not find the
 /// lock taken at once. The list is small because every section creates one.
 #[derive(Default)]
-pub struct Wakes {
+pub struct WakeList {
     list: [u64; 8],
     count: usize,
     overflowed: bool,
 }
 
-impl Wakes {
+impl WakeList {
     /// Ends the wait of participant `index` with the status `end`. The caller holds the lock of the object that it
     /// waits for. From this store on the waiter may return and reuse its record.
     pub(crate) fn finish(&mut self, waiter: &Waiter, index: u32, end: u32) {
-        let beat = waiter.beat.load(Relaxed);
+        let last_seen = waiter.last_seen.load(Relaxed);
         // AcqRel. Release: partner of the waiter's Acquire load of its end status; the store decides the redo record.
         // Acquire: partner of the waiter's exchange to SLEEPING.
         let before = waiter.status.swap(end, AcqRel);
-        let seen_running = time::ticks().wrapping_sub(beat) < FRESH_TICKS;
+        let seen_running = time::ticks().wrapping_sub(last_seen) < FRESH_TICKS;
         // Other waiters depend on these two: the waiter has to take what it was granted, or use the room that was made.
         let matters = status::is_granted(end) || end == status::RETRY;
         if before == status::QUEUED && (seen_running || !matters) {
             waiter.confirm(end);
             return;
         }
-        if !self.push(Wake { index, end }) {
+        if !self.push(PendingWake { index, end }) {
             // The list is full, so wake now, under the lock. `wake::wake_all` checks afterwards whether the waiter was
             // alive.
             waiter.wake();
@@ -46,7 +46,7 @@ impl Wakes {
     }
 
     /// Adds a wake-up; `false` if the list is full.
-    fn push(&mut self, wake: Wake) -> bool {
+    fn push(&mut self, wake: PendingWake) -> bool {
         match self.list.get_mut(self.count) {
             Some(slot) => {
                 *slot = (wake.end as u64) << 32 | wake.index as u64;
@@ -76,8 +76,8 @@ impl Wakes {
     }
 
     /// The wake-ups, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = Wake> + '_ {
-        self.list[..self.count].iter().map(|&w| Wake { index: w as u32, end: (w >> 32) as u32 })
+    pub fn iter(&self) -> impl Iterator<Item = PendingWake> + '_ {
+        self.list[..self.count].iter().map(|&w| PendingWake { index: w as u32, end: (w >> 32) as u32 })
     }
 }
 

@@ -10,7 +10,7 @@ use unspin_sys::robust;
 /// An entry in the table of processes. A generation identifies a process in its entry, and is used once.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ProcessEntry {
     /// The process in this entry; 0: there was none yet.
     pub(super) generation: AtomicU64,
     /// The last generation that is known to be dead. If it equals `generation`, the entry is free.
@@ -59,7 +59,7 @@ pub(crate) fn is_held(word: u32) -> bool {
     word & robust::HOLDER != 0
 }
 
-impl Entry {
+impl ProcessEntry {
     pub(super) fn is_free(&self) -> bool {
         // Acquire: partner of the Release in `Inner::enter`.
         self.ended.load(Acquire) >= self.generation.load(Acquire)
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unpacked() {
+    fn process_word_round_trips() {
         assert_eq!(Process::new(0, 0), None);
         let last = Process::new(MAX_PROCESSES as usize - 1, 7).unwrap();
         assert_eq!((last.index(), last.generation()), (MAX_PROCESSES as usize - 1, 7));

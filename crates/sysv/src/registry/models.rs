@@ -6,7 +6,7 @@
 
 use super::{Id, Registry, find_index, find_key};
 use crate::class::Class;
-use crate::participant::Participant;
+use crate::participant::ParticipantRecord;
 use crate::store::Arena;
 use loom::thread::spawn;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ struct World {
     domain: Domain,
     slots: Vec<Slot>,
     reader: unspin_rcu::Participant,
-    me: Participant,
+    me: ParticipantRecord,
 }
 
 impl World {
@@ -40,8 +40,14 @@ impl World {
             .registry()
             .register(&who, Fences::Full, &mut |_, _| Swept::Done)
             .unwrap();
-        let world =
-            World { arena, objects: [first, second], domain, slots, reader, me: Participant::default() };
+        let world = World {
+            arena,
+            objects: [first, second],
+            domain,
+            slots,
+            reader,
+            me: ParticipantRecord::default(),
+        };
         Registry::init(&world.arena, Class::Sem).unwrap();
         for n in 0..present {
             world.add(n);
@@ -108,12 +114,12 @@ fn against(present: usize, reader: fn(&World), writer: fn(&World)) {
 /// An object that exists before the table and the map grow is found at any time, in the old or the new ones. Nothing is
 /// freed that a reader may access.
 #[test]
-fn growth_hides_nobody() {
+fn table_growth_hides_no_object() {
     against(1, |world| assert!(world.look(0), "lost"), |world| ignore(world.add(1)));
 }
 
 #[test]
-fn a_newcomer_is_whole_once_it_is_found() {
+fn added_object_is_complete_when_found() {
     against(
         1,
         |world| ignore(world.look(1)),
@@ -125,7 +131,7 @@ fn a_newcomer_is_whole_once_it_is_found() {
 }
 
 #[test]
-fn a_removed_object_is_freed_after_its_last_reader() {
+fn removed_object_is_freed_after_last_reader() {
     against(
         1,
         |world| ignore(world.look(0)),
@@ -138,7 +144,7 @@ fn a_removed_object_is_freed_after_its_last_reader() {
 
 #[test]
 #[should_panic(expected = "lost")]
-fn planted_a_table_published_before_it_is_filled() {
+fn planted_table_published_before_filled() {
     against(
         1,
         |world| assert!(world.look(0), "lost"),
@@ -153,7 +159,7 @@ fn planted_a_table_published_before_it_is_filled() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_table_freed_without_a_grace_period() {
+fn planted_table_freed_without_grace_period() {
     against(
         1,
         |world| ignore(world.look(0)),
@@ -166,7 +172,7 @@ fn planted_a_table_freed_without_a_grace_period() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_an_object_freed_as_soon_as_it_is_unlinked() {
+fn planted_object_freed_without_grace_period() {
     against(
         1,
         |world| ignore(world.look(0)),

@@ -76,7 +76,7 @@ impl Perm {
 
     /// Like [`Perm::allows_quickly`], for the nine permission bits of `semget`'s flags.
     #[inline(always)]
-    pub(crate) fn allows_flags_quickly(&self, creds: &Cached, flags: i32) -> bool {
+    pub(crate) fn allows_flags_cached(&self, creds: &Cached, flags: i32) -> bool {
         self.grants_quickly(creds, classes(flags))
     }
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_class_that_matches_decides() {
+    fn first_matching_permission_class_decides() {
         let perm = perm(0o066);
         assert!(
             !perm.allows(&creds(100, 200, &[], 0), Access::Read),

@@ -8,7 +8,7 @@
 use super::lookup::{find_key, is_object, objects};
 use super::{Id, Keys, MAX_OBJECTS, Perm, Root, Table};
 use crate::class::Class;
-use crate::participant::Participant;
+use crate::participant::ParticipantRecord;
 use crate::store::Arena;
 use crate::store::deferred_free;
 use crate::store::heap;
@@ -21,7 +21,7 @@ pub(crate) struct Registry<'a> {
     pub arena: &'a Arena,
     pub class: Class,
     pub rcu: Rcu<'a>,
-    pub me: &'a Participant,
+    pub me: &'a ParticipantRecord,
     /// The size of the object at an offset, in the unit of [`Root::units`].
     pub units_of: fn(&Arena, Class, u64) -> u64,
 }
@@ -34,7 +34,7 @@ impl<'a> Registry<'a> {
     pub fn init(arena: &Arena, class: Class) -> Result<(), Errno> {
         // No other process knows the arena yet, so any participant's record serves for the allocations.
         arena.reserve_participant(0)?;
-        let me = &arena.people(1)[0];
+        let me = &arena.participants(1)[0];
         let root = arena.header().root(class);
         let (table, keys) = new_tables(arena, me, super::table::FIRST_CAPACITY)?;
         // Release: partner of the Acquire loads in `find_index` and `find_key`.
@@ -231,7 +231,7 @@ impl<'a> Registry<'a> {
     }
 }
 
-fn new_tables(arena: &Arena, me: &Participant, objects: u32) -> Result<(u64, u64), Errno> {
+fn new_tables(arena: &Arena, me: &ParticipantRecord, objects: u32) -> Result<(u64, u64), Errno> {
     let table = heap::allocate(arena, me, Table::bytes(objects))?;
     arena.get::<Table>(table).ok_or(Errno::ENOMEM)?.init(objects);
     let capacity = Keys::capacity_for(objects);

@@ -10,26 +10,26 @@
 #[cfg(not(loom))]
 pub(crate) mod calls;
 mod change;
+mod dead_undo;
 pub mod fast;
 #[cfg(all(test, loom))]
 mod models;
+mod monitors;
+mod op;
 mod overwrite;
 mod queue;
-mod reckon;
 pub mod redo;
 pub mod section;
 mod set;
 mod space;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod undo;
-mod vector;
-mod watch;
+mod undo_records;
 pub mod word;
 
-pub use crate::participant::wakes::{Wake, Wakes};
-pub use section::{Performed, Section};
+pub use crate::participant::wakes::{PendingWake, WakeList};
+pub use op::Op;
+pub use section::{Performed, SetSection};
 pub use set::{Sem, Set};
 pub use space::Space;
-pub use undo::{Record, Undo};
-pub use vector::Op;
+pub use undo_records::{UndoHeader, UndoRecord};

@@ -40,7 +40,7 @@ pub struct Contended {
     /// Number of waiters in all lists.
     pub waiters: AtomicU32,
     /// First semaphore in the list of touched ones, as index plus one; 0 if the list is empty.
-    pub touched: AtomicU32,
+    pub marked_slow: AtomicU32,
     /// Ticket (order of arrival) of the last waiter.
     pub ticket: AtomicU64,
     /// Counts evaluations, so that scratch values need not be cleared.
@@ -49,7 +49,7 @@ pub struct Contended {
     pub complex_alter: List,
     /// Waiters with several operations that only wait for zero.
     pub complex_zero: List,
-    /// Offset of the first record of adjustments ([`super::undo`]).
+    /// Offset of the first record of adjustments ([`super::undo_records`]).
     pub records: AtomicU64,
     /// Offset of the first record with an adjustment that is not zero. Derived from the records.
     pub active: AtomicU64,
@@ -119,7 +119,7 @@ pub struct Sem {
     /// The round in which `tentative` was written. `tentative` is valid only if this is the set's current round.
     pub round: AtomicU64,
     /// Link in the list of touched semaphores. 0: not in the list; `u32::MAX`: last; else index of the next plus one.
-    pub next_touched: AtomicU32,
+    pub next_marked_slow: AtomicU32,
 }
 
 /// Size in bytes of a set with `nsems` semaphores.

@@ -4,8 +4,8 @@
 //! permission (EACCES). For a key that does not exist: ENOENT, or the kernel's errors for making a segment: EINVAL for
 //! a size out of range, ENOSPC beyond `shmall` or `shmmni`, ENOMEM, EPERM for huge pages.
 
-use super::segment::{Birth, Name, Now};
-use super::{Segment, find_segment, settle};
+use super::segment::{KernelState, SegmentName, SegmentOrigin};
+use super::{SegmentEntry, find_segment, refresh};
 use crate::class::Class;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
@@ -23,7 +23,7 @@ impl Engine {
     pub fn shmget(&self, key: i32, size: usize, flags: i32) -> Result<i32, Errno> {
         let Some(inner) = self.inner else { return unspin_sys::ipc::shmget(key, size, flags) };
         let thread = Thread::of(inner)?;
-        let ask = Ask { inner, thread, key, size, flags };
+        let ask = ShmgetCall { inner, thread, key, size, flags };
         // The engine `global` does everything under a lock.
         if key != IPC_PRIVATE && inner.kind == Kind::Rcu {
             match ask.find()? {
@@ -37,7 +37,7 @@ impl Engine {
 }
 
 /// The arguments of a call.
-struct Ask {
+struct ShmgetCall {
     inner: &'static Inner,
     thread: &'static Thread,
     key: i32,
@@ -45,18 +45,18 @@ struct Ask {
     flags: i32,
 }
 
-impl Ask {
+impl ShmgetCall {
     /// Finds the segment of the key, without a lock.
     fn find(&self) -> Result<Option<(i32, ShmidDs)>, Errno> {
         let name = {
             let _read = self.thread.read();
             let at = registry::find_key(&self.inner.arena, Class::Shm, self.key);
-            at.and_then(|at| find_segment(&self.inner.arena, at)).map(Segment::name)
+            at.and_then(|at| find_segment(&self.inner.arena, at)).map(SegmentEntry::name)
         };
         let Some(name) = name else { return Ok(None) };
         Ok(match name.ask()? {
-            Now::Live(status) => Some((name.id, status)),
-            Now::Doomed(_) | Now::Gone => None,
+            KernelState::Live(status) => Some((name.id, status)),
+            KernelState::MarkedForRemoval(_) | KernelState::Gone => None,
         })
     }
 
@@ -79,7 +79,7 @@ impl Ask {
             && let Some(segment) = find_segment(registry.arena, at)
         {
             let id = segment.name().id;
-            if let Some(status) = settle(registry, at)? {
+            if let Some(status) = refresh(registry, at)? {
                 return self.existing(id, &status);
             }
         }
@@ -93,11 +93,11 @@ impl Ask {
         let making = &registry.arena.header().making.0;
         let creds = self.thread.creds.read();
         // The pid is read from the kernel: a child made by vfork uses its parent's record.
-        let maker = process::pid() as i32;
-        let birth = Birth {
+        let creator = process::pid() as i32;
+        let birth = SegmentOrigin {
             size: self.size as u64,
             made: time::seconds(),
-            maker,
+            creator,
             uid: creds.uid,
             gid: creds.gid,
             pids: process::pid_namespace(),
@@ -121,11 +121,11 @@ impl Ask {
         // Kernels with `ipcmni_extend` have more indices than the table, so two living segments may have the same table
         // index.
         let before = registry::find_index(registry.arena, Class::Shm, Id(id).index());
-        settle(registry, before)?;
+        refresh(registry, before)?;
         registry.claim(Id(id))?;
-        let at = heap::allocate(registry.arena, registry.me, size_of::<Segment>() as u64)?;
+        let at = heap::allocate(registry.arena, registry.me, size_of::<SegmentEntry>() as u64)?;
         let segment = find_segment(registry.arena, at).ok_or(Errno::ENOMEM)?;
-        segment.init(&Name { id, key: self.key, birth: Birth::of(&status) });
+        segment.init(&SegmentName { id, key: self.key, birth: SegmentOrigin::of(&status) });
         registry.add(at);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! They are derived state; each participant's waiter record is the authoritative copy. If a lock holder dies and leaves
 //! lists half-linked, they are built anew.
 
-use crate::participant::{Participant, Waiter};
+use crate::participant::{ParticipantRecord, Waiter};
 use unspin_sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 // Relaxed throughout: links are read and written only under the object's lock, whose acquisition and release order
@@ -26,96 +26,96 @@ impl List {
     /// unlink the present one.
     pub(crate) fn iter<'a>(
         &self,
-        people: &'a [Participant],
-    ) -> impl Iterator<Item = (u32, &'a Participant)> + use<'a> {
+        participants: &'a [ParticipantRecord],
+    ) -> impl Iterator<Item = (u32, &'a ParticipantRecord)> + use<'a> {
         let mut next = self.head.load(Relaxed);
         // A list cannot be longer than the number of participants: that bounds the walk whatever memory contains.
-        (0..people.len()).map_while(move |_| {
+        (0..participants.len()).map_while(move |_| {
             let index = next.checked_sub(1)?;
-            let person = people.get(index as usize)?;
-            next = person.waiter.next.load(Relaxed);
-            Some((index, person))
+            let participant = participants.get(index as usize)?;
+            next = participant.waiter.next.load(Relaxed);
+            Some((index, participant))
         })
     }
 
     /// The participants before a waiter, nearest first.
     pub(crate) fn before<'a>(
-        people: &'a [Participant],
+        participants: &'a [ParticipantRecord],
         waiter: &Waiter,
-    ) -> impl Iterator<Item = (u32, &'a Participant)> + use<'a> {
+    ) -> impl Iterator<Item = (u32, &'a ParticipantRecord)> + use<'a> {
         let mut prev = waiter.prev.load(Relaxed);
         // Bounded as in `iter`.
-        (0..people.len()).map_while(move |_| {
+        (0..participants.len()).map_while(move |_| {
             let index = prev.checked_sub(1)?;
-            let person = people.get(index as usize)?;
-            prev = person.waiter.prev.load(Relaxed);
-            Some((index, person))
+            let participant = participants.get(index as usize)?;
+            prev = participant.waiter.prev.load(Relaxed);
+            Some((index, participant))
         })
     }
 
     /// Whether the links of a waiter's neighbours, or of the list's ends, refer back to the waiter.
     #[cfg(not(loom))]
-    pub(crate) fn holds(&self, people: &[Participant], index: u32) -> bool {
-        let Some(Participant { waiter, .. }) = people.get(index as usize) else { return false };
+    pub(crate) fn holds(&self, participants: &[ParticipantRecord], index: u32) -> bool {
+        let Some(ParticipantRecord { waiter, .. }) = participants.get(index as usize) else { return false };
         let (prev, next) = (waiter.prev.load(Relaxed), waiter.next.load(Relaxed));
-        self.next_of(people, prev).load(Relaxed) == index + 1
-            && self.prev_of(people, next).load(Relaxed) == index + 1
+        self.next_of(participants, prev).load(Relaxed) == index + 1
+            && self.prev_of(participants, next).load(Relaxed) == index + 1
     }
 
-    pub(crate) fn push_back(&self, people: &[Participant], index: u32) {
-        let Some(Participant { waiter, .. }) = people.get(index as usize) else { return };
+    pub(crate) fn push_back(&self, participants: &[ParticipantRecord], index: u32) {
+        let Some(ParticipantRecord { waiter, .. }) = participants.get(index as usize) else { return };
         let tail = self.tail.load(Relaxed);
         waiter.prev.store(tail, Relaxed);
         waiter.next.store(0, Relaxed);
-        self.next_of(people, tail).store(index + 1, Relaxed);
+        self.next_of(participants, tail).store(index + 1, Relaxed);
         self.tail.store(index + 1, Relaxed);
     }
 
     /// Inserts a waiter at the position that its ticket gives.
     #[cfg(not(loom))]
-    pub(crate) fn insert(&self, people: &[Participant], index: u32) {
+    pub(crate) fn insert(&self, participants: &[ParticipantRecord], index: u32) {
         let ticket = |waiter: &Waiter| waiter.ticket.load(Relaxed);
-        let Some(Participant { waiter, .. }) = people.get(index as usize) else { return };
+        let Some(ParticipantRecord { waiter, .. }) = participants.get(index as usize) else { return };
         let is_last = |tail: u32| {
             tail.checked_sub(1)
-                .and_then(|i| people.get(i as usize))
+                .and_then(|i| participants.get(i as usize))
                 .is_none_or(|last| ticket(&last.waiter) <= ticket(waiter))
         };
         if is_last(self.tail.load(Relaxed)) {
-            return self.push_back(people, index);
+            return self.push_back(participants, index);
         }
-        let Some((after, person)) =
-            self.iter(people).find(|(_, other)| ticket(&other.waiter) > ticket(waiter))
+        let Some((after, participant)) =
+            self.iter(participants).find(|(_, other)| ticket(&other.waiter) > ticket(waiter))
         else {
-            return self.push_back(people, index);
+            return self.push_back(participants, index);
         };
-        let before = person.waiter.prev.load(Relaxed);
+        let before = participant.waiter.prev.load(Relaxed);
         waiter.prev.store(before, Relaxed);
         waiter.next.store(after + 1, Relaxed);
-        self.next_of(people, before).store(index + 1, Relaxed);
-        person.waiter.prev.store(index + 1, Relaxed);
+        self.next_of(participants, before).store(index + 1, Relaxed);
+        participant.waiter.prev.store(index + 1, Relaxed);
     }
 
-    pub(crate) fn unlink(&self, people: &[Participant], waiter: &Waiter) {
+    pub(crate) fn unlink(&self, participants: &[ParticipantRecord], waiter: &Waiter) {
         let (prev, next) = (waiter.prev.load(Relaxed), waiter.next.load(Relaxed));
-        self.next_of(people, prev).store(next, Relaxed);
-        match next.checked_sub(1).and_then(|i| people.get(i as usize)) {
-            Some(person) => person.waiter.prev.store(prev, Relaxed),
+        self.next_of(participants, prev).store(next, Relaxed);
+        match next.checked_sub(1).and_then(|i| participants.get(i as usize)) {
+            Some(participant) => participant.waiter.prev.store(prev, Relaxed),
             None => self.tail.store(prev, Relaxed),
         }
     }
 
-    fn next_of<'l>(&'l self, people: &'l [Participant], link: u32) -> &'l AtomicU32 {
-        match link.checked_sub(1).and_then(|i| people.get(i as usize)) {
-            Some(person) => &person.waiter.next,
+    fn next_of<'l>(&'l self, participants: &'l [ParticipantRecord], link: u32) -> &'l AtomicU32 {
+        match link.checked_sub(1).and_then(|i| participants.get(i as usize)) {
+            Some(participant) => &participant.waiter.next,
             None => &self.head,
         }
     }
 
     #[cfg(not(loom))]
-    fn prev_of<'l>(&'l self, people: &'l [Participant], link: u32) -> &'l AtomicU32 {
-        match link.checked_sub(1).and_then(|i| people.get(i as usize)) {
-            Some(person) => &person.waiter.prev,
+    fn prev_of<'l>(&'l self, participants: &'l [ParticipantRecord], link: u32) -> &'l AtomicU32 {
+        match link.checked_sub(1).and_then(|i| participants.get(i as usize)) {
+            Some(participant) => &participant.waiter.prev,
             None => &self.tail,
         }
     }

@@ -6,7 +6,7 @@
 //! | 15–30 | low bits of the owner's generation, which tells apart the successive participants under this index |
 //! | 31 | `SLEEPERS`: a thread sleeps, or was about to sleep, on this word |
 //!
-//! A thread that finds the owner dead can take over the lock, because the word names the owner. [`Taken::Inherited`]
+//! A thread that finds the owner dead can take over the lock, because the word names the owner. [`Taken::OwnerDied`]
 //! tells the new owner that this happened. It must repair what the dead owner may have left incomplete *before* it
 //! relies on anything that the lock protects. If it dies during the repair, the next waiter finds it as the dead owner.
 //!
@@ -73,7 +73,7 @@ pub enum Taken {
     /// The previous owner released it.
     Clean,
     /// The previous owner died while it held the lock: the new owner must repair the protected state first.
-    Inherited,
+    OwnerDied,
 }
 
 /// Time-stamp counter ticks spent waiting for a lock, for the meter.
@@ -86,7 +86,7 @@ pub struct Waited {
 }
 
 /// Callbacks used while waiting for a lock. Implemented for closures that report whether an owner is dead.
-pub trait Waiting {
+pub trait WaitHooks {
     /// Returns whether a participant is dead. It is called rarely. It may be called for the waiting participant itself:
     /// that happens only if a foreign write has put this participant into the lock word.
     fn is_dead(&self, owner: Owner) -> bool;
@@ -97,7 +97,7 @@ pub trait Waiting {
     }
 }
 
-impl<F: Fn(Owner) -> bool> Waiting for F {
+impl<F: Fn(Owner) -> bool> WaitHooks for F {
     fn is_dead(&self, owner: Owner) -> bool {
         self(owner)
     }
@@ -128,9 +128,9 @@ const MOST_PAUSES: u32 = 64;
 /// running.
 const SPINS_PER_YIELD: u32 = 2_000;
 /// Milliseconds that a sleeper sleeps before it first checks whether the owner is alive. Each later interval is twice
-/// the one before, up to `LAST_PATROL_MS`.
-const FIRST_PATROL_MS: u64 = 5;
-const LAST_PATROL_MS: u64 = 320;
+/// the one before, up to `LAST_CHECK_MS`.
+const FIRST_CHECK_MS: u64 = 5;
+const LAST_CHECK_MS: u64 = 320;
 
 impl Lock {
     /// The participant that holds the lock, if any.
@@ -150,14 +150,14 @@ impl Lock {
     fn exchange(&self, seen: u32, new: u32) -> Result<u32, u32> {
         // Acquire: partner of the Release in `release`. We see all that earlier owners did. For an owner that died we
         // see what it had done before it took the lock by this ordering; we see the rest because it no longer runs.
-        // Release: partner of the Acquire in `owner` and `inherit`. A thread that reads our identity in the word sees
+        // Release: partner of the Acquire in `owner` and `take_over`. A thread that reads our identity in the word sees
         // that we are registered, and does not take us for dead.
         self.word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed)
     }
 
     /// Waits until the caller (`me`) has the lock. Returns the state it was acquired in and the time waited.
     #[cold]
-    pub fn acquire_slow(&self, me: Owner, discipline: Discipline, who: &dyn Waiting) -> (Taken, Waited) {
+    pub fn acquire_slow(&self, me: Owner, discipline: Discipline, who: &dyn WaitHooks) -> (Taken, Waited) {
         let start = clock::ticks();
         let taken = match discipline {
             Discipline::Spin => self.spin(me, who),
@@ -180,7 +180,7 @@ impl Lock {
         })
     }
 
-    fn spin(&self, me: Owner, who: &dyn Waiting) -> Taken {
+    fn spin(&self, me: Owner, who: &dyn WaitHooks) -> Taken {
         let mut yields = 0u32;
         loop {
             for _ in 0..SPINS_PER_YIELD {
@@ -191,18 +191,18 @@ impl Lock {
                 }
             }
             yields += 1;
-            if yields.is_multiple_of(64) && self.inherit(me, &|owner| who.is_dead(owner)) {
-                return Taken::Inherited;
+            if yields.is_multiple_of(64) && self.take_over(me, &|owner| who.is_dead(owner)) {
+                return Taken::OwnerDied;
             }
             sched::give_way();
         }
     }
 
-    fn sleep(&self, me: Owner, who: &dyn Waiting, start: u64) -> (Taken, Waited) {
+    fn sleep(&self, me: Owner, who: &dyn WaitHooks, start: u64) -> (Taken, Waited) {
         let sleeping = clock::ticks();
         let waited =
             |_| Waited { spun: sleeping.wrapping_sub(start), slept: clock::ticks().wrapping_sub(sleeping) };
-        let mut patrol = FIRST_PATROL_MS;
+        let mut interval = FIRST_CHECK_MS;
         loop {
             // Relaxed: the exchanges below provide the ordering.
             let seen = self.word.load(Ordering::Relaxed);
@@ -222,18 +222,18 @@ impl Lock {
             if !announced {
                 continue;
             }
-            let timeout = Duration::from_millis(patrol);
+            let timeout = Duration::from_millis(interval);
             if who.sleep(&self.word, seen | SLEEPERS, timeout) == futex::Wake::TimedOut {
-                patrol = (patrol * 2).min(LAST_PATROL_MS);
-                if self.inherit(me, &|owner| who.is_dead(owner)) {
-                    return (Taken::Inherited, waited(()));
+                interval = (interval * 2).min(LAST_CHECK_MS);
+                if self.take_over(me, &|owner| who.is_dead(owner)) {
+                    return (Taken::OwnerDied, waited(()));
                 }
             }
         }
     }
 
     /// Takes the lock over if its owner is dead, or if the word is not free but names no owner. Returns whether it did.
-    pub fn inherit(&self, me: Owner, dead: &dyn Fn(Owner) -> bool) -> bool {
+    pub fn take_over(&self, me: Owner, dead: &dyn Fn(Owner) -> bool) -> bool {
         // Acquire: as in `owner`.
         let seen = self.word.load(Ordering::Acquire);
         // A word that is not free but names no owner was overwritten by foreign code. No participant will release it.
@@ -268,24 +268,24 @@ mod tests {
     /// While one thread decides to take over a dead owner's lock, a sweeper takes it over and releases it, and a later
     /// participant under the same index acquires it. The first thread's takeover fails.
     #[test]
-    fn a_late_heir_does_not_rob_a_namesake() {
+    fn takeover_fails_after_reuse_of_dead_owners_index() {
         let lock = Lock::default();
         let (dead, namesake, sweeper, late) =
             (Owner::new(0, 1), Owner::new(0, 2), Owner::new(1, 1), Owner::new(2, 1));
         assert!(lock.try_acquire(dead));
         let verdict = |owner| {
-            assert!(lock.inherit(sweeper, &|owner| owner == dead));
+            assert!(lock.take_over(sweeper, &|owner| owner == dead));
             lock.release();
             assert!(lock.try_acquire(namesake));
             owner == dead
         };
-        assert!(!lock.inherit(late, &verdict));
+        assert!(!lock.take_over(late, &verdict));
         assert_eq!(lock.owner(), Some(namesake));
     }
 
     /// A word in which a bit was flipped is neither free nor held by a participant: a waiter takes it over.
     #[test]
-    fn what_names_nobody_is_inherited() {
+    fn lock_word_without_owner_is_taken_over() {
         for word in [1 << INDEX_BITS, 1 << 30, SLEEPERS | 1 << 30, SLEEPERS] {
             for discipline in [Discipline::Park, Discipline::Spin] {
                 let lock = Lock { word: AtomicU32::new(word), ..Lock::default() };
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_told_apart_by_index_and_generation() {
+    fn owners_differ_by_index_and_generation() {
         let owners = [Owner::new(0, 1), Owner::new(0, 2), Owner::new(MAX_OWNERS - 1, u64::MAX)];
         for (i, &owner) in owners.iter().enumerate() {
             let lock = Lock::default();

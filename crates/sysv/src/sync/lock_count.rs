@@ -9,7 +9,7 @@
 //! released one or has given up trying (it does not try while it sleeps). So the word counts every lock that the thread
 //! holds. Two kinds of readers use it. A thread that recovers a dead participant learns whether there is anything to
 //! release. A thread that waits for a lock learns whether the owner that the lock names can be its owner: see
-//! [`Busy::disproves`].
+//! [`LockCount::disproves_owner`].
 
 use crate::sync::lock::{Lock, Owner};
 use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence};
@@ -17,26 +17,26 @@ use unspin_sync::atomic::{AtomicU64, Ordering, compiler_fence};
 /// The published count: see the module's text. Zero in a slot that was never used.
 #[repr(transparent)]
 #[derive(Debug, Default)]
-pub struct Busy(AtomicU64);
+pub struct LockCount(AtomicU64);
 
 /// The count as the thread itself keeps it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Locks(u64);
+pub struct OwnLockCount(u64);
 
 const DEPTH: u64 = 0xFF;
 const RELEASE: u64 = 1 << 8;
 
-impl Locks {
+impl OwnLockCount {
     /// The count with one more lock.
     #[inline(always)]
-    pub fn more(self) -> Locks {
-        Locks(self.0.wrapping_add(1))
+    pub fn more(self) -> OwnLockCount {
+        OwnLockCount(self.0.wrapping_add(1))
     }
 
     /// The count with one lock less.
     #[inline(always)]
-    pub fn less(self) -> Locks {
-        Locks(self.0.wrapping_add(RELEASE - 1))
+    pub fn less(self) -> OwnLockCount {
+        OwnLockCount(self.0.wrapping_add(RELEASE - 1))
     }
 
     /// Whether the count is zero.
@@ -46,15 +46,15 @@ impl Locks {
     }
 
     /// A count of zero that differs from all earlier values.
-    fn anew(self) -> Locks {
-        Locks((self.0 | DEPTH).wrapping_add(1))
+    fn anew(self) -> OwnLockCount {
+        OwnLockCount((self.0 | DEPTH).wrapping_add(1))
     }
 }
 
-impl Busy {
+impl LockCount {
     /// The thread is about to take a lock, which `locks` includes.
     #[inline(always)]
-    pub fn enter(&self, locks: Locks) {
+    pub fn enter(&self, locks: OwnLockCount) {
         // Relaxed: the lock's exchange, which follows, publishes it to threads that read this thread's name in the
         // lock. For threads that read it after this thread's death compiler order is enough.
         self.0.store(locks.0, Ordering::Relaxed);
@@ -63,22 +63,22 @@ impl Busy {
 
     /// The thread has released a lock, or no longer tries to take it. `locks` does not include it.
     #[inline(always)]
-    pub fn leave(&self, locks: Locks) {
+    pub fn leave(&self, locks: OwnLockCount) {
         compiler_fence(Ordering::SeqCst);
-        // Release: partner of the Acquire in `disproves`: a thread that reads this value finds the lock released.
+        // Release: partner of the Acquire in `disproves_owner`: a thread that reads this value finds the lock released.
         self.0.store(locks.0, Ordering::Release);
     }
 
     /// The count of a dead thread.
-    pub fn of_the_dead(&self) -> Locks {
+    pub fn of_dead(&self) -> OwnLockCount {
         // Relaxed: its thread is dead.
-        Locks(self.0.load(Ordering::Relaxed))
+        OwnLockCount(self.0.load(Ordering::Relaxed))
     }
 
     /// Prepares the word for another thread. Returns the count that it begins with.
-    pub fn renew(&self) -> Locks {
+    pub fn renew(&self) -> OwnLockCount {
         // Relaxed: the slot belongs to no thread, or to the caller, which holds no lock yet.
-        let locks = Locks(self.0.load(Ordering::Relaxed)).anew();
+        let locks = OwnLockCount(self.0.load(Ordering::Relaxed)).anew();
         self.0.store(locks.0, Ordering::Relaxed);
         locks
     }
@@ -92,12 +92,12 @@ impl Busy {
     /// value says *none*, so a later `leave` has written it. The first read, before the lock was read, had then found
     /// that `leave`. But a thread releases the lock, or gives up taking it, before its `leave`. A reader that has found
     /// the `leave` finds that too, so it would not have found the name.
-    pub fn disproves(&self, lock: &Lock, owner: Owner) -> bool {
+    pub fn disproves_owner(&self, lock: &Lock, owner: Owner) -> bool {
         // Acquire: partner of the Release in `leave`.
         let before = self.0.load(Ordering::Acquire);
         // `owner` loads with Acquire: partner of the exchange with which the owner writes its name. If other threads
         // have changed the word since by exchanges, these continue the release sequence of the owner's exchange.
-        if !Locks(before).is_none() || lock.owner() != Some(owner) {
+        if !OwnLockCount(before).is_none() || lock.owner() != Some(owner) {
             return false;
         }
         // Relaxed: it follows an Acquire load, and no value occurs twice.
@@ -110,10 +110,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_count_comes_twice() {
+    fn lock_count_never_repeats() {
         let mut seen = std::collections::HashSet::new();
-        let mut locks = Locks::default();
-        let mut note = |locks: Locks| assert!(seen.insert(locks), "{locks:?}");
+        let mut locks = OwnLockCount::default();
+        let mut note = |locks: OwnLockCount| assert!(seen.insert(locks), "{locks:?}");
         note(locks);
         for round in 0..1000 {
             let before = locks;
@@ -130,20 +130,20 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_nothing_is_not_the_owner() {
-        let (busy, lock, me) = (Busy::default(), Lock::default(), Owner::new(3, 9));
+    fn lock_count_disproves_non_holder() {
+        let (busy, lock, me) = (LockCount::default(), Lock::default(), Owner::new(3, 9));
         let mut locks = busy.renew();
-        assert!(!busy.disproves(&lock, me), "nobody's");
+        assert!(!busy.disproves_owner(&lock, me), "nobody's");
         locks = locks.more();
         busy.enter(locks);
         assert!(lock.try_acquire(me));
-        assert!(!busy.disproves(&lock, me));
+        assert!(!busy.disproves_owner(&lock, me));
         lock.release();
         busy.leave(locks.less());
-        assert!(!busy.disproves(&lock, me));
+        assert!(!busy.disproves_owner(&lock, me));
         // As by a foreign write.
         assert!(lock.try_acquire(me));
-        assert!(busy.disproves(&lock, me));
-        assert!(!busy.disproves(&lock, Owner::new(3, 8)));
+        assert!(busy.disproves_owner(&lock, me));
+        assert!(!busy.disproves_owner(&lock, Owner::new(3, 8)));
     }
 }

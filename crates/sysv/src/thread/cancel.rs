@@ -8,21 +8,21 @@
 //! of the call. All sleeps of such a thread are cancellation points, and it never uses the fast path, on which nothing
 //! checks for cancellation.
 
-pub use super::cancel_point::{Manner, Sleeper, manner, set_sleeper};
+pub use super::cancel_point::{CancelType, Sleeper, cancel_type, set_sleeper};
 
 use super::Thread;
 use crate::thread;
-use crate::waiting::{self, Buffer};
+use crate::waiting::{self, CallerBuffers};
 use unspin_sys::tls::{self, Word};
 
 /// Ends the wait of a thread that was cancelled in its sleep. Buffers of its call are no longer accessed.
 pub fn leave() {
-    thread::joined().for_each(|thread| waiting::interrupt(thread, Buffer::Gone));
+    thread::joined().for_each(|thread| waiting::interrupt(thread, CallerBuffers::Gone));
 }
 
 /// Notes the cancellation type that the program has set for the calling thread. While the thread is in the engine it is
 /// not cancelled asynchronously.
-pub fn note(manner: Manner) {
-    tls::word(Word::Cancel).set(manner as usize);
-    thread::joined().for_each(Thread::choose_way);
+pub fn note(cancel_type: CancelType) {
+    tls::word(Word::Cancel).set(cancel_type as usize);
+    thread::joined().for_each(Thread::choose_path);
 }

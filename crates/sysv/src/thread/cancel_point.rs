@@ -19,7 +19,7 @@ pub fn set_sleeper(sleeper: Sleeper) {
 /// The cancellation type of a thread (pthread_setcanceltype(3)). Zero is the first variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
-pub enum Manner {
+pub enum CancelType {
     /// Cancelled at cancellation points only.
     Deferred = 0,
     /// Cancelled at any instruction.
@@ -28,10 +28,10 @@ pub enum Manner {
 
 /// The cancellation type that the program has set for the calling thread.
 #[inline(always)]
-pub fn manner() -> Manner {
+pub fn cancel_type() -> CancelType {
     match tls::value::<{ Word::Cancel as usize }>() {
-        0 => Manner::Deferred,
-        _ => Manner::Asynchronous,
+        0 => CancelType::Deferred,
+        _ => CancelType::Asynchronous,
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Point {
 
 /// Runs a sleep, in which the thread may be cancelled if `point` or its cancellation type says so.
 pub(crate) fn during<R: Copy>(point: Point, sleep: impl Fn() -> R) -> R {
-    let may_be = point == Point::Yes || manner() == Manner::Asynchronous;
+    let may_be = point == Point::Yes || cancel_type() == CancelType::Asynchronous;
     let Some(sleeper) = SLEEPER.get().filter(|_| may_be) else { return sleep() };
     let mut result = None;
     sleeper(&mut || result = Some(sleep()));

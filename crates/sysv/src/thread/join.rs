@@ -3,8 +3,8 @@
 use super::{METERED, Thread, first, list};
 use crate::engine::Inner;
 use crate::recovery::sweep;
-use crate::thread::cache::Known;
-use crate::waiting::{self, Buffer};
+use crate::thread::cache::CachedObject;
+use crate::waiting::{self, CallerBuffers};
 use core::ptr::NonNull;
 use unspin_rcu::Rcu;
 use unspin_rcu::registry::Extent;
@@ -20,44 +20,44 @@ impl Thread {
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
         let result = match list().find(|t| t.engine.get() == inner.number) {
             Some(thread) => Ok(thread),
-            None => Thread::enrol(inner),
+            None => Thread::join_as_new(inner),
         };
         set_mask(mask);
         result
     }
 
-    fn enrol(inner: &'static Inner) -> Result<&'static Thread, Errno> {
+    fn join_as_new(inner: &'static Inner) -> Result<&'static Thread, Errno> {
         let thread = match list().find(|t| t.engine.get() == 0) {
             Some(wiped) => wiped,
             None => Thread::allocate()?,
         };
-        thread.take_part(inner)?;
+        thread.become_participant(inner)?;
         Ok(thread)
     }
 
     /// Makes the calling thread a participant, with this record.
-    fn take_part(&'static self, inner: &'static Inner) -> Result<(), Errno> {
+    fn become_participant(&'static self, inner: &'static Inner) -> Result<(), Errno> {
         let thread = self;
         let who = Identity::current();
-        let (participant, crowded) = inner.register(&who)?;
+        let (participant, used_last_slot) = inner.register(&who)?;
         let index = participant.index();
-        thread.memory.iter().for_each(Known::forget);
-        thread.queues.iter().for_each(Known::forget);
+        thread.sets.iter().for_each(CachedObject::clear);
+        thread.queues.iter().for_each(CachedObject::clear);
         thread.inner.set(Some(inner));
         thread.slot.set(inner.arena.slots().get(index));
-        thread.person.set(inner.arena.people(index + 1).last());
+        thread.record.set(inner.arena.participants(index + 1).last());
         thread.domain.set(Some(&inner.arena.header().domain.0));
         thread.changes.set(Some(&inner.arena.header().changes.0));
         thread.participant.set(Some(participant));
         thread.identity.set(who);
         thread.pid.set(who.pid);
-        thread.locks.set(thread.person().busy.renew());
+        thread.locks.set(thread.record().lock_count.renew());
         // Relaxed: only this thread reads it.
-        thread.person().image.store(process::image(), Relaxed);
+        thread.record().image.store(process::image(), Relaxed);
         thread.frees.set(false);
         thread.process.set(None);
-        thread.life.set(None);
-        thread.unlisted.set(false);
+        thread.robust_word.set(None);
+        thread.has_no_robust_list.set(false);
         thread.site.forget();
         // After a fork, stack frames may still hold numbers of calls and waits from before the fork. The new numbers
         // must differ from those.
@@ -66,16 +66,16 @@ impl Thread {
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
             // SAFETY: there is no other reference to the table: a new or wiped record has no duties.
             unsafe { (*thread.table.get()).write(table) };
-            thread.duties.set(METERED);
+            thread.deferred_work.set(METERED);
         }
         thread.engine.set(inner.number);
-        thread.choose_way();
+        thread.choose_path();
         // Relaxed: read when all participants have ended.
         inner.arena.header().joined.fetch_add(1, Relaxed);
         tls::at_thread_exit(&EXIT, thread as *const Thread as usize);
-        match crowded {
-            Crowded::No => sweep::glance(inner, thread),
-            Crowded::Yes => drop(sweep::sweep(inner, thread, Extent::All)),
+        match used_last_slot {
+            UsedLastSlot::No => sweep::spot_check(inner, thread),
+            UsedLastSlot::Yes => drop(sweep::sweep(inner, thread, Extent::All)),
         }
         Ok(())
     }
@@ -86,7 +86,8 @@ impl Thread {
     pub fn return_to(&'static self, inner: &'static Inner) {
         let mask = set_mask(Mask::ALL_BUT_FAULTS);
         // The child's stack frames refer to this record, so it must be that of a participant.
-        self.take_part(inner).expect("the arena has a place for a child that returns to its parent's call");
+        self.become_participant(inner)
+            .expect("the arena has a place for a child that returns to its parent's call");
         set_mask(mask);
     }
 
@@ -106,18 +107,18 @@ impl Thread {
         // held.
         if self.engine.get() == inner.number && !self.is_critical() {
             let metered = self.has(METERED);
-            self.duties.set(0);
+            self.deferred_work.set(0);
             if metered && let Some(recording) = inner.recording {
                 // SAFETY: it was written, and METERED is clear from now on, so it is taken only once.
                 recording.release(unsafe { (*self.table.get()).assume_init_read() }, None);
             }
-            waiting::interrupt(self, Buffer::Gone);
-            inner.let_go(self);
+            waiting::interrupt(self, CallerBuffers::Gone);
+            inner.give_back_robust_word(self);
             // SAFETY: registered by this thread. The thread is in no section and holds no lock (either would make it
             // critical). It has no wait: one that a jump out of a handler may have left was withdrawn just now.
             unsafe { inner.rcu().registry().unregister(participant) };
         }
-        self.plain.set(false);
+        self.has_fast_path.set(false);
         self.engine.set(0);
     }
 }
@@ -146,7 +147,7 @@ extern "C-unwind" fn leave_all(_: usize) {
 
 /// Whether a thread got the arena's last free slot, and so has to free others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Crowded {
+pub(crate) enum UsedLastSlot {
     No,
     Yes,
 }
@@ -159,13 +160,13 @@ impl Inner {
     /// because other threads look at the records of all slots that were ever used. The last slot is for a thread that
     /// finds all others taken: slots of dead participants that held something can be freed only by a participant.
     /// `ENOMEM` if living participants fill the arena.
-    pub fn register(&self, who: &Identity) -> Result<(unspin_rcu::Participant, Crowded), Errno> {
+    pub fn register(&self, who: &Identity) -> Result<(unspin_rcu::Participant, UsedLastSlot), Errno> {
         let (domain, slots) = (&self.arena.header().domain.0, self.arena.slots());
-        self.release_namesakes(who);
+        self.release_stale_slots(who);
         let claim = |places: usize| {
             self.arena.reserve_participant(places - 1).map_err(|_| Errno::ENOMEM)?;
             let registry = Rcu::new(domain, &slots[..places]).registry();
-            Ok(registry.register(who, self.fences, &mut |dead, _| sweep::bury_if_clean(self, dead)).ok())
+            Ok(registry.register(who, self.fences, &mut |dead, _| sweep::release_if_clean(self, dead)).ok())
         };
         let (common, all) = (slots.len() - 1, slots.len());
         let (mut places, mut attempts) = (0, 0);
@@ -175,13 +176,13 @@ impl Inner {
             let used = self.rcu().registry().high();
             places = (places.max(used) + 1).min(common);
             if let Some(participant) = claim(places)? {
-                return Ok((participant, Crowded::No));
+                return Ok((participant, UsedLastSlot::No));
             }
             if places < common {
                 continue;
             }
             if let Some(participant) = claim(all)? {
-                return Ok((participant, Crowded::Yes));
+                return Ok((participant, UsedLastSlot::Yes));
             }
             // Another thread has the last slot and is recovering dead participants.
             attempts += 1;
@@ -193,15 +194,15 @@ impl Inner {
     /// Marks the stale slots of this thread as dead. Where the stack address is not randomized, `exec` can leave a
     /// thread with the same identity that it had in the previous image, so that its old slots seem to be alive. A slot
     /// with that identity that belongs to this image belongs to another copy of this library, and is kept.
-    fn release_namesakes(&self, who: &Identity) {
+    fn release_stale_slots(&self, who: &Identity) {
         let image = process::image();
-        let is_of_here = |namesake: unspin_rcu::Participant| {
-            let person = self.people().get(namesake.index());
+        let is_other_copy = |namesake: unspin_rcu::Participant| {
+            let record = self.participants().get(namesake.index());
             // Relaxed: written by this same thread.
-            person.is_none_or(|person| person.image.load(Relaxed) == image)
+            record.is_none_or(|record| record.image.load(Relaxed) == image)
         };
         if image != 0 {
-            self.rcu().registry().condemn_namesakes(who, &is_of_here);
+            self.rcu().registry().condemn_namesakes(who, &is_other_copy);
         }
     }
 }
@@ -217,7 +218,7 @@ mod tests {
 
     /// The state of a slot after an `exec` by another thread, where the stack address is not randomized.
     #[test]
-    fn the_place_of_a_former_image_of_the_same_name_is_found() {
+    fn slot_of_former_image_with_same_identity_is_released() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let inner = engine.inner.unwrap();
@@ -229,7 +230,7 @@ mod tests {
                     registry.register(&me, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
                 inner.arena.reserve_participant(place.index()).unwrap();
                 // Relaxed: no other thread reads it.
-                inner.people()[place.index()].image.store(image, Relaxed);
+                inner.participants()[place.index()].image.store(image, Relaxed);
                 place
             });
             assert_eq!(registry.life(former), Life::Alive, "nothing tells it from this one");
@@ -243,7 +244,7 @@ mod tests {
     /// Slots of dead participants that held nothing are reused at once. Slots of dead waiters are freed only by a
     /// participant.
     #[test]
-    fn an_arena_full_of_dead_waiters_takes_newcomers() {
+    fn thread_joins_arena_full_of_dead_waiters() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let inner = engine.inner.unwrap();
@@ -254,7 +255,10 @@ mod tests {
             let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
             inner.arena.reserve_participant(dead.index()).unwrap();
             // Relaxed: no other thread reads it yet.
-            inner.arena.people(dead.index() + 1)[dead.index()].waiter.status.store(status::QUEUED, Relaxed);
+            inner.arena.participants(dead.index() + 1)[dead.index()]
+                .waiter
+                .status
+                .store(status::QUEUED, Relaxed);
         }
         assert!(std::thread::spawn(move || engine.semget(IPC_PRIVATE, 1, 0o600)).join().unwrap().is_ok());
         assert!(engine.semget(IPC_PRIVATE, 1, 0o600).is_ok());

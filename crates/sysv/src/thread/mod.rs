@@ -15,15 +15,15 @@ pub(crate) use sections::{Critical, OutermostSection, ReadSection};
 
 use crate::engine::Inner;
 use crate::kind::Kind;
-use crate::msg::{Limit, MessageQueue};
-use crate::participant::Participant;
+use crate::msg::{MsgQueue, MsgmaxCache};
+use crate::participant::ParticipantRecord;
 use crate::recovery::process::Process;
 use crate::registry::creds::Cached;
 use crate::sync::lock::Owner;
-use crate::sync::lock_count::Locks;
+use crate::sync::lock_count::OwnLockCount;
 use crate::waiting::Waits;
-use cache::{Known, Sems};
-use cancel_point::Manner;
+use cache::{CachedObject, CachedSet};
+use cancel_point::CancelType;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use unspin_meter::{Event, Table};
@@ -43,10 +43,10 @@ pub(crate) struct Thread {
     engine: Cell<u64>,
     /// Whether this thread may use the engine's fast path. That needs the `rcu` engine, readers without fences, and
     /// deferred cancellation.
-    plain: Cell<bool>,
+    has_fast_path: Cell<bool>,
     inner: Cell<Option<&'static Inner>>,
     slot: Cell<Option<&'static Slot>>,
-    person: Cell<Option<&'static Participant>>,
+    record: Cell<Option<&'static ParticipantRecord>>,
     domain: Cell<Option<&'static Domain>>,
     changes: Cell<Option<&'static AtomicU64>>,
     participant: Cell<Option<unspin_rcu::Participant>>,
@@ -55,32 +55,32 @@ pub(crate) struct Thread {
     /// The thread's process, once it is in the table of processes.
     pub process: Cell<Option<Process>>,
     /// The robust word of its process.
-    pub life: Cell<Option<&'static AtomicU32>>,
+    pub robust_word: Cell<Option<&'static AtomicU32>>,
     /// Whether this thread has no robust list, so that the kernel cannot announce its end.
-    pub unlisted: Cell<bool>,
+    pub has_no_robust_list: Cell<bool>,
     pub creds: Cached,
     /// Whether the thread is freeing large blocks.
     pub frees: Cell<bool>,
     /// Number of locks that the thread holds or tries to take.
-    locks: Cell<Locks>,
+    locks: Cell<OwnLockCount>,
     /// Nesting depth of sections in which no signal handler may run.
     critical: Cell<u32>,
     /// Work to do after an operation: [`DEFERRED`] and [`METERED`].
-    duties: Cell<u32>,
+    deferred_work: Cell<u32>,
     mask: Cell<u64>,
     pub waits: Waits,
     /// Cache of recently used sets, indexed by the low bits of their ids.
-    memory: [Known<Sems>; KNOWN],
+    sets: [CachedObject<CachedSet>; CACHED],
     /// Cache of recently used queues.
-    queues: [Known<(u64, &'static MessageQueue)>; KNOWN],
-    pub message_limit: Limit,
+    queues: [CachedObject<(u64, &'static MsgQueue)>; CACHED],
+    pub message_limit: MsgmaxCache,
     /// What the thread has learnt about the length of its waits.
     pub site: Site,
     /// Whether the thread is recovering dead participants.
-    pub sweep: Cell<Sweep>,
+    pub sweep: Cell<SweepState>,
     /// Number of calls that left the fast path.
     pub calls: Cell<u64>,
-    /// Initialised while `duties` has [`METERED`].
+    /// Initialised while `deferred_work` has [`METERED`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
     next: Cell<Option<&'static Thread>>,
 }
@@ -93,7 +93,7 @@ const METERED: u32 = 2;
 /// Whether a thread is recovering dead participants. Zero: it is not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub(crate) enum Sweep {
+pub(crate) enum SweepState {
     None = 0,
     Underway,
     /// It is, and has found another dead one.
@@ -103,34 +103,34 @@ pub(crate) enum Sweep {
 const _: () = assert!(size_of::<Thread>() <= page::BYTES);
 
 /// Number of sets, and of queues, that a thread caches.
-const KNOWN: usize = 8;
+const CACHED: usize = 8;
 
 impl Thread {
     /// The cache entry for a set with this id.
     #[inline(always)]
-    pub fn memory(&self, id: i32) -> &Known<Sems> {
-        &self.memory[id as usize % KNOWN]
+    pub fn set_entry(&self, id: i32) -> &CachedObject<CachedSet> {
+        &self.sets[id as usize % CACHED]
     }
 
     /// The set of `id` if the thread has it cached. The caller is in a read-side section. `None` means only that the
-    /// caller must ask [`Inner::recall`].
+    /// caller must ask [`Inner::cached_set_for`].
     #[inline(always)]
-    pub fn remembered(&self, id: i32) -> Option<&Known<Sems>> {
+    pub fn cached_set(&self, id: i32) -> Option<&CachedObject<CachedSet>> {
         // Acquire: partner of the Release in `Arena::note_change`. If this section reads the count from before a
         // removal, the removal's grace period waits for this section, as it waits for a section that reads the table
         // from before the removal.
         let changes = self.changes().load(Acquire);
-        let known = self.memory(id);
-        known.is(id, changes).then_some(known)
+        let cached = self.set_entry(id);
+        cached.is(id, changes).then_some(cached)
     }
 
     /// The cache entry for a queue with this id, and whether it holds that queue.
     #[inline(always)]
-    pub fn remembered_queue(&self, id: i32) -> (&Known<(u64, &'static MessageQueue)>, bool) {
-        // Acquire: as in `remembered`.
+    pub fn cached_queue(&self, id: i32) -> (&CachedObject<(u64, &'static MsgQueue)>, bool) {
+        // Acquire: as in `cached_set`.
         let changes = self.changes().load(Acquire);
-        let known = &self.queues[id as usize % KNOWN];
-        (known, known.is(id, changes))
+        let cached = &self.queues[id as usize % CACHED];
+        (cached, cached.is(id, changes))
     }
 
     /// The calling thread's record in the engine of this number, if it is the first in the thread's list of records.
@@ -142,8 +142,8 @@ impl Thread {
 
     /// The calling thread's record in the engine that it joined last, if it may use that engine's fast path.
     #[inline(always)]
-    pub fn plain() -> Option<&'static Thread> {
-        first().filter(|thread| thread.plain.get())
+    pub fn fast_path_thread() -> Option<&'static Thread> {
+        first().filter(|thread| thread.has_fast_path.get())
     }
 
     /// Whether this record belongs to that engine.
@@ -169,10 +169,10 @@ impl Thread {
     }
 
     /// Decides whether this thread uses the fast path.
-    pub fn choose_way(&self) {
+    pub fn choose_path(&self) {
         let inner = self.inner();
         let has_one = inner.kind == Kind::Rcu && inner.fences == Fences::Expedited;
-        self.plain.set(has_one && cancel_point::manner() == Manner::Deferred);
+        self.has_fast_path.set(has_one && cancel_point::cancel_type() == CancelType::Deferred);
     }
 
     /// The engine that the thread has joined.
@@ -190,9 +190,9 @@ impl Thread {
 
     /// The shared record of this thread, which other participants see.
     #[inline(always)]
-    pub fn person(&self) -> &'static Participant {
+    pub fn record(&self) -> &'static ParticipantRecord {
         // SAFETY: as in `inner`.
-        unsafe { self.person.get().unwrap_unchecked() }
+        unsafe { self.record.get().unwrap_unchecked() }
     }
 
     /// Participant index.
@@ -240,7 +240,7 @@ impl Thread {
 
     #[inline(always)]
     fn has(&self, duty: u32) -> bool {
-        self.duties.get() & duty != 0
+        self.deferred_work.get() & duty != 0
     }
 
     /// Counts an event, if this engine is metered.

@@ -19,7 +19,7 @@ impl Thread {
         ReadSection { thread: self, slot, section }
     }
 
-    /// Enters a read-side section. Only for a thread from [`Thread::plain`]. `None` if it is in one already.
+    /// Enters a read-side section. Only for a thread from [`Thread::fast_path_thread`]. `None` if it is in one already.
     #[inline(always)]
     pub fn read_outermost(&'static self) -> Option<OutermostSection> {
         // SAFETY: as in `inner`.
@@ -34,15 +34,15 @@ impl Thread {
 
     /// Whether there is work to do after a section from [`Thread::read_outermost`]; usually there is none.
     #[inline(always)]
-    pub fn has_duties(&self) -> bool {
+    pub fn has_deferred_work(&self) -> bool {
         // The fence puts the end of the section before the load: handlers are deferred only within the section.
         compiler_fence(SeqCst);
-        self.duties.get() != 0
+        self.deferred_work.get() != 0
     }
 
-    /// Does the work that [`Thread::has_duties`] announces: counts `event`, and delivers a deferred signal.
+    /// Does the work that [`Thread::has_deferred_work`] announces: counts `event`, and delivers a deferred signal.
     #[cold]
-    pub fn attend(&self, event: Option<Event>) {
+    pub fn run_deferred(&self, event: Option<Event>) {
         if let (Some(table), Some(event)) = (self.table(), event) {
             table.count(event, 1);
         }
@@ -52,20 +52,20 @@ impl Thread {
     /// To be called before the thread takes a lock. The thread keeps the count in its own memory, because the arena may
     /// be overwritten. It publishes the count in the arena for threads that recover it if it dies.
     #[inline(always)]
-    pub fn enter_busy(&self) {
+    pub fn count_lock(&self) {
         self.locks.set(self.locks.get().more());
-        self.person().busy.enter(self.locks.get());
+        self.record().lock_count.enter(self.locks.get());
     }
 
     /// To be called when the thread has released a lock, or stops trying to take it for now.
     #[inline(always)]
-    pub fn leave_busy(&self) {
+    pub fn uncount_lock(&self) {
         self.locks.set(self.locks.get().less());
-        self.person().busy.leave(self.locks.get());
+        self.record().lock_count.leave(self.locks.get());
     }
 
     /// Whether the thread holds a lock or tries to take one.
-    pub fn is_busy(&self) -> bool {
+    pub fn holds_locks(&self) -> bool {
         !self.locks.get().is_none()
     }
 
@@ -79,7 +79,7 @@ impl Thread {
     pub fn defer(&self, mask: u64) {
         if !self.has(DEFERRED) {
             self.mask.set(mask);
-            self.duties.set(self.duties.get() | DEFERRED);
+            self.deferred_work.set(self.deferred_work.get() | DEFERRED);
         }
     }
 
@@ -95,7 +95,7 @@ impl Thread {
     #[cold]
     fn deliver(&self) {
         if !self.is_critical() {
-            self.duties.set(self.duties.get() & !DEFERRED);
+            self.deferred_work.set(self.deferred_work.get() & !DEFERRED);
             set_mask(Mask(self.mask.get()));
         }
     }

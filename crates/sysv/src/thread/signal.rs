@@ -11,7 +11,7 @@
 
 use crate::engine::Inner;
 use crate::thread::{self, Thread};
-use crate::waiting::{self, Buffer};
+use crate::waiting::{self, CallerBuffers};
 
 pub use super::signal_policy::{Policy, set_policy};
 
@@ -35,7 +35,7 @@ pub fn entering_handler(mask_before: u64) -> Entry {
         critical.defer(mask_before);
         return Entry::Defer;
     }
-    thread::joined().for_each(|thread| waiting::interrupt(thread, Buffer::Live));
+    thread::joined().for_each(|thread| waiting::interrupt(thread, CallerBuffers::Live));
     Entry::Deliver(Interrupted(thread::joined().next().map(|thread| (thread, thread.inner()))))
 }
 

@@ -8,9 +8,9 @@
 
 use crate::engine::Inner;
 use crate::engine::lock_names::Call;
-use crate::participant::{Watch, status};
+use crate::participant::{MonitoredProcesses, status};
 use crate::recovery::process::Process;
-use crate::recovery::process_table::Prospect;
+use crate::recovery::process_table::ExitNotice;
 use crate::thread::Thread;
 use crate::thread::cancel_point::{self as cancel, Point};
 use core::iter;
@@ -19,42 +19,42 @@ use unspin_sync::atomic::AtomicU32;
 use unspin_sys::futex::{self, Wake};
 
 /// Interval of the checks of a sleeper that no wake-up may reach.
-const UNTOLD_NAP: Duration = Duration::from_millis(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
 /// How long one of the first two waiters sleeps before it looks at the robust words that it monitors; each look costs a
 /// wake-up. The kernel may have woken a thread that was stopped, or killed, before it could wake the others.
-const FRONT_NAP: Duration = Duration::from_millis(100);
+const FRONT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A value that no word has: a sleep that expects it ends at once.
 const NEVER: u32 = u32::MAX;
 
-/// Sleeps on the thread's status, at most for `nap`, and meanwhile monitors the processes in its watch list.
+/// Sleeps on the thread's status, at most for `timeout`, and meanwhile monitors the processes in its watch list.
 #[inline]
-pub(crate) fn sleep(inner: &'static Inner, thread: &Thread, nap: Duration, point: Point) -> Wake {
-    let person = thread.person();
-    match person.watch().is_empty() {
-        true => cancel::during(point, || futex::wait(&person.waiter.status, status::SLEEPING, Some(nap))),
-        false => keep(inner, thread, nap, point),
+pub(crate) fn sleep(inner: &'static Inner, thread: &Thread, timeout: Duration, point: Point) -> Wake {
+    let record = thread.record();
+    match record.monitored().is_empty() {
+        true => cancel::during(point, || futex::wait(&record.waiter.status, status::SLEEPING, Some(timeout))),
+        false => monitor(inner, thread, timeout, point),
     }
 }
 
 /// Not inlined: the words to sleep on take 3 KiB of the program's stack, which other sleepers do not need.
 #[cold]
 #[inline(never)]
-fn keep(inner: &'static Inner, thread: &Thread, nap: Duration, point: Point) -> Wake {
-    let mut left = nap;
+fn monitor(inner: &'static Inner, thread: &Thread, timeout: Duration, point: Point) -> Wake {
+    let mut left = timeout;
     loop {
-        let untold = attend(inner, thread);
-        if !status::is_waiting(thread.person().waiter.look()) {
+        let unarmed = handle_exits(inner, thread);
+        if !status::is_waiting(thread.record().waiter.load_status()) {
             return Wake::Woken;
         }
-        let watch = thread.person().watch();
+        let monitored = thread.record().monitored();
         let look = match () {
-            () if untold == Untold::Some || watch.is_full() => UNTOLD_NAP,
-            () if watch.is_in_front() => FRONT_NAP,
+            () if unarmed == Unarmed::Some || monitored.is_full() => POLL_INTERVAL,
+            () if monitored.is_among_first_two() => FRONT_CHECK_INTERVAL,
             () => left,
         };
-        match await_any(inner, thread, look.min(left), (untold, point)) {
+        match await_any(inner, thread, look.min(left), (unarmed, point)) {
             Wake::TimedOut if look < left => left -= look,
             other => return other,
         }
@@ -62,47 +62,51 @@ fn keep(inner: &'static Inner, thread: &Thread, nap: Duration, point: Point) -> 
 }
 
 /// Sleeps on the thread's status, and on the robust words that are held.
-fn await_any(inner: &Inner, thread: &Thread, nap: Duration, (untold, point): (Untold, Point)) -> Wake {
-    let person = thread.person();
+fn await_any(inner: &Inner, thread: &Thread, timeout: Duration, (unarmed, point): (Unarmed, Point)) -> Wake {
+    let record = thread.record();
     let words = || {
-        watched(person.watch()).filter_map(|process| match inner.announce(process) {
-            Prospect::Told(value) => Some((inner.life_of(process), value)),
+        monitored_processes(record.monitored()).filter_map(|process| match inner.arm_exit_notice(process) {
+            ExitNotice::Armed(value) => Some((inner.robust_word_of(process), value)),
             // No longer held, since the check a moment ago: do not sleep, check again.
-            Prospect::Untold if untold == Untold::None => Some((inner.life_of(process), NEVER)),
-            Prospect::Untold | Prospect::Gone => None,
+            ExitNotice::Unarmed if unarmed == Unarmed::None => Some((inner.robust_word_of(process), NEVER)),
+            ExitNotice::Unarmed | ExitNotice::Gone => None,
         })
     };
-    let own: (&AtomicU32, u32) = (&person.waiter.status, status::SLEEPING);
-    cancel::during(point, || futex::any::wait(iter::once(own).chain(words()), Some(nap)))
-        .unwrap_or_else(|| cancel::during(point, || futex::wait(own.0, own.1, Some(nap.min(UNTOLD_NAP)))))
+    let own: (&AtomicU32, u32) = (&record.waiter.status, status::SLEEPING);
+    cancel::during(point, || futex::any::wait(iter::once(own).chain(words()), Some(timeout))).unwrap_or_else(
+        || cancel::during(point, || futex::wait(own.0, own.1, Some(timeout.min(POLL_INTERVAL)))),
+    )
 }
 
-fn watched(watch: Watch<'_>) -> impl Iterator<Item = Process> + '_ {
-    watch.iter().filter_map(Process::from_word)
+fn monitored_processes(monitored: MonitoredProcesses<'_>) -> impl Iterator<Item = Process> + '_ {
+    monitored.iter().filter_map(Process::from_word)
 }
 
 /// If a monitored robust word is no longer held: wakes the others that sleep on it, applies the undos of dead
 /// processes, and updates the watch list. Returns whether a word is still not held.
-fn attend(inner: &'static Inner, thread: &Thread) -> Untold {
-    let watch = thread.person().watch();
-    let untold = || watched(watch).filter(|&process| inner.announce(process) == Prospect::Untold);
-    let mut attended = false;
-    for process in untold() {
-        inner.pass_on(process);
-        attended = true;
+fn handle_exits(inner: &'static Inner, thread: &Thread) -> Unarmed {
+    let monitored = thread.record().monitored();
+    let unarmed = || {
+        monitored_processes(monitored)
+            .filter(|&process| inner.arm_exit_notice(process) == ExitNotice::Unarmed)
+    };
+    let mut handled = false;
+    for process in unarmed() {
+        inner.wake_other_sleepers(process);
+        handled = true;
     }
-    if attended {
-        inner.with_waiting(thread, Call::Wait, thread.person(), |section| section.watch(inner));
-        if untold().next().is_some() {
-            return Untold::Some;
+    if handled {
+        inner.with_waiting(thread, Call::Wait, thread.record(), |section| section.refresh_wait(inner));
+        if unarmed().next().is_some() {
+            return Unarmed::Some;
         }
     }
-    Untold::None
+    Unarmed::None
 }
 
 /// Whether there is a process whose end the kernel will not announce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Untold {
+enum Unarmed {
     None,
     Some,
 }
@@ -110,8 +114,8 @@ enum Untold {
 /// Asks `/proc` about each process that the thread monitors, in case the kernel did not announce its end. The kernel
 /// handles no more than 2048 words of a thread's robust list (`ROBUST_LIST_LIMIT`), and a program can corrupt its own
 /// list.
-pub(crate) fn doubt(inner: &Inner, thread: &Thread) {
-    for process in watched(thread.person().watch()) {
+pub(crate) fn ask_about_all(inner: &Inner, thread: &Thread) {
+    for process in monitored_processes(thread.record().monitored()) {
         inner.ask(process);
     }
 }
@@ -126,7 +130,7 @@ mod tests {
 
     /// As if the kernel had woken a thread that was killed before it could wake the others.
     #[test]
-    fn a_death_that_nobody_tells_is_noticed() {
+    fn lost_exit_notice_is_found_by_periodic_check() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let inner = engine.inner.unwrap();
@@ -150,10 +154,12 @@ mod tests {
         }
         std::thread::scope(|scope| {
             let sleeper = scope.spawn(|| engine.semop_ops(id, &op(-1, 0)));
-            let watches = || inner.people().iter().flat_map(|person| watched(person.watch())).next();
+            let watches = || {
+                inner.participants().iter().flat_map(|record| monitored_processes(record.monitored())).next()
+            };
             // Relaxed (both): nothing but the word is needed.
             let word = loop {
-                let word = watches().map(|process| inner.life_of(process));
+                let word = watches().map(|process| inner.robust_word_of(process));
                 match word.filter(|word| word.load(Relaxed) & WAITERS != 0) {
                     Some(word) => break word,
                     None => std::thread::yield_now(),

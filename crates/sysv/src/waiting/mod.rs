@@ -7,4 +7,4 @@ mod waits;
 pub(crate) mod wake;
 
 pub(crate) use wait::{interrupt, wait};
-pub(crate) use waits::{Aim, Buffer, End, Waits};
+pub(crate) use waits::{CallerBuffers, WaitResult, WaitTarget, Waits};

@@ -4,18 +4,18 @@
 //! A sleeper checks periodically whether it can still be served: the thread that was to serve it may have been killed
 //! between two instructions. The first check comes after 50 ms, later checks at growing intervals.
 
-use super::waits::{Aim, Buffer, End};
+use super::waits::{CallerBuffers, WaitResult, WaitTarget};
 use crate::engine::Inner;
-use crate::engine::Section;
+use crate::engine::ObjectSection;
 use crate::engine::lock_names::Call;
 use crate::msg::Received;
 use crate::msg::object as msg;
 use crate::participant::status;
-use crate::recovery::damage::Posture;
+use crate::recovery::damage::WaiterSnapshot;
 use crate::recovery::sweep;
 use crate::thread::Thread;
 use crate::waiting::exit_monitor;
-use crate::waiting::wake::{self, Grants};
+use crate::waiting::wake::{self, GrantCheck};
 use core::time::Duration;
 use unspin_rcu::registry::Extent;
 use unspin_sync::atomic::Ordering::Relaxed;
@@ -30,9 +30,9 @@ const POLICY: Policy = Policy { wake_up: 100_000, ready: 4_000 };
 /// State that the polling waiters of this process share.
 static CROWD: Crowd = Crowd::new();
 
-const FIRST_PATROL_NS: u64 = 50_000_000;
-const FIRST_VERIFYING_PATROL: u32 = 8;
-const LAST_PATROL_NS: u64 = 1_000_000_000;
+const FIRST_CHECK_NS: u64 = 50_000_000;
+const FIRST_FULL_CHECK: u32 = 8;
+const LAST_CHECK_NS: u64 = 1_000_000_000;
 /// How often a thread tries to take itself out of a queue, and the pause between two attempts: 20 ms in all. One
 /// attempt is enough unless the arena was overwritten, because a thread that removes an object ends the waits on it
 /// first.
@@ -40,19 +40,19 @@ const WITHDRAWALS: u32 = 20;
 const WITHDRAWAL: Duration = Duration::from_millis(1);
 
 /// What the status that ended a wait means to the caller.
-fn outcome(end: u32) -> End {
+fn outcome(end: u32) -> WaitResult {
     match end & 0xFF {
-        status::FAILED => End::Failed(Errno((end >> 8) as i32)),
-        status::RETRY => End::Retry,
-        status::GRANTED | status::CONFIRMED => End::Done(Received::default()),
+        status::FAILED => WaitResult::Failed(Errno((end >> 8) as i32)),
+        status::RETRY => WaitResult::Retry,
+        status::GRANTED | status::CONFIRMED => WaitResult::Done(Received::default()),
         // No participant ends a wait with another status: the arena is damaged.
-        _ => End::Failed(Errno::EIDRM),
+        _ => WaitResult::Failed(Errno::EIDRM),
     }
 }
 
 /// Waits until the operation that this thread has queued is performed, fails, or is withdrawn. `deadline` is in
 /// nanoseconds of the monotonic clock.
-pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
+pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> WaitResult {
     let site = &thread.site;
     let turn = site.turn(&POLICY);
     let began = if turn == Turn::Sleep { 0 } else { clock::ticks() };
@@ -74,33 +74,33 @@ pub(crate) fn wait(inner: &'static Inner, thread: &Thread, number: u64, deadline
     end
 }
 
-fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> End {
-    let posture = Posture::of(&thread.person().waiter);
-    let mut patrol = FIRST_PATROL_NS;
-    let mut patrols = 0u32;
+fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u64>) -> WaitResult {
+    let snapshot = WaiterSnapshot::of(&thread.record().waiter);
+    let mut interval = FIRST_CHECK_NS;
+    let mut checks = 0u32;
     loop {
         if let Some(end) = ended(inner, thread, number) {
             return end;
         }
         // Looked up each time: see `spin`.
-        let waiter = &thread.person().waiter;
-        waiter.fall_asleep();
+        let waiter = &thread.record().waiter;
+        waiter.mark_sleeping();
         let left = deadline.map(|deadline| deadline.saturating_sub(clock::monotonic_ns()));
         if left == Some(0) {
             withdraw(inner, thread, Errno::EAGAIN);
             continue;
         }
-        let nap = Duration::from_nanos(left.map_or(patrol, |left| left.min(patrol)));
+        let timeout = Duration::from_nanos(left.map_or(interval, |left| left.min(interval)));
         let point = thread.waits.aim.get().point();
-        match exit_monitor::sleep(inner, thread, nap, point) {
+        match exit_monitor::sleep(inner, thread, timeout, point) {
             Wake::Interrupted => withdraw(inner, thread, Errno::EINTR),
             Wake::TimedOut => {
-                patrol = (patrol * 2).min(LAST_PATROL_NS);
-                patrols += 1;
-                if is_spoiled(inner, thread, (number, posture)) {
-                    waiter.give_up();
+                interval = (interval * 2).min(LAST_CHECK_NS);
+                checks += 1;
+                if is_record_damaged(inner, thread, (number, snapshot)) {
+                    waiter.end_as_removed();
                 } else {
-                    look_around(inner, thread, patrols);
+                    periodic_check(inner, thread, checks);
                 }
             }
             Wake::Woken => {}
@@ -108,55 +108,55 @@ fn sleep(inner: &'static Inner, thread: &Thread, number: u64, deadline: Option<u
     }
 }
 
-fn ended(inner: &'static Inner, thread: &Thread, number: u64) -> Option<End> {
-    let now = thread.person().waiter.look();
+fn ended(inner: &'static Inner, thread: &Thread, number: u64) -> Option<WaitResult> {
+    let now = thread.record().waiter.load_status();
     // A handler may have ended the wait before this load, or between it and the next line.
     if thread.waits.is_current(number) {
         if status::is_waiting(now) {
             return None;
         }
-        end(inner, thread, Buffer::Live);
+        end(inner, thread, CallerBuffers::Live);
     }
     Some(thread.waits.end_of(number))
 }
 
 /// Reads how the thread's wait ended, and fetches the message that it was granted.
-fn end(inner: &'static Inner, thread: &Thread, buffer: Buffer) {
-    let person = thread.person();
-    let Aim::Message(landing) = thread.waits.aim.get() else {
-        thread.waits.note_end(outcome(person.waiter.look()));
-        if !person.watch().is_empty() {
-            person.watch().clear();
+fn end(inner: &'static Inner, thread: &Thread, buffers: CallerBuffers) {
+    let record = thread.record();
+    let WaitTarget::Message(buffer) = thread.waits.aim.get() else {
+        thread.waits.note_end(outcome(record.waiter.load_status()));
+        if !record.monitored().is_empty() {
+            record.monitored().clear();
         }
-        return person.waiter.acknowledge();
+        return record.waiter.acknowledge();
     };
     // Critical section: a signal handler would use the mailbox for messages of its own.
     let _critical = thread.critical();
     if thread.waits.is_current(0) {
         return;
     }
-    let end = match outcome(person.waiter.look()) {
-        End::Done(_) if buffer == Buffer::Live => msg::fetch(inner, thread, &landing),
-        End::Done(_) => {
+    let end = match outcome(record.waiter.load_status()) {
+        WaitResult::Done(_) if buffers == CallerBuffers::Live => msg::fetch(inner, thread, &buffer),
+        WaitResult::Done(_) => {
             msg::give_back(inner, thread);
-            End::Failed(Errno::EINTR)
+            WaitResult::Failed(Errno::EINTR)
         }
         other => other,
     };
     thread.waits.note_end(end);
-    person.waiter.acknowledge();
+    record.waiter.acknowledge();
 }
 
 fn spin(thread: &Thread, budget: u64) -> Polled<()> {
     poll(&POLICY, &CROWD, budget, Looks::Load, || {
         // Looked up each time: a handler may have forked, and the child has another record.
-        let waiter = &thread.person().waiter;
+        let waiter = &thread.record().waiter;
         // Relaxed: a hint; `ended` orders.
         if !status::is_waiting(waiter.status.load(Relaxed)) {
             return Some(());
         }
-        // Relaxed: a time stamp that shows that the waiter is alive; see `Wakes::finish`.
-        waiter.beat.store(clock::ticks(), Relaxed);
+        // Relaxed: a time stamp that shows that the waiter is alive; see `WakeList::finish`.
+        waiter.last_seen.store(clock::ticks(), Relaxed);
         None
     })
 }
@@ -164,10 +164,10 @@ fn spin(thread: &Thread, budget: u64) -> Polled<()> {
 /// Takes the thread's operation out of its queue, unless it has been performed or has failed already.
 #[cold]
 fn withdraw(inner: &'static Inner, thread: &Thread, why: Errno) {
-    let waiter = &thread.person().waiter;
+    let waiter = &thread.record().waiter;
     for _ in 0..WITHDRAWALS {
         with_own(inner, thread, |section| section.withdraw(why));
-        let now = waiter.look();
+        let now = waiter.load_status();
         if !status::is_waiting(now) {
             return;
         }
@@ -175,12 +175,12 @@ fn withdraw(inner: &'static Inner, thread: &Thread, why: Errno) {
         futex::wait(&waiter.status, now, Some(WITHDRAWAL));
     }
     // The record was overwritten, and no longer leads to the object.
-    waiter.give_up();
+    waiter.end_as_removed();
 }
 
 /// Runs `f` under the lock of the object that the thread waits for. Does not run it if the wait is over.
-pub(crate) fn with_own(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut dyn Section)) {
-    inner.with_waiting(thread, Call::Wait, thread.person(), f);
+pub(crate) fn with_own(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&mut dyn ObjectSection)) {
+    inner.with_waiting(thread, Call::Wait, thread.record(), f);
 }
 
 /// Ends a wait that a signal handler interrupted. With a trampoline it is called before the handler runs; else when the
@@ -188,36 +188,40 @@ pub(crate) fn with_own(inner: &'static Inner, thread: &Thread, f: impl FnOnce(&m
 ///
 /// A message that was handed over by then is received if the call's buffer still exists; otherwise it goes back into
 /// its queue.
-pub(crate) fn interrupt(thread: &Thread, buffer: Buffer) {
+pub(crate) fn interrupt(thread: &Thread, buffers: CallerBuffers) {
     if !thread.waits.is_current(0) {
         withdraw(thread.inner(), thread, Errno::EINTR);
-        end(thread.inner(), thread, buffer);
+        end(thread.inner(), thread, buffers);
     }
 }
 
 /// Whether no thread will end the wait, because the arena is damaged. Poisons the arena if the waiter's record is not
 /// as the waiter has left it.
 #[cold]
-fn is_spoiled(inner: &'static Inner, thread: &Thread, (number, posture): (u64, Posture)) -> bool {
-    let waiter = &thread.person().waiter;
-    let same = Posture::of(waiter) == posture;
+fn is_record_damaged(
+    inner: &'static Inner,
+    thread: &Thread,
+    (number, snapshot): (u64, WaiterSnapshot),
+) -> bool {
+    let waiter = &thread.record().waiter;
+    let same = WaiterSnapshot::of(waiter) == snapshot;
     // The record is compared first, then the wait's number: a handler may have ended the wait and used the record for
     // another wait.
     compiler_fence(SeqCst);
-    if !same && thread.waits.is_current(number) && status::is_waiting(waiter.look()) {
-        inner.condemn();
+    if !same && thread.waits.is_current(number) && status::is_waiting(waiter.load_status()) {
+        inner.poison();
     }
     inner.check().is_err()
 }
 
 /// Makes sure that the thread is still linked in its queue, or else ends its wait, because no thread would find it.
-fn review(inner: &'static Inner, thread: &Thread) {
-    let person = thread.person();
-    let reviewed = inner.with_waiting(thread, Call::Wait, person, |section| section.review());
+fn verify_linked(inner: &'static Inner, thread: &Thread) {
+    let record = thread.record();
+    let reviewed = inner.with_waiting(thread, Call::Wait, record, |section| section.verify_linked());
     // The status is read after the object was not found. A thread that removes an object ends the waits on it first, so
     // a wait that goes on now would never end.
-    if reviewed.is_none() && status::is_waiting(person.waiter.look()) {
-        person.waiter.give_up();
+    if reviewed.is_none() && status::is_waiting(record.waiter.load_status()) {
+        record.waiter.end_as_removed();
     }
 }
 
@@ -225,25 +229,25 @@ fn review(inner: &'static Inner, thread: &Thread) {
 /// processes. It settles grants whose maker died before checking that the waiter was alive. It recovers the dead
 /// participants that were found.
 #[cold]
-fn look_around(inner: &'static Inner, thread: &Thread, patrols: u32) {
+fn periodic_check(inner: &'static Inner, thread: &Thread, checks: u32) {
     // Relaxed: the offset is this thread's own.
-    let at = thread.person().waiter.object.load(Relaxed);
+    let at = thread.record().waiter.object.load(Relaxed);
     // Reading every participant's record costs a page each. So it is done only after some seconds, and then at growing
     // intervals.
-    let verifies = patrols >= FIRST_VERIFYING_PATROL && patrols.is_power_of_two();
-    if verifies {
-        exit_monitor::doubt(inner, thread);
+    let is_full_check = checks >= FIRST_FULL_CHECK && checks.is_power_of_two();
+    if is_full_check {
+        exit_monitor::ask_about_all(inner, thread);
     }
-    if verifies {
-        review(inner, thread);
+    if is_full_check {
+        verify_linked(inner, thread);
     }
-    if inner.may_wait_for_the_dead(thread, thread.person()) {
-        with_own(inner, thread, |section| section.watch(inner));
+    if inner.may_wait_for_the_dead(thread, thread.record()) {
+        with_own(inner, thread, |section| section.refresh_wait(inner));
     }
-    match if verifies { wake::verify(inner, at) } else { Grants::Settled } {
-        Grants::ToTheDead => {
+    match if is_full_check { wake::confirm_all(inner, at) } else { GrantCheck::AllAlive } {
+        GrantCheck::SomeDead => {
             sweep::sweep(inner, thread, Extent::Condemned);
         }
-        Grants::Settled => sweep::sweep_condemned(inner, thread),
+        GrantCheck::AllAlive => sweep::recover_marked_dead(inner, thread),
     }
 }

@@ -1,6 +1,6 @@
 //! The waits of a thread.
 
-use crate::msg::{Landing, Received};
+use crate::msg::{Received, RecvBuffer};
 use crate::thread::cancel_point::Point;
 use core::cell::Cell;
 use unspin_sys::Errno;
@@ -15,8 +15,8 @@ pub(crate) struct Waits {
     last: Cell<u64>,
     current: Cell<u64>,
     /// What the current wait is for.
-    pub(super) aim: Cell<Aim>,
-    ended: [Cell<(u64, End)>; DEPTH],
+    pub(super) aim: Cell<WaitTarget>,
+    ended: [Cell<(u64, WaitResult)>; DEPTH],
 }
 
 /// Number of nested waits (handlers within handlers) whose results are kept until the interrupted call asks. A wait
@@ -26,20 +26,20 @@ const DEPTH: usize = 8;
 /// What a thread waits for. All-zero bytes are the first variant.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
-pub(crate) enum Aim {
+pub(crate) enum WaitTarget {
     /// A semaphore operation.
     Operation,
     /// Room for a message.
     Room,
     /// A message, which is copied to this destination.
-    Message(Landing),
+    Message(RecvBuffer),
 }
 
-impl Aim {
+impl WaitTarget {
     pub(super) fn point(self) -> Point {
         match self {
-            Aim::Operation => Point::No,
-            Aim::Room | Aim::Message(_) => Point::Yes,
+            WaitTarget::Operation => Point::No,
+            WaitTarget::Room | WaitTarget::Message(_) => Point::Yes,
         }
     }
 }
@@ -47,7 +47,7 @@ impl Aim {
 /// How a wait ended. All-zero bytes are the first variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub(crate) enum End {
+pub(crate) enum WaitResult {
     /// Another thread performed the operation. For a message: what was received.
     Done(Received),
     /// The caller must try again.
@@ -57,7 +57,7 @@ pub(crate) enum End {
 
 /// Whether the buffers of a call still exist when its wait ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Buffer {
+pub(crate) enum CallerBuffers {
     Live,
     /// The call was left by a jump, or may have been.
     Gone,
@@ -65,7 +65,7 @@ pub(crate) enum Buffer {
 
 impl Waits {
     /// Begins a wait and returns its number. To be called before the operation is queued.
-    pub fn begin(&self, aim: Aim) -> u64 {
+    pub fn begin(&self, aim: WaitTarget) -> u64 {
         self.last.set(self.last.get() + 1);
         self.aim.set(aim);
         self.current.set(self.last.get());
@@ -86,7 +86,7 @@ impl Waits {
         self.current.get() == number
     }
 
-    pub(super) fn note_end(&self, end: End) {
+    pub(super) fn note_end(&self, end: WaitResult) {
         let number = self.current.replace(0);
         if number == 0 {
             return; // A handler was here first, between the caller's look and this one.
@@ -98,10 +98,10 @@ impl Waits {
     }
 
     /// How a wait has ended. Each result can be read once.
-    pub(super) fn end_of(&self, number: u64) -> End {
+    pub(super) fn end_of(&self, number: u64) -> WaitResult {
         match self.ended.iter().find(|place| place.get().0 == number) {
-            Some(place) => place.replace((0, End::Retry)).1,
-            None => End::Failed(Errno::EINTR),
+            Some(place) => place.replace((0, WaitResult::Retry)).1,
+            None => WaitResult::Failed(Errno::EINTR),
         }
     }
 }
@@ -113,23 +113,23 @@ mod tests {
     /// A handler that runs between a grant and the sleeper's look at it may wait any number of times: the grant is not
     /// forgotten.
     #[test]
-    fn an_interrupted_wait_keeps_its_result() {
-        // SAFETY: all-zero bytes are what a new record has. They are valid for cells of integers, and for `End` and
-        // `Aim`, whose first variants are zero.
+    fn interrupted_wait_keeps_its_result() {
+        // SAFETY: all-zero bytes are what a new record has. They are valid for cells of integers, and for `WaitResult` and
+        // `WaitTarget`, whose first variants are zero.
         let waits: Waits = unsafe { core::mem::zeroed() };
-        let granted = waits.begin(Aim::Operation);
-        waits.note_end(End::Done(Received::default()));
+        let granted = waits.begin(WaitTarget::Operation);
+        waits.note_end(WaitResult::Done(Received::default()));
         for _ in 0..3 * DEPTH {
-            let inner = waits.begin(Aim::Operation);
-            waits.note_end(End::Failed(Errno::EAGAIN));
-            assert_eq!(waits.end_of(inner), End::Failed(Errno::EAGAIN));
+            let inner = waits.begin(WaitTarget::Operation);
+            waits.note_end(WaitResult::Failed(Errno::EAGAIN));
+            assert_eq!(waits.end_of(inner), WaitResult::Failed(Errno::EAGAIN));
         }
         // Waits that were left by jumps never read their results.
         for _ in 0..DEPTH - 1 {
-            waits.begin(Aim::Operation);
-            waits.note_end(End::Failed(Errno::EINTR));
+            waits.begin(WaitTarget::Operation);
+            waits.note_end(WaitResult::Failed(Errno::EINTR));
         }
-        assert_eq!(waits.end_of(granted), End::Done(Received::default()));
-        assert_eq!(waits.end_of(granted), End::Failed(Errno::EINTR), "asked once");
+        assert_eq!(waits.end_of(granted), WaitResult::Done(Received::default()));
+        assert_eq!(waits.end_of(granted), WaitResult::Failed(Errno::EINTR), "asked once");
     }
 }

@@ -3,12 +3,12 @@
 //! A grant that was made after the waiter's death must be taken back, or its token is lost. So the waker checks whether
 //! the waiter was alive, and confirms the grant if so. The waker may die before it has done that. Within a section it
 //! cannot recover dead participants either. In both cases the grant stays unconfirmed until the periodic check of
-//! another waiter on the same object finds it ([`verify`]).
+//! another waiter on the same object finds it ([`confirm_all`]).
 
 use crate::engine::Inner;
-use crate::participant::{Participant, status};
+use crate::participant::{ParticipantRecord, status};
 use crate::recovery::sweep;
-use crate::sem::{Wake, Wakes};
+use crate::sem::{PendingWake, WakeList};
 use crate::thread::Thread;
 use unspin_rcu::registry::Extent;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
@@ -16,71 +16,75 @@ use unspin_sys::process::Life;
 
 /// What is known about the receivers of grants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Grants {
+pub(crate) enum GrantCheck {
     /// All of them were alive.
-    Settled,
+    AllAlive,
     /// At least one was dead. It is marked as dead and has to be recovered outside of locks.
-    ToTheDead,
+    SomeDead,
 }
 
 /// Wakes every waiter in `wakes`, the list of a section on the object `set`. Takes care of operations granted to
 /// waiters that were already dead.
-pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &Wakes, set: u64) {
-    let mut grants = Grants::Settled;
+pub(crate) fn wake_all(inner: &'static Inner, thread: &Thread, wakes: &WakeList, set: u64) {
+    let mut check = GrantCheck::AllAlive;
     for one in wakes.iter() {
-        if wake(inner, one) == Grants::ToTheDead {
-            grants = Grants::ToTheDead;
+        if wake(inner, one) == GrantCheck::SomeDead {
+            check = GrantCheck::SomeDead;
         }
     }
-    if wakes.have_overflowed() && verify(inner, set) == Grants::ToTheDead {
-        grants = Grants::ToTheDead;
+    if wakes.have_overflowed() && confirm_all(inner, set) == GrantCheck::SomeDead {
+        check = GrantCheck::SomeDead;
     }
-    if grants == Grants::ToTheDead {
+    if check == GrantCheck::SomeDead {
         sweep::sweep(inner, thread, Extent::Condemned);
     }
 }
 
 /// Wakes one waiter and settles its grant. A sleeper that the kernel woke was alive. For any other waiter the registry
 /// is asked.
-pub(crate) fn wake(inner: &Inner, wake: Wake) -> Grants {
-    let Some(person) = inner.people().get(wake.index as usize) else { return Grants::Settled };
-    let woken = person.waiter.wake();
-    // Acquire: as in `settle`. If the status differs, the waiter has moved on, or another thread has settled this
+pub(crate) fn wake(inner: &Inner, wake: PendingWake) -> GrantCheck {
+    let Some(participant) = inner.participants().get(wake.index as usize) else {
+        return GrantCheck::AllAlive;
+    };
+    let woken = participant.waiter.wake();
+    // Acquire: as in `confirm`. If the status differs, the waiter has moved on, or another thread has settled this
     // grant.
-    if person.waiter.status.load(Acquire) != wake.end {
-        return Grants::Settled;
+    if participant.waiter.status.load(Acquire) != wake.end {
+        return GrantCheck::AllAlive;
     }
     if woken {
-        person.waiter.confirm(wake.end);
-        return Grants::Settled;
+        participant.waiter.confirm(wake.end);
+        return GrantCheck::AllAlive;
     }
-    settle(inner, wake.index, person)
+    confirm(inner, wake.index, participant)
 }
 
 /// Settles every unconfirmed grant on an object.
-pub(crate) fn verify(inner: &Inner, set: u64) -> Grants {
-    let mut grants = Grants::Settled;
-    for (person, index) in inner.people().iter().zip(0u32..) {
+pub(crate) fn confirm_all(inner: &Inner, set: u64) -> GrantCheck {
+    let mut check = GrantCheck::AllAlive;
+    for (participant, index) in inner.participants().iter().zip(0u32..) {
         // Relaxed: if this reads an outdated offset, a grant on another object is settled too, which is harmless.
-        if person.waiter.object.load(Relaxed) == set && settle(inner, index, person) == Grants::ToTheDead {
-            grants = Grants::ToTheDead;
+        if participant.waiter.object.load(Relaxed) == set
+            && confirm(inner, index, participant) == GrantCheck::SomeDead
+        {
+            check = GrantCheck::SomeDead;
         }
     }
-    grants
+    check
 }
 
-fn settle(inner: &Inner, index: u32, person: &Participant) -> Grants {
+fn confirm(inner: &Inner, index: u32, participant: &ParticipantRecord) -> GrantCheck {
     // Acquire: a thread that reads the grant sees the slot as its waiter had set it.
-    let end = person.waiter.status.load(Acquire);
+    let end = participant.waiter.status.load(Acquire);
     if !status::is_granted(end) && end != status::RETRY {
-        return Grants::Settled;
+        return GrantCheck::AllAlive;
     }
     let registry = inner.rcu().registry();
     match registry.participant(index as usize).map(|who| registry.life(who)) {
         Some(Life::Alive) => {
-            person.waiter.confirm(end);
-            Grants::Settled
+            participant.waiter.confirm(end);
+            GrantCheck::AllAlive
         }
-        _ => Grants::ToTheDead,
+        _ => GrantCheck::SomeDead,
     }
 }

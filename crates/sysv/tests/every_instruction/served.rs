@@ -49,7 +49,7 @@ fn served(engine: &Engine, steps: usize) -> usize {
 }
 
 #[test]
-fn a_sleeper_that_buries_is_served_meanwhile() {
+fn waiter_that_recovers_dead_is_served_meanwhile() {
     let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     // Under one lock for all nobody is served meanwhile.

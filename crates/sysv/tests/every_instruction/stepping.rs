@@ -135,7 +135,7 @@ pub fn engines(test: impl Fn(&Engine)) {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
         test(&engine);
-        engine.bury_dead().unwrap();
+        engine.recover_dead().unwrap();
         assert_eq!(engine.participants(), Ok(1), "{kind}: every dead participant was buried");
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};
-use unspin_sysv::{Class, Engine, anatomy};
+use unspin_sysv::{Class, Engine, arena_parts};
 
 /// Bytes of the segments that a scene makes, which others have not.
 pub const SEGMENT: usize = 54_321;
@@ -149,7 +149,7 @@ pub fn make(engine: &Engine, ids: &Ids, call: &Call) -> Result<(), String> {
                 }
             }
             Call::Show { class } => drop(engine.proc_text(class)),
-            Call::Bury => drop(engine.bury_dead()),
+            Call::Bury => drop(engine.recover_dead()),
             Call::Leave => engine.leave(),
         }
     }
@@ -177,7 +177,7 @@ fn await_next<T>(from: &Receiver<T>, engine: Option<Engine>) -> Option<T> {
             Ok(it) => return Some(it),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
-                engine.inspect(anatomy::speak_up);
+                engine.inspect(arena_parts::renew_lock_count);
             }
         }
     }
@@ -237,7 +237,7 @@ impl Caller {
                 self.under_way = None;
                 return answer;
             }
-            anatomy::speak_up(&engine);
+            arena_parts::renew_lock_count(&engine);
             // SAFETY: the thread lives as long as its channel. The signal has a handler that does nothing.
             unsafe { libc::pthread_kill(self.thread, libc::SIGUSR1) };
         }

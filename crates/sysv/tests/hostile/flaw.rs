@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use unspin_sys::ipc::shm_remove;
-use unspin_sysv::anatomy::Part;
+use unspin_sysv::arena_parts::Part;
 
 /// A mistake made on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

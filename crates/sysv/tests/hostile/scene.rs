@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use unspin_sys::ipc::{self, Sembuf, flag};
-use unspin_sysv::anatomy::{self, Part};
+use unspin_sysv::arena_parts::{self, Part};
 use unspin_sysv::{Engine, Kind, Options};
 
 /// Those who call, for any number of scenes, and what is none of their business.
@@ -98,7 +98,7 @@ impl Scene {
         let (tell, told) = std::sync::mpsc::channel();
         let job = move || {
             let _ = engine.semop_ops(set, &[op(0, -1, flag::SEM_UNDO)]);
-            tell.send(anatomy::name(&engine)).map_err(|e| e.to_string())
+            tell.send(arena_parts::own_lock_word(&engine)).map_err(|e| e.to_string())
         };
         stage.partner.begin(engine, job).and_then(|()| stage.partner.end()).expect(make);
         let [waiter, receiver] = &mut stage.sleepers;
@@ -117,8 +117,9 @@ impl Scene {
         while engine.semaphore(set, 2).is_ok_and(|sem| sem.ncount == 0) {
             std::thread::yield_now();
         }
-        let names = [anatomy::name(&engine), told.recv().expect(make)].map(|name| name.expect(make));
-        let parts = anatomy::parts(&engine).expect(make);
+        let names =
+            [arena_parts::own_lock_word(&engine), told.recv().expect(make)].map(|name| name.expect(make));
+        let parts = arena_parts::all(&engine).expect(make);
         let words = parts.iter().copied().filter(|part| part.bytes <= 8).collect();
         let file = File::options().read(true).write(true).open(path).expect("our own file");
         Scene { engine, file, parts, words, ids: Arc::new(ids), names, stranger: stage.strangers.segment }

@@ -170,8 +170,8 @@ fn check_waiters(engine: &Engine, id: i32) {
 
 fn check_places(engine: &Engine) {
     let start = Instant::now();
-    engine.bury_dead().unwrap();
-    assert_eq!(engine.bury_dead(), Ok(0), "after {:?} nobody is left to be buried", start.elapsed());
+    engine.recover_dead().unwrap();
+    assert_eq!(engine.recover_dead(), Ok(0), "after {:?} nobody is left to be buried", start.elapsed());
     assert_eq!(engine.participants().unwrap(), 1, "only this thread takes part");
 }
 
@@ -307,7 +307,7 @@ fn global_undoes_what_a_storm_leaves() {
 /// A storm that finds nothing proves nothing: here a worker forgets the flag once in a while.
 #[test]
 #[should_panic(expected = "everybody is dead, and everything undone")]
-fn planted_an_operation_that_is_not_undone() {
+fn planted_operation_without_undo() {
     fn careless(engine: &Engine, id: i32, seed: u64) -> ! {
         let _ = timed(engine, id, &[op(2, -1)], 2);
         borrow(engine, id, seed)

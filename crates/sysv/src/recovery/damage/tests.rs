@@ -2,12 +2,12 @@ use crate::arena_file::{Header, SLOTS_AT};
 use crate::engine::Inner;
 use crate::engine::Object;
 use crate::engine::lock_names::Call;
-use crate::msg::MessageQueue;
+use crate::msg::MsgQueue;
 use crate::participant::{Waiter, status};
 use crate::sem::Set;
 use crate::store::heap;
 use crate::sync::lock::{Lock, Owner};
-use crate::sync::lock_count::Locks;
+use crate::sync::lock_count::OwnLockCount;
 use crate::thread::Thread;
 use crate::{ArenaError, Class, Engine, Kind, Options};
 use std::path::Path;
@@ -64,7 +64,7 @@ impl Scene {
         let inner = self.inner();
         match which {
             Which::Set => inner.find::<Set>(self.set).unwrap().1.lock(),
-            Which::Queue => inner.find::<MessageQueue>(self.queue).unwrap().1.lock(),
+            Which::WaitList => inner.find::<MsgQueue>(self.queue).unwrap().1.lock(),
             Which::Registry => &inner.arena.header().registry.0,
             Which::Global => &inner.arena.header().global.0,
         }
@@ -87,21 +87,21 @@ fn calls(engine: Engine, set: i32, queue: i32) -> [Result<(), Errno>; 3] {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Which {
     Set,
-    Queue,
+    WaitList,
     Registry,
     Global,
 }
 
 const LOCKS: [(Kind, Which); 4] = [
     (Kind::Rcu, Which::Set),
-    (Kind::Rcu, Which::Queue),
+    (Kind::Rcu, Which::WaitList),
     (Kind::Rcu, Which::Registry),
     (Kind::Global, Which::Global),
 ];
 
 /// The lock names a living thread that does not hold it: another thread, or the waiter itself.
 #[test]
-fn a_lock_that_names_somebody_who_does_not_hold_it_condemns_the_arena() {
+fn lock_naming_non_holder_poisons_arena() {
     for (kind, which) in LOCKS {
         for own in [false, true] {
             let scene = Scene::new(kind);
@@ -120,13 +120,13 @@ fn a_lock_that_names_somebody_who_does_not_hold_it_condemns_the_arena() {
 /// A case that cannot be told from a stopped owner: the lock names a thread whose own count was overwritten, so that it
 /// says that it holds a lock. The wait ends when that thread next takes a lock, whichever lock that is.
 #[test]
-fn one_whose_count_was_overwritten_too_ends_the_wait_with_his_next_lock() {
+fn owner_with_overwritten_count_is_disproved_after_next_lock() {
     for (kind, which) in LOCKS {
         let scene = Scene::new(kind);
         let (engine, queue) = (scene.engine, scene.queue);
         let me = Thread::of(scene.inner()).unwrap();
-        let lie = Locks::default().more();
-        me.person().busy.enter(lie);
+        let lie = OwnLockCount::default().more();
+        me.record().lock_count.enter(lie);
         assert!(scene.lock(which).try_acquire(me.owner()));
         let (tell, told) = mpsc::channel();
         let set = scene.set;
@@ -138,7 +138,7 @@ fn one_whose_count_was_overwritten_too_ends_the_wait_with_his_next_lock() {
         // Many times as long as detection takes where it is possible.
         let early = told.recv_timeout(Duration::from_millis(300));
         assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "{which:?}: a stopped owner was robbed");
-        crate::anatomy::speak_up(&engine);
+        crate::arena_parts::renew_lock_count(&engine);
         assert!(waiter.join().unwrap().contains(&Err(Errno::ENOSYS)), "{which:?}");
         assert!(engine.is_damaged(), "{which:?}");
     }
@@ -146,11 +146,11 @@ fn one_whose_count_was_overwritten_too_ends_the_wait_with_his_next_lock() {
 
 /// Two locks name two threads, each of which waits for the other's lock: so neither holds the lock that names it.
 #[test]
-fn two_who_wait_for_locks_that_name_each_other_find_that_out() {
+fn waiters_on_locks_naming_each_other_detect_damage() {
     for _ in 0..20 {
         let scene = Scene::new(Kind::Rcu);
         let (inner, engine, set, queue) = (scene.inner(), scene.engine, scene.set, scene.queue);
-        let locks = [Which::Set, Which::Queue].map(|which| scene.lock(which));
+        let locks = [Which::Set, Which::WaitList].map(|which| scene.lock(which));
         let met = Arc::new(Barrier::new(2));
         let threads = [0, 1].map(|n| {
             let met = met.clone();
@@ -170,7 +170,7 @@ fn two_who_wait_for_locks_that_name_each_other_find_that_out() {
 
 /// Two engines that have each mapped the arena, as two processes have.
 #[test]
-fn everybody_else_finds_a_condemned_arena_so() {
+fn poisoned_arena_fails_calls_of_all_processes() {
     for (kind, which) in LOCKS {
         let scene = Scene::new(kind);
         let other = open(kind, &scene.dir.path().join("arena"));
@@ -195,7 +195,7 @@ fn everybody_else_finds_a_condemned_arena_so() {
 
 /// Slow owners, and other threads that check them all the time.
 #[test]
-fn a_genuine_owner_is_never_disproved() {
+fn genuine_owner_is_never_disproved() {
     let scene = Scene::new(Kind::Rcu);
     let (inner, engine, set) = (scene.inner(), scene.engine, scene.set);
     let lock = scene.lock(Which::Set);
@@ -222,8 +222,8 @@ fn a_genuine_owner_is_never_disproved() {
         while !DONE.load(SeqCst) {
             if let Some(owner) = lock.owner() {
                 suspected += 1;
-                let person = &inner.people()[owner.index() as usize];
-                assert!(!person.busy.disproves(lock, owner));
+                let participant = &inner.participants()[owner.index() as usize];
+                assert!(!participant.lock_count.disproves_owner(lock, owner));
             }
         }
         suspected
@@ -244,7 +244,7 @@ impl Engine {
 /// State by which other threads find a sleeper is overwritten, so no thread that posts finds it. The sleeper's own
 /// check repairs that.
 #[test]
-fn a_sleeper_whose_queue_was_overwritten_is_served() {
+fn waiter_with_overwritten_queue_is_served() {
     let spoil: [fn(&'static Inner, &'static Set, u32); 5] = [
         |_, set, _| set.contended.waiters.store(0, Relaxed),
         |inner, set, _| inner.sems(set)[0].alter.head.store(0, Relaxed),
@@ -269,9 +269,9 @@ fn a_sleeper_whose_queue_was_overwritten_is_served() {
 
 /// A sleeper's own record is overwritten, or what leads to its set. Its wait ends with an error.
 #[test]
-fn a_sleeper_whose_record_was_overwritten_gives_up() {
+fn waiter_with_overwritten_record_fails() {
     fn waiter(inner: &'static Inner, me: u32) -> &'static Waiter {
-        &inner.people()[me as usize].waiter
+        &inner.participants()[me as usize].waiter
     }
     let spoil: [fn(&'static Inner, &'static Set, u32); 5] = [
         |inner, _, me| waiter(inner, me).object.store(4096, Relaxed),
@@ -293,7 +293,7 @@ fn a_sleeper_whose_record_was_overwritten_gives_up() {
 
 /// A section number in the slot that no thread can have stored does not defer signal handlers for ever.
 #[test]
-fn a_thread_is_not_taken_to_be_reading_for_ever() {
+fn overwritten_slot_does_not_stop_grace_periods() {
     let scene = Scene::new(Kind::Rcu);
     let inner = scene.inner();
     let thread = Thread::of(inner).unwrap();
@@ -314,7 +314,7 @@ fn a_thread_is_not_taken_to_be_reading_for_ever() {
 
 /// A free list that leads to memory in use gives nothing out; nor does an end that lies before the heap.
 #[test]
-fn nothing_is_given_out_twice() {
+fn heap_gives_no_block_twice() {
     for (words, to) in [(1..34, "a set"), (0..1, "a set"), (0..1, "the head")] {
         let scene = Scene::new(Kind::Rcu);
         let inner = scene.inner();
@@ -348,7 +348,7 @@ fn asleep(
         engine.semop_ops(set, &[op(0, -1)])
     });
     let me = told.recv().unwrap();
-    let status = &scene.inner().people()[me as usize].waiter.status;
+    let status = &scene.inner().participants()[me as usize].waiter.status;
     while status.load(SeqCst) != status::SLEEPING {
         thread::yield_now();
     }

@@ -3,7 +3,7 @@
 use crate::engine::Inner;
 use crate::registry::Access;
 use crate::sem::Op;
-use crate::sem::fast::{self, Fast};
+use crate::sem::fast::{self, FastPathError};
 use crate::thread::{OutermostSection, Thread};
 use crate::time;
 use unspin_meter::Event;
@@ -19,28 +19,28 @@ pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> O
         return None;
     }
     let read = thread.read_outermost()?;
-    let Some(known) = thread.remembered(id).filter(|known| known.may_all()) else {
+    let Some(cached) = thread.cached_set(id).filter(|cached| cached.allows_all()) else {
         return undecided(thread, read);
     };
-    let Some(sem) = known.sems().get(usize::from(op.sem_num)) else { return undecided(thread, read) };
+    let Some(sem) = cached.sems().get(usize::from(op.sem_num)) else { return undecided(thread, read) };
     // The ends are apart, so that the compiler need not keep in a register which one it is.
     match fast::attempt(sem, op, || thread.pid()) {
         Ok(()) => {
-            known.set().operated_at(now);
+            cached.set().operated_at(now);
             drop(read);
-            if thread.has_duties() {
-                thread.attend(Some(Event::FastPath));
+            if thread.has_deferred_work() {
+                thread.run_deferred(Some(Event::FastPath));
             }
             Some(Ok(()))
         }
-        Err(Fast::Fails(errno)) => {
+        Err(FastPathError::Fails(errno)) => {
             drop(read);
-            if thread.has_duties() {
-                thread.attend(None);
+            if thread.has_deferred_work() {
+                thread.run_deferred(None);
             }
             Some(Err(errno))
         }
-        Err(Fast::Raced | Fast::Undecided) => undecided(thread, read),
+        Err(FastPathError::Raced | FastPathError::NeedsLock) => undecided(thread, read),
     }
 }
 
@@ -50,8 +50,8 @@ pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> O
 #[inline(never)]
 fn undecided(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
     drop(read);
-    if thread.has_duties() {
-        thread.attend(None);
+    if thread.has_deferred_work() {
+        thread.run_deferred(None);
     }
     None
 }
@@ -69,17 +69,17 @@ pub(super) fn patient(
     }
     let want = if op.delta() == 0 { Access::Read } else { Access::Alter };
     let read = thread.read();
-    let known = inner.recall(thread, id, want)?;
+    let cached = inner.cached_set_for(thread, id, want)?;
     let now = time::seconds();
-    match fast::perform(known.sems().get(op.sem())?, op, thread.pid()) {
+    match fast::perform(cached.sems().get(op.sem())?, op, thread.pid()) {
         Ok(()) => {
-            known.set().operated_at(now);
+            cached.set().operated_at(now);
             drop(read);
             thread.count(Event::FastPath, 1);
             Some(Ok(()))
         }
-        Err(Fast::Fails(errno)) => Some(Err(errno)),
-        Err(Fast::Raced | Fast::Undecided) => None,
+        Err(FastPathError::Fails(errno)) => Some(Err(errno)),
+        Err(FastPathError::Raced | FastPathError::NeedsLock) => None,
     }
 }
 
@@ -94,12 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn operations_within_a_section_leave_it_open() {
+    fn fast_path_inside_read_section_leaves_section_open() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let id = engine.semget(IPC_PRIVATE, 1, 0o600).unwrap();
         engine.semop_ops(id, &[op(1)]).unwrap();
-        let thread = Thread::plain().expect("this engine has a fast path, and membarrier(2) is allowed");
+        let thread =
+            Thread::fast_path_thread().expect("this engine has a fast path, and membarrier(2) is allowed");
         let section = thread.read();
         for (change, answer) in [(1, Ok(())), (-1, Ok(())), (-1, Ok(())), (-1, Err(Errno::EAGAIN))] {
             assert_eq!(engine.semop_ops(id, &[op(change)]), answer);
@@ -112,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_path_leaves_what_it_cannot_answer() {
+    fn fast_path_returns_none_for_other_cases() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let id = engine.semget(IPC_PRIVATE, 1, 0o600).unwrap();
         engine.semop_ops(id, &[op(2)]).unwrap();
-        let thread = Thread::plain().expect("as above");
+        let thread = Thread::fast_path_thread().expect("as above");
         let quick = |sem_num, sem_op| quick(thread, id, Sembuf { sem_num, ..op(sem_op) }, time::seconds());
         assert_eq!(quick(0, 1), Some(Ok(())));
         assert_eq!(quick(0, -4), Some(Err(Errno::EAGAIN)));

@@ -3,10 +3,10 @@
 use crate::class::Class;
 use crate::engine::lock_names::Call;
 use crate::engine::{Inner, Object};
-use crate::participant::wakes::Wakes;
+use crate::participant::wakes::WakeList;
 use crate::recovery::process::Process;
 use crate::registry::Perm;
-use crate::sem::section::{Register, Section};
+use crate::sem::section::{Liveness, SetSection};
 use crate::sem::{Sem, Set, Space, queue, set};
 use crate::store::Arena;
 use crate::sync::lock::Lock;
@@ -15,7 +15,7 @@ use unspin_sys::Errno;
 
 impl Object for Set {
     const CLASS: Class = Class::Sem;
-    type Section = Section<'static>;
+    type Section = SetSection<'static>;
 
     #[inline(always)]
     fn at(arena: &Arena, at: u64) -> Option<&Set> {
@@ -31,58 +31,58 @@ impl Object for Set {
     }
 
     #[inline(always)]
-    fn section(&'static self, inner: &'static Inner, at: u64, me: u32) -> Section<'static> {
-        Section::new(space(inner, at, self), me).with_register(inner)
+    fn section(&'static self, inner: &'static Inner, at: u64, me: u32) -> SetSection<'static> {
+        SetSection::new(space(inner, at, self), me).with_liveness(inner)
     }
 }
 
-impl Register for Inner {
+impl Liveness for Inner {
     fn is_dead(&self, index: u32) -> bool {
         Inner::is_dead(self, index)
     }
 }
 
-impl crate::engine::Section for Section<'static> {
+impl crate::engine::ObjectSection for SetSection<'static> {
     fn open(&mut self, inner: &'static Inner) {
-        self.reckon(|process| is_gone(inner, process), |index| inner.is_dead(index));
+        self.apply_dead_undo(|process| is_gone(inner, process), |index| inner.is_dead(index));
     }
 
     fn repair(&mut self) {
-        Section::repair(self);
+        SetSection::repair(self);
     }
 
     fn withdraw(&mut self, why: Errno) {
-        Section::withdraw(self, why);
+        SetSection::withdraw(self, why);
     }
 
-    fn bury(&mut self, dead: u32) {
-        Section::bury(self, dead);
+    fn recover_dead(&mut self, dead: u32) {
+        SetSection::recover_dead(self, dead);
     }
 
-    fn review(&mut self) {
+    fn verify_linked(&mut self) {
         if queue::is_in_order(&self.space, self.me) {
             let space = self.space;
-            space.someone(self.me).ops().for_each(|op| self.touch(op.sem()));
+            space.participant(self.me).ops().for_each(|op| self.mark_slow(op.sem()));
         } else {
-            Section::repair(self);
+            SetSection::repair(self);
         }
     }
 
     fn serve(&mut self) {
-        Section::serve(self);
+        SetSection::serve(self);
     }
 
-    fn watch(&mut self, inner: &'static Inner) {
-        self.bury_before(|owner| is_gone(inner, owner));
-        Section::watch(self);
+    fn refresh_wait(&mut self, inner: &'static Inner) {
+        self.recover_dead_ahead(|owner| is_gone(inner, owner));
+        SetSection::fill_monitored(self);
     }
 
     fn close(&mut self) {
-        self.brief();
-        self.thaw();
+        self.assign_monitors();
+        self.restore_fast();
     }
 
-    fn wakes(&self) -> &Wakes {
+    fn wakes(&self) -> &WakeList {
         &self.wakes
     }
 
@@ -115,7 +115,7 @@ fn sems_of<'a>(arena: &'a Arena, at: u64, set: &Set) -> Option<&'a [Sem]> {
 #[inline(always)]
 pub(crate) fn space(inner: &'static Inner, at: u64, set: &'static Set) -> Space<'static> {
     let sems = sems_of(&inner.arena, at, set).unwrap_or(&[]);
-    Space { set, sems, people: inner.people(), offset: at, arena: Some(&inner.arena) }
+    Space { set, sems, participants: inner.participants(), offset: at, arena: Some(&inner.arena) }
 }
 
 /// Number of semaphores of the set at an offset.

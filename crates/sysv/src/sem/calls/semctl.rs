@@ -9,9 +9,9 @@ use crate::engine::guard::Guard;
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
 use crate::kind::Kind;
-use crate::participant::Queue;
+use crate::participant::WaitList;
 use crate::registry::{self, Access, Id};
-use crate::sem::{Section, Set, word::Word};
+use crate::sem::{Set, SetSection, word::Word};
 use crate::thread::Thread;
 use crate::time;
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -40,7 +40,7 @@ impl Engine {
             return Ok(value);
         }
         let thread = Thread::of(inner)?;
-        let call = Ctl { inner, thread, id };
+        let call = SemctlCall { inner, thread, id };
         match cmd {
             flag::IPC_INFO | flag::SEM_INFO => call.info(cmd, arg),
             flag::IPC_STAT => call.stat(arg),
@@ -59,13 +59,13 @@ impl Engine {
     /// `GETALL`, for a caller that passes no address.
     pub(crate) fn sem_values(&self, id: i32) -> Result<Vec<u16>, Errno> {
         let Some(inner) = self.inner else { return unspin_sys::ipc::sem_values(id) };
-        Ctl { inner, thread: Thread::of(inner)?, id }.values()
+        SemctlCall { inner, thread: Thread::of(inner)?, id }.values()
     }
 
     /// `SETALL`, likewise. `EINVAL` unless there is a value for each semaphore.
     pub(crate) fn set_sem_values(&self, id: i32, values: &[u16]) -> Result<(), Errno> {
         let Some(inner) = self.inner else { return unspin_sys::ipc::set_sem_values(id, values) };
-        let ctl = Ctl { inner, thread: Thread::of(inner)?, id };
+        let ctl = SemctlCall { inner, thread: Thread::of(inner)?, id };
         ctl.set_values(values, |set| {
             ctl.permit(set, Access::Alter)?;
             one_for_each(set, values)?;
@@ -90,8 +90,8 @@ fn quick(
         _ => return None,
     };
     let _read = thread.read();
-    let known = inner.recall(thread, id, want)?;
-    let sem = known.sems().get(usize::try_from(semnum).ok()?)?;
+    let cached = inner.cached_set_for(thread, id, want)?;
+    let sem = cached.sems().get(usize::try_from(semnum).ok()?)?;
     // Acquire: partner of the Releases that write values.
     let mut seen = Word(sem.word.load(Acquire));
     loop {
@@ -108,22 +108,22 @@ fn quick(
             Err(now) => seen = Word(now),
         }
     }
-    known.set().changed_at(time::seconds());
+    cached.set().changed_at(time::seconds());
     Some(0)
 }
 
-struct Ctl {
+struct SemctlCall {
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
 }
 
-impl Ctl {
+impl SemctlCall {
     fn guard(
         &self,
         call: Call,
         check: impl FnOnce(&Set) -> Result<(), Errno>,
-    ) -> Result<Guard<'static, Section<'static>>, Errno> {
+    ) -> Result<Guard<'static, SetSection<'static>>, Errno> {
         self.inner.guard(self.thread, call, self.id, check)
     }
 
@@ -166,8 +166,8 @@ impl Ctl {
     }
 
     /// The set's state. Its `sem_otime` includes the last end of a process that used SEM_UNDO.
-    fn status(&self, section: &mut Section<'static>) -> SemidDs {
-        section.note_ends(|process| is_gone(self.inner, process));
+    fn status(&self, section: &mut SetSection<'static>) -> SemidDs {
+        section.note_dead_processes(|process| is_gone(self.inner, process));
         let set = section.space.set;
         // Relaxed: times of day.
         SemidDs {
@@ -223,8 +223,8 @@ impl Ctl {
         let value = match cmd {
             flag::GETVAL => section.space.word(sem).value(),
             flag::GETPID => section.space.word(sem).pid() as i32,
-            flag::GETNCNT => section.count_waiters(sem, Queue::Alter, dead) as i32,
-            _ => section.count_waiters(sem, Queue::Zero, dead) as i32,
+            flag::GETNCNT => section.count_waiters(sem, WaitList::Alter, dead) as i32,
+            _ => section.count_waiters(sem, WaitList::Zero, dead) as i32,
         };
         Ok(value)
     }
@@ -233,7 +233,7 @@ impl Ctl {
     fn values(&self) -> Result<Vec<u16>, Errno> {
         let mut guard = self.guard(Call::GetAll, |set| self.permit(set, Access::Read))?;
         let section = guard.section();
-        section.touch_all();
+        section.mark_all_slow();
         Ok((0..section.space.sems.len()).map(|sem| section.space.word(sem).value() as u16).collect())
     }
 

@@ -43,7 +43,7 @@ fn find_quickly(inner: &'static Inner, thread: &Thread, key: i32, nsems: i32, fl
     inner.check().ok()?;
     let _read = thread.read();
     let set = find_set(&inner.arena, registry::find_key(&inner.arena, Class::Sem, key)?)?;
-    let fits = nsems as usize <= set.count() && set.perm.allows_flags_quickly(&thread.creds, flags);
+    let fits = nsems as usize <= set.count() && set.perm.allows_flags_cached(&thread.creds, flags);
     // Relaxed: immutable once published.
     fits.then(|| set.perm.id.load(Relaxed))
 }
@@ -117,7 +117,7 @@ fn create(
         return Err(Errno::ENOSPC);
     }
     let id = registry.reserve(limits.sets)?;
-    let at = heap::allocate(&inner.arena, thread.person(), set::bytes(nsems))?;
+    let at = heap::allocate(&inner.arena, thread.record(), set::bytes(nsems))?;
     let set = inner.arena.get::<Set>(at).ok_or(Errno::ENOMEM)?;
     set.init(nsems, time::seconds());
     if inner.kind == Kind::Global {

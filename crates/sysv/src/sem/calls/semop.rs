@@ -11,14 +11,14 @@ use crate::engine::guard::{Guard, Held};
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
 use crate::kind::Kind;
-use crate::participant::{MAX_OPS, Participant};
+use crate::participant::{MAX_OPS, ParticipantRecord};
 use crate::recovery::process::Process;
 use crate::registry::Access;
-use crate::sem::section::{Performed, Section};
-use crate::sem::{Op, Record, Set};
+use crate::sem::section::{Performed, SetSection};
+use crate::sem::{Op, Set, UndoRecord};
 use crate::thread::Thread;
 use crate::time;
-use crate::waiting::{self, Aim, Buffer, End};
+use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
 use unspin_meter::Event;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::ipc::Sembuf;
@@ -39,7 +39,7 @@ impl Engine {
     /// As for [`Engine::semtimedop`].
     #[inline(always)]
     pub unsafe fn try_semop(id: i32, op: usize) -> Option<Result<i32, Errno>> {
-        let thread = Thread::plain()?;
+        let thread = Thread::fast_path_thread()?;
         // The clock is read here because few values are in registers yet that the call would make the compiler save. It
         // is not read after the exchange, because what follows the exchange must wait for it.
         let now = time::seconds();
@@ -51,17 +51,17 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
-    pub unsafe fn try_undoable(id: i32, op: usize) -> Option<Result<i32, Errno>> {
-        let thread = Thread::plain()?;
+    pub unsafe fn try_semop_undo(id: i32, op: usize) -> Option<Result<i32, Errno>> {
+        let thread = Thread::fast_path_thread()?;
         let op = fault::load_sembuf(op).ok()?;
         Some(flagged(thread, id, Op::new(op))?.map(|()| 0))
     }
 
-    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] and [`Engine::try_undoable`]
+    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] and [`Engine::try_semop_undo`]
     /// return `None`.
     #[inline(always)]
-    pub fn is_quick() -> bool {
-        Thread::plain().is_some()
+    pub fn has_fast_path() -> bool {
+        Thread::fast_path_thread().is_some()
     }
 
     /// semop(2), with the arguments that a C program gives.
@@ -71,9 +71,9 @@ impl Engine {
     pub unsafe fn semop(&self, id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
         let ours = |thread: &&Thread| self.inner.is_some_and(|inner| thread.is_of(inner));
         if nsops == 1
-            && Thread::plain().filter(ours).is_some()
+            && Thread::fast_path_thread().filter(ours).is_some()
             // SAFETY: the caller's promise.
-            && let Some(answer) = unsafe { Engine::try_semop(id, ops).or_else(|| Engine::try_undoable(id, ops)) }
+            && let Some(answer) = unsafe { Engine::try_semop(id, ops).or_else(|| Engine::try_semop_undo(id, ops)) }
         {
             return answer;
         }
@@ -119,7 +119,7 @@ impl Engine {
             // SAFETY: `ops` is a live slice of structures in C's layout.
             None => unsafe { ipc::semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop),
             Some(inner) => {
-                let thread = Thread::plain().filter(|thread| thread.is_of(inner));
+                let thread = Thread::fast_path_thread().filter(|thread| thread.is_of(inner));
                 let answer = match (thread, ops) {
                     (Some(thread), [op]) => quick(thread, id, *op, time::seconds()),
                     _ => None,
@@ -156,14 +156,14 @@ impl Vector<'_> {
 
     /// Copies the operations to the participant's record, where a waker finds them. Returns whether the call may wait.
     /// That is decided by the operations as given, because the arena may be overwritten.
-    fn read(self, into: &Participant) -> Result<Delay, Errno> {
+    fn read(self, into: &ParticipantRecord) -> Result<Delay, Errno> {
         let mut delay = Delay::Never;
-        for (i, to) in into.op_places().enumerate().take(self.len()) {
+        for (i, to) in into.op_words().enumerate().take(self.len()) {
             let op = match self {
                 Vector::Own(ops) => Op::new(ops[i]),
                 Vector::Foreign(at, _) => Op::new(fault::load_sembuf(at + i * size_of::<Sembuf>())?),
             };
-            // Relaxed: published by the Release in `Section::enqueue`.
+            // Relaxed: published by the Release in `SetSection::enqueue`.
             to.store(op.0, Relaxed);
             if !op.nowait() {
                 delay = Delay::Allowed;
@@ -192,13 +192,13 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
     {
         return answer;
     }
-    waiting::interrupt(thread, Buffer::Gone);
+    waiting::interrupt(thread, CallerBuffers::Gone);
     let mut deadline = None;
     loop {
         thread.calls.set(thread.calls.get() + 1);
         let call = thread.calls.get();
-        let person = thread.person();
-        let delay = vector.read(person)?;
+        let record = thread.record();
+        let delay = vector.read(record)?;
         if id < 0 {
             return Err(Errno::EINVAL);
         }
@@ -207,10 +207,10 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
         }
         let until = if delay == Delay::Never { Some(0) } else { deadline };
         // Relaxed: wakers read it under the lock of the set whose queue this thread enters.
-        person.waiter.pid.store(thread.pid(), Relaxed);
+        record.waiter.pid.store(thread.pid(), Relaxed);
 
-        let flagged = person.ops().any(|op| op.undo());
-        let process = if flagged { Some(inner.enlist(thread)?) } else { None };
+        let flagged = record.ops().any(|op| op.undo());
+        let process = if flagged { Some(inner.process_entry(thread)?) } else { None };
         let step = perform(inner, thread, (id, process), call, until);
         if let (Err(Errno::EFBIG | Errno::EACCES), Some(process)) = (&step, process) {
             // The kernel allocates the record before these checks (`find_alloc_undo`), and a process with a record
@@ -222,8 +222,8 @@ fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> R
             Step::Queued(wait) => {
                 thread.count(Event::Blocked, 1);
                 return match waiting::wait(inner, thread, wait, deadline) {
-                    End::Failed(errno) => Err(errno),
-                    End::Done(_) | End::Retry => Ok(()),
+                    WaitResult::Failed(errno) => Err(errno),
+                    WaitResult::Done(_) | WaitResult::Retry => Ok(()),
                 };
             }
             Step::Again(process) => process.map_or(Ok(()), |it| inner.make_record(thread, id, it))?,
@@ -257,8 +257,8 @@ fn perform(
     call: u64,
     deadline: Option<u64>,
 ) -> Result<Step, Errno> {
-    let person = thread.person();
-    let held = hold(inner, thread, id, person);
+    let record = thread.record();
+    let held = hold(inner, thread, id, record);
     // From here to the end of the section no signal handler runs.
     if thread.calls.get() != call {
         return Ok(Step::Again(None));
@@ -274,23 +274,23 @@ fn perform(
         None => None,
     };
     let undo = undo.as_ref();
-    person.ops().for_each(|op| section.touch(op.sem()));
-    let single = person.ops().next().filter(|_| person.ops().len() == 1);
+    record.ops().for_each(|op| section.mark_slow(op.sem()));
+    let single = record.ops().next().filter(|_| record.ops().len() == 1);
     let performed = match single {
         Some(op) => section.perform_one(op, thread.pid(), undo),
-        None => section.evaluate(person.ops(), undo),
+        None => section.evaluate(record.ops(), undo),
     };
     match performed {
         Performed::Fails(errno) => Err(errno),
         Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
         Performed::Blocks(_) => {
-            let wait = thread.waits.begin(Aim::Operation);
+            let wait = thread.waits.begin(WaitTarget::Operation);
             section.enqueue(undo);
             Ok(Step::Queued(wait))
         }
         Performed::Done => {
             if single.is_none() {
-                section.commit(person.ops(), thread.pid(), undo);
+                section.commit(record.ops(), thread.pid(), undo);
             }
             section.space.set.operated_at(time::seconds());
             section.serve();
@@ -305,14 +305,16 @@ fn hold(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
-    person: &Participant,
+    record: &ParticipantRecord,
 ) -> Result<(Held<'static>, (u64, &'static Set)), Errno> {
-    let exist = |sems: usize| person.ops().all(|op| op.sem() < sems);
-    let want = if person.ops().any(|op| op.delta() != 0) { Access::Alter } else { Access::Read };
+    let exist = |sems: usize| record.ops().all(|op| op.sem() < sems);
+    let want = if record.ops().any(|op| op.delta() != 0) { Access::Alter } else { Access::Read };
     if inner.kind == Kind::Rcu {
         let _read = thread.read();
-        if let Some(known) = inner.recall(thread, id, want).filter(|known| exist(known.sems().len())) {
-            let set = (inner.arena.offset_of(known.set()), known.set());
+        if let Some(cached) =
+            inner.cached_set_for(thread, id, want).filter(|cached| exist(cached.sems().len()))
+        {
+            let set = (inner.arena.offset_of(cached.set()), cached.set());
             return Ok((inner.hold_alive(thread, Call::Semop, set)?, set));
         }
     }
@@ -340,17 +342,17 @@ fn hold_unknown(
 fn recorded<'a>(
     inner: &'static Inner,
     thread: &'static Thread,
-    section: &Section<'a>,
+    section: &SetSection<'a>,
     (id, process): (i32, Process),
-) -> Option<Record<'a>> {
+) -> Option<UndoRecord<'a>> {
     let _read = thread.read();
-    let known = inner.recall(thread, id, Access::Alter);
-    if let Some(record) = known.and_then(|known| section.space.record(known.undo())) {
+    let cached = inner.cached_set_for(thread, id, Access::Alter);
+    if let Some(record) = cached.and_then(|cached| section.space.record(cached.undo())) {
         return Some(record);
     }
     let record = record::find(section, process)?;
-    if let Some(known) = known {
-        known.learn_undo(record.at);
+    if let Some(cached) = cached {
+        cached.store_undo(record.at);
     }
     Some(record)
 }

@@ -6,7 +6,7 @@ use crate::sem::change::Change;
 use crate::sem::redo::{self, state};
 use crate::sem::section::{Performed, proceed};
 use crate::sem::word::SLOW;
-use crate::sem::{Op, Record, Space};
+use crate::sem::{Op, Space, UndoRecord};
 use crate::thread::Thread;
 use crate::thread::signal_policy;
 use crate::time;
@@ -17,7 +17,7 @@ use unspin_sys::Errno;
 /// Performs `op`, or returns its error. `None` if this path cannot handle it; then nothing has happened.
 pub(super) fn flagged(thread: &'static Thread, id: i32, op: Op) -> Option<Result<(), Errno>> {
     // Acquire: partner of the exchange in `robust::Bond`: the robust word is held, so the kernel will announce our end.
-    let told = thread.life.get().is_some_and(|life| is_held(life.load(Acquire)));
+    let told = thread.robust_word.get().is_some_and(|life| is_held(life.load(Acquire)));
     // If locks are metered, the path that records them must be used. And the read-side section by itself keeps handlers
     // out only where they come through a trampoline.
     if !told || !op.undo() || thread.is_metered() || signal_policy::masks() {
@@ -27,8 +27,8 @@ pub(super) fn flagged(thread: &'static Thread, id: i32, op: Op) -> Option<Result
     let read = thread.read_outermost()?;
     let answer = locked(thread, id, op, now);
     drop(read);
-    if thread.has_duties() {
-        thread.attend(None);
+    if thread.has_deferred_work() {
+        thread.run_deferred(None);
     }
     answer
 }
@@ -36,67 +36,67 @@ pub(super) fn flagged(thread: &'static Thread, id: i32, op: Op) -> Option<Result
 /// Takes the lock of the set, if the thread has cached the set and the record, and if the lock is free.
 #[inline(always)]
 fn locked(thread: &'static Thread, id: i32, op: Op, now: i64) -> Option<Result<(), Errno>> {
-    let known = thread.remembered(id).filter(|known| known.may_all() && known.undo() != 0)?;
-    let (set, sems, arena) = (known.set(), known.sems(), &thread.inner().arena);
+    let cached = thread.cached_set(id).filter(|cached| cached.allows_all() && cached.undo() != 0)?;
+    let (set, sems, arena) = (cached.set(), cached.sems(), &thread.inner().arena);
     if op.sem() >= sems.len() {
         return None;
     }
-    let people = arena.people(thread.index() as usize + 1);
-    let space = Space { set, sems, people, offset: arena.offset_of(set), arena: Some(arena) };
-    let undo = space.record(known.undo())?;
-    thread.enter_busy();
+    let participants = arena.participants(thread.index() as usize + 1);
+    let space = Space { set, sems, participants, offset: arena.offset_of(set), arena: Some(arena) };
+    let undo = space.record(cached.undo())?;
+    thread.count_lock();
     let answer = set.lock().try_acquire(thread.owner()).then(|| {
-        let answer = if is_calm(thread, &space) { perform(thread, &space, &undo, op) } else { None };
+        let answer = if is_uncontended(thread, &space) { perform(thread, &space, &undo, op) } else { None };
         if answer == Some(Ok(())) {
             set.operated_at(now);
         }
         set.lock().release();
         answer
     });
-    thread.leave_busy();
+    thread.uncount_lock();
     answer.flatten()
 }
 
 /// Whether no thread waits, the set is not removed, and every process with adjustments is alive.
 #[inline(always)]
-fn is_calm(thread: &Thread, space: &Space<'static>) -> bool {
+fn is_uncontended(thread: &Thread, space: &Space<'static>) -> bool {
     let contended = &space.set.contended;
     // Relaxed: under the lock.
     contended.waiters.load(Relaxed) == 0
         && !space.is_deleted()
-        && (contended.active.load(Relaxed) == 0 || all_live(thread, space))
+        && (contended.active.load(Relaxed) == 0 || all_owners_alive(thread, space))
 }
 
-fn all_live(thread: &Thread, space: &Space<'static>) -> bool {
+fn all_owners_alive(thread: &Thread, space: &Space<'static>) -> bool {
     let inner = thread.inner();
     space.active().all(|record| {
         record.owner() == thread.process.get().map_or(0, Process::word)
-            || Process::from_word(record.owner()).is_some_and(|process| inner.is_watched_over(process))
+            || Process::from_word(record.owner()).is_some_and(|process| inner.is_robust_word_held(process))
     })
 }
 
-/// Like [`super::Section::perform_one`], for a semaphore without waiters.
+/// Like [`super::SetSection::perform_one`], for a semaphore without waiters.
 #[inline(always)]
 fn perform(
     thread: &Thread,
     space: &Space<'static>,
-    undo: &Record<'static>,
+    undo: &UndoRecord<'static>,
     op: Op,
 ) -> Option<Result<(), Errno>> {
     let s = space.sem(op.sem());
     if !space.word(op.sem()).is_slow() {
-        // AcqRel: as in `Section::touch`.
+        // AcqRel: as in `SetSection::mark_slow`.
         s.word.fetch_or(SLOW, AcqRel);
     }
     let before = Change::to(space.word(op.sem()).value());
     let answer = match proceed(op, 0, before, Some(undo)) {
         Ok(change) => {
-            let (maker, me) = (thread.person(), thread.index());
+            let (writer, me) = (thread.record(), thread.index());
             let who = (thread.pid(), undo.at);
-            redo::prepare(space, maker, (state::COMMITTED, me), who, iter::once((op.sem(), change)));
+            redo::prepare(space, writer, (state::COMMITTED, me), who, iter::once((op.sem(), change)));
             space.put(op.sem(), change.value, who.0);
             space.adjust(undo, op.sem(), change.adjustment.unwrap_or(0));
-            redo::clear(maker);
+            redo::clear(writer);
             Some(Ok(()))
         }
         Err(Performed::Fails(errno)) => Some(Err(errno)),
@@ -104,7 +104,7 @@ fn perform(
     };
     // Relaxed: under the lock. No thread waits, so no operation of a waiter names this semaphore.
     if s.adjusted.load(Relaxed) == 0 && space.set.contended.always_slow.load(Relaxed) == 0 {
-        // Release: as in `Section::thaw`.
+        // Release: as in `SetSection::restore_fast`.
         s.word.store(s.word.load(Relaxed) & !SLOW, Release);
     }
     answer

@@ -7,15 +7,15 @@ use crate::engine::lock_names::Call;
 use crate::participant::MAX_PROCESSES;
 use crate::recovery::process::Process;
 use crate::registry;
-use crate::sem::undo::{self, Record};
-use crate::sem::{Section, Set, Space};
+use crate::sem::undo_records::{self, UndoRecord};
+use crate::sem::{Set, SetSection, Space};
 use crate::store::deferred_free;
 use crate::store::heap;
 use crate::thread::Thread;
 use unspin_sys::Errno;
 
 /// The process's record for the set of a section.
-pub(super) fn find<'a>(section: &Section<'a>, process: Process) -> Option<Record<'a>> {
+pub(super) fn find<'a>(section: &SetSection<'a>, process: Process) -> Option<UndoRecord<'a>> {
     section.space.records().find(|record| record.owner() == process.word())
 }
 
@@ -35,8 +35,8 @@ impl Inner {
             if self.reuse_record(thread, set, process) {
                 return Ok(());
             }
-            let me = thread.person();
-            let at = heap::allocate(&self.arena, me, undo::bytes(set.1.count()))?;
+            let me = thread.record();
+            let at = heap::allocate(&self.arena, me, undo_records::bytes(set.1.count()))?;
             let mut guard = self.guard_found(thread, Call::Semop, set);
             let space = guard.section().space;
             if let Some(record) = space.record(at) {
@@ -53,7 +53,7 @@ impl Inner {
         let mut guard = self.guard_found(thread, Call::Semop, set);
         let section = guard.section();
         // The section has applied the adjustments of dead processes, so active records belong to living ones.
-        let is_vacant = |record: &Record<'_>| {
+        let is_vacant = |record: &UndoRecord<'_>| {
             let owner = Process::from_word(record.owner());
             !record.is_active() && owner.is_none_or(|owner| self.is_gone(owner))
         };
@@ -72,10 +72,10 @@ impl Inner {
     pub fn release_records(&'static self, thread: &Thread, space: &Space<'_>) {
         for _ in 0..MAX_PROCESSES {
             let Some(record) = space.records().next() else { break };
-            heap::unpublish(thread.person(), record.at);
+            heap::unpublish(thread.record(), record.at);
             space.shift_record(&record);
             let bytes = heap::size(&self.arena, record.at);
-            deferred_free::retire(&self.arena, &self.rcu(), thread.person(), record.at, bytes);
+            deferred_free::retire(&self.arena, &self.rcu(), thread.record(), record.at, bytes);
         }
     }
 

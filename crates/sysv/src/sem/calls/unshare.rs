@@ -16,10 +16,10 @@ impl Engine {
     /// with the other threads. In the kernel the thread that left then has adjustments of its own, which this engine
     /// does not support.
     pub fn unshare_undo(&self) {
-        let Some(inner) = self.inner.filter(|inner| inner.has_entered()) else { return };
+        let Some(inner) = self.inner.filter(|inner| inner.has_process_entry()) else { return };
         if process::thread_count() == 1
             && let Ok(thread) = Thread::of(inner)
-            && let Ok(process) = inner.enlist(thread)
+            && let Ok(process) = inner.process_entry(thread)
         {
             inner.undo_all(thread, process);
         }

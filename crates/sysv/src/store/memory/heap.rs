@@ -4,7 +4,7 @@
 //! in its `pending` word before it moves the block from or to a free list. After the holder's death [`settle`] finds
 //! out where the block is.
 
-use crate::participant::Participant;
+use crate::participant::ParticipantRecord;
 use crate::store::{Arena, Shared};
 use unspin_sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use unspin_sys::Errno;
@@ -55,7 +55,7 @@ impl Heap {
 
 /// Takes a block for `bytes` bytes and returns the offset of its payload, which is zeroed. The block stays pending
 /// until [`publish`]. `ENOMEM` if the arena or the file system is full.
-pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u64, Errno> {
+pub(crate) fn allocate(arena: &Arena, me: &ParticipantRecord, bytes: u64) -> Result<u64, Errno> {
     let class = class_for(bytes);
     let heap = &arena.header().heap.0;
     let list = heap.free.get(class as usize).ok_or(Errno::ENOMEM)?;
@@ -91,22 +91,22 @@ pub(crate) fn allocate(arena: &Arena, me: &Participant, bytes: u64) -> Result<u6
 }
 
 /// The block is reachable or retired, so it is no longer pending.
-pub(crate) fn publish(me: &Participant) {
+pub(crate) fn publish(me: &ParticipantRecord) {
     me.pending.store(0, Release);
 }
 
 /// Announces that a payload is about to be unlinked and retired: its block becomes pending.
-pub(crate) fn unpublish(me: &Participant, payload: u64) {
+pub(crate) fn unpublish(me: &ParticipantRecord, payload: u64) {
     me.pending.store(payload.wrapping_sub(HEAD), Release);
 }
 
 /// The block that the caller has pending, or 0.
-pub(crate) fn pending(me: &Participant) -> u64 {
+pub(crate) fn pending(me: &ParticipantRecord) -> u64 {
     me.pending.load(Relaxed)
 }
 
 /// Restores the value from [`pending`], after frees that used the word.
-pub(crate) fn restore(me: &Participant, pending: u64) {
+pub(crate) fn restore(me: &ParticipantRecord, pending: u64) {
     me.pending.store(pending, Release);
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn size(arena: &Arena, payload: u64) -> u64 {
 }
 
 /// Puts a payload's block onto its free list, unless it is marked as free already.
-pub(crate) fn free(arena: &Arena, me: &Participant, payload: u64) {
+pub(crate) fn free(arena: &Arena, me: &ParticipantRecord, payload: u64) {
     let at = payload.wrapping_sub(HEAD);
     let Some(block) = arena.get::<Block>(at) else { return };
     let Some(list) = arena.header().heap.0.free.get(block.class.load(Relaxed) as usize) else { return };
@@ -170,7 +170,7 @@ pub(crate) enum Pending {
 }
 
 /// Determines the [`Pending`] of a dead participant, and clears its word. The caller holds the registry lock.
-pub(crate) fn settle(arena: &Arena, dead: &Participant) -> Pending {
+pub(crate) fn resolve_pending(arena: &Arena, dead: &ParticipantRecord) -> Pending {
     let at = dead.pending.swap(0, Relaxed);
     if at == 0 || at >= arena.header().heap.0.end.load(Relaxed) {
         return Pending::Nothing;

@@ -3,9 +3,9 @@
 //! when nothing orders them.
 
 use crate::class::Class;
-use crate::participant::Participant;
+use crate::participant::ParticipantRecord;
 use crate::registry::{Keys, Perm, Root, Table};
-use crate::sem::Undo;
+use crate::sem::UndoHeader;
 use core::any::Any;
 use loom::cell::UnsafeCell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ unsafe impl Shared for AtomicU64 {}
 // SAFETY: see `Shared`.
 unsafe impl Shared for Perm {}
 // SAFETY: see `Shared`.
-unsafe impl Shared for Undo {}
+unsafe impl Shared for UndoHeader {}
 // SAFETY: see `Shared`.
 unsafe impl Shared for AtomicU16 {}
 
@@ -62,7 +62,7 @@ pub(crate) struct Arena {
     header: Header,
     blocks: Vec<Block>,
     allocated: Mutex<Vec<u64>>,
-    people: [Participant; 1],
+    participants: [ParticipantRecord; 1],
     steps: AtomicU64,
 }
 
@@ -81,7 +81,7 @@ impl Arena {
             header: Header::default(),
             blocks: Vec::new(),
             allocated: Mutex::default(),
-            people: Default::default(),
+            participants: Default::default(),
             steps: AtomicU64::default(),
         }
     }
@@ -105,10 +105,10 @@ impl Arena {
 
     /// Adds a record of adjustments for `nsems` semaphores; it counts as allocated.
     pub fn with_undo(mut self, nsems: usize) -> (Arena, u64) {
-        self = self.with_block(0, Box::new(Undo::default()), 0, 0);
+        self = self.with_block(0, Box::new(UndoHeader::default()), 0, 0);
         let block = self.blocks.last_mut().expect("added just now");
         let adjustments: Vec<AtomicU16> = (0..nsems).map(|_| AtomicU16::default()).collect();
-        block.things.insert(block.at + size_of::<Undo>() as u64, Box::new(adjustments));
+        block.things.insert(block.at + size_of::<UndoHeader>() as u64, Box::new(adjustments));
         let at = block.at;
         (self, at)
     }
@@ -154,8 +154,8 @@ impl Arena {
     }
 
     /// As in the real arena; there is one participant.
-    pub fn people(&self, _: usize) -> &[Participant] {
-        &self.people
+    pub fn participants(&self, _: usize) -> &[ParticipantRecord] {
+        &self.participants
     }
 
     /// As in the real arena.

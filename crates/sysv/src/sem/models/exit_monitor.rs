@@ -36,27 +36,27 @@ impl Scene {
     }
 
     /// A section of `me`, begun and ended as `Guard` does.
-    fn section(&self, me: u32, f: impl FnOnce(&mut Section<'_>)) {
+    fn section(&self, me: u32, f: impl FnOnce(&mut SetSection<'_>)) {
         self.world.acquire(me);
         self.world.section(me, |section| {
             // Acquire: partner of the exchange in `die`.
             let gone = |_: u64| self.life.load(Ordering::Acquire) == OWNER_DIED;
-            section.reckon(gone, |_| false);
+            section.apply_dead_undo(gone, |_| false);
             f(section);
             section.serve();
-            section.brief();
+            section.assign_monitors();
         });
     }
 
     /// An operation of the holder that can proceed, and serves no waiter.
-    fn perform(&self, op: Op, brief: fn(&Section<'_>)) {
+    fn perform(&self, op: Op, assign_monitors: fn(&SetSection<'_>)) {
         self.world.step();
         self.world.acquire(HOLDER);
         self.world.section(HOLDER, |section| {
-            section.touch(0);
+            section.mark_slow(0);
             let record = section.space.record(self.record).unwrap();
             assert_eq!(section.perform_one(op, pid(HOLDER), Some(&record)), Performed::Done);
-            brief(section);
+            assign_monitors(section);
         });
     }
 
@@ -73,27 +73,27 @@ impl Scene {
 
     /// Like `wait::wait` and `vigil::keep`.
     fn wait(&self, me: u32) -> Result<(), Errno> {
-        let person = &self.world.people[me as usize];
+        let participant = &self.world.participants[me as usize];
         loop {
             if let Some(result) = self.world.ended(me) {
                 return result;
             }
             self.world.step();
-            person.waiter.fall_asleep();
+            participant.waiter.mark_sleeping();
             self.world.step();
-            if person.watch().is_empty() {
-                futex::wait(&person.waiter.status, status::SLEEPING, None);
+            if participant.monitored().is_empty() {
+                futex::wait(&participant.waiter.status, status::SLEEPING, None);
                 continue;
             }
-            // Relaxed: as in `Inner::announce`.
+            // Relaxed: as in `Inner::arm_exit_notice`.
             let seen = self.life.fetch_or(WAITERS, Ordering::Relaxed);
             if seen & !WAITERS == OWNER_DIED {
                 self.life.store(OWNER_DIED, Ordering::Relaxed);
-                self.section(me, |section| section.watch());
+                self.section(me, |section| section.fill_monitored());
                 continue;
             }
             self.world.step();
-            futex::wait_any(&[(&person.waiter.status, status::SLEEPING), (&self.life, seen | WAITERS)]);
+            futex::wait_any(&[(&participant.waiter.status, status::SLEEPING), (&self.life, seen | WAITERS)]);
         }
     }
 }
@@ -104,7 +104,7 @@ fn undoable(sem: u16, sem_op: i16) -> Op {
 
 /// Participant 0 sleeps for two tokens, of which there is one. Participant 1 takes that one with SEM_UNDO, posts
 /// another one without, and dies: now there are two.
-fn explore_vigil(brief: fn(&Section<'_>)) {
+fn explore_exit_monitor(assign_monitors: fn(&SetSection<'_>)) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(move || {
@@ -112,7 +112,7 @@ fn explore_vigil(brief: fn(&Section<'_>)) {
         let holder = {
             let scene = scene.clone();
             loom::thread::spawn(move || {
-                scene.perform(undoable(0, -1), brief);
+                scene.perform(undoable(0, -1), assign_monitors);
                 scene.perform(op(0, 1), |_| {});
                 scene.die();
             })
@@ -125,20 +125,20 @@ fn explore_vigil(brief: fn(&Section<'_>)) {
 }
 
 #[test]
-fn who_becomes_a_holder_behind_a_sleepers_back_is_watched() {
-    explore_vigil(|section| section.brief());
+fn new_holder_is_monitored_by_sleeping_waiter() {
+    explore_exit_monitor(|section| section.assign_monitors());
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_holder_who_says_nothing() {
-    explore_vigil(|_| {});
+fn planted_holder_does_not_assign_monitors() {
+    explore_exit_monitor(|_| {});
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_holder_who_does_not_rouse() {
-    explore_vigil(|section| {
-        section.space.people[0].watch().add(PROCESS);
+fn planted_holder_does_not_notify_first_waiter() {
+    explore_exit_monitor(|section| {
+        section.space.participants[0].monitored().add(PROCESS);
     });
 }

@@ -7,13 +7,13 @@
 //! there are several, none is removed.
 
 use super::find_id;
-use super::segment::Birth;
+use super::segment::SegmentOrigin;
 use crate::registry::Registry;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 use unspin_sys::ipc::{ShmidDs, shm_limits, shm_remove, shm_stat_any};
 
-/// Values of `Making::state`.
+/// Values of `SegmentInCreation::state`.
 mod state {
     /// No segment is being made. Zero, so that a new arena has it.
     pub const IDLE: u32 = 0;
@@ -26,10 +26,10 @@ mod state {
 /// The creator's note. Protected by the registry lock.
 #[repr(C)]
 #[derive(Debug, Default)]
-pub(crate) struct Making {
+pub(crate) struct SegmentInCreation {
     state: AtomicU32,
     id: AtomicI32,
-    maker: AtomicI32,
+    creator: AtomicI32,
     uid: AtomicU32,
     gid: AtomicU32,
     mode: AtomicU32,
@@ -42,11 +42,11 @@ pub(crate) struct Making {
 // Relaxed: everything is read and written under the registry lock, also by a thread that takes it over. Release: a dead
 // holder's stores are in memory in program order up to some point. A Release store keeps the compiler from moving
 // earlier stores behind it; its partner is the Acquire in `orphan`.
-impl Making {
+impl SegmentInCreation {
     /// To be called before the kernel is asked. `birth` says what the segment will be like; `birth.made` must not be
     /// later than its creation.
-    pub(super) fn begin(&self, birth: &Birth, mode: u32) {
-        self.maker.store(birth.maker, Relaxed);
+    pub(super) fn begin(&self, birth: &SegmentOrigin, mode: u32) {
+        self.creator.store(birth.creator, Relaxed);
         self.uid.store(birth.uid, Relaxed);
         self.gid.store(birth.gid, Relaxed);
         self.pids.store(birth.pids, Relaxed);
@@ -83,11 +83,11 @@ impl Making {
         }
     }
 
-    fn birth(&self) -> Birth {
-        Birth {
+    fn birth(&self) -> SegmentOrigin {
+        SegmentOrigin {
             size: self.size.load(Relaxed),
             made: self.since.load(Relaxed),
-            maker: self.maker.load(Relaxed),
+            creator: self.creator.load(Relaxed),
             uid: self.uid.load(Relaxed),
             gid: self.gid.load(Relaxed),
             pids: self.pids.load(Relaxed),

@@ -17,7 +17,7 @@ use unspin_sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 /// Header of a record; it is followed in memory by one adjustment for each semaphore of the set.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub struct Undo {
+pub struct UndoHeader {
     /// The process, as the table of processes encodes it; 0: none.
     owner: AtomicU64,
     /// Pid of that process, for `sempid`.
@@ -33,19 +33,19 @@ pub struct Undo {
 
 /// Size in bytes of a record for a set of `nsems` semaphores.
 pub fn bytes(nsems: usize) -> u64 {
-    (size_of::<Undo>() + nsems * size_of::<AtomicU16>()) as u64
+    (size_of::<UndoHeader>() + nsems * size_of::<AtomicU16>()) as u64
 }
 
 /// A record and its offset.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct UndoRecord<'a> {
     /// Offset in the arena.
     pub at: u64,
-    undo: &'a Undo,
+    undo: &'a UndoHeader,
     adjustments: &'a [AtomicU16],
 }
 
-impl<'a> Record<'a> {
+impl<'a> UndoRecord<'a> {
     /// The process that owns the record, as the table of processes encodes it.
     #[inline]
     pub fn owner(&self) -> u64 {
@@ -86,17 +86,17 @@ impl<'a> Record<'a> {
 impl<'a> Space<'a> {
     /// The record at an offset.
     #[inline]
-    pub fn record(&self, at: u64) -> Option<Record<'a>> {
+    pub fn record(&self, at: u64) -> Option<UndoRecord<'a>> {
         let arena = self.arena.filter(|_| at != 0)?;
         // Checked first, because the arena may have been overwritten. Then the offset is known to lie inside, and the
         // addition below cannot overflow.
-        let undo = arena.get::<Undo>(at)?;
-        let adjustments = arena.slice::<AtomicU16>(at + size_of::<Undo>() as u64, self.sems.len())?;
-        Some(Record { at, undo, adjustments })
+        let undo = arena.get::<UndoHeader>(at)?;
+        let adjustments = arena.slice::<AtomicU16>(at + size_of::<UndoHeader>() as u64, self.sems.len())?;
+        Some(UndoRecord { at, undo, adjustments })
     }
 
     /// All records of the set.
-    pub fn records(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
+    pub fn records(&self) -> impl Iterator<Item = UndoRecord<'a>> + use<'a> {
         // Acquire: partner of the Release in `add_record`.
         let first = self.set.contended.records.load(Acquire);
         self.follow(first, |record| record.undo.next.load(Relaxed))
@@ -105,12 +105,16 @@ impl<'a> Space<'a> {
     /// Records with an adjustment that is not zero. Each one's successor is read before it is returned, so that it may
     /// leave the list.
     #[inline]
-    pub fn active(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
+    pub fn active(&self) -> impl Iterator<Item = UndoRecord<'a>> + use<'a> {
         let first = self.set.contended.active.load(Relaxed);
         self.follow(first, |record| record.undo.active_next.load(Relaxed))
     }
 
-    fn follow(&self, first: u64, next: fn(&Record<'a>) -> u64) -> impl Iterator<Item = Record<'a>> + use<'a> {
+    fn follow(
+        &self,
+        first: u64,
+        next: fn(&UndoRecord<'a>) -> u64,
+    ) -> impl Iterator<Item = UndoRecord<'a>> + use<'a> {
         let (space, mut at) = (*self, first);
         // There are no more records than entries for processes: that bounds the walk whatever memory contains.
         (0..MOST).map_while(move |_| {
@@ -121,7 +125,7 @@ impl<'a> Space<'a> {
     }
 
     /// Puts a new, zeroed record into the set's list.
-    pub fn add_record(&self, record: &Record<'_>) {
+    pub fn add_record(&self, record: &UndoRecord<'_>) {
         let first = &self.set.contended.records;
         record.undo.next.store(first.load(Relaxed), Relaxed);
         // Release: partner of the Acquire in `records`. From this store on the record belongs to the set, whichever
@@ -130,14 +134,14 @@ impl<'a> Space<'a> {
     }
 
     /// Takes the first record, `record`, out of the list of a removed set.
-    pub fn shift_record(&self, record: &Record<'_>) {
+    pub fn shift_record(&self, record: &UndoRecord<'_>) {
         // Release: as above.
         self.set.contended.records.store(record.undo.next.load(Relaxed), Release);
     }
 
     /// Changes an adjustment, and the state that is derived from it.
     #[inline]
-    pub fn adjust(&self, record: &Record<'_>, sem: usize, adjustment: i32) {
+    pub fn adjust(&self, record: &UndoRecord<'_>, sem: usize, adjustment: i32) {
         let Some(word) = record.adjustments.get(sem) else { return };
         let before = word.load(Relaxed);
         // Release: keeps the redo record's stores before this one.
@@ -151,7 +155,7 @@ impl<'a> Space<'a> {
 
     /// Counts one more adjustment that is not zero (`more` is 1), or one less (`u32::MAX`).
     #[inline]
-    fn count(&self, record: &Record<'_>, sem: usize, more: u32) {
+    fn count(&self, record: &UndoRecord<'_>, sem: usize, more: u32) {
         let add = |count: &AtomicU32| {
             let sum = count.load(Relaxed).wrapping_add(more);
             count.store(sum, Relaxed);
@@ -167,7 +171,7 @@ impl<'a> Space<'a> {
     }
 
     #[inline]
-    fn activate(&self, record: &Record<'_>) {
+    fn activate(&self, record: &UndoRecord<'_>) {
         let first = self.set.contended.active.load(Relaxed);
         record.undo.active_prev.store(0, Relaxed);
         record.undo.active_next.store(first, Relaxed);
@@ -178,7 +182,7 @@ impl<'a> Space<'a> {
     }
 
     #[inline]
-    fn deactivate(&self, record: &Record<'_>) {
+    fn deactivate(&self, record: &UndoRecord<'_>) {
         let (prev, next) = (record.undo.active_prev.load(Relaxed), record.undo.active_next.load(Relaxed));
         match self.record(prev) {
             Some(before) => before.undo.active_next.store(next, Relaxed),

@@ -1,6 +1,6 @@
 //! One operation of a vector, packed into a word, so that it can be stored in shared memory as an atomic.
 
-use crate::participant::{MAX_OPS, Participant, Queue};
+use crate::participant::{MAX_OPS, ParticipantRecord, WaitList};
 use unspin_sync::atomic::Ordering;
 use unspin_sys::ipc::{Sembuf, flag};
 
@@ -68,20 +68,20 @@ impl Op {
     }
 }
 
-impl Queue {
+impl WaitList {
     /// The list for a waiter with these operations.
-    pub(crate) fn of(ops: impl ExactSizeIterator<Item = Op> + Clone) -> Queue {
+    pub(crate) fn of(ops: impl ExactSizeIterator<Item = Op> + Clone) -> WaitList {
         let alters = ops.clone().any(|op| op.delta() != 0);
         match (ops.len(), alters) {
-            (1, true) => Queue::Alter,
-            (1, false) => Queue::Zero,
-            (_, true) => Queue::ComplexAlter,
-            (_, false) => Queue::ComplexZero,
+            (1, true) => WaitList::Alter,
+            (1, false) => WaitList::Zero,
+            (_, true) => WaitList::ComplexAlter,
+            (_, false) => WaitList::ComplexZero,
         }
     }
 }
 
-impl Participant {
+impl ParticipantRecord {
     /// The operations that the thread waits for.
     pub(crate) fn ops(&self) -> impl ExactSizeIterator<Item = Op> + Clone + '_ {
         // Relaxed: the waiter wrote them before it entered the queue under the set's lock, which the reader holds.
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_keeps_all_three() {
+    fn packing_keeps_index_delta_and_flags() {
         let op = Sembuf { sem_num: 31_999, sem_op: -7, sem_flg: (flag::IPC_NOWAIT | flag::SEM_UNDO) as i16 };
         let packed = Op::new(op);
         assert_eq!(packed.unpack(), op);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_mean_nothing_are_not_kept() {
+    fn packing_drops_unknown_flags() {
         let op = Sembuf { sem_num: 1, sem_op: 1, sem_flg: !FLAGS as i16 };
         let packed = Op::new(op).displacing(u32::MAX >> 2);
         assert_eq!(packed.unpack(), Sembuf { sem_flg: 0, ..op });

@@ -6,29 +6,29 @@
 
 use super::change::Change;
 use super::queue;
-use super::section::Section;
-use super::undo::Record;
+use super::section::SetSection;
+use super::undo_records::UndoRecord;
 use crate::participant::{MAX_OPS, status};
 use crate::time;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
 use unspin_sys::ipc::SEMVMX;
 
-impl<'a> Section<'a> {
+impl<'a> SetSection<'a> {
     /// Applies the adjustments of dead processes, and serves the waiters that can then proceed. `gone` says whether a
-    /// process (encoded as in [`Record::owner`]) is dead; `dead` says whether a participant is.
+    /// process (encoded as in [`UndoRecord::owner`]) is dead; `dead` says whether a participant is.
     #[inline(always)]
-    pub fn reckon(&mut self, gone: impl Fn(u64) -> bool, dead: impl Fn(u32) -> bool) {
+    pub fn apply_dead_undo(&mut self, gone: impl Fn(u64) -> bool, dead: impl Fn(u32) -> bool) {
         // Relaxed: under the lock.
         if self.contended().active.load(Relaxed) != 0 && !self.space.is_deleted() {
-            self.reckon_active(&gone, &dead);
+            self.apply_active_dead_undo(&gone, &dead);
         }
     }
 
     /// Repeats until there is nothing to be undone: a token that comes back may go to a waiter that is dead, too. In
     /// the kernel dead processes do not wait.
-    fn reckon_active(&mut self, gone: &dyn Fn(u64) -> bool, dead: &dyn Fn(u32) -> bool) {
+    fn apply_active_dead_undo(&mut self, gone: &dyn Fn(u64) -> bool, dead: &dyn Fn(u32) -> bool) {
         // Each round takes a waiter out of the queue for good, or is the last.
-        for _ in 0..=self.space.people.len() {
+        for _ in 0..=self.space.participants.len() {
             let (mut undone, mut astray) = (false, false);
             for record in self.space.active() {
                 if gone(record.owner()) {
@@ -41,7 +41,7 @@ impl<'a> Section<'a> {
             if astray {
                 self.space.recount();
             }
-            if !undone && !self.bury_granted(dead) {
+            if !undone && !self.recover_dead_grantees(dead) {
                 break;
             }
             self.serve();
@@ -49,23 +49,23 @@ impl<'a> Section<'a> {
     }
 
     /// Takes back what this section granted to dead waiters. Returns whether there was any.
-    fn bury_granted(&self, dead: &dyn Fn(u32) -> bool) -> bool {
+    fn recover_dead_grantees(&self, dead: &dyn Fn(u32) -> bool) -> bool {
         let granted = self.wakes.iter().filter(|wake| {
-            let waiter = &self.space.someone(wake.index).waiter;
+            let waiter = &self.space.participant(wake.index).waiter;
             // Relaxed: a waiter that is alive may change it at any time; `dead` checks below whether it is alive.
             status::is_granted(wake.end) && waiter.status.load(Relaxed) == wake.end
         });
-        let corpses = granted.filter(|wake| dead(wake.index));
-        corpses.map(|wake| self.bury(wake.index)).count() > 0
+        let dead_grantees = granted.filter(|wake| dead(wake.index));
+        dead_grantees.map(|wake| self.recover_dead(wake.index)).count() > 0
     }
 
     /// Applies all adjustments of a record, clamped; it never blocks. The caller must then serve the waiters.
-    pub fn undo(&self, record: &Record<'a>) {
-        self.forget_waiters_of(record);
+    pub fn undo(&self, record: &UndoRecord<'a>) {
+        self.end_waits_of(record);
         // In parts if there are many. If this thread dies between two parts, the next section applies the rest.
         for _ in 0..self.space.sems.len().div_ceil(MAX_OPS) {
             let changes = record.adjusted().take(MAX_OPS).map(|(sem, adjustment)| {
-                self.touch(sem);
+                self.mark_slow(sem);
                 let value = (self.space.word(sem).value() + adjustment).clamp(0, SEMVMX);
                 (sem, Change { value, adjustment: Some(0) })
             });
@@ -75,7 +75,7 @@ impl<'a> Section<'a> {
     }
 
     /// Handles the end of processes whose adjustments are all zero: in the kernel it updates `sem_otime` as well.
-    pub fn note_ends(&mut self, gone: impl Fn(u64) -> bool) {
+    pub fn note_dead_processes(&mut self, gone: impl Fn(u64) -> bool) {
         for record in self.space.records() {
             if record.owner() != 0 && !record.is_active() && gone(record.owner()) {
                 self.undo(&record);
@@ -87,18 +87,18 @@ impl<'a> Section<'a> {
 
     /// Makes sure that nothing changes a dead process's record any more: the waits of its threads end, and what was
     /// granted to them after their death is taken back.
-    pub fn forget_waiters_of(&self, record: &Record<'a>) {
+    pub fn end_waits_of(&self, record: &UndoRecord<'a>) {
         let space = self.space;
-        for (person, index) in space.people.iter().zip(0u32..) {
+        for (participant, index) in space.participants.iter().zip(0u32..) {
             // Acquire: partner of the Release in `enqueue`. Relaxed: ordered by it.
-            let status = person.waiter.status.load(Acquire);
+            let status = participant.waiter.status.load(Acquire);
             let waits = status::is_waiting(status) || status::is_granted(status);
             if waits
-                && person.waiter.undo.load(Relaxed) == record.at
-                && person.waiter.object.load(Relaxed) == space.offset
+                && participant.waiter.undo.load(Relaxed) == record.at
+                && participant.waiter.object.load(Relaxed) == space.offset
             {
-                debug_assert!(status::is_granted(status) || queue::waits_here(&space, person));
-                self.bury(index);
+                debug_assert!(status::is_granted(status) || queue::waits_here(&space, participant));
+                self.recover_dead(index);
             }
         }
     }
