@@ -125,6 +125,7 @@ pub use crate::{
     engine::lock_names::{describe, set_of},
     inspect::{Semaphore, arenas},
     recovery::damage,
+    sem::calls::semop::{FastSemop, LoadedOp},
     shm::{Removed, remove_arena},
     thread::{cancel, signal},
 };

@@ -165,7 +165,7 @@ fn rename(file: &File, ids: &[i32], others: &[i32]) -> usize {
 
 /// Whatever an arena's file holds, no segment of others is removed, and the file goes.
 #[test]
-fn damaged_arena_causes_errors_but_no_faults() {
+fn removing_damaged_arena_keeps_foreign_segments() {
     let foreign = [(); 9].map(|()| ipc::shmget(flag::IPC_PRIVATE, 200, 0o600).unwrap());
     let mut noise = Noise(0x9E37_79B9_7F4A_7C15);
     for round in 0..42 {

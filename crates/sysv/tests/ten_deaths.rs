@@ -3,7 +3,7 @@
 //! | killed | here, or in |
 //! |---|---|
 //! | 1. half-way through a vector | `every_instruction`: `sigkill_in_semop_vector_applies_all_or_nothing`, `sigkill_in_semop_with_undo_undoes_whole_operation` |
-//! | 2. in the queue | [`sigkill_of_waiter_takes_no_token`], [`sigkill_of_waiter_leaves_no_state`], [`dead_waiter_is_not_granted_before_others`] |
+//! | 2. in the queue | [`sigkill_of_waiter_takes_no_token`], [`sigkill_of_waiter_leaves_no_state`], [`grant_to_dead_waiter_releases_no_other_waiter`] |
 //! | 3. granted, and not returned yet | [`grant_to_waiter_that_dies_is_undone`] |
 //! | 4. making or publishing an id, growing the table | `every_instruction`: `sigkill_in_semget_keeps_registry_consistent` |
 //! | 5. in a read-side section | every test that kills at any instruction; `unspin-rcu` |
@@ -192,7 +192,7 @@ fn sigkill_of_waiter_leaves_no_state() {
 
 /// What a dead waiter would have taken lets nobody pass who waits for that.
 #[test]
-fn dead_waiter_is_not_granted_before_others() {
+fn grant_to_dead_waiter_releases_no_other_waiter() {
     engines([1, 0], |engine, id| {
         let (one, vector) = (&[plain(0, 0)][..], &[plain(0, 0), plain(1, 0)][..]);
         let takers = [&[plain(0, -2)][..], &[plain(0, -2), plain(1, 1)]];

@@ -92,7 +92,7 @@ impl Inner {
         if taken == Taken::OwnerDied {
             self.recover(thread, (at, object));
         }
-        // Checked within the read-side section: see `hold_alive`.
+        // Checked within the read-side section: see `lock_alive`.
         if object.perm().is_deleted() {
             return None;
         }

@@ -98,21 +98,21 @@ impl Inner {
 
     /// Finds the object of `id`, calls `check`, takes the object's lock, repairs the object if its previous owner died,
     /// and begins a section. `EINVAL` if there is no such object, `EIDRM` if it was removed meanwhile.
-    pub fn guard<'t, O: Object>(
+    pub fn guard_by_id<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
         id: i32,
         check: impl FnOnce(&O) -> Result<(), Errno>,
     ) -> Result<Guard<'t, O::Section>, Errno> {
-        let (held, object) = self.hold_id(thread, call, id, check)?;
+        let (held, object) = self.lock_by_id(thread, call, id, check)?;
         Ok(Guard::new(self, held, object))
     }
 
-    /// Like [`Inner::guard`], but the caller begins the section, by [`Guard::new`]. A section is large, and returning
+    /// Like [`Inner::guard_by_id`], but the caller begins the section, by [`Guard::new`]. A section is large, and returning
     /// one would copy it.
     #[inline(always)]
-    pub fn hold_id<'t, O: Object>(
+    pub fn lock_by_id<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
@@ -130,26 +130,26 @@ impl Inner {
         let _read = thread.read();
         let object = self.find(id)?;
         check(object.1)?;
-        Ok((self.hold_alive(thread, call, object)?, object))
+        Ok((self.lock_alive(thread, call, object)?, object))
     }
 
     /// Takes the lock of an object. The caller found it in a read-side section that it is still in. `EIDRM` if it is
     /// removed.
     #[inline(always)]
-    pub fn hold_alive<'t, O: Object>(
+    pub fn lock_alive<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
         object: (u64, &'static O),
     ) -> Result<Held<'t>, Errno> {
-        let held = self.hold(thread, call, object);
+        let held = self.lock_found(thread, call, object);
         // This runs within the caller's read-side section. If the object is deleted, the lock is released here, before
         // that section ends. Only the section keeps a removed object, and the lock in it, from being freed. An object
         // that is not removed is kept by its lock.
         if object.1.perm().is_deleted() { Err(Errno::EIDRM) } else { Ok(held) }
     }
 
-    /// Like [`Inner::hold_alive`], and begins a section.
+    /// Like [`Inner::lock_alive`], and begins a section.
     #[inline(always)]
     pub fn guard_alive<'t, O: Object>(
         &'static self,
@@ -157,11 +157,11 @@ impl Inner {
         call: Call,
         object: (u64, &'static O),
     ) -> Result<Guard<'t, O::Section>, Errno> {
-        let held = self.hold_alive(thread, call, object)?;
+        let held = self.lock_alive(thread, call, object)?;
         Ok(Guard::new(self, held, object))
     }
 
-    /// Like [`Inner::guard`], for the object that a participant waits for. `None` if it no longer waits.
+    /// Like [`Inner::guard_by_id`], for the object that a participant waits for. `None` if it no longer waits.
     pub(super) fn guard_waiting<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
@@ -192,12 +192,12 @@ impl Inner {
         call: Call,
         object: (u64, &'static O),
     ) -> Guard<'t, O::Section> {
-        Guard::new(self, self.hold(thread, call, object), object)
+        Guard::new(self, self.lock_found(thread, call, object), object)
     }
 
     /// Takes the lock of an object, and repairs the object if the previous owner died.
     #[inline(always)]
-    pub fn hold<'t, O: Object>(
+    pub fn lock_found<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,

@@ -348,7 +348,7 @@ mod tests {
 
     /// The parts that are read from outside: header and slots.
     #[test]
-    fn overwritten_words_never_pass_as_valid() {
+    fn inspection_of_overwritten_header_reports_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("arena");
         made(&path);

@@ -196,7 +196,7 @@ mod tests {
 
     /// A table that was overwritten claims to have billions of entries.
     #[test]
-    fn cyclic_list_in_damaged_arena_terminates() {
+    fn walks_of_damaged_arena_terminate() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let id = engine.semget(IPC_PRIVATE, 3, 0o600).unwrap();

@@ -111,7 +111,7 @@ impl MsgctlCall {
     fn stat(&self, id: i32, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
         let check =
             |queue: &MsgQueue| want.map_or(Ok(()), |want| self.inner.permit(self.thread, &queue.perm, want));
-        let mut guard = self.inner.guard(self.thread, Call::MsgStat, id, check)?;
+        let mut guard = self.inner.guard_by_id(self.thread, Call::MsgStat, id, check)?;
         let status = status(guard.section());
         drop(guard);
         // SAFETY: `msgctl`'s caller promises that the answer goes there.
@@ -134,7 +134,7 @@ impl MsgctlCall {
     fn set(&self, arg: usize) -> Result<i32, Errno> {
         let mut status = MsqidDs::default();
         fault::copy_in(arg, status.as_bytes_mut())?;
-        let mut guard = self.inner.guard(self.thread, Call::MsgSet, self.id, |queue| {
+        let mut guard = self.inner.guard_by_id(self.thread, Call::MsgSet, self.id, |queue| {
             self.own(queue)?;
             let creds = self.thread.creds.read();
             match status.msg_qbytes <= MsgLimits::read().queue || creds.capable(CAP_SYS_RESOURCE) {

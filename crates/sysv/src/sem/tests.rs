@@ -168,7 +168,7 @@ fn oldest_waiter_that_can_proceed_is_served_first() {
 }
 
 #[test]
-fn receiver_with_too_small_buffer_is_skipped() {
+fn waiter_that_cannot_proceed_is_skipped() {
     let world = World::new(&[0], 4);
     world.waits(1, &[op(0, -2)]);
     world.waits(2, &[op(0, -1)]);
@@ -487,7 +487,7 @@ fn grant_record_is_decided_when_waiter_waits_again() {
 
 /// A waiter of one set may recover a dead waiter of another set, and is served meanwhile, under another lock.
 #[test]
-fn waiter_changes_another_set_without_affecting_its_grant() {
+fn waiter_recovers_another_set_while_it_is_granted() {
     let (here, there) = (World::new(&[0], 2), World::new(&[5, 5], 0));
     here.waits(1, &[op(0, -1)]);
     let elsewhere = Space { participants: &here.participants, offset: 2 * OFFSET, ..there.space() };

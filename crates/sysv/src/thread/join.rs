@@ -59,9 +59,8 @@ impl Thread {
         thread.robust_word.set(None);
         thread.has_no_robust_list.set(false);
         thread.site.forget();
-        // After a fork, stack frames may still hold numbers of calls and waits from before the fork. The new numbers
+        // After a fork, stack frames may still hold numbers of waits from before the fork. The new numbers
         // must differ from those.
-        thread.calls.set(clock::ticks());
         thread.waits.number_from(clock::ticks());
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
             // SAFETY: there is no other reference to the table: a new or wiped record has no duties.

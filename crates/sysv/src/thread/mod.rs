@@ -11,7 +11,7 @@ mod sections;
 pub mod signal;
 pub(crate) mod signal_policy;
 
-pub(crate) use sections::{Critical, OutermostSection, ReadSection};
+pub(crate) use sections::{Critical, ReadSection};
 
 use crate::engine::Inner;
 use crate::kind::Kind;
@@ -78,8 +78,6 @@ pub(crate) struct Thread {
     pub site: Site,
     /// Whether the thread is recovering dead participants.
     pub sweep: Cell<SweepState>,
-    /// Number of calls that left the fast path.
-    pub calls: Cell<u64>,
     /// Initialised while `deferred_work` has [`METERED`].
     table: UnsafeCell<MaybeUninit<Table<'static>>>,
     next: Cell<Option<&'static Thread>>,

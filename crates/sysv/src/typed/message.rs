@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_call_changes_nothing() {
+    fn failed_fill_leaves_message_empty() {
         let mut message = Message::new(3, b"before");
         assert_eq!(message.fill(|room| Ok::<_, ()>((5, room.len() - 1))), Ok(()));
         assert_eq!(message, Message::new(5, b"befor"));

@@ -130,7 +130,7 @@ mod tests {
 
     /// As if the kernel had woken a thread that was killed before it could wake the others.
     #[test]
-    fn lost_exit_notice_is_found_by_periodic_check() {
+    fn lost_exit_notice_is_found_by_front_waiter() {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
         let inner = engine.inner.unwrap();

@@ -36,7 +36,7 @@ fn difference<F: Family>(
     let (_dir, engine) = engine(kind);
     let try_out = |bytes: &[u8]| {
         let mut calls = decode::<F>(bytes);
-        calls.retain(|call| kind != Kind::Kernel || !F::stat_by_index_finds_object(call));
+        calls.retain(|call| kind != Kind::Kernel || !F::names_object_by_index(call));
         compare(&engine, first_key, &calls, flaw)
     };
     // What was planted needs no shortening.

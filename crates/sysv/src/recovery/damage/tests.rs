@@ -206,7 +206,7 @@ fn genuine_owner_is_never_disproved() {
                 engine.semop_ops(set, &[op(0, 1), op(1, -1), op(1, 1)]).unwrap();
                 if n == 0 && round % 2000 == 0 {
                     let me = Thread::of(inner).unwrap();
-                    let guard = inner.guard::<Set>(me, Call::Semop, set, |_| Ok(())).unwrap();
+                    let guard = inner.guard_by_id::<Set>(me, Call::Semop, set, |_| Ok(())).unwrap();
                     // Longer than the others spin, and than they sleep before they check the owner.
                     thread::sleep(Duration::from_millis(12));
                     drop(guard);
@@ -293,7 +293,7 @@ fn waiter_with_overwritten_record_fails() {
 
 /// A section number in the slot that no thread can have stored does not defer signal handlers for ever.
 #[test]
-fn overwritten_slot_does_not_stop_grace_periods() {
+fn overwritten_slot_does_not_defer_signals_forever() {
     let scene = Scene::new(Kind::Rcu);
     let inner = scene.inner();
     let thread = Thread::of(inner).unwrap();

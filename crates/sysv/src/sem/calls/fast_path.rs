@@ -4,7 +4,7 @@ use crate::engine::Inner;
 use crate::registry::Access;
 use crate::sem::Op;
 use crate::sem::fast::{self, FastPathError};
-use crate::thread::{OutermostSection, Thread};
+use crate::thread::Thread;
 use crate::time;
 use unspin_meter::Event;
 use unspin_sys::Errno;
@@ -12,17 +12,16 @@ use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
 
 /// One operation on one semaphore without waiters, of a set in the thread's cache: a compare-and-swap within a
 /// read-side section. It calls no function, so that the hook into which it is inlined need not save registers. All
-/// other cases are left to [`patient`].
+/// other cases are refused (`None`); then nothing has happened. After a refusal the caller must run deferred signal
+/// handlers ([`Thread::has_deferred_work`]).
 #[inline(always)]
-pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> Option<Result<(), Errno>> {
+pub(super) fn fast_path(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> Option<Result<(), Errno>> {
     if i32::from(op.sem_flg) & SEM_UNDO != 0 {
         return None;
     }
     let read = thread.read_outermost()?;
-    let Some(cached) = thread.cached_set(id).filter(|cached| cached.allows_all()) else {
-        return undecided(thread, read);
-    };
-    let Some(sem) = cached.sems().get(usize::from(op.sem_num)) else { return undecided(thread, read) };
+    let cached = thread.cached_set(id).filter(|cached| cached.allows_all())?;
+    let sem = cached.sems().get(usize::from(op.sem_num))?;
     // The ends are apart, so that the compiler need not keep in a register which one it is.
     match fast::attempt(sem, op, || thread.pid()) {
         Ok(()) => {
@@ -40,25 +39,13 @@ pub(super) fn quick(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> O
             }
             Some(Err(errno))
         }
-        Err(FastPathError::Raced | FastPathError::NeedsLock) => undecided(thread, read),
+        Err(FastPathError::Raced | FastPathError::NeedsLock) => None,
     }
 }
 
-/// Leaves [`quick`] without a result. A deferred signal handler is delivered first, because the caller's next step may
-/// contain no other such point.
-#[cold]
-#[inline(never)]
-fn undecided(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
-    drop(read);
-    if thread.has_deferred_work() {
-        thread.run_deferred(None);
-    }
-    None
-}
-
-/// Like [`quick`], but it also handles a set that is not yet in the thread's cache, a semaphore that others use at this
+/// Like [`fast_path`], but it also handles a set that is not yet in the thread's cache, a semaphore that others use at this
 /// moment, and threads without a fast path.
-pub(super) fn patient(
+pub(super) fn fast_path_retry(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
@@ -119,15 +106,15 @@ mod tests {
         let id = engine.semget(IPC_PRIVATE, 1, 0o600).unwrap();
         engine.semop_ops(id, &[op(2)]).unwrap();
         let thread = Thread::fast_path_thread().expect("as above");
-        let quick = |sem_num, sem_op| quick(thread, id, Sembuf { sem_num, ..op(sem_op) }, time::seconds());
-        assert_eq!(quick(0, 1), Some(Ok(())));
-        assert_eq!(quick(0, -4), Some(Err(Errno::EAGAIN)));
-        assert_eq!(quick(0, 0), Some(Err(Errno::EAGAIN)));
-        assert_eq!(quick(0, -3), Some(Ok(())));
-        assert_eq!(quick(0, 0), Some(Ok(())));
-        assert_eq!((quick(0, i16::MAX), quick(0, 1)), (Some(Ok(())), None), "ERANGE is left to the slow way");
+        let fast = |sem_num, sem_op| fast_path(thread, id, Sembuf { sem_num, ..op(sem_op) }, time::seconds());
+        assert_eq!(fast(0, 1), Some(Ok(())));
+        assert_eq!(fast(0, -4), Some(Err(Errno::EAGAIN)));
+        assert_eq!(fast(0, 0), Some(Err(Errno::EAGAIN)));
+        assert_eq!(fast(0, -3), Some(Ok(())));
+        assert_eq!(fast(0, 0), Some(Ok(())));
+        assert_eq!((fast(0, i16::MAX), fast(0, 1)), (Some(Ok(())), None), "ERANGE is left to the slow path");
         assert_eq!(engine.semop_ops(id, &[op(1)]), Err(Errno::ERANGE));
-        assert_eq!(quick(1, 1), None, "an index out of range");
+        assert_eq!(fast(1, 1), None, "an index out of range");
         assert!(!thread.is_critical());
     }
 }

@@ -5,7 +5,7 @@ mod fast_path;
 pub(crate) mod object;
 mod semctl;
 mod semget;
-mod semop;
+pub(crate) mod semop;
 mod undo_fast_path;
 mod undo_record;
 mod unshare;

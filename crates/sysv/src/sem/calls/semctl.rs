@@ -35,7 +35,7 @@ impl Engine {
         }
         if inner.kind == Kind::Rcu
             && let Some(thread) = Thread::current(inner.number)
-            && let Some(value) = quick(inner, thread, id, semnum, cmd, arg)
+            && let Some(value) = fast_path(inner, thread, id, semnum, cmd, arg)
         {
             return Ok(value);
         }
@@ -76,7 +76,7 @@ impl Engine {
 
 /// GETVAL, GETPID and SETVAL of a semaphore without waiters, without a lock. `None` if the slow path must be taken.
 #[inline]
-fn quick(
+fn fast_path(
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
@@ -124,7 +124,7 @@ impl SemctlCall {
         call: Call,
         check: impl FnOnce(&Set) -> Result<(), Errno>,
     ) -> Result<Guard<'static, SetSection<'static>>, Errno> {
-        self.inner.guard(self.thread, call, self.id, check)
+        self.inner.guard_by_id(self.thread, call, self.id, check)
     }
 
     fn permit(&self, set: &Set, want: Access) -> Result<(), Errno> {
@@ -200,9 +200,9 @@ impl SemctlCall {
             // Relaxed: immutable once published.
             set.perm.id.load(Relaxed)
         };
-        let mut guard = self
-            .inner
-            .guard(self.thread, Call::Stat, id, |set| want.map_or(Ok(()), |want| self.permit(set, want)))?;
+        let mut guard = self.inner.guard_by_id(self.thread, Call::Stat, id, |set| {
+            want.map_or(Ok(()), |want| self.permit(set, want))
+        })?;
         let status = self.status(guard.section());
         drop(guard);
         // SAFETY: `semctl`'s caller promises that the answer goes there.

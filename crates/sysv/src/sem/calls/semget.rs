@@ -28,7 +28,7 @@ impl Engine {
             && flags & IPC_CREAT == 0
             && inner.kind == Kind::Rcu
             && let Some(thread) = Thread::current(inner.number)
-            && let Some(id) = find_quickly(inner, thread, key, nsems, flags)
+            && let Some(id) = find_without_lock(inner, thread, key, nsems, flags)
         {
             return Ok(id);
         }
@@ -39,7 +39,13 @@ impl Engine {
 /// The id of an existing set, if the cached credentials suffice for it. Otherwise `None`, and the slow path must be
 /// taken.
 #[inline]
-fn find_quickly(inner: &'static Inner, thread: &Thread, key: i32, nsems: i32, flags: i32) -> Option<i32> {
+fn find_without_lock(
+    inner: &'static Inner,
+    thread: &Thread,
+    key: i32,
+    nsems: i32,
+    flags: i32,
+) -> Option<i32> {
     inner.check().ok()?;
     let _read = thread.read();
     let set = find_set(&inner.arena, registry::find_key(&inner.arena, Class::Sem, key)?)?;

@@ -1,17 +1,25 @@
 //! semop(2) and semtimedop(2).
 //!
-//! The checks are in the order of Linux 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`, `__do_semtimedop`):
-//! timeout pointer (EFAULT), count (E2BIG, EINVAL), vector (EFAULT), negative id, invalid time (EINVAL), id (EINVAL),
-//! index (EFBIG), permission (EACCES), removal (EIDRM), then the operations.
+//! A call of one operation first takes the fast path: `fast_path`, and `undo_fast_path` for an operation with
+//! `SEM_UNDO`. What these refuse, and all other calls, go through [`semop_slow`], whose steps are in the order of Linux
+//! 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`, `__do_semtimedop`):
+//!
+//! 1. timeout pointer (EFAULT), count (E2BIG, EINVAL);
+//! 2. the operations are loaded from the program's memory, once (EFAULT); what the program writes there later has no
+//!    effect;
+//! 3. negative id, invalid timeout (EINVAL);
+//! 4. one operation without a lock, if nothing waits for the semaphore;
+//! 5. under the set's lock: id (EINVAL), index (EFBIG), permission (EACCES), removal (EIDRM), then the operations;
+//! 6. the wait.
 
-use super::fast_path::{patient, quick};
-use super::undo_fast_path::flagged;
-use super::undo_record as record;
+use super::fast_path::{fast_path, fast_path_retry};
+use super::undo_fast_path::undo_fast_path;
+use super::undo_record;
 use crate::engine::guard::{Guard, Held};
 use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
 use crate::kind::Kind;
-use crate::participant::{MAX_OPS, ParticipantRecord};
+use crate::participant::MAX_OPS;
 use crate::recovery::process::Process;
 use crate::registry::Access;
 use crate::sem::section::{Performed, SetSection};
@@ -19,18 +27,45 @@ use crate::sem::{Op, Set, UndoRecord};
 use crate::thread::Thread;
 use crate::time;
 use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
+use core::mem::MaybeUninit;
 use unspin_meter::Event;
 use unspin_sync::atomic::Ordering::Relaxed;
-use unspin_sys::ipc::Sembuf;
+use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
 use unspin_sys::limits::SemLimits;
 use unspin_sys::{Errno, clock, fault, ipc};
 
 /// The default SEMOPM. For shorter vectors the current limit need not be read.
 const USUAL_SEMOPM: usize = 500;
 
+/// The result of a fast path.
+#[derive(Clone, Copy, Debug)]
+pub enum FastSemop {
+    /// The call is complete.
+    Done(Result<i32, Errno>),
+    /// Nothing has happened. The caller must go on with the next path, and pass it this operation.
+    Refused(LoadedOp),
+}
+
+/// The operation that a fast path has loaded from the program's memory, or none. The next path uses it and does not
+/// load it again.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadedOp(Option<Op>);
+
+impl LoadedOp {
+    /// Nothing was loaded.
+    pub const NONE: LoadedOp = LoadedOp(None);
+
+    /// An operation from [`fault::load_plain_sembuf`], which returns `SEM_UNDO` if the load has faulted. An operation
+    /// with that flag therefore counts as not loaded.
+    #[inline(always)]
+    fn of(op: Sembuf) -> LoadedOp {
+        LoadedOp((i32::from(op.sem_flg) & SEM_UNDO == 0).then(|| Op::new(op)))
+    }
+}
+
 impl Engine {
-    /// semop(2) of one operation, whose address a C program gives, if a few instructions suffice. Otherwise returns
-    /// `None`, nothing has happened, and the caller must call [`Engine::semtimedop`].
+    /// semop(2) of one operation, whose address a C program gives, if a few instructions suffice. If refused, the
+    /// caller must call [`Engine::try_semop_undo`] or [`Engine::semop_refused`].
     ///
     /// It uses the engine that the calling thread joined last, so it is for processes with only one engine. It is meant
     /// to be inlined into a hook: it calls nothing but the clock, so that few registers have to be saved.
@@ -38,30 +73,59 @@ impl Engine {
     /// # Safety
     /// As for [`Engine::semtimedop`].
     #[inline(always)]
-    pub unsafe fn try_semop(id: i32, op: usize) -> Option<Result<i32, Errno>> {
-        let thread = Thread::fast_path_thread()?;
+    pub unsafe fn try_semop(id: i32, op: usize) -> FastSemop {
+        let Some(thread) = Thread::fast_path_thread() else { return FastSemop::Refused(LoadedOp::NONE) };
         // The clock is read here because few values are in registers yet that the call would make the compiler save. It
         // is not read after the exchange, because what follows the exchange must wait for it.
         let now = time::seconds();
-        let answer = quick(thread, id, fault::load_plain_sembuf(op), now)?;
-        Some(answer.map(|()| 0))
+        let op = fault::load_plain_sembuf(op);
+        match fast_path(thread, id, op, now) {
+            Some(answer) => FastSemop::Done(answer.map(|()| 0)),
+            None => FastSemop::Refused(LoadedOp::of(op)),
+        }
     }
 
-    /// Like [`Engine::try_semop`], for an operation that it has refused because of `SEM_UNDO`.
+    /// Like [`Engine::try_semop`], for an operation with `SEM_UNDO` that it has refused. `loaded` is what it has
+    /// returned.
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
-    pub unsafe fn try_semop_undo(id: i32, op: usize) -> Option<Result<i32, Errno>> {
-        let thread = Thread::fast_path_thread()?;
-        let op = fault::load_sembuf(op).ok()?;
-        Some(flagged(thread, id, Op::new(op))?.map(|()| 0))
+    pub unsafe fn try_semop_undo(id: i32, op: usize, loaded: LoadedOp) -> FastSemop {
+        let Some(thread) = Thread::fast_path_thread() else { return FastSemop::Refused(loaded) };
+        // A handler that was deferred on the fast path runs now: the next step may contain no other such point.
+        if thread.has_deferred_work() {
+            thread.run_deferred(None);
+        }
+        let op = match loaded.0 {
+            Some(op) => op,
+            None => match fault::load_sembuf(op) {
+                Ok(op) => Op::new(op),
+                Err(errno) => return FastSemop::Done(Err(errno)),
+            },
+        };
+        match undo_fast_path(thread, id, op) {
+            Some(answer) => FastSemop::Done(answer.map(|()| 0)),
+            None => FastSemop::Refused(LoadedOp(Some(op))),
+        }
     }
 
     /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] and [`Engine::try_semop_undo`]
-    /// return `None`.
+    /// refuse everything.
     #[inline(always)]
     pub fn has_fast_path() -> bool {
         Thread::fast_path_thread().is_some()
+    }
+
+    /// semop(2) of one operation that the fast paths have refused. `loaded` is what they have returned.
+    ///
+    /// # Safety
+    /// As for [`Engine::semtimedop`].
+    pub unsafe fn semop_refused(&self, id: i32, op: usize, loaded: LoadedOp) -> Result<i32, Errno> {
+        match (self.inner, loaded.0) {
+            (Some(inner), Some(op)) => semop_slow(inner, id, Vector::Loaded(op), 0).map(|()| 0),
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.semtimedop(id, op, 1, 0) },
+        }
     }
 
     /// semop(2), with the arguments that a C program gives.
@@ -70,15 +134,21 @@ impl Engine {
     /// As for [`Engine::semtimedop`].
     pub unsafe fn semop(&self, id: i32, ops: usize, nsops: usize) -> Result<i32, Errno> {
         let ours = |thread: &&Thread| self.inner.is_some_and(|inner| thread.is_of(inner));
-        if nsops == 1
-            && Thread::fast_path_thread().filter(ours).is_some()
+        if nsops != 1 || Thread::fast_path_thread().filter(ours).is_none() {
             // SAFETY: the caller's promise.
-            && let Some(answer) = unsafe { Engine::try_semop(id, ops).or_else(|| Engine::try_semop_undo(id, ops)) }
-        {
-            return answer;
+            return unsafe { self.semtimedop(id, ops, nsops, 0) };
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.semtimedop(id, ops, nsops, 0) }
+        // SAFETY: the caller's promise, for all three.
+        unsafe {
+            let refused = match Engine::try_semop(id, ops) {
+                FastSemop::Done(answer) => return answer,
+                FastSemop::Refused(loaded) => Engine::try_semop_undo(id, ops, loaded),
+            };
+            match refused {
+                FastSemop::Done(answer) => answer,
+                FastSemop::Refused(loaded) => self.semop_refused(id, ops, loaded),
+            }
+        }
     }
 
     /// semtimedop(2), with the arguments that a C program gives. With `timeout` 0 it waits without limit, as semop(2)
@@ -93,7 +163,7 @@ impl Engine {
             None if timeout == 0 => unsafe { ipc::semop(id, ops, nsops) },
             // SAFETY: as above.
             None => unsafe { ipc::semtimedop(id, ops, nsops, timeout) },
-            Some(inner) => slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0),
+            Some(inner) => semop_slow(inner, id, Vector::Foreign(ops, nsops), timeout).map(|()| 0),
         }
     }
 
@@ -120,19 +190,21 @@ impl Engine {
             None => unsafe { ipc::semop(id, ops.as_ptr() as usize, ops.len()) }.map(drop),
             Some(inner) => {
                 let thread = Thread::fast_path_thread().filter(|thread| thread.is_of(inner));
-                let answer = match (thread, ops) {
-                    (Some(thread), [op]) => quick(thread, id, *op, time::seconds()),
-                    _ => None,
-                };
-                answer.unwrap_or_else(|| slow(inner, id, Vector::Own(ops), 0))
+                match (thread, ops) {
+                    (Some(thread), &[op]) => fast_path(thread, id, op, time::seconds())
+                        .unwrap_or_else(|| semop_slow(inner, id, Vector::Loaded(Op::new(op)), 0)),
+                    _ => semop_slow(inner, id, Vector::Own(ops), 0),
+                }
             }
         }
     }
 }
 
-/// A vector of operations that has not been read yet.
+/// The operations of a call.
 #[derive(Clone, Copy)]
 enum Vector<'a> {
+    /// One operation, which the fast path has loaded.
+    Loaded(Op),
     /// Address and count that the program has given; the address may be invalid.
     Foreign(usize, usize),
     /// A Rust slice.
@@ -140,221 +212,243 @@ enum Vector<'a> {
 }
 
 impl Vector<'_> {
-    fn first(self) -> Result<Sembuf, Errno> {
-        match self {
-            Vector::Foreign(at, _) => fault::load_sembuf(at),
-            Vector::Own(ops) => Ok(ops[0]),
-        }
-    }
-
     fn len(self) -> usize {
         match self {
+            Vector::Loaded(_) => 1,
             Vector::Foreign(_, n) => n,
             Vector::Own(ops) => ops.len(),
         }
     }
 
-    /// Copies the operations to the participant's record, where a waker finds them. Returns whether the call may wait.
-    /// That is decided by the operations as given, because the arena may be overwritten.
-    fn read(self, into: &ParticipantRecord) -> Result<Delay, Errno> {
-        let mut delay = Delay::Never;
-        for (i, to) in into.op_words().enumerate().take(self.len()) {
-            let op = match self {
-                Vector::Own(ops) => Op::new(ops[i]),
-                Vector::Foreign(at, _) => Op::new(fault::load_sembuf(at + i * size_of::<Sembuf>())?),
-            };
-            // Relaxed: published by the Release in `SetSection::enqueue`.
-            to.store(op.0, Relaxed);
-            if !op.nowait() {
-                delay = Delay::Allowed;
-            }
+    /// Loads the operation with this index, which is below the length.
+    fn load(self, i: usize) -> Result<Op, Errno> {
+        match self {
+            Vector::Loaded(op) => Ok(op),
+            Vector::Foreign(at, _) => fault::load_sembuf(at + i * size_of::<Sembuf>()).map(Op::new),
+            Vector::Own(ops) => Ok(Op::new(ops[i])),
         }
-        into.waiter.nsops.store(self.len() as u32, Relaxed);
-        Ok(delay)
     }
 }
 
-/// The complete call, for everything that the fast path does not handle.
-fn slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
+/// The complete call, for everything that the fast paths do not handle: see the module's text.
+fn semop_slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize) -> Result<(), Errno> {
     let timeout = read_timeout(timeout)?;
-    if vector.len() > USUAL_SEMOPM && vector.len() > (SemLimits::read().ops as usize).min(MAX_OPS) {
-        return Err(Errno::E2BIG);
+    check_count(vector.len())?;
+    let thread = Thread::of(inner)?;
+    // A handler that was deferred on the fast path runs now.
+    if thread.has_deferred_work() {
+        thread.run_deferred(None);
     }
-    if vector.len() == 0 {
+    match vector.len() {
+        1 => perform_loaded(inner, thread, id, &[vector.load(0)?], timeout),
+        _ => perform_vector(inner, thread, id, vector, timeout),
+    }
+}
+
+fn check_count(nsops: usize) -> Result<(), Errno> {
+    match nsops {
+        0 => Err(Errno::EINVAL),
+        n if n > USUAL_SEMOPM && n > (SemLimits::read().ops as usize).min(MAX_OPS) => Err(Errno::E2BIG),
+        _ => Ok(()),
+    }
+}
+
+/// Loads several operations. Not inlined: they take 4 KiB of the stack, which calls of one operation do not need.
+#[inline(never)]
+fn perform_vector(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    vector: Vector<'_>,
+    timeout: Option<Timespec>,
+) -> Result<(), Errno> {
+    let mut ops = [const { MaybeUninit::<Op>::uninit() }; MAX_OPS];
+    let ops = &mut ops[..vector.len()];
+    for (i, op) in ops.iter_mut().enumerate() {
+        op.write(vector.load(i)?);
+    }
+    // SAFETY: the loop has written each of them.
+    let ops = unsafe { core::slice::from_raw_parts(ops.as_ptr().cast::<Op>(), ops.len()) };
+    perform_loaded(inner, thread, id, ops, timeout)
+}
+
+/// The steps after the operations are loaded.
+fn perform_loaded(
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    ops: &[Op],
+    timeout: Option<Timespec>,
+) -> Result<(), Errno> {
+    if id < 0 {
         return Err(Errno::EINVAL);
     }
-    let thread = Thread::of(inner)?;
-    if vector.len() == 1
-        && timeout.is_none()
+    let deadline = timeout.map(check_timeout).transpose()?;
+    if let &[op] = ops
+        && deadline.is_none()
         && inner.kind == Kind::Rcu
-        && let Ok(op) = vector.first()
-        && let Some(answer) = patient(inner, thread, id, Op::new(op))
+        && let Some(answer) = fast_path_retry(inner, thread, id, op)
     {
         return answer;
     }
     waiting::interrupt(thread, CallerBuffers::Gone);
-    let mut deadline = None;
-    loop {
-        thread.calls.set(thread.calls.get() + 1);
-        let call = thread.calls.get();
-        let record = thread.record();
-        let delay = vector.read(record)?;
-        if id < 0 {
-            return Err(Errno::EINVAL);
+    let process = match ops.iter().any(|op| op.undo()) {
+        true => Some(inner.process_entry(thread)?),
+        false => None,
+    };
+    let call = LockedSemop { inner, thread, id, ops, process, deadline };
+    let wait = loop {
+        match call.attempt()? {
+            LockedResult::Done => return Ok(()),
+            LockedResult::Queued(wait) => break wait,
+            LockedResult::NoUndoRecord(process) => inner.make_record(thread, id, process)?,
         }
-        if let (None, Some(timeout)) = (deadline, timeout) {
-            deadline = Some(check_timeout(timeout)?);
-        }
-        let until = if delay == Delay::Never { Some(0) } else { deadline };
-        // Relaxed: wakers read it under the lock of the set whose queue this thread enters.
-        record.waiter.pid.store(thread.pid(), Relaxed);
-
-        let flagged = record.ops().any(|op| op.undo());
-        let process = if flagged { Some(inner.process_entry(thread)?) } else { None };
-        let step = perform(inner, thread, (id, process), call, until);
-        if let (Err(Errno::EFBIG | Errno::EACCES), Some(process)) = (&step, process) {
-            // The kernel allocates the record before these checks (`find_alloc_undo`), and a process with a record
-            // updates `sem_otime` when it ends.
-            let _ = inner.make_record(thread, id, process);
-        }
-        match step? {
-            Step::Done => return Ok(()),
-            Step::Queued(wait) => {
-                thread.count(Event::Blocked, 1);
-                return match waiting::wait(inner, thread, wait, deadline) {
-                    WaitResult::Failed(errno) => Err(errno),
-                    WaitResult::Done(_) | WaitResult::Retry => Ok(()),
-                };
-            }
-            Step::Again(process) => process.map_or(Ok(()), |it| inner.make_record(thread, id, it))?,
-        }
+    };
+    thread.count(Event::Blocked, 1);
+    match waiting::wait(inner, thread, wait, deadline) {
+        WaitResult::Failed(errno) => Err(errno),
+        WaitResult::Done(_) | WaitResult::Retry => Ok(()),
     }
 }
 
-/// Whether a call may wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Delay {
-    /// Each of its operations has `IPC_NOWAIT`.
-    Never,
-    Allowed,
+/// A call that takes the set's lock.
+struct LockedSemop<'a> {
+    inner: &'static Inner,
+    thread: &'static Thread,
+    id: i32,
+    ops: &'a [Op],
+    /// The process whose adjustments change, for a call with `SEM_UNDO`.
+    process: Option<Process>,
+    /// When a wait ends, in nanoseconds of the monotonic clock.
+    deadline: Option<u64>,
 }
 
-enum Step {
+/// The result of an attempt.
+enum LockedResult {
     Done,
     /// Queued; the number of the wait.
     Queued(u64),
-    /// To be done again. Without a process: a signal handler has called the engine meanwhile, and its operations have
-    /// overwritten this call's. With a process: the process has no record of adjustments for the set yet, and one must
-    /// be made.
-    Again(Option<Process>),
+    /// The process has no record of adjustments for the set yet. One must be made, outside the lock.
+    NoUndoRecord(Process),
 }
 
-/// `process` is the process whose adjustments change, for a call with `SEM_UNDO`.
-fn perform(
-    inner: &'static Inner,
-    thread: &'static Thread,
-    (id, process): (i32, Option<Process>),
-    call: u64,
-    deadline: Option<u64>,
-) -> Result<Step, Errno> {
-    let record = thread.record();
-    let held = hold(inner, thread, id, record);
-    // From here to the end of the section no signal handler runs.
-    if thread.calls.get() != call {
-        return Ok(Step::Again(None));
-    }
-    let (held, set) = held?;
-    let mut guard = Guard::unopened(inner, held, set);
-    let section = guard.open();
-    let undo = match process {
-        Some(process) => match recorded(inner, thread, section, (id, process)) {
-            Some(record) => Some(record),
-            None => return Ok(Step::Again(Some(process))),
-        },
-        None => None,
-    };
-    let undo = undo.as_ref();
-    record.ops().for_each(|op| section.mark_slow(op.sem()));
-    let single = record.ops().next().filter(|_| record.ops().len() == 1);
-    let performed = match single {
-        Some(op) => section.perform_one(op, thread.pid(), undo),
-        None => section.evaluate(record.ops(), undo),
-    };
-    match performed {
-        Performed::Fails(errno) => Err(errno),
-        Performed::Blocks(_) if deadline.is_some_and(|d| d <= clock::monotonic_ns()) => Err(Errno::EAGAIN),
-        Performed::Blocks(_) => {
-            let wait = thread.waits.begin(WaitTarget::Operation);
-            section.enqueue(undo);
-            Ok(Step::Queued(wait))
-        }
-        Performed::Done => {
-            if single.is_none() {
-                section.commit(record.ops(), thread.pid(), undo);
+impl LockedSemop<'_> {
+    /// Performs the operations, or queues them.
+    fn attempt(&self) -> Result<LockedResult, Errno> {
+        let (held, set) = self.lock_set().inspect_err(|&errno| self.note_refusal(errno))?;
+        let mut guard = Guard::unopened(self.inner, held, set);
+        let section = guard.open();
+        let undo = match self.process {
+            None => None,
+            Some(process) => match self.undo_record(section, process) {
+                None => return Ok(LockedResult::NoUndoRecord(process)),
+                found => found,
+            },
+        };
+        match self.evaluate(section, undo.as_ref()) {
+            Performed::Done => {
+                section.space.set.operated_at(time::seconds());
+                section.serve();
+                Ok(LockedResult::Done)
             }
-            section.space.set.operated_at(time::seconds());
-            section.serve();
-            Ok(Step::Done)
+            Performed::Fails(errno) => Err(errno),
+            Performed::Blocks(_) if self.has_timed_out() => Err(Errno::EAGAIN),
+            Performed::Blocks(_) => Ok(LockedResult::Queued(self.enqueue(section, undo.as_ref()))),
         }
     }
-}
 
-/// Takes the lock of the set of `id`. Uses the thread's cache if the set and the permission are in it.
-#[inline(always)]
-fn hold(
-    inner: &'static Inner,
-    thread: &'static Thread,
-    id: i32,
-    record: &ParticipantRecord,
-) -> Result<(Held<'static>, (u64, &'static Set)), Errno> {
-    let exist = |sems: usize| record.ops().all(|op| op.sem() < sems);
-    let want = if record.ops().any(|op| op.delta() != 0) { Access::Alter } else { Access::Read };
-    if inner.kind == Kind::Rcu {
-        let _read = thread.read();
-        if let Some(cached) =
-            inner.cached_set_for(thread, id, want).filter(|cached| exist(cached.sems().len()))
-        {
-            let set = (inner.arena.offset_of(cached.set()), cached.set());
-            return Ok((inner.hold_alive(thread, Call::Semop, set)?, set));
+    /// Finds the set, checks indices and permission, and takes the lock. Uses the thread's cache if the set and the
+    /// permission are in it.
+    #[inline(always)]
+    fn lock_set(&self) -> Result<(Held<'static>, (u64, &'static Set)), Errno> {
+        let exist = |sems: usize| self.ops.iter().all(|op| op.sem() < sems);
+        let alters = self.ops.iter().any(|op| op.delta() != 0);
+        let want = if alters { Access::Alter } else { Access::Read };
+        if self.inner.kind == Kind::Rcu {
+            let _read = self.thread.read();
+            let cached = self.inner.cached_set_for(self.thread, self.id, want);
+            if let Some(cached) = cached.filter(|cached| exist(cached.sems().len())) {
+                let set = (self.inner.arena.offset_of(cached.set()), cached.set());
+                return Ok((self.inner.lock_alive(self.thread, Call::Semop, set)?, set));
+            }
+        }
+        self.lock_uncached_set(want, &exist)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_uncached_set(
+        &self,
+        want: Access,
+        exist: &dyn Fn(usize) -> bool,
+    ) -> Result<(Held<'static>, (u64, &'static Set)), Errno> {
+        self.inner.lock_by_id(self.thread, Call::Semop, self.id, |set: &Set| {
+            if !exist(set.count()) {
+                return Err(Errno::EFBIG);
+            }
+            self.inner.permit(self.thread, &set.perm, want)
+        })
+    }
+
+    /// The kernel allocates the record of adjustments before it checks indices and permission (`find_alloc_undo`), and
+    /// a process with a record updates `sem_otime` when it ends.
+    fn note_refusal(&self, errno: Errno) {
+        if let (Errno::EFBIG | Errno::EACCES, Some(process)) = (errno, self.process) {
+            let _ = self.inner.make_record(self.thread, self.id, process);
         }
     }
-    hold_unknown(inner, thread, id, (want, &exist))
-}
 
-/// The slow path of `hold`: finds the set in the table and checks the permission.
-#[cold]
-#[inline(never)]
-fn hold_unknown(
-    inner: &'static Inner,
-    thread: &'static Thread,
-    id: i32,
-    (want, exist): (Access, &dyn Fn(usize) -> bool),
-) -> Result<(Held<'static>, (u64, &'static Set)), Errno> {
-    inner.hold_id(thread, Call::Semop, id, |set: &Set| {
-        if !exist(set.count()) {
-            return Err(Errno::EFBIG);
+    /// The process's record of adjustments for the set of a section.
+    fn undo_record<'a>(&self, section: &SetSection<'a>, process: Process) -> Option<UndoRecord<'a>> {
+        let _read = self.thread.read();
+        let cached = self.inner.cached_set_for(self.thread, self.id, Access::Alter);
+        if let Some(record) = cached.and_then(|cached| section.space.record(cached.undo())) {
+            return Some(record);
         }
-        inner.permit(thread, &set.perm, want)
-    })
-}
+        let record = undo_record::find(section, process)?;
+        if let Some(cached) = cached {
+            cached.store_undo(record.at);
+        }
+        Some(record)
+    }
 
-/// The process's record for the set of a section; `id` is the set's id.
-fn recorded<'a>(
-    inner: &'static Inner,
-    thread: &'static Thread,
-    section: &SetSection<'a>,
-    (id, process): (i32, Process),
-) -> Option<UndoRecord<'a>> {
-    let _read = thread.read();
-    let cached = inner.cached_set_for(thread, id, Access::Alter);
-    if let Some(record) = cached.and_then(|cached| section.space.record(cached.undo())) {
-        return Some(record);
+    /// Performs all operations, or none.
+    fn evaluate(&self, section: &SetSection<'_>, undo: Option<&UndoRecord<'_>>) -> Performed {
+        let pid = self.thread.pid();
+        if let &[op] = self.ops {
+            section.mark_slow(op.sem());
+            return section.perform_one(op, pid, undo);
+        }
+        let ops = || self.ops.iter().copied();
+        ops().for_each(|op| section.mark_slow(op.sem()));
+        let performed = section.evaluate(ops(), undo);
+        if performed == Performed::Done {
+            section.commit(ops(), pid, undo);
+        }
+        performed
     }
-    let record = record::find(section, process)?;
-    if let Some(cached) = cached {
-        cached.store_undo(record.at);
+
+    /// Whether the call must not wait. That is decided by the operations as given, because the arena may be
+    /// overwritten.
+    fn has_timed_out(&self) -> bool {
+        self.ops.iter().all(|op| op.nowait())
+            || self.deadline.is_some_and(|deadline| deadline <= clock::monotonic_ns())
     }
-    Some(record)
+
+    /// Puts the operations into the thread's record, where wakers find them, and the thread into the queue. Returns the
+    /// number of the wait. No signal handler runs meanwhile, so none uses the record.
+    fn enqueue(&self, section: &SetSection<'_>, undo: Option<&UndoRecord<'_>>) -> u64 {
+        let record = self.thread.record();
+        // Relaxed (all): published by the Release in `SetSection::enqueue`; wakers read them under the set's lock.
+        for (word, op) in record.op_words().zip(self.ops) {
+            word.store(op.0, Relaxed);
+        }
+        record.waiter.nsops.store(self.ops.len() as u32, Relaxed);
+        record.waiter.pid.store(self.thread.pid(), Relaxed);
+        let wait = self.thread.waits.begin(WaitTarget::Operation);
+        section.enqueue(undo);
+        wait
+    }
 }
 
 /// Seconds and nanoseconds of a `struct timespec`.

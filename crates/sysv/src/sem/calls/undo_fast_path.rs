@@ -15,7 +15,7 @@ use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
 /// Performs `op`, or returns its error. `None` if this path cannot handle it; then nothing has happened.
-pub(super) fn flagged(thread: &'static Thread, id: i32, op: Op) -> Option<Result<(), Errno>> {
+pub(super) fn undo_fast_path(thread: &'static Thread, id: i32, op: Op) -> Option<Result<(), Errno>> {
     // Acquire: partner of the exchange in `robust::Bond`: the robust word is held, so the kernel will announce our end.
     let told = thread.robust_word.get().is_some_and(|life| is_held(life.load(Acquire)));
     // If locks are metered, the path that records them must be used. And the read-side section by itself keeps handlers

@@ -137,7 +137,7 @@ impl Wrong {
     fn join_and_hold(&self, world: &World, me: u32) {
         // Relaxed: as there.
         world.set.contended.overwriter.store(1, Ordering::Relaxed);
-        self.hold(world, me);
+        self.lock_found(world, me);
     }
 
     fn inherit(&self, world: &World, _: u32) {

@@ -33,7 +33,7 @@ pub trait Family {
     fn call(bytes: &mut Bytes<'_>) -> Self::Call;
 
     /// Whether the call names an object by its index: the kernel has other programs' objects too, at whatever indices.
-    fn stat_by_index_finds_object(call: &Self::Call) -> bool;
+    fn names_object_by_index(call: &Self::Call) -> bool;
 
     /// Performs `calls` with the engine and the model, and says where they first differ. Afterwards the engine has no object of
     /// the program's.
