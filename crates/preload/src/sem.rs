@@ -45,16 +45,16 @@ unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
     // has joined none.
     // SAFETY: the caller's address, as the engine expects it.
     match unsafe { Engine::try_semop(id, op as usize) } {
-        FastSemop::Done(Ok(value)) => value,
-        FastSemop::Done(Err(e)) => errno::refuse(e),
+        Some(Ok(value)) => value,
+        Some(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
-        FastSemop::Refused(loaded) => unsafe {
+        None => unsafe {
             match cancel::cancel_type() {
-                CancelType::Deferred if Engine::has_fast_path() => patiently(id, op, loaded),
+                CancelType::Deferred if Engine::has_fast_path() => patiently(id, op),
                 // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the
                 // engine: it may run a handler in which libc allows asynchronous cancellation, and then nothing tells
                 // the engine of that.
-                _ => operate_loaded(id, op, loaded),
+                _ => operate(id, op, 1, core::ptr::null()),
             }
         },
     }
@@ -66,9 +66,9 @@ unsafe extern "C-unwind" fn single(id: c_int, op: *mut sembuf) -> c_int {
 /// As for `semop`.
 #[cold]
 #[inline(never)]
-unsafe extern "C-unwind" fn patiently(id: c_int, op: *mut sembuf, loaded: LoadedOp) -> c_int {
+unsafe extern "C-unwind" fn patiently(id: c_int, op: *mut sembuf) -> c_int {
     // SAFETY: the caller's promise.
-    match unsafe { Engine::try_semop_undo(id, op as usize, loaded) } {
+    match unsafe { Engine::try_semop_undo(id, op as usize) } {
         FastSemop::Done(Ok(value)) => value,
         FastSemop::Done(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
@@ -76,7 +76,7 @@ unsafe extern "C-unwind" fn patiently(id: c_int, op: *mut sembuf, loaded: Loaded
     }
 }
 
-/// semop of one operation in full, which the fast path may have loaded. Not inlined, for the same reason as `operate`.
+/// semop in full of one operation that is loaded already. Not inlined, for the same reason as `operate`.
 ///
 /// # Safety
 /// As for `semop`.
@@ -86,7 +86,7 @@ unsafe extern "C-unwind" fn operate_loaded(id: c_int, op: *mut sembuf, loaded: L
     let op = op as usize;
     // SAFETY: the addresses are the caller's, as the engine and the kernel expect them.
     unsafe {
-        call::answer(libc::SYS_semop, [id as usize, op, 1, 0], |engine| engine.semop_refused(id, op, loaded))
+        call::answer(libc::SYS_semop, [id as usize, op, 1, 0], |engine| engine.semop_loaded(id, op, loaded))
     }
 }
 

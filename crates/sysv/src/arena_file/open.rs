@@ -292,8 +292,8 @@ mod tests {
                 );
                 return;
             }
-            assert!(Arena::find(&path, Kind::Rcu).unwrap().is_none(), "nobody's any more");
-            assert!(path.exists(), "who only looks removes nothing");
+            assert!(Arena::find(&path, Kind::Rcu).unwrap().is_none(), "its namespace has ended");
+            assert!(path.exists(), "find removes nothing");
             assert_ne!(made(&path), before);
         }
         // An arena of another namespace that still exists is left alone.

@@ -87,7 +87,7 @@ pub fn describe(key: &Key) -> Option<(String, String)> {
         "semctl STAT",
         "semctl IPC_SET",
         "semctl IPC_RMID",
-        "burial of the dead",
+        "recovery after deaths",
         "shmget",
         "shmctl",
         "msgsnd",
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(describe(&key(LockName::Global, Call::Semop)).unwrap().1, "semop");
         assert_eq!(
             describe(&key(LockName::Id(Class::Sem, 7), Call::Recover)).unwrap().1,
-            "burial of the dead"
+            "recovery after deaths"
         );
         assert_eq!(
             describe(&key(LockName::Id(Class::Msg, 7), Call::Mailbox)),

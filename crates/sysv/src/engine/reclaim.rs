@@ -81,8 +81,8 @@ mod tests {
         let (inner, thread) = (engine.inner.unwrap(), Thread::of(engine.inner.unwrap()).unwrap());
         let registry = inner.rcu().registry();
         // Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
-        let nobody = Identity { pid: 1 << 23, tid: 1 << 23, ..Identity::default() };
-        let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+        let identity = Identity { pid: 1 << 23, tid: 1 << 23, ..Identity::default() };
+        let dead = registry.register(&identity, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
         let payload = inner.with_registry(thread, Class::Sem, Call::Rmid, |held| {
             let payload = heap::allocate(held.arena, held.me, 9_000).unwrap();
             heap::unpublish(held.me, payload);

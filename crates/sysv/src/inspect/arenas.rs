@@ -266,7 +266,7 @@ mod tests {
         assert_eq!((contents.queues, contents.message_bytes), (1, 16));
         assert_eq!((engine.participants().unwrap(), crate::times_joined(&path).unwrap()), before);
         assert!(found.on_disk > 0 && found.on_disk < Options::default().bytes);
-        assert!(found.processes.is_empty(), "the process that asks is not told of itself");
+        assert!(found.processes.is_empty(), "the calling process is not listed");
     }
 
     #[test]

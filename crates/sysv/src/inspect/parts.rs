@@ -85,7 +85,7 @@ fn fixed(arena: &Arena) -> Vec<Part> {
         [
             field("waiter", offset_of!(ParticipantRecord, waiter), 64),
             field("redo", offset_of!(ParticipantRecord, redo), 64),
-            field("errand", offset_of!(ParticipantRecord, msg_wait), 64),
+            field("message wait", offset_of!(ParticipantRecord, msg_wait), 64),
             field("busy, and block under way", offset_of!(ParticipantRecord, lock_count), 16),
             field("operations and changes", offset_of!(ParticipantRecord, lines), 64),
             field("watched", offset_of!(ParticipantRecord, monitored), 32),

@@ -1,9 +1,9 @@
 //! A message is handed from a sender directly to a receiver that waits for it (`pipelined_send` of `ipc/msg.c`). If the
-//! receiver turns out to be dead, the message is passed on to the next receiver (the *heir* in this code), or back to
+//! receiver turns out to be dead, the message is passed on to the next receiver or back to
 //! the queue.
 //!
-//! A message that is passed on is in two mailboxes for a moment. It belongs to the heir from the store that ends the
-//! heir's wait. If the lock holder dies around that store, the thread that takes over the lock checks the heir's ticket
+//! A message that is passed on is in two mailboxes for a moment. It belongs to the next receiver from the store that ends the
+//! heir's wait. If the lock holder dies around that store, the thread that takes over the lock checks the next receiver's ticket
 //! to find out whether the store was made. It does that before any other wait can end ([`QueueSection::resolve_transfers`]).
 
 use super::cell::{MessageCell, Slab};
@@ -156,7 +156,7 @@ impl QueueSection {
         self.refuse_too_large(&outgoing, until);
     }
 
-    /// Passes a granted message on to another receiver, the heir. Returns the heir's ticket.
+    /// Passes a granted message on to the next receiver. Returns the next receiver's ticket.
     fn transfer(
         &mut self,
         outgoing: &OutgoingMessage,
@@ -173,7 +173,7 @@ impl QueueSection {
         // Release: after the store of the ticket, and before the exchange in `grant`.
         participant.msg_wait.next_receiver.store(index + 1, Release);
         let ticket = self.grant(index, next_receiver);
-        // Release: the heir has the message before the first receiver stops having it.
+        // Release: the next receiver has the message before the first receiver stops having it.
         participant.waiter.status.store(status::IDLE, Release);
         Ok(ticket)
     }
@@ -275,7 +275,7 @@ mod tests {
     }
 
     /// Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
-    const DUMMY: u32 = 1 << 23;
+    const FIRST_UNUSED_PID: u32 = 1 << 23;
 
     fn scene(count: u32) -> Scene {
         let dir = tempfile::tempdir().unwrap();
@@ -283,9 +283,10 @@ mod tests {
         let (inner, thread) = (engine.inner.unwrap(), Thread::of(engine.inner.unwrap()).unwrap());
         let id = engine.msgget(flag::IPC_PRIVATE, 0o600).unwrap();
         let dead = |tid| {
-            let nobody = Identity { pid: tid, tid, ..Identity::default() };
+            let identity = Identity { pid: tid, tid, ..Identity::default() };
             let registry = inner.rcu().registry();
-            let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+            let dead =
+                registry.register(&identity, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
             inner.arena.reserve_participant(dead.index()).unwrap();
             dead
         };
@@ -293,8 +294,8 @@ mod tests {
         let participant = |index: usize| &inner.participants()[index];
         let section = |index: usize| QueueSection::new(inner, queue, at, index as u32);
         let size = CellSize::fitting(100).unwrap();
-        let receivers: Vec<_> = (DUMMY..DUMMY + count).map(dead).collect();
-        let undertaker = dead(DUMMY + count);
+        let receivers: Vec<_> = (FIRST_UNUSED_PID..FIRST_UNUSED_PID + count).map(dead).collect();
+        let recoverer = dead(FIRST_UNUSED_PID + count);
         for receiver in &receivers {
             inner.with_registry(thread, Class::Msg, Call::Mailbox, |held| {
                 let mailbox = heap::allocate(held.arena, held.me, size.slab_bytes(1)).unwrap();
@@ -303,16 +304,16 @@ mod tests {
                 heap::publish(held.me);
             });
         }
-        let busy = &participant(undertaker.index()).lock_count;
+        let busy = &participant(recoverer.index()).lock_count;
         busy.enter(busy.renew().more());
-        let owner = Owner::new(undertaker.index() as u32, undertaker.generation());
+        let owner = Owner::new(recoverer.index() as u32, recoverer.generation());
         assert!(queue.contended.lock.try_acquire(owner));
         for receiver in &receivers {
             section(receiver.index()).await_message(Selector::Any, 100, QueuePosition::Last);
             // Its time stamp is too old to prove that it is alive.
             participant(receiver.index()).waiter.last_seen.store(0, Relaxed);
         }
-        let mut section = section(undertaker.index());
+        let mut section = section(recoverer.index());
         let text = *b"hello";
         let outgoing = OutgoingMessage {
             mtype: 3,
@@ -327,9 +328,9 @@ mod tests {
     }
 
     impl Scene {
-        fn index(&self, whose: &ParticipantRecord) -> u32 {
+        fn index(&self, wanted: &ParticipantRecord) -> u32 {
             let mut participants = self.section.participants().iter();
-            participants.position(|participant| core::ptr::eq(participant, whose)).unwrap() as u32
+            participants.position(|participant| core::ptr::eq(participant, wanted)).unwrap() as u32
         }
 
         /// Recovers all participants and checks that the message is in the queue, once.
@@ -351,7 +352,7 @@ mod tests {
         scene.ends();
     }
 
-    /// A thread passes a dead receiver's message on, and is killed when the heir has it, before the first receiver's
+    /// A thread passes a dead receiver's message on, and is killed when the next receiver has it, before the first receiver's
     /// status is changed.
     #[test]
     fn interrupted_transfer_after_grant_leaves_one_message() {
@@ -365,7 +366,7 @@ mod tests {
         scene.ends();
     }
 
-    /// A thread passes the message on, and is killed before the heir has it; then the heir leaves.
+    /// A thread passes the message on, and is killed before the next receiver has it; then the next receiver leaves.
     #[test]
     fn interrupted_transfer_before_grant_leaves_message_with_first_receiver() {
         let scene = scene(2);
@@ -379,14 +380,14 @@ mod tests {
     /// the others are not made to try again.
     #[test]
     fn receiver_told_to_retry_lets_others_retry() {
-        for (told, end) in [(status::CONFIRMED, status::QUEUED), (status::RETRY, status::RETRY)] {
+        for (before, end) in [(status::CONFIRMED, status::QUEUED), (status::RETRY, status::RETRY)] {
             let mut scene = scene(2);
             let &[dead, other] = &scene.receivers[..] else { unreachable!() };
             // Puts the message into the queue; the other receiver does not want it.
             other.msg_wait.want(Selector::Only(9));
             scene.section.give_back(dead);
             other.msg_wait.want(Selector::Any);
-            dead.waiter.status.store(told, Relaxed);
+            dead.waiter.status.store(before, Relaxed);
             let index = scene.index(dead);
             crate::engine::ObjectSection::recover_dead(&mut scene.section, index);
             crate::engine::ObjectSection::serve(&mut scene.section);

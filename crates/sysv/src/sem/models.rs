@@ -117,14 +117,14 @@ impl World {
         let (lock, me) = (self.set.lock(), World::owner(me));
         if !lock.try_acquire(me) {
             lock.acquire_slow(me, Discipline::Park, &|_: Owner| -> bool {
-                unreachable!("no patrol in a model")
+                unreachable!("no periodic check in a model")
             });
         }
     }
 
     /// Takes the lock as soon as its owner releases it, or takes it over as soon as the owner is found dead; then
     /// repairs as `Inner::repair` does.
-    fn acquire_or_inherit(&self, me: u32) -> Taken {
+    fn acquire_or_take_over(&self, me: u32) -> Taken {
         let (lock, owner) = (self.set.lock(), World::owner(me));
         loop {
             if lock.owner().is_none() && lock.try_acquire(owner) {

@@ -64,7 +64,7 @@ impl<'a> SetSection<'a> {
         self.record_of(participant).map_or(0, |record| record.owner())
     }
 
-    /// Makes sure that the first waiters for the touched semaphores monitor all processes with an adjustment for them.
+    /// Makes sure that the first waiters for the marked semaphores monitor all processes with an adjustment for them.
     /// To be called just before [`SetSection::restore_fast`].
     pub fn assign_monitors(&self) {
         let contended = self.contended();

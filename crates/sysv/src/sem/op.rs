@@ -6,6 +6,7 @@ use unspin_sys::ipc::{Sembuf, flag};
 
 /// A packed [`Sembuf`]. For an operation that was granted to a waiter it also has the pid (`sempid`) that the grant
 /// displaced.
+#[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Op(pub u64);
 

@@ -69,11 +69,11 @@ impl<'a> SetSection<'a> {
         self.space.participant(self.me)
     }
 
-    /// Makes a semaphore slow and adds it to the list of touched ones: its waiters are served, and it becomes fast
+    /// Makes a semaphore slow and adds it to the list of marked semaphores: its waiters are served, and it becomes fast
     /// again at the end if possible.
     pub fn mark_slow(&self, sem: usize) {
         let s = self.space.sem(sem);
-        // Relaxed: list of touched semaphores, under the lock.
+        // Relaxed: list of marked semaphores, under the lock.
         if s.next_marked_slow.load(Relaxed) != 0 {
             return;
         }
@@ -269,7 +269,7 @@ impl<'a> SetSection<'a> {
         redo::apply(&self.space, self.own_record());
     }
 
-    /// Performs one operation; its semaphore must be touched. Equivalent to [`SetSection::evaluate`] and
+    /// Performs one operation; its semaphore must be marked slow. Equivalent to [`SetSection::evaluate`] and
     /// [`SetSection::commit`] of a vector with one operation.
     pub fn perform_one(&self, op: Op, pid: u32, undo: Option<&UndoRecord<'_>>) -> Performed {
         match self.after(op, undo) {
@@ -286,7 +286,7 @@ impl<'a> SetSection<'a> {
         proceed(op, 0, Change::to(self.space.word(op.sem()).value()), undo)
     }
 
-    /// Performs the operations of all waiters that the touched semaphores let proceed, oldest first; waiters for zero
+    /// Performs the operations of all waiters that the marked semaphores let proceed, oldest first; waiters for zero
     /// come before waiters that alter (`do_smart_wakeup_zero`).
     pub fn serve(&mut self) {
         let contended = self.contended();
@@ -345,7 +345,7 @@ impl<'a> SetSection<'a> {
         false
     }
 
-    /// The oldest waiter with a ticket above `after` that alters a value and that the touched semaphores may affect.
+    /// The oldest waiter with a ticket above `after` that alters a value and that the marked semaphores may affect.
     fn next_alter(&self, after: u64) -> Option<(u64, u32)> {
         let first = |list: &List| {
             let mut waiters =
@@ -476,7 +476,7 @@ impl<'a> SetSection<'a> {
         self.serve();
     }
 
-    /// Empties the list of touched semaphores, and makes those fast that have no waiter and no adjustment. Last step
+    /// Empties the list of marked semaphores, and makes those fast that have no waiter and no adjustment. Last step
     /// before the lock is released.
     pub fn restore_fast(&self) {
         let mut next = self.contended().marked_slow.load(Relaxed);

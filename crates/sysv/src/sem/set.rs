@@ -39,7 +39,7 @@ pub struct Contended {
     pub always_slow: AtomicU32,
     /// Number of waiters in all lists.
     pub waiters: AtomicU32,
-    /// First semaphore in the list of touched ones, as index plus one; 0 if the list is empty.
+    /// First semaphore in the list of marked semaphores, as index plus one; 0 if the list is empty.
     pub marked_slow: AtomicU32,
     /// Ticket (order of arrival) of the last waiter.
     pub ticket: AtomicU64,
@@ -118,7 +118,7 @@ pub struct Sem {
     pub tentative: AtomicU64,
     /// The round in which `tentative` was written. `tentative` is valid only if this is the set's current round.
     pub round: AtomicU64,
-    /// Link in the list of touched semaphores. 0: not in the list; `u32::MAX`: last; else index of the next plus one.
+    /// Link in the list of marked semaphores. 0: not in the list; `u32::MAX`: last; else index of the next plus one.
     pub next_marked_slow: AtomicU32,
 }
 

@@ -157,13 +157,13 @@ impl Lock {
 
     /// Waits until the caller (`me`) has the lock. Returns the state it was acquired in and the time waited.
     #[cold]
-    pub fn acquire_slow(&self, me: Owner, discipline: Discipline, who: &dyn WaitHooks) -> (Taken, Waited) {
+    pub fn acquire_slow(&self, me: Owner, discipline: Discipline, hooks: &dyn WaitHooks) -> (Taken, Waited) {
         let start = clock::ticks();
         let taken = match discipline {
-            Discipline::Spin => self.spin(me, who),
+            Discipline::Spin => self.spin(me, hooks),
             Discipline::Park => match self.spin_briefly(me) {
                 true => Taken::Clean,
-                false => return self.sleep(me, who, start),
+                false => return self.sleep(me, hooks, start),
             },
         };
         (taken, Waited { spun: clock::ticks().wrapping_sub(start), slept: 0 })
@@ -180,7 +180,7 @@ impl Lock {
         })
     }
 
-    fn spin(&self, me: Owner, who: &dyn WaitHooks) -> Taken {
+    fn spin(&self, me: Owner, hooks: &dyn WaitHooks) -> Taken {
         let mut yields = 0u32;
         loop {
             for _ in 0..SPINS_PER_YIELD {
@@ -191,14 +191,14 @@ impl Lock {
                 }
             }
             yields += 1;
-            if yields.is_multiple_of(64) && self.take_over(me, &|owner| who.is_dead(owner)) {
+            if yields.is_multiple_of(64) && self.take_over(me, &|owner| hooks.is_dead(owner)) {
                 return Taken::OwnerDied;
             }
             sched::give_way();
         }
     }
 
-    fn sleep(&self, me: Owner, who: &dyn WaitHooks, start: u64) -> (Taken, Waited) {
+    fn sleep(&self, me: Owner, hooks: &dyn WaitHooks, start: u64) -> (Taken, Waited) {
         let sleeping = clock::ticks();
         let waited =
             |_| Waited { spun: sleeping.wrapping_sub(start), slept: clock::ticks().wrapping_sub(sleeping) };
@@ -223,9 +223,9 @@ impl Lock {
                 continue;
             }
             let timeout = Duration::from_millis(interval);
-            if who.sleep(&self.word, seen | SLEEPERS, timeout) == futex::Wake::TimedOut {
+            if hooks.sleep(&self.word, seen | SLEEPERS, timeout) == futex::Wake::TimedOut {
                 interval = (interval * 2).min(LAST_CHECK_MS);
-                if self.take_over(me, &|owner| who.is_dead(owner)) {
+                if self.take_over(me, &|owner| hooks.is_dead(owner)) {
                     return (Taken::OwnerDied, waited(()));
                 }
             }
@@ -270,17 +270,17 @@ mod tests {
     #[test]
     fn takeover_fails_after_reuse_of_dead_owners_index() {
         let lock = Lock::default();
-        let (dead, namesake, sweeper, late) =
+        let (dead, successor, sweeper, late) =
             (Owner::new(0, 1), Owner::new(0, 2), Owner::new(1, 1), Owner::new(2, 1));
         assert!(lock.try_acquire(dead));
         let verdict = |owner| {
             assert!(lock.take_over(sweeper, &|owner| owner == dead));
             lock.release();
-            assert!(lock.try_acquire(namesake));
+            assert!(lock.try_acquire(successor));
             owner == dead
         };
         assert!(!lock.take_over(late, &verdict));
-        assert_eq!(lock.owner(), Some(namesake));
+        assert_eq!(lock.owner(), Some(successor));
     }
 
     /// A word in which a bit was flipped is neither free nor held by a participant: a waiter takes it over.
@@ -290,7 +290,9 @@ mod tests {
             for discipline in [Discipline::Park, Discipline::Spin] {
                 let lock = Lock { word: AtomicU32::new(word), ..Lock::default() };
                 let me = Owner::new(2, 1);
-                lock.acquire_slow(me, discipline, &|_: Owner| -> bool { unreachable!("nobody is named") });
+                lock.acquire_slow(me, discipline, &|_: Owner| -> bool {
+                    unreachable!("the word names no owner")
+                });
                 assert_eq!(lock.owner(), Some(me));
             }
         }

@@ -131,19 +131,19 @@ mod tests {
 
     #[test]
     fn lock_count_disproves_non_holder() {
-        let (busy, lock, me) = (LockCount::default(), Lock::default(), Owner::new(3, 9));
-        let mut locks = busy.renew();
-        assert!(!busy.disproves_owner(&lock, me), "nobody's");
+        let (count, lock, me) = (LockCount::default(), Lock::default(), Owner::new(3, 9));
+        let mut locks = count.renew();
+        assert!(!count.disproves_owner(&lock, me), "the lock is free");
         locks = locks.more();
-        busy.enter(locks);
+        count.enter(locks);
         assert!(lock.try_acquire(me));
-        assert!(!busy.disproves_owner(&lock, me));
+        assert!(!count.disproves_owner(&lock, me));
         lock.release();
-        busy.leave(locks.less());
-        assert!(!busy.disproves_owner(&lock, me));
+        count.leave(locks.less());
+        assert!(!count.disproves_owner(&lock, me));
         // As by a foreign write.
         assert!(lock.try_acquire(me));
-        assert!(busy.disproves_owner(&lock, me));
-        assert!(!busy.disproves_owner(&lock, Owner::new(3, 8)));
+        assert!(count.disproves_owner(&lock, me));
+        assert!(!count.disproves_owner(&lock, Owner::new(3, 8)));
     }
 }

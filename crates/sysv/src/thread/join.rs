@@ -195,8 +195,8 @@ impl Inner {
     /// with that identity that belongs to this image belongs to another copy of this library, and is kept.
     fn release_stale_slots(&self, who: &Identity) {
         let image = process::image();
-        let is_other_copy = |namesake: unspin_rcu::Participant| {
-            let record = self.participants().get(namesake.index());
+        let is_other_copy = |stale: unspin_rcu::Participant| {
+            let record = self.participants().get(stale.index());
             // Relaxed: written by this same thread.
             record.is_none_or(|record| record.image.load(Relaxed) == image)
         };
@@ -250,8 +250,9 @@ mod tests {
         let registry = inner.rcu().registry();
         for n in 1..inner.arena.slots().len() as u32 {
             // Above every pid that the kernel assigns (PID_MAX_LIMIT is 2^22).
-            let nobody = Identity { pid: (1 << 22) + n, tid: (1 << 22) + n, ..Identity::default() };
-            let dead = registry.register(&nobody, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
+            let identity = Identity { pid: (1 << 22) + n, tid: (1 << 22) + n, ..Identity::default() };
+            let dead =
+                registry.register(&identity, Fences::Full, &mut |_, _| panic!("there is room")).unwrap();
             inner.arena.reserve_participant(dead.index()).unwrap();
             // Relaxed: no other thread reads it yet.
             inner.arena.participants(dead.index() + 1)[dead.index()]

@@ -11,7 +11,7 @@ mod sections;
 pub mod signal;
 pub(crate) mod signal_policy;
 
-pub(crate) use sections::{Critical, ReadSection};
+pub(crate) use sections::{Critical, OutermostSection, ReadSection};
 
 use crate::engine::Inner;
 use crate::kind::Kind;

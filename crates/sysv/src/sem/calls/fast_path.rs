@@ -4,7 +4,7 @@ use crate::engine::Inner;
 use crate::registry::Access;
 use crate::sem::Op;
 use crate::sem::fast::{self, FastPathError};
-use crate::thread::Thread;
+use crate::thread::{OutermostSection, Thread};
 use crate::time;
 use unspin_meter::Event;
 use unspin_sys::Errno;
@@ -12,16 +12,17 @@ use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
 
 /// One operation on one semaphore without waiters, of a set in the thread's cache: a compare-and-swap within a
 /// read-side section. It calls no function, so that the hook into which it is inlined need not save registers. All
-/// other cases are refused (`None`); then nothing has happened. After a refusal the caller must run deferred signal
-/// handlers ([`Thread::has_deferred_work`]).
+/// other cases are refused (`None`); then nothing has happened.
 #[inline(always)]
 pub(super) fn fast_path(thread: &'static Thread, id: i32, op: Sembuf, now: i64) -> Option<Result<(), Errno>> {
     if i32::from(op.sem_flg) & SEM_UNDO != 0 {
         return None;
     }
     let read = thread.read_outermost()?;
-    let cached = thread.cached_set(id).filter(|cached| cached.allows_all())?;
-    let sem = cached.sems().get(usize::from(op.sem_num))?;
+    let Some(cached) = thread.cached_set(id).filter(|cached| cached.allows_all()) else {
+        return refuse(thread, read);
+    };
+    let Some(sem) = cached.sems().get(usize::from(op.sem_num)) else { return refuse(thread, read) };
     // The ends are apart, so that the compiler need not keep in a register which one it is.
     match fast::attempt(sem, op, || thread.pid()) {
         Ok(()) => {
@@ -39,8 +40,20 @@ pub(super) fn fast_path(thread: &'static Thread, id: i32, op: Sembuf, now: i64) 
             }
             Some(Err(errno))
         }
-        Err(FastPathError::Raced | FastPathError::NeedsLock) => None,
+        Err(FastPathError::Raced | FastPathError::NeedsLock) => refuse(thread, read),
     }
+}
+
+/// Leaves [`fast_path`] without a result. A deferred signal handler runs first, because the caller's next step may
+/// contain no other such point.
+#[cold]
+#[inline(never)]
+fn refuse(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> {
+    drop(read);
+    if thread.has_deferred_work() {
+        thread.run_deferred(None);
+    }
+    None
 }
 
 /// Like [`fast_path`], but it also handles a set that is not yet in the thread's cache, a semaphore that others use at this

@@ -5,8 +5,8 @@
 //! 6.18 (`ipc/sem.c`: `ksys_semtimedop`, `do_semtimedop`, `__do_semtimedop`):
 //!
 //! 1. timeout pointer (EFAULT), count (E2BIG, EINVAL);
-//! 2. the operations are loaded from the program's memory, once (EFAULT); what the program writes there later has no
-//!    effect;
+//! 2. the operations are loaded from the program's memory, once (EFAULT): what the program writes there later has no
+//!    effect. (The fast path loads its operation itself, and if it refuses, what it has loaded is not used.)
 //! 3. negative id, invalid timeout (EINVAL);
 //! 4. one operation without a lock, if nothing waits for the semaphore;
 //! 5. under the set's lock: id (EINVAL), index (EFBIG), permission (EACCES), removal (EIDRM), then the operations;
@@ -30,42 +30,31 @@ use crate::waiting::{self, CallerBuffers, WaitResult, WaitTarget};
 use core::mem::MaybeUninit;
 use unspin_meter::Event;
 use unspin_sync::atomic::Ordering::Relaxed;
-use unspin_sys::ipc::{Sembuf, flag::SEM_UNDO};
+use unspin_sys::ipc::Sembuf;
 use unspin_sys::limits::SemLimits;
 use unspin_sys::{Errno, clock, fault, ipc};
 
 /// The default SEMOPM. For shorter vectors the current limit need not be read.
 const USUAL_SEMOPM: usize = 500;
 
-/// The result of a fast path.
+/// The result of [`Engine::try_semop_undo`].
 #[derive(Clone, Copy, Debug)]
 pub enum FastSemop {
     /// The call is complete.
     Done(Result<i32, Errno>),
-    /// Nothing has happened. The caller must go on with the next path, and pass it this operation.
+    /// Nothing has happened. The caller must call [`Engine::semop_loaded`].
     Refused(LoadedOp),
 }
 
-/// The operation that a fast path has loaded from the program's memory, or none. The next path uses it and does not
-/// load it again.
+/// An operation that was loaded from the program's memory and is not loaded again.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
-pub struct LoadedOp(Option<Op>);
-
-impl LoadedOp {
-    /// Nothing was loaded.
-    pub const NONE: LoadedOp = LoadedOp(None);
-
-    /// An operation from [`fault::load_plain_sembuf`], which returns `SEM_UNDO` if the load has faulted. An operation
-    /// with that flag therefore counts as not loaded.
-    #[inline(always)]
-    fn of(op: Sembuf) -> LoadedOp {
-        LoadedOp((i32::from(op.sem_flg) & SEM_UNDO == 0).then(|| Op::new(op)))
-    }
-}
+pub struct LoadedOp(Op);
 
 impl Engine {
-    /// semop(2) of one operation, whose address a C program gives, if a few instructions suffice. If refused, the
-    /// caller must call [`Engine::try_semop_undo`] or [`Engine::semop_refused`].
+    /// semop(2) of one operation, whose address a C program gives, if a few instructions suffice. If it returns `None`,
+    /// nothing has happened, and the caller must call [`Engine::try_semop_undo`] or [`Engine::semtimedop`]. These load
+    /// the operation themselves: to keep it for them would cost this path registers.
     ///
     /// It uses the engine that the calling thread joined last, so it is for processes with only one engine. It is meant
     /// to be inlined into a hook: it calls nothing but the clock, so that few registers have to be saved.
@@ -73,58 +62,48 @@ impl Engine {
     /// # Safety
     /// As for [`Engine::semtimedop`].
     #[inline(always)]
-    pub unsafe fn try_semop(id: i32, op: usize) -> FastSemop {
-        let Some(thread) = Thread::fast_path_thread() else { return FastSemop::Refused(LoadedOp::NONE) };
+    pub unsafe fn try_semop(id: i32, op: usize) -> Option<Result<i32, Errno>> {
+        let thread = Thread::fast_path_thread()?;
         // The clock is read here because few values are in registers yet that the call would make the compiler save. It
         // is not read after the exchange, because what follows the exchange must wait for it.
         let now = time::seconds();
-        let op = fault::load_plain_sembuf(op);
-        match fast_path(thread, id, op, now) {
-            Some(answer) => FastSemop::Done(answer.map(|()| 0)),
-            None => FastSemop::Refused(LoadedOp::of(op)),
-        }
+        let answer = fast_path(thread, id, fault::load_plain_sembuf(op), now)?;
+        Some(answer.map(|()| 0))
     }
 
-    /// Like [`Engine::try_semop`], for an operation with `SEM_UNDO` that it has refused. `loaded` is what it has
-    /// returned.
+    /// Like [`Engine::try_semop`], for an operation that it has refused: loads it, and performs it if it has `SEM_UNDO`
+    /// and nothing waits. Only for a thread with a fast path ([`Engine::has_fast_path`]).
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
-    pub unsafe fn try_semop_undo(id: i32, op: usize, loaded: LoadedOp) -> FastSemop {
-        let Some(thread) = Thread::fast_path_thread() else { return FastSemop::Refused(loaded) };
-        // A handler that was deferred on the fast path runs now: the next step may contain no other such point.
-        if thread.has_deferred_work() {
-            thread.run_deferred(None);
-        }
-        let op = match loaded.0 {
-            Some(op) => op,
-            None => match fault::load_sembuf(op) {
-                Ok(op) => Op::new(op),
-                Err(errno) => return FastSemop::Done(Err(errno)),
-            },
+    pub unsafe fn try_semop_undo(id: i32, op: usize) -> FastSemop {
+        let op = match fault::load_sembuf(op) {
+            Ok(op) => Op::new(op),
+            Err(errno) => return FastSemop::Done(Err(errno)),
         };
+        let Some(thread) = Thread::fast_path_thread() else { return FastSemop::Refused(LoadedOp(op)) };
         match undo_fast_path(thread, id, op) {
             Some(answer) => FastSemop::Done(answer.map(|()| 0)),
-            None => FastSemop::Refused(LoadedOp(Some(op))),
+            None => FastSemop::Refused(LoadedOp(op)),
         }
     }
 
-    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] and [`Engine::try_semop_undo`]
-    /// refuse everything.
+    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] returns
+    /// `None`.
     #[inline(always)]
     pub fn has_fast_path() -> bool {
         Thread::fast_path_thread().is_some()
     }
 
-    /// semop(2) of one operation that the fast paths have refused. `loaded` is what they have returned.
+    /// semop(2) of the operation at the address `op`, which [`Engine::try_semop_undo`] has loaded and refused.
     ///
     /// # Safety
     /// As for [`Engine::semtimedop`].
-    pub unsafe fn semop_refused(&self, id: i32, op: usize, loaded: LoadedOp) -> Result<i32, Errno> {
-        match (self.inner, loaded.0) {
-            (Some(inner), Some(op)) => semop_slow(inner, id, Vector::Loaded(op), 0).map(|()| 0),
-            // SAFETY: the caller's promise.
-            _ => unsafe { self.semtimedop(id, op, 1, 0) },
+    pub unsafe fn semop_loaded(&self, id: i32, op: usize, loaded: LoadedOp) -> Result<i32, Errno> {
+        match self.inner {
+            // SAFETY: the caller's promise is the kernel's.
+            None => unsafe { ipc::semop(id, op, 1) },
+            Some(inner) => semop_slow(inner, id, Vector::Loaded(loaded.0), 0).map(|()| 0),
         }
     }
 
@@ -140,13 +119,12 @@ impl Engine {
         }
         // SAFETY: the caller's promise, for all three.
         unsafe {
-            let refused = match Engine::try_semop(id, ops) {
-                FastSemop::Done(answer) => return answer,
-                FastSemop::Refused(loaded) => Engine::try_semop_undo(id, ops, loaded),
-            };
-            match refused {
+            if let Some(answer) = Engine::try_semop(id, ops) {
+                return answer;
+            }
+            match Engine::try_semop_undo(id, ops) {
                 FastSemop::Done(answer) => answer,
-                FastSemop::Refused(loaded) => self.semop_refused(id, ops, loaded),
+                FastSemop::Refused(loaded) => self.semop_loaded(id, ops, loaded),
             }
         }
     }
@@ -203,7 +181,7 @@ impl Engine {
 /// The operations of a call.
 #[derive(Clone, Copy)]
 enum Vector<'a> {
-    /// One operation, which the fast path has loaded.
+    /// One operation, which was loaded before.
     Loaded(Op),
     /// Address and count that the program has given; the address may be invalid.
     Foreign(usize, usize),
@@ -235,10 +213,6 @@ fn semop_slow(inner: &'static Inner, id: i32, vector: Vector<'_>, timeout: usize
     let timeout = read_timeout(timeout)?;
     check_count(vector.len())?;
     let thread = Thread::of(inner)?;
-    // A handler that was deferred on the fast path runs now.
-    if thread.has_deferred_work() {
-        thread.run_deferred(None);
-    }
     match vector.len() {
         1 => perform_loaded(inner, thread, id, &[vector.load(0)?], timeout),
         _ => perform_vector(inner, thread, id, vector, timeout),

@@ -1,7 +1,7 @@
 //! One operation with `SEM_UNDO` on one semaphore without waiters. It takes the set's lock, because the process's
 //! adjustment changes with the value, but uses what the thread has cached for everything else.
 
-use crate::recovery::process::{Process, is_held};
+use crate::recovery::process::{self, Process};
 use crate::sem::change::Change;
 use crate::sem::redo::{self, state};
 use crate::sem::section::{Performed, proceed};
@@ -17,10 +17,10 @@ use unspin_sys::Errno;
 /// Performs `op`, or returns its error. `None` if this path cannot handle it; then nothing has happened.
 pub(super) fn undo_fast_path(thread: &'static Thread, id: i32, op: Op) -> Option<Result<(), Errno>> {
     // Acquire: partner of the exchange in `robust::Bond`: the robust word is held, so the kernel will announce our end.
-    let told = thread.robust_word.get().is_some_and(|life| is_held(life.load(Acquire)));
+    let is_held = thread.robust_word.get().is_some_and(|word| process::is_held(word.load(Acquire)));
     // If locks are metered, the path that records them must be used. And the read-side section by itself keeps handlers
     // out only where they come through a trampoline.
-    if !told || !op.undo() || thread.is_metered() || signal_policy::masks() {
+    if !is_held || !op.undo() || thread.is_metered() || signal_policy::masks() {
         return None;
     }
     let now = time::seconds();

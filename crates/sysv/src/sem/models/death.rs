@@ -16,7 +16,7 @@ fn changes() -> impl Iterator<Item = (usize, Change)> {
 #[derive(Clone, Copy)]
 enum Until {
     /// Both words are slow; nothing is recorded.
-    Touched,
+    MarkedSlow,
     /// The change is recorded. If it is the holder's own, it is decided by that.
     Prepared,
     /// A grant is decided: the waiter's status says so.
@@ -33,7 +33,7 @@ fn change(world: &World, me: u32, until: Until) {
     let section = SetSection::new(world.space(), me);
     section.mark_all_slow();
     let writer = &world.participants[me as usize];
-    if !matches!(until, Until::Touched) {
+    if !matches!(until, Until::MarkedSlow) {
         redo::prepare(&world.space(), writer, (state::COMMITTED, me), (pid(me), 0), changes());
     }
     write_until(world, me, until);
@@ -53,7 +53,7 @@ fn write_until(world: &World, me: u32, until: Until) {
 
 /// The thread that takes over the lock finds all of the change or nothing, and so does every thread that needs no lock.
 fn next_receiver(world: &World, me: u32) {
-    if world.acquire_or_inherit(me) == Taken::Clean {
+    if world.acquire_or_take_over(me) == Taken::Clean {
         // This thread took the lock before the change.
         world.set.lock().release();
         return;
@@ -86,7 +86,7 @@ macro_rules! dies {
                 change(world, me, $until);
             }
             explore(2, || World::new(2, 3), &[look, die, next_receiver], |world| {
-                if world.acquire_or_inherit(0) == Taken::OwnerDied {
+                if world.acquire_or_take_over(0) == Taken::OwnerDied {
                     // The other thread took the lock before the change.
                 }
                 world.section(0, |_| {});
@@ -98,7 +98,7 @@ macro_rules! dies {
 }
 
 dies! {
-    dead_before_it_was_written_down: Until::Touched => 0;
+    dead_before_it_was_written_down: Until::MarkedSlow => 0;
     dead_once_it_was_decided: Until::Prepared => 1;
     dead_half_way: Until::Half => 1;
     dead_with_the_record_standing: Until::Applied => 1;
@@ -142,7 +142,7 @@ fn poll(world: &World, me: u32) {
     if let Some(result) = world.ended(me) {
         result.unwrap();
         // The waiter has seen the grant, so it has happened, for all threads.
-        world.acquire_or_inherit(me);
+        world.acquire_or_take_over(me);
         assert_eq!((world.word(0).value(), world.word(1).value()), (1, 1), "granted and not performed");
         world.section(me, |_| {});
     }
@@ -156,7 +156,7 @@ macro_rules! dies_granting {
                 grant(world, me, $until);
             }
             explore(2, two_queued, &[poll, die, next_receiver], |world| {
-                world.acquire_or_inherit(0);
+                world.acquire_or_take_over(0);
                 world.section(0, |_| {});
                 assert_eq!((world.word(0).value(), world.word(1).value()), ($value, $value));
                 // Relaxed: all threads have been joined.

@@ -71,7 +71,7 @@ impl Scene {
         }
     }
 
-    /// Like `wait::wait` and `vigil::keep`.
+    /// Like `wait::wait` and `exit_monitor::monitor`.
     fn wait(&self, me: u32) -> Result<(), Errno> {
         let participant = &self.world.participants[me as usize];
         loop {
@@ -120,7 +120,7 @@ fn explore_exit_monitor(assign_monitors: fn(&SetSection<'_>)) {
         assert_eq!(scene.wait(0), Ok(()));
         holder.join().unwrap();
         assert_eq!(scene.world.word(0).value(), 0);
-        assert!(!scene.world.word(0).is_slow(), "nobody is owed anything");
+        assert!(!scene.world.word(0).is_slow(), "no adjustment is left");
     });
 }
 

@@ -50,7 +50,7 @@ fn one_waiter_takes_over_dead_owners_lock() {
     };
     explore(2, held, &[die, next_receiver, next_receiver], |world| {
         if last(&world.set.contended.overwriter) == 0 {
-            assert_eq!(world.acquire_or_inherit(0), Taken::OwnerDied, "nobody saw the death in time");
+            assert_eq!(world.acquire_or_take_over(0), Taken::OwnerDied, "the death was not noticed");
             world.set.lock().release();
         } else {
             assert_eq!(last(&world.set.contended.overwriter), 1);
@@ -140,7 +140,7 @@ impl Wrong {
         self.lock_found(world, me);
     }
 
-    fn inherit(&self, world: &World, _: u32) {
+    fn take_over(&self, world: &World, _: u32) {
         world.step();
         if self.word.load(Ordering::Acquire) != 0 {
             // Relaxed: as there.
@@ -158,7 +158,7 @@ fn planted_lock_release_without_release_ordering() {
 #[test]
 #[should_panic(expected = "robbed")]
 fn planted_owner_word_without_release() {
-    Wrong::model(Ordering::Acquire, Ordering::Release, [Wrong::inherit, Wrong::join_and_hold]);
+    Wrong::model(Ordering::Acquire, Ordering::Release, [Wrong::take_over, Wrong::join_and_hold]);
 }
 
 /// An owner takes the lock twice. Another thread takes it too, and a third checks whether the owner that the lock names

@@ -34,7 +34,7 @@ fn removal_ends_every_wait() {
         |world| {
             // Relaxed: all threads have been joined.
             let notes = world.dead.load(Ordering::Relaxed);
-            assert_ne!(notes & 0x300, 0x200, "took what nobody posted");
+            assert_ne!(notes & 0x300, 0x200, "took a token that was not posted");
             assert!(world.word(0).is_slow());
             assert_eq!(world.set.contended.waiters.load(Ordering::Relaxed), 0);
             let left = u32::from(notes & 0x100 != 0) - u32::from(notes & 0x200 != 0);
