@@ -62,9 +62,26 @@
 //! ```
 //!
 //! # How it is built
-//! An [arena](ArenaError) is a file that all participating processes map; it uses offsets instead of pointers. [`sem`]
-//! has the protocols on one semaphore set. They do not depend on where the set lies: the `loom` models run them on the
-//! heap.
+//! An [arena](ArenaError) is a file that all participating processes map; it uses offsets instead of pointers. The
+//! groups of modules, from the top:
+//!
+//! | group | contents |
+//! |---|---|
+//! | [`typed`], `inspect` | objects as Rust values; listing objects and arenas |
+//! | [`sem`], `msg`, `shm` | the three mechanisms: calls, and the protocols under an object's lock |
+//! | `engine` | [`Engine`] and its parts; finding and locking objects. Only `engine/classes.rs` names the mechanisms |
+//! | `waiting` | sleeping until an operation is performed, monitoring processes for exit, waking |
+//! | `recovery` | dead participants and processes; damage to an arena |
+//! | `thread` | the calling thread: its place in an arena, caches, signals, cancellation |
+//! | `arena_file` | the layout of the file; making and joining it, reading it from outside |
+//! | `registry` | ids, keys, permissions; objects are looked up under RCU |
+//! | `store` | typed memory at offsets, the heap, deferred frees, lists of waiters |
+//! | `participant` | the record that each participating thread has in the arena |
+//! | `sync` | the lock, and the count of locks that a thread holds |
+//!
+//! No two files depend on each other in a circle. The groups `engine`, `waiting`, `recovery` and `thread` are one layer:
+//! a thread that is held up recovers dead ones, and whichever recovers takes locks. The protocols of `sem` do not depend
+//! on where a set lies: the `loom` models run them on the heap.
 //!
 //! **Lock order:** registry lock, then the lock of an object (a set or a message queue; in the `global` engine: the one
 //! lock of all objects). A thread that holds an object's lock never waits for the registry lock. Locks may be taken
