@@ -79,9 +79,9 @@
 //! | `participant` | the record that each participating thread has in the arena |
 //! | `sync` | the lock, and the count of locks that a thread holds |
 //!
-//! No two files depend on each other in a circle. The groups `engine`, `waiting`, `recovery` and `thread` are one layer:
-//! a thread that is held up recovers dead ones, and whichever recovers takes locks. The protocols of `sem` do not depend
-//! on where a set lies: the `loom` models run them on the heap.
+//! No two files depend on each other in a circle. The groups `engine`, `waiting`, `recovery` and `thread` are one
+//! layer: a thread that is held up recovers dead participants, and recovery takes locks. The protocols of `sem` do not
+//! depend on where a set lies: the `loom` models run them on the heap.
 //!
 //! **Lock order:** registry lock, then the lock of an object (a set or a message queue; in the `global` engine: the one
 //! lock of all objects). A thread that holds an object's lock never waits for the registry lock. Locks may be taken

@@ -1,5 +1,5 @@
-//! One path, several IPC namespaces: each has its own arena, and one that comes later under the number of one that is gone
-//! finds nothing of it.
+//! One path, several IPC namespaces: each has its own arena, and one that comes later under the number of one that is
+//! gone finds nothing of it.
 
 #[path = "common/child.rs"]
 mod child;

@@ -76,7 +76,7 @@ fn segment_keys_are_per_arena_and_ids_are_the_kernels() {
     told(&a, in_a, &mut status).unwrap();
     assert_eq!(status.shm_perm.key, 0x5EED);
     told(&b, in_a, &mut status).unwrap();
-    assert_eq!(status.shm_perm.key, 0, "attached by whoever knows the id, but its key is not known here");
+    assert_eq!(status.shm_perm.key, 0, "attached by its id, but its key is not in this arena");
     assert_eq!(b.info(), (1, 1));
 }
 
@@ -101,7 +101,7 @@ fn segment_removed_outside_is_not_found() {
     }
 }
 
-/// Of thousands that come and go by their last detachment, which nobody reports, little is left.
+/// Of thousands that come and go by their last detachment, which is not reported, little is left.
 #[test]
 fn entries_of_dead_processes_are_reused() {
     for world in worlds() {

@@ -190,7 +190,7 @@ fn sigkill_of_waiter_leaves_no_state() {
     });
 }
 
-/// What a dead waiter would have taken lets nobody pass who waits for that.
+/// A grant to a dead waiter must not release waiters that depend on its effect.
 #[test]
 fn grant_to_dead_waiter_releases_no_other_waiter() {
     engines([1, 0], |engine, id| {
@@ -211,7 +211,8 @@ fn grant_to_dead_waiter_releases_no_other_waiter() {
     });
 }
 
-/// The death of a holder wakes a sleeper, who is killed on its way, and so is the next, until one is left.
+/// The death of a holder wakes a sleeper, which is killed while it handles the death, and so is the next, until one is
+/// left.
 #[test]
 fn sigkill_of_a_chain_of_undo_holders_releases_tokens() {
     engines([1, 0], |engine, id| {
@@ -231,7 +232,7 @@ fn sigkill_of_a_chain_of_undo_holders_releases_tokens() {
 }
 
 /// A child with this pid; `None` if the kernel does not let us choose.
-fn namesake(pid: i32) -> Option<Child> {
+fn process_with_pid(pid: i32) -> Option<Child> {
     for _ in 0..200 {
         std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).ok()?;
         let child = Child::of(|| ());
@@ -250,7 +251,7 @@ fn process_with_reused_pid_inherits_no_adjustment() {
         // Start times are told apart by hundredths of a second.
         std::thread::sleep(Duration::from_millis(30));
         drop(dead);
-        match namesake(pid) {
+        match process_with_pid(pid) {
             None => eprintln!(
                 "SKIPPED process_with_reused_pid_inherits_no_adjustment: pids cannot be chosen; run as root, with CONFIG_CHECKPOINT_RESTORE"
             ),

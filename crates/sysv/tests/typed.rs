@@ -7,7 +7,7 @@ use unspin_sys::Errno;
 use unspin_sysv::typed::{Message, MessageQueue, Segment, SemOp, SemSet, Which};
 use unspin_sysv::{Engine, Kind, Options};
 
-/// A range of keys that nobody else uses at the same time.
+/// A range of keys that no other test uses at the same time.
 fn key(n: i32) -> i32 {
     0x7F00_0000 | (std::process::id() as i32 & 0xFFFF) << 8 | n
 }
@@ -206,7 +206,7 @@ fn segments_are_memory() {
         segment.remove().unwrap();
         assert_eq!(Segment::open(engine, key).unwrap_err(), Errno::ENOENT);
         assert_eq!(other.load(624), Some(u64::MAX));
-        // As on Linux: the id is good for as long as somebody is attached.
+        // As on Linux: the id is good as long as a process has the segment attached.
         let late = segment.attach().unwrap();
         assert_eq!((late.len(), late.as_atomics()[624].load(SeqCst)), (5000, u64::MAX));
         drop((other, late));

@@ -192,7 +192,7 @@ impl Arena {
     /// Makes all threads drop what they have cached of the table. Part of unlinking an object: called after the object
     /// is out of the table, and before the start of the grace period that its memory waits for.
     pub fn note_change(&self) {
-        // Release: partner of the Acquire in `Thread::cached_set` and `Inner::learn`.
+        // Release: partner of the Acquire in `Thread::cached_set` and `Inner::cache_set`.
         self.header().changes.0.fetch_add(1, Release);
     }
 

@@ -86,7 +86,7 @@ impl Inner {
     }
 }
 
-/// The size of an object in the units of its class (semaphores, for example): see [`registry::Root`].
+/// The size of an object in the units of its class (semaphores, for example): see [`crate::registry::Root`].
 pub(super) fn units_of(arena: &Arena, class: Class, object: u64) -> u64 {
     match class {
         Class::Sem => sem::calls::object::units_of(arena, object),

@@ -109,8 +109,8 @@ impl Inner {
         Ok(Guard::new(self, held, object))
     }
 
-    /// Like [`Inner::guard_by_id`], but the caller begins the section, by [`Guard::new`]. A section is large, and returning
-    /// one would copy it.
+    /// Like [`Inner::guard_by_id`], but the caller begins the section, by [`Guard::new`]. A section is large, and
+    /// returning one would copy it.
     #[inline(always)]
     pub fn lock_by_id<'t, O: Object>(
         &'static self,

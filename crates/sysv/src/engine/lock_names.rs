@@ -60,8 +60,8 @@ pub(crate) fn key(lock: LockName, call: Call) -> Key {
 
 /// Names of the lock and the caller, for keys of this engine.
 ///
-/// The locks of all sets have one name, as Hartner 2001 folds the run queues' locks into one row: a table with a thousand
-/// rows is less useful than their sum.
+/// The locks of all sets have one name, as Hartner 2001 folds the run queues' locks into one row: a table with a
+/// thousand rows is less useful than their sum.
 pub fn describe(key: &Key) -> Option<(String, String)> {
     if key.lock >> 56 != SPACE {
         return None;

@@ -2,9 +2,10 @@
 //! receiver turns out to be dead, the message is passed on to the next receiver or back to
 //! the queue.
 //!
-//! A message that is passed on is in two mailboxes for a moment. It belongs to the next receiver from the store that ends the
-//! heir's wait. If the lock holder dies around that store, the thread that takes over the lock checks the next receiver's ticket
-//! to find out whether the store was made. It does that before any other wait can end ([`QueueSection::resolve_transfers`]).
+//! A message that is passed on is in two mailboxes for a moment. It belongs to the next receiver from the store that
+//! ends that receiver's wait. If the lock holder dies around that store, the thread that takes over the lock checks the
+//! next receiver's ticket to find out whether the store was made. It does that before any other wait can end
+//! ([`QueueSection::resolve_transfers`]).
 
 use super::cell::{MessageCell, Slab};
 use super::mailbox;
@@ -164,7 +165,7 @@ impl QueueSection {
         participant: &ParticipantRecord,
         (index, next_receiver): (u32, &'static ParticipantRecord),
     ) -> Result<u64, Errno> {
-        let received = self.forget_receipt(participant);
+        let received = self.restore_last_receiver(participant);
         self.hand_over(outgoing, cell.serial.load(Relaxed), next_receiver)?;
         if let Some(now) = received {
             self.note_received(Caller { pid: next_receiver.waiter.pid.load(Relaxed), now });
@@ -203,7 +204,7 @@ impl QueueSection {
 
     /// Restores the queue's last receiver and time from before a receipt, unless another thread has received since.
     /// Returns the time of the receipt.
-    fn forget_receipt(&self, participant: &ParticipantRecord) -> Option<i64> {
+    fn restore_last_receiver(&self, participant: &ParticipantRecord) -> Option<i64> {
         let (contended, msg_wait) = (self.contended(), &participant.msg_wait);
         let received = contended.received.load(Relaxed);
         (contended.receiver.load(Relaxed) == participant.waiter.pid.load(Relaxed)).then(|| {
@@ -225,7 +226,7 @@ impl QueueSection {
             contended.messages.insert(self.arena(), at);
             contended.bytes.store(contended.bytes.load(Relaxed) + cell.size() as u64, Relaxed);
             contended.count.store(contended.count.load(Relaxed) + 1, Relaxed);
-            self.forget_receipt(participant);
+            self.restore_last_receiver(participant);
         }
     }
 
@@ -352,8 +353,8 @@ mod tests {
         scene.ends();
     }
 
-    /// A thread passes a dead receiver's message on, and is killed when the next receiver has it, before the first receiver's
-    /// status is changed.
+    /// A thread passes a dead receiver's message on, and is killed when the next receiver has it, before the first
+    /// receiver's status is changed.
     #[test]
     fn interrupted_transfer_after_grant_leaves_one_message() {
         let mut scene = scene(2);

@@ -1,8 +1,9 @@
 //! System V message queues.
 //!
-//! The layers, top down: `msgsnd`, `msgrcv`, `msgctl` and `msgget` check arguments in the kernel's order and take locks.
-//! `section` and `handover` run under a queue's lock: they decide what becomes of messages and waiters. `storage`,
-//! `queue`, `cell` and `mailbox` are the layout in the arena. `memory` copies texts between the arena and the program.
+//! The layers, top down: `msgsnd`, `msgrcv`, `msgctl` and `msgget` check arguments in the kernel's order and take
+//! locks. `section` and `handover` run under a queue's lock: they decide what becomes of messages and waiters.
+//! `storage`, `queue`, `cell` and `mailbox` are the layout in the arena. `memory` copies texts between the arena and
+//! the program.
 
 mod cell;
 mod handover;

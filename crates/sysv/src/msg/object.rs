@@ -59,7 +59,7 @@ pub(super) fn within<R>(
     let read = thread.read();
     let (cached, is_cached) = thread.cached_queue(id);
     if !is_cached || !cached.allows(want) {
-        learn(inner, thread, id, want)?;
+        cache_queue(inner, thread, id, want)?;
     }
     inner.within(thread, call, cached.object(), read, f).ok_or(Errno::EIDRM)
 }
@@ -67,7 +67,7 @@ pub(super) fn within<R>(
 /// Caches a queue, and what the thread may do with it. `EINVAL` if there is no queue, `EACCES` if the thread may not do
 /// `want`. The caller is in a read-side section.
 #[cold]
-fn learn(inner: &'static Inner, thread: &'static Thread, id: i32, want: Access) -> Result<(), Errno> {
+fn cache_queue(inner: &'static Inner, thread: &'static Thread, id: i32, want: Access) -> Result<(), Errno> {
     // Acquire: as in `Thread::cached_set`. Both numbers are read before the state that they are to vouch for.
     let when = (thread.changes().load(Acquire), creds::epoch());
     let (at, queue) = inner.find::<MsgQueue>(id)?;

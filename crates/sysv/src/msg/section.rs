@@ -212,8 +212,8 @@ impl QueueSection {
         received.map(Some)
     }
 
-    /// MSG_COPY: like [`QueueSection::receive`], but the message stays. A message that does not fit completely is refused,
-    /// also with MSG_NOERROR (`copy_msg`: EINVAL).
+    /// MSG_COPY: like [`QueueSection::receive`], but the message stays. A message that does not fit completely is
+    /// refused, also with MSG_NOERROR (`copy_msg`: EINVAL).
     pub fn copy(&self, wanted: Selector, most: u64, buffer: &RecvBuffer) -> Result<Received, Errno> {
         let (_, at, cell) = self.find(wanted).ok_or(Errno::ENOMSG)?;
         let size = cell.size();

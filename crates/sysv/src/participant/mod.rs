@@ -150,7 +150,8 @@ pub struct Waiter {
     pub next: AtomicU32,
     /// Offset of the process's record of adjustments if an operation has `SEM_UNDO`, else 0.
     pub undo: AtomicU64,
-    /// Number of processes whose exit the waiter monitors: see [`MonitoredProcesses`]. It is here because every sleeper reads it.
+    /// Number of processes whose exit the waiter monitors: see [`MonitoredProcesses`]. It is here because every sleeper
+    /// reads it.
     monitored_count: AtomicU32,
     /// Position among the waiters: see [`MonitoredProcesses`].
     position: AtomicU32,
@@ -175,10 +176,10 @@ impl Waiter {
 
     /// Makes the waiter read its watch list again, which the caller has changed. The caller holds the set's lock.
     ///
-    /// If the waiter was not in `SLEEPING` when this exchange ran, it sees the change: its [`mark_sleeping`] comes after
-    /// the exchange, and its read of the list after that.
+    /// If the waiter was not in `SLEEPING` when this exchange ran, it sees the change: its [`mark_sleeping`] comes
+    /// after the exchange, and its read of the list after that.
     ///
-    /// [`mark_sleeping`]: Waiter::fall_asleep
+    /// [`mark_sleeping`]: Waiter::mark_sleeping
     pub(crate) fn notify(&self) {
         // SeqCst: ordered between the caller's change and the waiter's read.
         let notified = self.status.compare_exchange(
@@ -259,7 +260,7 @@ pub struct MsgWait {
     pub next_receiver_ticket: AtomicU64,
 }
 
-/// A change of several words under a set's lock: the record that makes the change atomic even if its maker dies. See
+/// A change of several words under a set's lock: the record that makes the change atomic even if its writer dies. See
 /// [`crate::sem::redo`].
 #[repr(C, align(64))]
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use crate::time;
 use unspin_sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// A wake-up that is due once the lock is released. If the futex wake finds no sleeper, the waiter is at least checked
-/// for life.
+/// whether it is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PendingWake {
     /// Index of the participant.

@@ -1,14 +1,16 @@
 //! Arenas that are truncated or overwritten while they are in use.
 //!
-//! Access to memory beyond the end of its file raises SIGBUS. The handler of that signal calls [`handle_sigbus`]: private zeroed
-//! memory of this process replaces the arena. No object is found in it and no lock is held, so calls under way end with
-//! an error, and every later call fails with `ENOSYS`. The same happens when the magic number was overwritten.
+//! Access to memory beyond the end of its file raises SIGBUS. The handler of that signal calls [`handle_sigbus`]:
+//! private zeroed memory of this process replaces the arena. No object is found in it and no lock is held, so calls
+//! under way end with an error, and every later call fails with `ENOSYS`. The same happens when the magic number was
+//! overwritten.
 //!
 //! A thread that has *proof* that an arena was overwritten poisons it. From then on the calls of all processes fail
 //! with `ENOSYS`, and no thread waits for an event that will never come. A word that only looks wrong is no proof: an
 //! owner may be stopped, and a participant may be killed between any two stores. Proof is
 //!
-//! - a lock that names an owner that does not hold it (`busy::LockCount::disproves_owner`), or the thread that waits for it;
+//! - a lock that names an owner that does not hold it (`sync::lock_count::LockCount::disproves_owner`), or the thread
+//!   that waits for it;
 //! - a waiter's record that is not as the waiter has left it (`WaiterSnapshot`), or that leads to no object.
 
 use crate::engine::Inner;

@@ -2,9 +2,9 @@
 //! loom" cargo test -p unspin-sysv --release --lib models`.
 //!
 //! [`World`] stands in for the code that takes arguments, finds sets and asks which threads are alive. All code that
-//! touches shared words is the code that ships. Sleepers sleep on loom's condition variable ([`crate::sync::futex`]), so one
-//! that is never woken is a deadlock, which loom reports. Beside each property is a planted bug that must be found: a
-//! copy of the code that is wrong in one point.
+//! touches shared words is the code that ships. Sleepers sleep on loom's condition variable ([`crate::sync::futex`]),
+//! so one that is never woken is a deadlock, which loom reports. Beside each property is a planted bug that must be
+//! found: a copy of the code that is wrong in one point.
 
 mod death;
 mod exit_monitor;

@@ -1,11 +1,12 @@
 //! The redo record: it makes a change of several words atomic even if the thread that makes it dies.
 //!
-//! The maker holds the set's lock, and every word concerned is slow. It writes the change down: which semaphores, which
-//! values, which adjustments of one process. Then one store *decides* the change. Then the maker writes the words, and
-//! clears the record. A thread that takes over the lock from a dead maker finds the record, and finishes the change if
-//! it was decided. Values are absolute, so it is harmless to finish twice, and the finisher may die as well.
+//! The writer holds the set's lock, and every word concerned is slow. It writes the change down: which semaphores,
+//! which values, which adjustments of one process. Then one store *decides* the change. Then the writer writes the
+//! words, and clears the record. A thread that takes over the lock from a dead writer finds the record, and finishes
+//! the change if it was decided. Values are absolute, so it is harmless to finish twice, and the finisher may die as
+//! well.
 //!
-//! Which store decides depends on the kind. The record itself decides an operation of the maker's own. The waiter's
+//! Which store decides depends on the kind. The record itself decides an operation of the writer. The waiter's
 //! status decides a grant to that waiter, because waiter and values must change together; it also decides the revert of
 //! a grant to a dead waiter.
 
@@ -30,7 +31,7 @@ pub mod state {
 
 /// Writes down the change that the last evaluation of `ops` computed, then the record's kind.
 ///
-/// `about` is the waiter that a grant or a revert concerns, otherwise the maker itself. `undo` is the offset of the
+/// `about` is the waiter that a grant or a revert concerns, otherwise the writer itself. `undo` is the offset of the
 /// record whose adjustments change, or 0.
 #[inline]
 pub(super) fn prepare(
@@ -52,7 +53,7 @@ pub(super) fn prepare(
     redo.undo.store(undo, Relaxed);
     redo.decider.store(about, Relaxed);
     redo.ticket.store(space.participant(about).waiter.ticket.load(Relaxed), Relaxed);
-    // Release: partner of the Acquire in `resolve`: the record is complete when its kind is seen. If the maker dies
+    // Release: partner of the Acquire in `resolve`: the record is complete when its kind is seen. If the writer dies
     // before this store, the state is IDLE and nothing has happened.
     redo.state.store(kind, Release);
 }

@@ -7,8 +7,8 @@
 //! each has.
 //!
 //! No state is cached here that the kernel may change. A thread that finds a name asks the kernel about the segment
-//! ([`SegmentName::ask`]). The segment may be gone, by its last detachment or by a removal from outside; it may have lost its
-//! key, by `IPC_RMID`. The thread that finds a segment gone takes its name out of the table.
+//! ([`SegmentName::ask`]). The segment may be gone, by its last detachment or by a removal from outside; it may have
+//! lost its key, by `IPC_RMID`. The thread that finds a segment gone takes its name out of the table.
 //!
 //! | module | contents |
 //! |---|---|

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 use unspin_sys::tls::{self, Word};
 
-/// Runs a sleep in which the calling thread may be cancelled. If it is, the thread calls [`leave`](super::cancel::leave) before the program's
-/// clean-up handlers run, and unwinds.
+/// Runs a sleep in which the calling thread may be cancelled. If it is, the thread calls
+/// [`leave`](super::cancel::leave) before the program's clean-up handlers run, and unwinds.
 pub type Sleeper = fn(&mut dyn FnMut());
 
 static SLEEPER: OnceLock<Sleeper> = OnceLock::new();

@@ -63,7 +63,7 @@ impl Thread {
         // must differ from those.
         thread.waits.number_from(clock::ticks());
         if let Some(table) = inner.recording.and_then(|recording| recording.claim()) {
-            // SAFETY: there is no other reference to the table: a new or wiped record has no duties.
+            // SAFETY: there is no other reference to the table: a new or wiped record has no deferred work.
             unsafe { (*thread.table.get()).write(table) };
             thread.deferred_work.set(METERED);
         }

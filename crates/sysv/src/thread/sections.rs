@@ -126,8 +126,8 @@ impl Drop for ReadSection<'_> {
     }
 }
 
-/// Leaves the outermost read-side section when dropped. The owner of this value calls [`Thread::attend`] for what is
-/// due then.
+/// Leaves the outermost read-side section when dropped. The owner of this value calls [`Thread::run_deferred`] for what
+/// is due then.
 pub(crate) struct OutermostSection {
     /// The thread and not the slot: the thread is needed anyway, and a register costs more than a load.
     thread: &'static Thread,

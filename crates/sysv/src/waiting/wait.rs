@@ -226,7 +226,7 @@ fn verify_linked(inner: &'static Inner, thread: &Thread) {
 }
 
 /// A sleeper's periodic check. It repairs the object if the owner of its lock is dead. It applies the undos of dead
-/// processes. It settles grants whose maker died before checking that the waiter was alive. It recovers the dead
+/// processes. It confirms grants whose waker died before checking that the waiter was alive. It recovers the dead
 /// participants that were found.
 #[cold]
 fn periodic_check(inner: &'static Inner, thread: &Thread, checks: u32) {

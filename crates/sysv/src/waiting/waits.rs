@@ -114,8 +114,8 @@ mod tests {
     /// forgotten.
     #[test]
     fn interrupted_wait_keeps_its_result() {
-        // SAFETY: all-zero bytes are what a new record has. They are valid for cells of integers, and for `WaitResult` and
-        // `WaitTarget`, whose first variants are zero.
+        // SAFETY: all-zero bytes are what a new record has. They are valid for cells of integers, and for `WaitResult`
+        // and `WaitTarget`, whose first variants are zero.
         let waits: Waits = unsafe { core::mem::zeroed() };
         let granted = waits.begin(WaitTarget::Operation);
         waits.note_end(WaitResult::Done(Received::default()));

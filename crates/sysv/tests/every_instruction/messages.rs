@@ -1,6 +1,7 @@
-//! Message queues: nothing is lost, nothing comes twice, nobody sleeps for good.
+//! Message queues: no message is lost or duplicated, and no thread sleeps for ever.
 //!
-//! Seen red: with a corpse that keeps the message it was granted (`Section::bury`), [`sigkill_in_msgrcv_loses_no_message`].
+//! Seen red: if recovery leaves a dead receiver the message that it was granted (`recover_dead`),
+//! [`sigkill_in_msgrcv_loses_no_message`].
 
 use crate::stepping::{End, engines, finish, follow, ignore, length, moments, start, step};
 use std::thread::JoinHandle;
@@ -45,7 +46,7 @@ fn text(kind: i64, length: usize) -> Vec<u8> {
 fn receive(engine: &Engine, id: i32, kind: i64, flags: i32) -> Result<(i64, usize), Errno> {
     let mut room = vec![0; 8192];
     let (kind, length) = engine.receive(id, &mut room, kind, flags)?;
-    assert_eq!(room[..length], text(kind, length), "a text that nobody sent");
+    assert_eq!(room[..length], text(kind, length), "a text that was not sent");
     Ok((kind, length))
 }
 
@@ -141,8 +142,8 @@ fn sigkill_in_msgrcv_receives_message_or_leaves_it() {
     });
 }
 
-/// The sender dies: the receiver has the message, or still waits and gets the next. Who had no room for it goes without, or
-/// is told.
+/// The sender dies: the receiver has the message, or still waits and gets the next. Who had no room for it goes
+/// without, or is told.
 #[test]
 fn sigkill_of_sender_leaves_receiver_served_or_queued() {
     engines(|engine| {
@@ -215,7 +216,8 @@ fn dead_receiver_does_not_block_other_receivers() {
     });
 }
 
-/// A message goes to a receiver who died in his sleep, and from there to who has waited longest, whoever dies meanwhile.
+/// A message goes to a receiver who died in his sleep, and from there to who has waited longest, whoever dies
+/// meanwhile.
 #[test]
 fn message_of_dead_receiver_goes_to_next_receiver() {
     engines(|engine| {

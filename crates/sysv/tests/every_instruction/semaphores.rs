@@ -64,7 +64,7 @@ fn sigkill_of_poster_leaves_waiter_served_or_queued() {
     });
 }
 
-/// A waiter dies on its way into the queue or out of it (by a timeout): nobody else is kept from the token.
+/// A waiter dies on its way into the queue or out of it (by a timeout): no other thread is kept from the token.
 #[test]
 fn sigkill_of_waiter_leaves_queue_linked() {
     engines(|engine| {

@@ -1,4 +1,4 @@
-//! SEM_UNDO: what a dead process did is undone as a whole and once, whoever does it.
+//! SEM_UNDO: the operations of a dead process are undone completely and once.
 
 use crate::sets::{Holder, ctl, op, set, undoable, values};
 use crate::stepping::{End, each_moment, engines, finish, follow, ignore, moments, start};
@@ -42,8 +42,8 @@ fn sigkill_of_thread_applying_undo_leaves_undo_complete() {
     });
 }
 
-/// Steps that a sleeper takes, from its awakening by the death of whoever held what it waits for, until it is killed, or
-/// until its call is over.
+/// Steps that a sleeper takes, from its awakening by the death of whoever held what it waits for, until it is killed,
+/// or until its call is over.
 fn awakened(engine: &Engine, steps: usize) -> usize {
     let id = set(engine);
     engine.semop_ops(id, &[op(0, 1), op(1, 5)]).unwrap();

@@ -1,5 +1,5 @@
-//! What an engine would do that believes what lies in its arena. Each must be noticed, or that nothing is noticed of the
-//! engine would mean nothing.
+//! What an engine would do that believes what lies in its arena. Each must be noticed, or that nothing is noticed of
+//! the engine would mean nothing.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

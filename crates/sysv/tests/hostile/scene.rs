@@ -1,8 +1,8 @@
-//! An arena with something of everything in it, whom it is overwritten under, and who must not notice.
+//! An arena with objects of every class, the threads that use it while it is overwritten, and what must stay unchanged.
 
 use crate::caller::{self, Caller, Ids, SEGMENT, SEMS, fill};
 use crate::flaw::Flaw;
-use crate::program::{Aim, Poke, Step, Value, Who, Width};
+use crate::program::{Aim, Calling, Poke, Step, Value, Width};
 use crate::strangers::Strangers;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use unspin_sys::ipc::{self, Sembuf, flag};
 use unspin_sysv::arena_parts::{self, Part};
 use unspin_sysv::{Engine, Kind, Options};
 
-/// Those who call, for any number of scenes, and what is none of their business.
+/// Those calling call, for any number of scenes, and what is none of their business.
 pub struct Stage {
     partner: Caller,
     /// One waits for a semaphore, one for a message.
@@ -129,8 +129,8 @@ impl Scene {
         for step in steps {
             match step {
                 Step::Poke(poke) => self.poke(poke),
-                Step::Call(Who::Main, call) => caller::make(&self.engine, &self.ids, call)?,
-                Step::Call(Who::Partner, call) => {
+                Step::Call(Calling::Main, call) => caller::make(&self.engine, &self.ids, call)?,
+                Step::Call(Calling::Partner, call) => {
                     let (engine, ids, call) = (self.engine, self.ids.clone(), *call);
                     stage.partner.begin(engine, move || caller::make(&engine, &ids, &call))?;
                 }
@@ -166,7 +166,7 @@ impl Scene {
             Value::Itself => part.at,
             Value::Part(n, more) => self.part(n).at + u64::from(more),
             Value::End(near) => (256u64 << 20).wrapping_add_signed(near.into()),
-            Value::Name(who) => self.names[who as usize].into(),
+            Value::Name(calling) => self.names[calling as usize].into(),
             Value::Flip(bit) => self.word(at) ^ 1 << bit,
             Value::Copy(n, word) => self.word(self.part(n).at + u64::from(word) % 16 * width),
             Value::Stranger => self.stranger as u64,

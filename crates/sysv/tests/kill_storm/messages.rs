@@ -141,7 +141,7 @@ fn storm(kind: Kind) {
     check_memory(&engine, ids);
 }
 
-/// What the queue says is what is in it, and whoever waits is served.
+/// The counts of the queue match its contents, and every waiter is served.
 fn check_queue(engine: &Engine, ledger: &'static Ledger, id: i32) {
     // What was granted to the dead goes back first.
     engine.recover_dead().unwrap();

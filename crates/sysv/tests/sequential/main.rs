@@ -1,5 +1,5 @@
-//! Random programs of one process, performed by every engine and by a sequential model for each mechanism. The fuzz targets of
-//! `fuzz/` run the same comparisons.
+//! Random programs of one process, performed by every engine and by a sequential model for each mechanism. The fuzz
+//! targets of `fuzz/` run the same comparisons.
 
 mod families;
 

@@ -230,7 +230,7 @@ fn genuine_owner_is_never_disproved() {
     });
     owners.into_iter().for_each(|owner| owner.join().unwrap());
     DONE.store(true, SeqCst);
-    assert!(suspicious.join().unwrap() > 1000, "nobody was suspected");
+    assert!(suspicious.join().unwrap() > 1000, "no owner was checked");
     assert!(!engine.is_damaged());
 }
 

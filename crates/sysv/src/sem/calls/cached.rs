@@ -19,12 +19,16 @@ impl Inner {
         id: i32,
         want: Access,
     ) -> Option<&'static CachedObject<CachedSet>> {
-        let cached = thread.cached_set(id).or_else(|| self.learn(thread, id))?;
+        let cached = thread.cached_set(id).or_else(|| self.cache_set(thread, id))?;
         cached.allows(want).then_some(cached)
     }
 
     #[cold]
-    fn learn(&'static self, thread: &'static Thread, id: i32) -> Option<&'static CachedObject<CachedSet>> {
+    fn cache_set(
+        &'static self,
+        thread: &'static Thread,
+        id: i32,
+    ) -> Option<&'static CachedObject<CachedSet>> {
         // Acquire: as in `Thread::cached_set`. Both numbers are read before the state that they are to vouch for.
         let when = (thread.changes().load(Acquire), creds::epoch());
         self.check().ok()?;

@@ -56,8 +56,8 @@ fn refuse(thread: &Thread, read: OutermostSection) -> Option<Result<(), Errno>> 
     None
 }
 
-/// Like [`fast_path`], but it also handles a set that is not yet in the thread's cache, a semaphore that others use at this
-/// moment, and threads without a fast path.
+/// Like [`fast_path`], but it also handles a set that is not yet in the thread's cache, a semaphore that others use at
+/// this moment, and threads without a fast path.
 pub(super) fn fast_path_retry(
     inner: &'static Inner,
     thread: &'static Thread,

@@ -75,7 +75,7 @@ fn all_owners_alive(thread: &Thread, space: &Space<'static>) -> bool {
     })
 }
 
-/// Like [`super::SetSection::perform_one`], for a semaphore without waiters.
+/// Like [`crate::sem::SetSection::perform_one`], for a semaphore without waiters.
 #[inline(always)]
 fn perform(
     thread: &Thread,

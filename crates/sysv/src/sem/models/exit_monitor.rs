@@ -11,7 +11,7 @@ use unspin_sys::robust::{OWNER_DIED, WAITERS};
 struct Scene {
     world: World,
     record: u64,
-    life: AtomicU32,
+    robust_word: AtomicU32,
 }
 
 /// Participant 1 as a thread, and as a process.
@@ -24,7 +24,7 @@ impl Scene {
         let (arena, record) = crate::store::Arena::new().with_undo(1);
         let mut world = World::new(1, 2);
         world.arena = Some(arena);
-        let scene = Scene { world, record, life: AtomicU32::new(HOLDER) };
+        let scene = Scene { world, record, robust_word: AtomicU32::new(HOLDER) };
         let space = scene.world.space();
         let record = space.record(record).unwrap();
         record.assign(PROCESS, pid(HOLDER));
@@ -40,7 +40,7 @@ impl Scene {
         self.world.acquire(me);
         self.world.section(me, |section| {
             // Acquire: partner of the exchange in `die`.
-            let gone = |_: u64| self.life.load(Ordering::Acquire) == OWNER_DIED;
+            let gone = |_: u64| self.robust_word.load(Ordering::Acquire) == OWNER_DIED;
             section.apply_dead_undo(gone, |_| false);
             f(section);
             section.serve();
@@ -64,10 +64,10 @@ impl Scene {
     fn die(&self) {
         self.world.step();
         // AcqRel: the kernel orders everything.
-        let before = self.life.swap(OWNER_DIED, Ordering::AcqRel);
+        let before = self.robust_word.swap(OWNER_DIED, Ordering::AcqRel);
         self.world.step();
         if before & WAITERS != 0 {
-            futex::wake(&self.life, 1);
+            futex::wake(&self.robust_word, 1);
         }
     }
 
@@ -86,14 +86,17 @@ impl Scene {
                 continue;
             }
             // Relaxed: as in `Inner::arm_exit_notice`.
-            let seen = self.life.fetch_or(WAITERS, Ordering::Relaxed);
+            let seen = self.robust_word.fetch_or(WAITERS, Ordering::Relaxed);
             if seen & !WAITERS == OWNER_DIED {
-                self.life.store(OWNER_DIED, Ordering::Relaxed);
+                self.robust_word.store(OWNER_DIED, Ordering::Relaxed);
                 self.section(me, |section| section.fill_monitored());
                 continue;
             }
             self.world.step();
-            futex::wait_any(&[(&participant.waiter.status, status::SLEEPING), (&self.life, seen | WAITERS)]);
+            futex::wait_any(&[
+                (&participant.waiter.status, status::SLEEPING),
+                (&self.robust_word, seen | WAITERS),
+            ]);
         }
     }
 }

@@ -137,7 +137,7 @@ impl Wrong {
     fn join_and_hold(&self, world: &World, me: u32) {
         // Relaxed: as there.
         world.set.contended.overwriter.store(1, Ordering::Relaxed);
-        self.lock_found(world, me);
+        self.hold(world, me);
     }
 
     fn take_over(&self, world: &World, _: u32) {

@@ -1,7 +1,7 @@
 //! A mapped arena: typed values at byte offsets.
 //!
 //! Positions are byte offsets, checked at each use: a corrupted offset may lead to wrong data, but never outside the
-//! arena. [`super::layout`] says what lies where.
+//! arena. `arena_file` says what lies where.
 
 use core::ptr::NonNull;
 use unspin_sync::atomic::{AtomicU16, AtomicU32, AtomicU64};

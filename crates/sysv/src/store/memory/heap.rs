@@ -1,8 +1,8 @@
 //! Memory for tables, maps and objects: an end that only rises, and free lists by powers of two.
 //!
 //! It is protected by the registry lock, whose holder may die at any instruction. So the holder stores a block's offset
-//! in its `pending` word before it moves the block from or to a free list. After the holder's death [`settle`] finds
-//! out where the block is.
+//! in its `pending` word before it moves the block from or to a free list. After the holder's death [`resolve_pending`]
+//! finds out where the block is.
 
 use crate::participant::ParticipantRecord;
 use crate::store::{Arena, Shared};
