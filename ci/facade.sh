@@ -44,7 +44,7 @@ may_depend() {
 }
 
 # Files of sysv that lie in shared memory, hand out references into it, or take the addresses of a C program.
-sysv_raw='^crates/sysv/src/(store/memory|shm|msg|typed)/|^crates/sysv/src/registry/(keys|table)\.rs:'
+sysv_raw='^crates/sysv/src/(store/memory|arena_file|shm|msg|typed)/|^crates/sysv/src/registry/(keys|table)\.rs:'
 sysv_raw+='|^crates/sysv/src/engine/inner\.rs:|^crates/sysv/src/thread/(mod|join|sections|cache)\.rs:'
 sysv_raw+='|^crates/sysv/src/recovery/process_table\.rs:|^crates/sysv/src/inspect/objects\.rs:'
 sysv_raw+='|^crates/sysv/src/sem/calls/(semop|semctl)\.rs:'

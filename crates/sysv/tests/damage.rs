@@ -1,5 +1,5 @@
-//! Arenas that are cut short, overwritten or deleted while processes use them: calls answer with errors, nobody
-//! crashes, nobody waits for ever.
+//! Arenas that are cut short, overwritten or deleted while processes use them: calls fail with errors, no
+//! process crashes, and no thread waits for ever.
 //!
 //! What is damaged is used by processes of their own, which an alarm ends that do not come to an end.
 

@@ -88,8 +88,7 @@ impl Engine {
         }
     }
 
-    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] returns
-    /// `None`.
+    /// Whether the calling thread has a fast path at all. If not, [`Engine::try_semop`] returns `None`.
     #[inline(always)]
     pub fn has_fast_path() -> bool {
         Thread::fast_path_thread().is_some()
