@@ -1,6 +1,5 @@
 //! A message is handed from a sender directly to a receiver that waits for it (`pipelined_send` of `ipc/msg.c`). If the
-//! receiver turns out to be dead, the message is passed on to the next receiver or back to
-//! the queue.
+//! receiver turns out to be dead, the message is passed on to the next receiver or back to the queue.
 //!
 //! A message that is passed on is in two mailboxes for a moment. It belongs to the next receiver from the store that
 //! ends that receiver's wait. If the lock holder dies around that store, the thread that takes over the lock checks the

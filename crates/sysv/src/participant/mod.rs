@@ -3,9 +3,12 @@
 //!
 //! A participant is a slot of the RCU registry. Its record here has the same index.
 
-use crate::class::Class;
+mod monitored;
 pub(crate) mod wakes;
 
+pub(crate) use monitored::{MAX_MONITORED, MonitoredProcesses};
+
+use crate::class::Class;
 use crate::sync::lock_count::LockCount;
 use std::sync::OnceLock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -28,7 +31,7 @@ pub const MAX_PROCESSES: u32 = 16_384;
 /// |---|---|---|
 /// | `IDLE` | `QUEUED` | the waiter, holding the object's lock |
 /// | `QUEUED` | `SLEEPING` | the waiter, without a lock: compare-and-swap |
-/// | `SLEEPING` | `QUEUED` | the set's lock holder, which has extended the waiter's watch list, and wakes it |
+/// | `SLEEPING` | `QUEUED` | the set's lock holder, which has extended the waiter's list of monitored processes, and wakes it |
 /// | `QUEUED`, `SLEEPING` | `GRANTED`, `FAILED`, `RETRY` | the object's lock holder |
 /// | `GRANTED` | `CONFIRMED` | the thread that made the grant, once it knows that the waiter was alive |
 /// | `QUEUED`, `SLEEPING` | `FAILED` | the waiter, without a lock, if no other thread can end the wait |
@@ -164,8 +167,9 @@ impl Waiter {
     /// The spinning waiter is about to sleep on the status. From now on the thread that ends its wait wakes it. No
     /// effect if the wait is over.
     pub fn mark_sleeping(&self) {
-        // SeqCst: ordered before the waiter's read of its watch list; see `notify`. The thread that ends the wait reads
-        // only this word's value from this store. It sees what the waiter wrote for it by the object's lock.
+        // SeqCst: ordered before the waiter's read of its list of monitored processes; see `notify`. The thread that
+        // ends the wait reads only this word's value from this store. It sees what the waiter wrote for it by the
+        // object's lock.
         let _ = self.status.compare_exchange(
             status::QUEUED,
             status::SLEEPING,
@@ -174,7 +178,8 @@ impl Waiter {
         );
     }
 
-    /// Makes the waiter read its watch list again, which the caller has changed. The caller holds the set's lock.
+    /// Makes the waiter read its list of monitored processes again, which the caller has changed. The caller holds the
+    /// set's lock.
     ///
     /// If the waiter was not in `SLEEPING` when this exchange ran, it sees the change: its [`mark_sleeping`] comes
     /// after the exchange, and its read of the list after that.
@@ -280,79 +285,6 @@ pub struct Redo {
     pub decider: AtomicU32,
     /// That participant's ticket when the record was written.
     pub ticket: AtomicU64,
-}
-
-/// The processes whose exit a waiter monitors, because the exit may let this waiter or one behind it proceed. Written
-/// under the lock of the set that the waiter waits for; the waiter reads it without the lock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MonitoredProcesses<'a> {
-    count: &'a AtomicU32,
-    /// How many wait before this waiter, counted only as far as needed: see [`MonitoredProcesses::is_among_first_two`].
-    position: &'a AtomicU32,
-    processes: &'a [AtomicU64; MAX_MONITORED],
-}
-
-/// A thread can sleep on this many words in addition to its own status.
-#[cfg(not(loom))]
-const MAX_MONITORED: usize = unspin_sys::futex::any::MOST - 1;
-/// The models need no more.
-#[cfg(loom)]
-const MAX_MONITORED: usize = 2;
-
-impl<'a> MonitoredProcesses<'a> {
-    /// Removes all processes.
-    pub(crate) fn clear(self) {
-        // SeqCst: as in `add`.
-        self.count.store(0, Ordering::SeqCst);
-    }
-
-    /// Adds a process, unless it is in the list already. `false` if there is no room.
-    pub(crate) fn add(self, process: u64) -> bool {
-        if self.iter().any(|it| it == process) {
-            return true;
-        }
-        // Relaxed: written under the lock only.
-        let count = self.count.load(Ordering::Relaxed);
-        let Some(position) = self.processes.get(count as usize) else { return false };
-        // Relaxed: published by the count.
-        position.store(process, Ordering::Relaxed);
-        // SeqCst: ordered before the read of the status in `Waiter::notify`. Release: partner of the Acquire in `iter`.
-        self.count.store(count + 1, Ordering::SeqCst);
-        true
-    }
-
-    /// Stores how many wait before this waiter, of its nearest predecessors.
-    pub(crate) fn set_position(self, others: usize) {
-        // Relaxed: only the waiter reads it; any recent value will do.
-        self.position.store(others as u32, Ordering::Relaxed);
-    }
-
-    /// Whether it is the first waiter, or the second, which acts if the first is stopped or dead.
-    pub(crate) fn is_among_first_two(self) -> bool {
-        // Relaxed: as above.
-        self.position.load(Ordering::Relaxed) < 2
-    }
-
-    /// The processes, as [`crate::recovery::process`] encodes them.
-    pub(crate) fn iter(self) -> impl Iterator<Item = u64> + 'a {
-        // SeqCst: ordered after `Waiter::mark_sleeping`. Acquire: partner of the Release in `add`.
-        let count = self.count.load(Ordering::SeqCst) as usize;
-        // Relaxed: as above. If the list changes meanwhile, the thread that changes it wakes the waiter, which reads it
-        // again.
-        self.processes[..count.min(MAX_MONITORED)].iter().map(|process| process.load(Ordering::Relaxed))
-    }
-
-    /// Whether there is no more room, so that processes may have been left out.
-    pub(crate) fn is_full(self) -> bool {
-        // SeqCst: as in `iter`.
-        self.count.load(Ordering::SeqCst) as usize >= MAX_MONITORED
-    }
-
-    /// Whether there is no process in the list.
-    pub(crate) fn is_empty(self) -> bool {
-        // SeqCst: as in `iter`.
-        self.count.load(Ordering::SeqCst) == 0
-    }
 }
 
 /// The engine's record of one participant: see the module's text. All-zero bytes are a valid record.

@@ -19,7 +19,7 @@ use unspin_sync::atomic::Ordering::Relaxed;
 const AHEAD: usize = 8;
 
 impl<'a> SetSection<'a> {
-    /// Fills the caller's watch list, if the caller is in the queue.
+    /// Fills the caller's list of monitored processes, if the caller is in the queue.
     pub fn fill_monitored(&self) {
         let me = self.own_record();
         if !queue::waits_here(&self.space, me) {

@@ -37,14 +37,14 @@ pub fn cancel_type() -> CancelType {
 
 /// Whether a sleep is a cancellation point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Point {
+pub(crate) enum CancellationPoint {
     No,
     Yes,
 }
 
 /// Runs a sleep, in which the thread may be cancelled if `point` or its cancellation type says so.
-pub(crate) fn during<R: Copy>(point: Point, sleep: impl Fn() -> R) -> R {
-    let may_be = point == Point::Yes || cancel_type() == CancelType::Asynchronous;
+pub(crate) fn run_sleep<R: Copy>(point: CancellationPoint, sleep: impl Fn() -> R) -> R {
+    let may_be = point == CancellationPoint::Yes || cancel_type() == CancelType::Asynchronous;
     let Some(sleeper) = SLEEPER.get().filter(|_| may_be) else { return sleep() };
     let mut result = None;
     sleeper(&mut || result = Some(sleep()));

@@ -12,7 +12,7 @@ use crate::participant::{MonitoredProcesses, status};
 use crate::recovery::process::Process;
 use crate::recovery::process_table::ExitNotice;
 use crate::thread::Thread;
-use crate::thread::cancel_point::{self as cancel, Point};
+use crate::thread::cancel_point::{self as cancel, CancellationPoint};
 use core::iter;
 use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
@@ -28,12 +28,20 @@ const FRONT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// A value that no word has: a sleep that expects it ends at once.
 const NEVER: u32 = u32::MAX;
 
-/// Sleeps on the thread's status, at most for `timeout`, and meanwhile monitors the processes in its watch list.
+/// Sleeps on the thread's status, at most for `timeout`, and meanwhile monitors the processes in its list of monitored
+/// processes.
 #[inline]
-pub(crate) fn sleep(inner: &'static Inner, thread: &Thread, timeout: Duration, point: Point) -> Wake {
+pub(crate) fn sleep(
+    inner: &'static Inner,
+    thread: &Thread,
+    timeout: Duration,
+    point: CancellationPoint,
+) -> Wake {
     let record = thread.record();
     match record.monitored().is_empty() {
-        true => cancel::during(point, || futex::wait(&record.waiter.status, status::SLEEPING, Some(timeout))),
+        true => {
+            cancel::run_sleep(point, || futex::wait(&record.waiter.status, status::SLEEPING, Some(timeout)))
+        }
         false => monitor(inner, thread, timeout, point),
     }
 }
@@ -41,7 +49,7 @@ pub(crate) fn sleep(inner: &'static Inner, thread: &Thread, timeout: Duration, p
 /// Not inlined: the words to sleep on take 3 KiB of the program's stack, which other sleepers do not need.
 #[cold]
 #[inline(never)]
-fn monitor(inner: &'static Inner, thread: &Thread, timeout: Duration, point: Point) -> Wake {
+fn monitor(inner: &'static Inner, thread: &Thread, timeout: Duration, point: CancellationPoint) -> Wake {
     let mut left = timeout;
     loop {
         let unarmed = handle_exits(inner, thread);
@@ -62,7 +70,12 @@ fn monitor(inner: &'static Inner, thread: &Thread, timeout: Duration, point: Poi
 }
 
 /// Sleeps on the thread's status, and on the robust words that are held.
-fn await_any(inner: &Inner, thread: &Thread, timeout: Duration, (unarmed, point): (Unarmed, Point)) -> Wake {
+fn await_any(
+    inner: &Inner,
+    thread: &Thread,
+    timeout: Duration,
+    (unarmed, point): (Unarmed, CancellationPoint),
+) -> Wake {
     let record = thread.record();
     let words = || {
         monitored_processes(record.monitored()).filter_map(|process| match inner.arm_exit_notice(process) {
@@ -73,9 +86,10 @@ fn await_any(inner: &Inner, thread: &Thread, timeout: Duration, (unarmed, point)
         })
     };
     let own: (&AtomicU32, u32) = (&record.waiter.status, status::SLEEPING);
-    cancel::during(point, || futex::any::wait(iter::once(own).chain(words()), Some(timeout))).unwrap_or_else(
-        || cancel::during(point, || futex::wait(own.0, own.1, Some(timeout.min(POLL_INTERVAL)))),
-    )
+    cancel::run_sleep(point, || futex::any::wait(iter::once(own).chain(words()), Some(timeout)))
+        .unwrap_or_else(|| {
+            cancel::run_sleep(point, || futex::wait(own.0, own.1, Some(timeout.min(POLL_INTERVAL))))
+        })
 }
 
 fn monitored_processes(monitored: MonitoredProcesses<'_>) -> impl Iterator<Item = Process> + '_ {
@@ -83,7 +97,7 @@ fn monitored_processes(monitored: MonitoredProcesses<'_>) -> impl Iterator<Item 
 }
 
 /// If a monitored robust word is no longer held: wakes the others that sleep on it, applies the undos of dead
-/// processes, and updates the watch list. Returns whether a word is still not held.
+/// processes, and updates the list of monitored processes. Returns whether a word is still not held.
 fn handle_exits(inner: &'static Inner, thread: &Thread) -> Unarmed {
     let monitored = thread.record().monitored();
     let unarmed = || {

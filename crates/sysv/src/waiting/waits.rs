@@ -1,7 +1,7 @@
 //! The waits of a thread.
 
 use crate::msg::{Received, RecvBuffer};
-use crate::thread::cancel_point::Point;
+use crate::thread::cancel_point::CancellationPoint;
 use core::cell::Cell;
 use unspin_sys::Errno;
 
@@ -36,10 +36,10 @@ pub(crate) enum WaitTarget {
 }
 
 impl WaitTarget {
-    pub(super) fn point(self) -> Point {
+    pub(super) fn point(self) -> CancellationPoint {
         match self {
-            WaitTarget::Operation => Point::No,
-            WaitTarget::Room | WaitTarget::Message(_) => Point::Yes,
+            WaitTarget::Operation => CancellationPoint::No,
+            WaitTarget::Room | WaitTarget::Message(_) => CancellationPoint::Yes,
         }
     }
 }
