@@ -131,7 +131,9 @@ fn errno_of(error: &ArenaError) -> Errno {
     match error {
         ArenaError::Io(_, e) => Errno(e.raw_os_error().unwrap_or(Errno::EIO.0)),
         ArenaError::NotOurs(_) | ArenaError::DefaultPathTaken(_) => Errno::EACCES,
-        ArenaError::Corrupt(_) | ArenaError::Truncated(_) | ArenaError::Overwritten(_) => Errno(libc::EBADMSG),
+        ArenaError::Corrupt(_) | ArenaError::Truncated(_) | ArenaError::Overwritten(_) => {
+            Errno(libc::EBADMSG)
+        }
         ArenaError::Version(_) | ArenaError::Engine(..) => Errno::EOPNOTSUPP,
         ArenaError::TooSmall(_) => Errno::EINVAL,
     }
