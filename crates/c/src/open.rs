@@ -130,8 +130,10 @@ unsafe fn read(options: *const CommonOptions) -> Option<Options> {
 fn errno_of(error: &ArenaError) -> Errno {
     match error {
         ArenaError::Io(_, e) => Errno(e.raw_os_error().unwrap_or(Errno::EIO.0)),
-        ArenaError::NotOurs(_) | ArenaError::Foisted(_) => Errno::EACCES,
-        ArenaError::Corrupt(_) | ArenaError::CutShort(_) | ArenaError::Overwritten(_) => Errno(libc::EBADMSG),
+        ArenaError::NotOurs(_) | ArenaError::DefaultPathTaken(_) => Errno::EACCES,
+        ArenaError::Corrupt(_) | ArenaError::Truncated(_) | ArenaError::Overwritten(_) => {
+            Errno(libc::EBADMSG)
+        }
         ArenaError::Version(_) | ArenaError::Engine(..) => Errno::EOPNOTSUPP,
         ArenaError::TooSmall(_) => Errno::EINVAL,
     }

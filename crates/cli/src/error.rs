@@ -54,7 +54,7 @@ impl Error {
             },
             ArenaError::TooSmall(_) => ANOTHER.into(),
             ArenaError::NotOurs(_) => format!("ask its owner to open it to you, or {ANOTHER}"),
-            ArenaError::Foisted(path) => {
+            ArenaError::DefaultPathTaken(path) => {
                 format!(
                     "`unspin ipcrm --arena {}` by that user, or by root, removes it; or {ANOTHER}",
                     path.display()
@@ -64,7 +64,7 @@ impl Error {
                 "{ANOTHER}; `unspin ipcrm --arena {}` removes what can still be told to be an arena",
                 path.display()
             ),
-            ArenaError::Version(path) | ArenaError::CutShort(path) | ArenaError::Overwritten(path) => {
+            ArenaError::Version(path) | ArenaError::Truncated(path) | ArenaError::Overwritten(path) => {
                 format!("`unspin ipcrm --arena {}` removes it when no program uses it", path.display())
             }
             ArenaError::Engine(_, kind) => format!("use --sysv {kind}, or {ANOTHER}"),

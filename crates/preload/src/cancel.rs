@@ -15,7 +15,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
 use unspin_sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use unspin_sys::sched;
-use unspin_sysv::cancel::{self, Manner};
+use unspin_sysv::cancel::{self, CancelType};
 
 /// PTHREAD_CANCEL_DEFERRED and PTHREAD_CANCEL_ASYNCHRONOUS.
 pub const DEFERRED: c_int = 0;
@@ -116,12 +116,12 @@ pub unsafe extern "C-unwind" fn pthread_setcanceltype(how: c_int, before: *mut c
     // The note covers the whole time: it is made before libc changes the type, and removed after libc has changed it
     // back.
     if how == ASYNCHRONOUS {
-        cancel::note(Manner::Asynchronous);
+        cancel::note(CancelType::Asynchronous);
     }
     // SAFETY: the caller's promise.
     let code = unsafe { set_type(how, before) };
     if (code, how) == (0, DEFERRED) {
-        cancel::note(Manner::Deferred);
+        cancel::note(CancelType::Deferred);
     }
     code
 }
@@ -161,8 +161,8 @@ pub fn handling(handler: impl FnOnce()) {
     if SET_TYPE.known() == 0 {
         return handler();
     }
-    match cancel::manner() {
-        Manner::Asynchronous => {
+    match cancel::cancel_type() {
+        CancelType::Asynchronous => {
             let before = cancellation(ASYNCHRONOUS);
             handler();
             // Otherwise the type that the handler chose remains.
@@ -170,12 +170,12 @@ pub fn handling(handler: impl FnOnce()) {
                 cancellation(DEFERRED);
             }
         }
-        Manner::Deferred if cancellation(DEFERRED) == DEFERRED => handler(),
-        Manner::Deferred => {
-            cancel::note(Manner::Asynchronous);
+        CancelType::Deferred if cancellation(DEFERRED) == DEFERRED => handler(),
+        CancelType::Deferred => {
+            cancel::note(CancelType::Asynchronous);
             cancellation(ASYNCHRONOUS);
             handler();
-            cancel::note(Manner::Deferred);
+            cancel::note(CancelType::Deferred);
         }
     }
 }
@@ -183,9 +183,9 @@ pub fn handling(handler: impl FnOnce()) {
 /// Makes a call of the engine, with asynchronous cancellation deferred.
 #[inline(always)]
 pub fn with_cancel_deferred<R: Copy>(call: impl FnOnce() -> R) -> R {
-    match cancel::manner() {
-        Manner::Deferred => call_out_of_line(call),
-        Manner::Asynchronous => with_cancel_always_deferred(call),
+    match cancel::cancel_type() {
+        CancelType::Deferred => call_out_of_line(call),
+        CancelType::Asynchronous => with_cancel_always_deferred(call),
     }
 }
 
@@ -209,7 +209,7 @@ fn call_out_of_line<R>(call: impl FnOnce() -> R) -> R {
 /// Runs a sleep of the engine, in which the thread may be cancelled.
 fn sleep(sleep: &mut dyn FnMut()) {
     let mut buffer = MaybeUninit::<Buffer>::uninit();
-    let manner = core::ptr::without_provenance_mut(cancel::manner() as usize);
+    let manner = core::ptr::without_provenance_mut(cancel::cancel_type() as usize);
     // SAFETY: the buffer is popped before this function returns.
     unsafe {
         _pthread_cleanup_push(buffer.as_mut_ptr(), cancelled, manner);
@@ -228,11 +228,11 @@ fn sleep(sleep: &mut dyn FnMut()) {
 unsafe extern "C-unwind" fn cancelled(manner: *mut c_void) {
     cancellation(DEFERRED);
     cancel::leave();
-    if manner.addr() == Manner::Asynchronous as usize {
+    if manner.addr() == CancelType::Asynchronous as usize {
         cancellation(ASYNCHRONOUS);
     } else {
         // A handler during the sleep may have run with the note of asynchronous cancellation.
-        cancel::note(Manner::Deferred);
+        cancel::note(CancelType::Deferred);
     }
 }
 

@@ -6,8 +6,8 @@
 use crate::{call, errno};
 use core::ffi::{c_int, c_void};
 use libc::{key_t, sembuf, size_t, timespec};
-use unspin_sysv::Engine;
-use unspin_sysv::cancel::{self, Manner};
+use unspin_sysv::cancel::{self, CancelType};
+use unspin_sysv::{Engine, FastSemop, LoadedOp};
 
 /// semget(2).
 #[unsafe(no_mangle)]
@@ -24,7 +24,8 @@ pub extern "C-unwind" fn semget(key: key_t, nsems: c_int, flags: c_int) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *mut sembuf, nsops: size_t) -> c_int {
     // In a debug build the fast path has landing pads, and a thread with asynchronous cancellation must not enter it.
-    let enters = !cfg!(debug_assertions) || Engine::is_quick() && cancel::manner() == Manner::Deferred;
+    let enters =
+        !cfg!(debug_assertions) || Engine::has_fast_path() && cancel::cancel_type() == CancelType::Deferred;
     if count(nsops) != 1 || !enters {
         // SAFETY: the caller's promise.
         return unsafe { semop_slow(id, ops, nsops, core::ptr::null()) };
@@ -48,8 +49,8 @@ unsafe extern "C-unwind" fn semop_one(id: c_int, op: *mut sembuf) -> c_int {
         Some(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
         None => unsafe {
-            match cancel::manner() {
-                Manner::Deferred if Engine::is_quick() => semop_undo(id, op),
+            match cancel::cancel_type() {
+                CancelType::Deferred if Engine::has_fast_path() => semop_undo(id, op),
                 // A thread with asynchronous cancellation has no fast path. Nor has a thread if the kernel is the
                 // engine: it may run a handler in which libc allows asynchronous cancellation, and then nothing tells
                 // the engine of that.
@@ -67,11 +68,25 @@ unsafe extern "C-unwind" fn semop_one(id: c_int, op: *mut sembuf) -> c_int {
 #[inline(never)]
 unsafe extern "C-unwind" fn semop_undo(id: c_int, op: *mut sembuf) -> c_int {
     // SAFETY: the caller's promise.
-    match unsafe { Engine::try_undoable(id, op as usize) } {
-        Some(Ok(value)) => value,
-        Some(Err(e)) => errno::refuse(e),
+    match unsafe { Engine::try_semop_undo(id, op as usize) } {
+        FastSemop::Done(Ok(value)) => value,
+        FastSemop::Done(Err(e)) => errno::refuse(e),
         // SAFETY: the caller's promise.
-        None => unsafe { semop_slow(id, op, 1, core::ptr::null()) },
+        FastSemop::Refused(loaded) => unsafe { semop_loaded(id, op, loaded) },
+    }
+}
+
+/// semop in full of one operation that is loaded already. Not inlined, for the same reason as `semop_slow`.
+///
+/// # Safety
+/// As for `semop`.
+#[cold]
+#[inline(never)]
+unsafe extern "C-unwind" fn semop_loaded(id: c_int, op: *mut sembuf, loaded: LoadedOp) -> c_int {
+    let op = op as usize;
+    // SAFETY: the addresses are the caller's, as the engine and the kernel expect them.
+    unsafe {
+        call::answer(libc::SYS_semop, [id as usize, op, 1, 0], |engine| engine.semop_loaded(id, op, loaded))
     }
 }
 

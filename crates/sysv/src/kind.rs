@@ -45,20 +45,20 @@ impl fmt::Display for Kind {
 
 /// The error for a name that is not the name of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownLockKind(pub String);
+pub struct UnknownKind(pub String);
 
-impl fmt::Display for UnknownLockKind {
+impl fmt::Display for UnknownKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown engine '{}': choose kernel, global or rcu", self.0)
     }
 }
 
-impl std::error::Error for UnknownLockKind {}
+impl std::error::Error for UnknownKind {}
 
 impl FromStr for Kind {
-    type Err = UnknownLockKind;
+    type Err = UnknownKind;
 
-    fn from_str(name: &str) -> Result<Kind, UnknownLockKind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownLockKind(name.into()))
+    fn from_str(name: &str) -> Result<Kind, UnknownKind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| UnknownKind(name.into()))
     }
 }

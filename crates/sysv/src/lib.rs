@@ -25,7 +25,7 @@
 //! queue.send(&Message::new(3, b"three"))?;
 //! let mut message = Message::with_capacity(80);
 //! queue.receive(Which::First, &mut message)?;
-//! assert_eq!((message.kind(), message.text()), (3, &b"three"[..]));
+//! assert_eq!((message.mtype(), message.text()), (3, &b"three"[..]));
 //!
 //! // Shared memory.
 //! let segment = Segment::private(&engine, 4096, 0o600)?;
@@ -62,9 +62,26 @@
 //! ```
 //!
 //! # How it is built
-//! An [arena](ArenaError) is a file that all participating processes map; it uses offsets instead of pointers. [`sem`]
-//! has the protocols on one semaphore set. They do not depend on where the set lies: the `loom` models run them on the
-//! heap.
+//! An [arena](ArenaError) is a file that all participating processes map; it uses offsets instead of pointers. The
+//! groups of modules, from the top:
+//!
+//! | group | contents |
+//! |---|---|
+//! | [`typed`], `inspect` | objects as Rust values; listing objects and arenas |
+//! | [`sem`], `msg`, `shm` | the three mechanisms: calls, and the protocols under an object's lock |
+//! | `engine` | [`Engine`] and its parts; finding and locking objects. Only `engine/classes.rs` names the mechanisms |
+//! | `waiting` | sleeping until an operation is performed, monitoring processes for exit, waking |
+//! | `recovery` | dead participants and processes; damage to an arena |
+//! | `thread` | the calling thread: its place in an arena, caches, signals, cancellation |
+//! | `arena_file` | the layout of the file; making and joining it, reading it from outside |
+//! | `registry` | ids, keys, permissions; objects are looked up under RCU |
+//! | `store` | typed memory at offsets, the heap, deferred frees, lists of waiters |
+//! | `participant` | the record that each participating thread has in the arena |
+//! | `sync` | the lock, and the count of locks that a thread holds |
+//!
+//! No two files depend on each other in a circle. The groups `engine`, `waiting`, `recovery` and `thread` are one
+//! layer: a thread that is held up recovers dead participants, and recovery takes locks. The protocols of `sem` do not
+//! depend on where a set lies: the `loom` models run them on the heap.
 //!
 //! **Lock order:** registry lock, then the lock of an object (a set or a message queue; in the `global` engine: the one
 //! lock of all objects). A thread that holds an object's lock never waits for the registry lock. Locks may be taken
@@ -84,88 +101,51 @@
     )
 )]
 
+mod class;
+mod kind;
+mod participant;
+mod registry;
+pub mod sem;
+mod store;
+mod sync;
+mod time;
+
+// What takes arguments, asks the kernel or sleeps: the models do without it.
 #[cfg(not(loom))]
-#[doc(hidden)]
-pub mod anatomy;
-#[cfg(not(loom))]
-mod arena;
-#[cfg(loom)]
-#[path = "models/arena.rs"]
-mod arena;
-#[cfg(not(loom))]
-pub mod arenas;
-mod busy;
-#[cfg(not(loom))]
-pub mod cancel;
-#[cfg(not(loom))]
-mod catalogue;
-pub mod creds;
-#[cfg(not(loom))]
-pub mod damage;
+mod arena_file;
 #[cfg(not(loom))]
 mod engine;
 #[cfg(not(loom))]
-mod guard;
-#[cfg(not(loom))]
-use unspin_sys::futex;
-#[cfg(loom)]
-#[path = "models/futex.rs"]
-mod futex;
-#[cfg(not(loom))]
-mod heap;
-#[cfg(loom)]
-#[path = "models/heap.rs"]
-mod heap;
-mod ipc;
-mod kind;
-#[cfg(not(loom))]
-mod known;
-mod list;
-mod lock;
+mod inspect;
 #[cfg(not(loom))]
 mod msg;
 #[cfg(not(loom))]
-mod names;
-pub mod participant;
-#[cfg(not(loom))]
-mod proc;
-#[cfg(not(loom))]
-mod process;
-#[cfg(not(loom))]
-mod retire;
-#[cfg(loom)]
-#[path = "models/retire.rs"]
-mod retire;
-pub mod sem;
+mod recovery;
 #[cfg(not(loom))]
 mod shm;
 #[cfg(not(loom))]
-pub mod signal;
-#[cfg(not(loom))]
-mod sweep;
-#[cfg(not(loom))]
 mod thread;
-mod time;
 #[cfg(not(loom))]
 pub mod typed;
 #[cfg(not(loom))]
-mod vigil;
-#[cfg(not(loom))]
-mod wait;
-#[cfg(not(loom))]
-mod wake;
-mod wakes;
+mod waiting;
+
+pub use class::Class;
+pub use kind::{Kind, UnknownKind};
+pub use registry::creds;
+pub use unspin_sys::Errno;
 
 #[cfg(not(loom))]
-pub use arena::{ArenaError, Options, times_joined};
+pub use crate::{
+    arena_file::{ArenaError, Options, times_joined},
+    engine::Engine,
+    engine::lock_names::{describe, set_of},
+    inspect::{Semaphore, arenas},
+    recovery::damage,
+    sem::calls::semop::{FastSemop, LoadedOp},
+    shm::{Removed, remove_arena},
+    thread::{cancel, signal},
+};
 #[cfg(not(loom))]
-pub use catalogue::Semaphore;
-#[cfg(not(loom))]
-pub use engine::Engine;
-pub use ipc::Class;
-pub use kind::{Kind, UnknownLockKind};
-#[cfg(not(loom))]
-pub use names::{describe, set_of};
-#[cfg(not(loom))]
-pub use shm::{Removed, remove_arena};
-pub use unspin_sys::Errno;
+#[doc(hidden)]
+pub use inspect::parts as arena_parts;

@@ -1,5 +1,5 @@
-//! Arenas that are cut short, overwritten or deleted while processes use them: calls answer with errors, nobody crashes,
-//! nobody waits for ever.
+//! Arenas that are cut short, overwritten or deleted while processes use them: calls fail with errors, no
+//! process crashes, and no thread waits for ever.
 //!
 //! What is damaged is used by processes of their own, which an alarm ends that do not come to an end.
 
@@ -70,7 +70,7 @@ impl Child {
     }
 }
 
-/// Some call, on some object, whose answer nobody looks at.
+/// Some call, on some object, whose answer is ignored.
 fn call(engine: &Engine, noise: &mut Noise, ids: &mut [i32; 8]) {
     let which = noise.below(8) as usize;
     let (id, sem) = (ids[which], noise.below(3) as i32);
@@ -110,7 +110,7 @@ fn call(engine: &Engine, noise: &mut Noise, ids: &mut [i32; 8]) {
                     let _ = engine.shmctl(segment, flag::IPC_STAT, at);
                 }
             }
-            18 => drop(engine.bury_dead()),
+            18 => drop(engine.recover_dead()),
             _ => drop(engine.semctl(0, 0, flag::SEM_INFO, at)),
         }
     }
@@ -233,11 +233,12 @@ fn deleted() {
         old.semop_ops(id, &[Sembuf { sem_num: 0, sem_op: 1, sem_flg: 0 }]).unwrap();
         let new = open(kind, &path);
         assert_eq!(new.semget(7, 3, 0), Err(Errno::ENOENT), "newcomers make another");
-        assert_eq!(old.semget(7, 3, 0), Ok(id), "those who have it go on");
+        assert_eq!(old.semget(7, 3, 0), Ok(id), "present users continue");
     }
 }
 
-/// Mounts a file system in memory of so many MiB at a folder, which nobody else sees. `false` without the right to.
+/// Mounts a file system in memory of so many MiB at a folder, in a mount namespace of its own. `false` without the
+/// right to.
 fn mount_small(at: &Path, mebibytes: usize) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let at = std::ffi::CString::new(at.as_os_str().as_bytes()).unwrap();
@@ -359,7 +360,7 @@ fn full_file_system() {
     }
 }
 
-/// The file is deleted, and another made in its place, again and again, under those who use either.
+/// The file is deleted, and another made in its place, again and again, while threads use both.
 #[test]
 fn deleted_and_made_anew() {
     let _segments = Segments;

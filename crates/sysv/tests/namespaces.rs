@@ -1,5 +1,5 @@
-//! One path, several IPC namespaces: each has its own arena, and one that comes later under the number of one that is gone
-//! finds nothing of it.
+//! One path, several IPC namespaces: each has its own arena, and one that comes later under the number of one that is
+//! gone finds nothing of it.
 
 #[path = "common/child.rs"]
 mod child;
@@ -41,12 +41,12 @@ fn sets_with_another(path: &Path) -> i32 {
 }
 
 #[test]
-fn each_namespace_has_its_own_arena() {
+fn each_ipc_namespace_gets_its_own_arena() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("arena");
     let Some(first) = alone(|| sets_with_another(&path)) else {
         println!(
-            "SKIPPED each_namespace_has_its_own_arena: run as root, so that unshare(CLONE_NEWIPC) is allowed"
+            "SKIPPED each_ipc_namespace_gets_its_own_arena: run as root, so that unshare(CLONE_NEWIPC) is allowed"
         );
         return;
     };

@@ -63,7 +63,7 @@ fn is_there(id: i32) -> bool {
 }
 
 #[test]
-fn keys_belong_to_the_arena_and_ids_to_the_kernel() {
+fn segment_keys_are_per_arena_and_ids_are_the_kernels() {
     let [a, b] = worlds();
     let (in_a, in_b) = (a.make(0x5EED), b.make(0x5EED));
     assert_ne!(in_a, in_b);
@@ -76,12 +76,12 @@ fn keys_belong_to_the_arena_and_ids_to_the_kernel() {
     told(&a, in_a, &mut status).unwrap();
     assert_eq!(status.shm_perm.key, 0x5EED);
     told(&b, in_a, &mut status).unwrap();
-    assert_eq!(status.shm_perm.key, 0, "attached by whoever knows the id, but its key is not known here");
+    assert_eq!(status.shm_perm.key, 0, "attached by its id, but its key is not in this arena");
     assert_eq!(b.info(), (1, 1));
 }
 
 #[test]
-fn what_is_removed_outside_is_gone() {
+fn segment_removed_outside_is_not_found() {
     for world in worlds() {
         let (id, other) = (world.make(7), world.make(8));
         // SAFETY: mapped where there is room.
@@ -101,9 +101,9 @@ fn what_is_removed_outside_is_gone() {
     }
 }
 
-/// Of thousands that come and go by their last detachment, which nobody reports, little is left.
+/// Of thousands that come and go by their last detachment, which is not reported, little is left.
 #[test]
-fn names_of_the_dead_are_used_again() {
+fn entries_of_dead_processes_are_reused() {
     for world in worlds() {
         for key in 1..3000 {
             let id = world.make(key);
@@ -120,7 +120,7 @@ fn names_of_the_dead_are_used_again() {
 }
 
 #[test]
-fn an_arena_takes_its_segments_with_it() {
+fn removing_arena_removes_its_segments() {
     for world in worlds() {
         let ids: Vec<i32> = (1..100).map(|key| world.make(key)).collect();
         let private = world.make(flag::IPC_PRIVATE);
@@ -135,7 +135,7 @@ fn an_arena_takes_its_segments_with_it() {
 }
 
 #[test]
-fn what_is_no_arena_is_not_removed() {
+fn remove_refuses_other_files() {
     let dir = tempfile::tempdir().unwrap();
     for contents in ["", "short", &"something else entirely\n".repeat(1000)] {
         let path = dir.path().join("file");
@@ -165,7 +165,7 @@ fn rename(file: &File, ids: &[i32], others: &[i32]) -> usize {
 
 /// Whatever an arena's file holds, no segment of others is removed, and the file goes.
 #[test]
-fn a_damaged_arena_harms_nobody() {
+fn removing_damaged_arena_keeps_foreign_segments() {
     let foreign = [(); 9].map(|()| ipc::shmget(flag::IPC_PRIVATE, 200, 0o600).unwrap());
     let mut noise = Noise(0x9E37_79B9_7F4A_7C15);
     for round in 0..42 {

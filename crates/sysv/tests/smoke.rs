@@ -24,7 +24,7 @@ fn get(engine: &Engine, id: i32, sem: i32, cmd: i32) -> i32 {
 }
 
 #[test]
-fn values_waiters_and_removal() {
+fn typed_values_waiters_and_removal() {
     for (_dir, engine) in engines() {
         let id = engine.semget(flag::IPC_PRIVATE, 3, 0o600).unwrap();
         engine.semop_ops(id, &[op(0, 2, 0), op(1, 1, 0)]).unwrap();
@@ -50,7 +50,7 @@ fn values_waiters_and_removal() {
 }
 
 #[test]
-fn many_sets_come_and_go() {
+fn creating_and_removing_many_sets_reuses_memory() {
     for (_dir, engine) in engines() {
         let mut seen = std::collections::HashSet::new();
         for round in 0..3 {
@@ -71,7 +71,7 @@ fn many_sets_come_and_go() {
 }
 
 #[test]
-fn tokens_are_neither_lost_nor_made() {
+fn tokens_are_conserved() {
     for (_dir, engine) in engines() {
         let id = engine.semget(flag::IPC_PRIVATE, 2, 0o600).unwrap();
         engine.semop_ops(id, &[op(0, 2, 0)]).unwrap();
@@ -93,7 +93,7 @@ fn tokens_are_neither_lost_nor_made() {
 
 /// More waiters than the list of wake-ups holds, some of them dead: the dead take nothing.
 #[test]
-fn a_crowd_with_dead_among_it_is_served() {
+fn waiters_are_served_when_some_are_dead() {
     for (_dir, engine) in engines() {
         let id = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
         let children: Vec<i32> = (0..24)

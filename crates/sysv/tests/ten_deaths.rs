@@ -2,16 +2,16 @@
 //!
 //! | killed | here, or in |
 //! |---|---|
-//! | 1. half-way through a vector | `every_instruction`: `a_vector_is_all_or_nothing`, `an_operation_is_undone_as_a_whole` |
-//! | 2. in the queue | [`a_dead_waiter_takes_nothing`], [`a_dead_waiter_leaves_no_trace`], [`the_dead_let_nobody_pass`] |
-//! | 3. granted, and not returned yet | [`a_grant_to_one_who_dies_is_undone`] |
-//! | 4. making or publishing an id, growing the table | `every_instruction`: `the_registry_survives` |
+//! | 1. half-way through a vector | `every_instruction`: `sigkill_in_semop_vector_applies_all_or_nothing`, `sigkill_in_semop_with_undo_undoes_whole_operation` |
+//! | 2. in the queue | [`sigkill_of_waiter_takes_no_token`], [`sigkill_of_waiter_leaves_no_state`], [`grant_to_dead_waiter_releases_no_other_waiter`] |
+//! | 3. granted, and not returned yet | [`grant_to_waiter_that_dies_is_undone`] |
+//! | 4. making or publishing an id, growing the table | `every_instruction`: `sigkill_in_semget_keeps_registry_consistent` |
 //! | 5. in a read-side section | every test that kills at any instruction; `unspin-rcu` |
-//! | 6. undoing for another | [`a_chain_of_undoers_is_killed`]; `every_instruction`: `an_undoer_leaves_nothing_half_undone` |
-//! | 7. and the pid is used again | [`a_namesake_inherits_no_adjustment`] |
-//! | 8. everybody, and then a newcomer comes | [`a_newcomer_finds_everything_undone`] |
-//! | 9. after it executed a program that knows nothing of this | [`another_program_keeps_the_adjustment`] |
-//! | 10. fork, while another thread is in a critical section | [`a_fork_beside_a_busy_thread_undoes_its_own`] |
+//! | 6. undoing for another | [`sigkill_of_a_chain_of_undo_holders_releases_tokens`]; `every_instruction`: `sigkill_of_thread_applying_undo_leaves_undo_complete` |
+//! | 7. and the pid is used again | [`process_with_reused_pid_inherits_no_adjustment`] |
+//! | 8. everybody, and then a newcomer comes | [`first_call_after_all_died_applies_undo`] |
+//! | 9. after it executed a program that knows nothing of this | [`exec_keeps_adjustment`] |
+//! | 10. fork, while another thread is in a critical section | [`fork_during_semop_of_another_thread_applies_only_its_own_undo`] |
 
 #[path = "common/child.rs"]
 mod child;
@@ -136,7 +136,7 @@ fn waiter(engine: &Engine, id: i32, n: i32) -> Child {
 }
 
 #[test]
-fn a_dead_waiter_takes_nothing() {
+fn sigkill_of_waiter_takes_no_token() {
     engines([0, 0], |engine, id| {
         let (first, second) = (waiter(engine, id, 1), waiter(engine, id, 2));
         drop(first);
@@ -148,7 +148,7 @@ fn a_dead_waiter_takes_nothing() {
 }
 
 #[test]
-fn a_grant_to_one_who_dies_is_undone() {
+fn grant_to_waiter_that_dies_is_undone() {
     engines([0, 0], |engine, id| {
         for _ in 0..20 {
             let child = waiter(engine, id, 1);
@@ -165,7 +165,7 @@ fn a_grant_to_one_who_dies_is_undone() {
 
 /// What is granted to a dead process and taken back has not happened: neither is it seen to have been there last.
 #[test]
-fn a_dead_waiter_leaves_no_trace() {
+fn sigkill_of_waiter_leaves_no_state() {
     engines([0, 0], |engine, id| {
         drop(waiter(engine, id, 1));
         engine.semop_ops(id, &[plain(0, 1)]).unwrap();
@@ -190,9 +190,9 @@ fn a_dead_waiter_leaves_no_trace() {
     });
 }
 
-/// What a dead waiter would have taken lets nobody pass who waits for that.
+/// A grant to a dead waiter must not release waiters that depend on its effect.
 #[test]
-fn the_dead_let_nobody_pass() {
+fn grant_to_dead_waiter_releases_no_other_waiter() {
     engines([1, 0], |engine, id| {
         let (one, vector) = (&[plain(0, 0)][..], &[plain(0, 0), plain(1, 0)][..]);
         let takers = [&[plain(0, -2)][..], &[plain(0, -2), plain(1, 1)]];
@@ -211,9 +211,10 @@ fn the_dead_let_nobody_pass() {
     });
 }
 
-/// The death of a holder wakes a sleeper, who is killed on its way, and so is the next, until one is left.
+/// The death of a holder wakes a sleeper, which is killed while it handles the death, and so is the next, until one is
+/// left.
 #[test]
-fn a_chain_of_undoers_is_killed() {
+fn sigkill_of_a_chain_of_undo_holders_releases_tokens() {
     engines([1, 0], |engine, id| {
         for round in 0..20 {
             let held = holder(engine, id);
@@ -231,7 +232,7 @@ fn a_chain_of_undoers_is_killed() {
 }
 
 /// A child with this pid; `None` if the kernel does not let us choose.
-fn namesake(pid: i32) -> Option<Child> {
+fn process_with_pid(pid: i32) -> Option<Child> {
     for _ in 0..200 {
         std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).ok()?;
         let child = Child::of(|| ());
@@ -243,16 +244,16 @@ fn namesake(pid: i32) -> Option<Child> {
 }
 
 #[test]
-fn a_namesake_inherits_no_adjustment() {
+fn process_with_reused_pid_inherits_no_adjustment() {
     engines([1, 0], |engine, id| {
         let dead = holder(engine, id);
         let pid = dead.0;
         // Start times are told apart by hundredths of a second.
         std::thread::sleep(Duration::from_millis(30));
         drop(dead);
-        match namesake(pid) {
+        match process_with_pid(pid) {
             None => eprintln!(
-                "SKIPPED a_namesake_inherits_no_adjustment: pids cannot be chosen; run as root, with CONFIG_CHECKPOINT_RESTORE"
+                "SKIPPED process_with_reused_pid_inherits_no_adjustment: pids cannot be chosen; run as root, with CONFIG_CHECKPOINT_RESTORE"
             ),
             Some(_living) => {
                 assert_eq!(get(engine, id, 0, flag::GETVAL), 1, "undone, though pid {pid} lives")
@@ -262,7 +263,7 @@ fn a_namesake_inherits_no_adjustment() {
 }
 
 #[test]
-fn a_newcomer_finds_everything_undone() {
+fn first_call_after_all_died_applies_undo() {
     engines([3, 0], |engine, id| {
         let crowd: Vec<Child> = (0..3)
             .map(|n| {
@@ -283,7 +284,7 @@ fn a_newcomer_finds_everything_undone() {
 }
 
 #[test]
-fn another_program_keeps_the_adjustment() {
+fn exec_keeps_adjustment() {
     engines([1, 0], |engine, id| {
         let other = Child::of(|| {
             if engine.semop_ops(id, &[undoable(0, -1)]).is_ok() {
@@ -304,7 +305,7 @@ fn another_program_keeps_the_adjustment() {
 }
 
 #[test]
-fn a_fork_beside_a_busy_thread_undoes_its_own() {
+fn fork_during_semop_of_another_thread_applies_only_its_own_undo() {
     engines([40, 0], |engine, id| {
         let busy = Child::of(|| {
             let engine = *engine;
@@ -332,7 +333,7 @@ fn a_fork_beside_a_busy_thread_undoes_its_own() {
 /// A test that finds nothing proves nothing: this one's holder has forgotten the flag.
 #[test]
 #[should_panic(expected = "its taking is undone")]
-fn planted_a_taking_that_is_not_undone() {
+fn planted_take_without_undo() {
     engines([0, 0], |engine, id| {
         let child = Child::of(|| end(engine.semop_ops(id, &[plain(0, -1)]).is_ok()));
         until(|| get(engine, id, 0, flag::GETNCNT) == 1);
@@ -344,7 +345,7 @@ fn planted_a_taking_that_is_not_undone() {
 
 /// A removed set takes its adjustments along: what lies there next is left alone.
 #[test]
-fn a_removed_set_is_not_undone() {
+fn removed_set_gets_no_undo() {
     engines([1, 0], |engine, id| {
         let held = holder(engine, id);
         get(engine, id, 0, flag::IPC_RMID);

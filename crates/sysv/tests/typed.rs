@@ -7,7 +7,7 @@ use unspin_sys::Errno;
 use unspin_sysv::typed::{Message, MessageQueue, Segment, SemOp, SemSet, Which};
 use unspin_sysv::{Engine, Kind, Options};
 
-/// A range of keys that nobody else uses at the same time.
+/// A range of keys that no other test uses at the same time.
 fn key(n: i32) -> i32 {
     0x7F00_0000 | (std::process::id() as i32 & 0xFFFF) << 8 | n
 }
@@ -41,7 +41,7 @@ fn sets_are_opened_and_created_as_files_are() {
 }
 
 #[test]
-fn values_and_operations() {
+fn typed_values_and_operations() {
     on_every_engine(|engine| {
         let set = SemSet::private(engine, 3, 0o600).unwrap();
         assert_eq!(set.set_values(&[1, 2]), Err(Errno::EINVAL));
@@ -70,7 +70,7 @@ fn values_and_operations() {
 }
 
 #[test]
-fn waiters_are_counted_and_get_what_they_wait_for() {
+fn typed_waiters_are_counted_and_served() {
     on_every_engine(|engine| {
         let set = SemSet::private(engine, 2, 0o600).unwrap();
         set.set_value(1, 1).unwrap();
@@ -112,7 +112,7 @@ fn queues_are_opened_and_created_as_files_are() {
 }
 
 #[test]
-fn messages_are_chosen_by_type() {
+fn msgrcv_selects_messages_by_type() {
     on_every_engine(|engine| {
         let queue = MessageQueue::private(engine, 0o600).unwrap();
         let mut message = Message::with_capacity(16);
@@ -122,7 +122,7 @@ fn messages_are_chosen_by_type() {
         }
         let mut next = |which| {
             queue.try_receive(which, &mut message)?;
-            Ok::<_, Errno>((message.kind(), message.text().to_vec()))
+            Ok::<_, Errno>((message.mtype(), message.text().to_vec()))
         };
         assert_eq!(next(Which::UpTo(4)), Ok((3, b"b".to_vec())));
         assert_eq!(next(Which::Kind(4)), Ok((4, b"c".to_vec())));
@@ -138,7 +138,7 @@ fn messages_are_chosen_by_type() {
 }
 
 #[test]
-fn messages_that_are_too_long_stay_or_are_cut() {
+fn msgrcv_of_too_long_message_fails_or_truncates() {
     on_every_engine(|engine| {
         let queue = MessageQueue::private(engine, 0o600).unwrap();
         queue.send(&Message::new(1, b"a text of 21 bytes...")).unwrap();
@@ -153,13 +153,13 @@ fn messages_that_are_too_long_stay_or_are_cut() {
         }
         assert!(queue.peek(1, &mut message).is_err());
         queue.receive_beginning(Which::First, &mut message).unwrap();
-        assert_eq!((message.kind(), message.text()), (1, &b"a text o"[..]));
+        assert_eq!((message.mtype(), message.text()), (1, &b"a text o"[..]));
         queue.remove().unwrap();
     });
 }
 
 #[test]
-fn a_receiver_sleeps_until_there_is_a_message() {
+fn receiver_blocks_until_message_arrives() {
     on_every_engine(|engine| {
         let queue = MessageQueue::private(engine, 0o600).unwrap();
         let receiver = std::thread::spawn(move || {
@@ -206,7 +206,7 @@ fn segments_are_memory() {
         segment.remove().unwrap();
         assert_eq!(Segment::open(engine, key).unwrap_err(), Errno::ENOENT);
         assert_eq!(other.load(624), Some(u64::MAX));
-        // As on Linux: the id is good for as long as somebody is attached.
+        // As on Linux: the id is good as long as a process has the segment attached.
         let late = segment.attach().unwrap();
         assert_eq!((late.len(), late.as_atomics()[624].load(SeqCst)), (5000, u64::MAX));
         drop((other, late));
@@ -216,6 +216,6 @@ fn segments_are_memory() {
 
 #[test]
 #[should_panic(expected = "a post adds")]
-fn no_post_waits_for_zero() {
+fn post_never_waits_for_zero() {
     let _ = SemOp::post(0, 0);
 }

@@ -110,7 +110,7 @@ fn on_one_line(path: &Path) -> String {
 fn condition(error: &ArenaError) -> &'static str {
     match error {
         ArenaError::Version(_) => "(other version)",
-        ArenaError::Io(..) | ArenaError::NotOurs(_) | ArenaError::Foisted(_) => "(unreadable)",
+        ArenaError::Io(..) | ArenaError::NotOurs(_) | ArenaError::DefaultPathTaken(_) => "(unreadable)",
         _ => "(damaged)",
     }
 }
@@ -154,7 +154,7 @@ fn remove_one(path: &Path, options: &Ipcrm) -> Result<(), String> {
     let arena = match Found::at(path) {
         Ok(Some(arena)) => arena,
         Ok(None) => return Err(arena::there_is_none(path)),
-        Err(ArenaError::NotOurs(_) | ArenaError::Foisted(_)) => {
+        Err(ArenaError::NotOurs(_) | ArenaError::DefaultPathTaken(_)) => {
             return Err(format!("arena {name}: belongs to another user: ask its owner, or root"));
         }
         Err(ArenaError::Corrupt(_)) => {

@@ -73,7 +73,7 @@ fn is_fault(signal: c_int, code: c_int) -> bool {
 /// `info` belongs to a fault.
 unsafe fn mended(signal: c_int, info: *const siginfo_t) -> bool {
     // SAFETY: the caller's promise: a fault has an address.
-    signal == libc::SIGBUS && unspin_sysv::damage::mend(unsafe { (*info).si_addr() } as usize)
+    signal == libc::SIGBUS && unspin_sysv::damage::handle_sigbus(unsafe { (*info).si_addr() } as usize)
 }
 
 /// Whether one of our own loads from the program's memory faulted. If so, execution continues after it.

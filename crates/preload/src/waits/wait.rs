@@ -9,7 +9,7 @@ use crate::swap::plan;
 use crate::watch::Hook;
 use core::cell::Cell;
 use unspin_sys::clock;
-use unspin_sysv::cancel::{self, Manner};
+use unspin_sysv::cancel::{self, CancelType};
 use unspin_waiting::{CheckKind, CpuPressure, PollOutcome, WaitDecision, poll};
 
 /// A wait that has begun. It has nothing to drop.
@@ -57,9 +57,9 @@ impl Wait {
     /// A thread with asynchronous cancellation is not cancelled while it decides.
     #[inline(never)]
     fn decide(hook: Hook) -> Wait {
-        match cancel::manner() {
-            Manner::Deferred => Wait::decided(hook),
-            Manner::Asynchronous => {
+        match cancel::cancel_type() {
+            CancelType::Deferred => Wait::decided(hook),
+            CancelType::Asynchronous => {
                 let before = cancellation(DEFERRED);
                 let wait = Wait::decided(hook);
                 cancellation(before);
@@ -100,7 +100,7 @@ impl Wait {
         items: impl FnOnce(&T) -> Option<u64>,
     ) -> Ended<T> {
         match self.decision {
-            WaitDecision::Poll(budget) if cancel::manner() == Manner::Deferred => {
+            WaitDecision::Poll(budget) if cancel::cancel_type() == CancelType::Deferred => {
                 self.poll_for(budget, check, look, items)
             }
             WaitDecision::Poll(budget) => self.poll_with_cancel_deferred(budget, check, look, items),
@@ -189,9 +189,9 @@ impl Wait {
 
     #[inline(never)]
     fn report(&self, items: Option<u64>) {
-        match cancel::manner() {
-            Manner::Deferred => self.reported(items),
-            Manner::Asynchronous => {
+        match cancel::cancel_type() {
+            CancelType::Deferred => self.reported(items),
+            CancelType::Asynchronous => {
                 let before = cancellation(DEFERRED);
                 self.reported(items);
                 cancellation(before);

@@ -1,17 +1,16 @@
 //! Taking the locks of objects, and repairing what dead owners left behind.
 
 use super::Inner;
-use crate::futex::{self, Wake};
-use crate::guard::{Guard, Held};
-use crate::ipc::{self, Class, Object, Section};
+use crate::engine::guard::{Guard, Held};
+use crate::engine::lock_names::{Call, LockName};
+use crate::engine::{Object, ObjectSection};
 use crate::kind::Kind;
-use crate::lock::{Discipline, Lock, Owner, Taken, Waited, Waiting};
-use crate::msg::MessageQueue;
-use crate::names::{Call, LockName};
-use crate::participant::{Participant, status};
-use crate::sem::Set;
+use crate::participant::{ParticipantRecord, status};
+use crate::registry;
+use crate::sync::futex::{self, Wake};
+use crate::sync::lock::{Discipline, Lock, Owner, Taken, WaitHooks, Waited};
 use crate::thread::Thread;
-use crate::wake;
+use crate::waiting::wake;
 use core::time::Duration;
 use unspin_sync::atomic::AtomicU32;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed};
@@ -49,13 +48,13 @@ impl Inner {
 
     /// Poisons the arena if the lock that the thread waits for names an owner that demonstrably does not hold it. If
     /// the arena is already poisoned, abandons it.
-    fn doubt_owner(&self, thread: &Thread, lock: &Lock, owner: Owner) {
-        let disproved = |person: &Participant| person.busy.disproves(lock, owner);
+    fn check_owner(&self, thread: &Thread, lock: &Lock, owner: Owner) {
+        let disproved = |participant: &ParticipantRecord| participant.lock_count.disproves_owner(lock, owner);
         // A thread never waits for a lock that it holds: if the word names this thread, it was overwritten.
         let is_noise =
-            owner == thread.owner() || self.people().get(owner.index() as usize).is_some_and(disproved);
+            owner == thread.owner() || self.participants().get(owner.index() as usize).is_some_and(disproved);
         if is_noise {
-            self.condemn();
+            self.poison();
         } else if self.check().is_err() {
             self.arena.abandon();
         }
@@ -78,7 +77,7 @@ impl Inner {
     /// Takes a lock, in a critical section of the caller. If the lock was not free, also returns how long that took.
     #[inline(always)]
     pub fn take(&'static self, thread: &Thread, name: LockName, lock: &Lock) -> (Taken, Option<Waited>) {
-        thread.enter_busy();
+        thread.count_lock();
         match lock.try_acquire(thread.owner()) {
             true => (Taken::Clean, None),
             false => {
@@ -94,26 +93,26 @@ impl Inner {
             LockName::Global => Discipline::Spin,
             _ => Discipline::Park,
         };
-        lock.acquire_slow(thread.owner(), discipline, &Suitor { inner: self, thread, lock })
+        lock.acquire_slow(thread.owner(), discipline, &LockWaiter { inner: self, thread, lock })
     }
 
     /// Finds the object of `id`, calls `check`, takes the object's lock, repairs the object if its previous owner died,
     /// and begins a section. `EINVAL` if there is no such object, `EIDRM` if it was removed meanwhile.
-    pub fn guard<'t, O: Object>(
+    pub fn guard_by_id<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
         id: i32,
         check: impl FnOnce(&O) -> Result<(), Errno>,
     ) -> Result<Guard<'t, O::Section>, Errno> {
-        let (held, object) = self.hold_id(thread, call, id, check)?;
+        let (held, object) = self.lock_by_id(thread, call, id, check)?;
         Ok(Guard::new(self, held, object))
     }
 
-    /// Like [`Inner::guard`], but the caller begins the section, by [`Guard::new`]. A section is large, and returning
-    /// one would copy it.
+    /// Like [`Inner::guard_by_id`], but the caller begins the section, by [`Guard::new`]. A section is large, and
+    /// returning one would copy it.
     #[inline(always)]
-    pub fn hold_id<'t, O: Object>(
+    pub fn lock_by_id<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
@@ -131,26 +130,26 @@ impl Inner {
         let _read = thread.read();
         let object = self.find(id)?;
         check(object.1)?;
-        Ok((self.hold_alive(thread, call, object)?, object))
+        Ok((self.lock_alive(thread, call, object)?, object))
     }
 
     /// Takes the lock of an object. The caller found it in a read-side section that it is still in. `EIDRM` if it is
     /// removed.
     #[inline(always)]
-    pub fn hold_alive<'t, O: Object>(
+    pub fn lock_alive<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
         object: (u64, &'static O),
     ) -> Result<Held<'t>, Errno> {
-        let held = self.hold(thread, call, object);
+        let held = self.lock_found(thread, call, object);
         // This runs within the caller's read-side section. If the object is deleted, the lock is released here, before
         // that section ends. Only the section keeps a removed object, and the lock in it, from being freed. An object
         // that is not removed is kept by its lock.
         if object.1.perm().is_deleted() { Err(Errno::EIDRM) } else { Ok(held) }
     }
 
-    /// Like [`Inner::hold_alive`], and begins a section.
+    /// Like [`Inner::lock_alive`], and begins a section.
     #[inline(always)]
     pub fn guard_alive<'t, O: Object>(
         &'static self,
@@ -158,68 +157,31 @@ impl Inner {
         call: Call,
         object: (u64, &'static O),
     ) -> Result<Guard<'t, O::Section>, Errno> {
-        let held = self.hold_alive(thread, call, object)?;
+        let held = self.lock_alive(thread, call, object)?;
         Ok(Guard::new(self, held, object))
     }
 
-    /// Runs `f` in a section on the object that a participant waits for, then serves the object's waiters. `None` if
-    /// the participant no longer waits.
-    pub fn with_waiting<R>(
-        &'static self,
-        thread: &Thread,
-        call: Call,
-        person: &Participant,
-        f: impl FnOnce(&mut dyn ipc::Section) -> R,
-    ) -> Option<R> {
-        match person.queue().class() {
-            Class::Sem => self.guard_waiting::<Set>(thread, call, person).map(|guard| guard.serving(f)),
-            Class::Msg => {
-                self.guard_waiting::<MessageQueue>(thread, call, person).map(|guard| guard.serving(f))
-            }
-            Class::Shm => None,
-        }
-    }
-
-    /// Like [`Inner::guard`], for the object that a participant waits for. `None` if it no longer waits.
-    fn guard_waiting<'t, O: Object>(
+    /// Like [`Inner::guard_by_id`], for the object that a participant waits for. `None` if it no longer waits.
+    pub(super) fn guard_waiting<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
-        person: &Participant,
+        participant: &ParticipantRecord,
     ) -> Option<Guard<'t, O::Section>> {
-        // An object is retired only after all waits on it have ended. So the object that `person` waits for is not
+        // An object is retired only after all waits on it have ended. So the object that `participant` waits for is not
         // freed during this read-side section.
         let _read = thread.read();
-        // Acquire: partner of the Release in `Section::enqueue`.
-        if !status::concerns_others(person.waiter.status.load(Acquire)) {
+        // Acquire: partner of the Release in `SetSection::enqueue`.
+        if !status::concerns_others(participant.waiter.status.load(Acquire)) {
             return None;
         }
         // Relaxed: ordered by the Acquire above.
-        let at = person.waiter.object.load(Relaxed);
+        let at = participant.waiter.object.load(Relaxed);
         // A granted status outlives the object. Only the table says whether there is still an object at that offset.
-        if !ipc::is_object(&self.arena, O::CLASS, at) {
+        if !registry::is_object(&self.arena, O::CLASS, at) {
             return None;
         }
         self.guard_alive::<O>(thread, call, (at, self.arena.get(at)?)).ok()
-    }
-
-    /// Whether a dead participant or process may hold up this participant: the owner of its object's lock is dead, the
-    /// set has adjustments (their processes may be dead), or the object is a message queue.
-    pub fn may_wait_for_the_dead(&self, thread: &Thread, person: &Participant) -> bool {
-        let _read = thread.read();
-        // Relaxed: asked by the participant itself.
-        let at = person.waiter.object.load(Relaxed);
-        let arena = &self.arena;
-        let owner = match person.queue().class() {
-            Class::Sem => match arena.get::<Set>(at) {
-                Some(set) if set.has_adjustments() => return true,
-                set => set.and_then(|set| self.lock_of(set).owner()),
-            },
-            // A sleeper always checks, in case a dead participant has left it forgotten.
-            Class::Msg => return true,
-            Class::Shm => None,
-        };
-        owner.is_some_and(|owner| self.is_dead_owner(owner))
     }
 
     /// Takes the lock of an object that cannot go away: it was found in a read-side section that goes on, or under the
@@ -230,28 +192,28 @@ impl Inner {
         call: Call,
         object: (u64, &'static O),
     ) -> Guard<'t, O::Section> {
-        Guard::new(self, self.hold(thread, call, object), object)
+        Guard::new(self, self.lock_found(thread, call, object), object)
     }
 
     /// Takes the lock of an object, and repairs the object if the previous owner died.
     #[inline(always)]
-    pub fn hold<'t, O: Object>(
+    pub fn lock_found<'t, O: Object>(
         &'static self,
         thread: &'t Thread,
         call: Call,
         object: (u64, &'static O),
     ) -> Held<'t> {
         let (held, taken) = self.acquire(thread, self.name_of(object.1), call, self.lock_of(object.1));
-        if taken == Taken::Inherited {
-            self.mend(thread, object);
+        if taken == Taken::OwnerDied {
+            self.recover(thread, object);
         }
         held
     }
 
     fn global<'t>(&'static self, thread: &'t Thread, call: Call) -> Held<'t> {
         let (held, taken) = self.acquire(thread, LockName::Global, call, &self.arena.header().global.0);
-        if taken == Taken::Inherited {
-            self.mend_all(thread);
+        if taken == Taken::OwnerDied {
+            self.recover_all(thread);
         }
         held
     }
@@ -259,21 +221,15 @@ impl Inner {
     /// Repairs what the lock of an object protects after it was taken over from a dead owner: that object, or in the
     /// `global` engine all objects.
     #[cold]
-    pub fn mend<O: Object>(&'static self, thread: &Thread, (at, object): (u64, &'static O)) {
+    pub fn recover<O: Object>(&'static self, thread: &Thread, (at, object): (u64, &'static O)) {
         match self.kind {
-            Kind::Global => self.mend_all(thread),
+            Kind::Global => self.recover_all(thread),
             _ => self.repair(thread, at, object),
         }
     }
 
-    fn mend_all(&'static self, thread: &Thread) {
-        let _read = thread.read();
-        self.repair_all::<Set>(thread);
-        self.repair_all::<MessageQueue>(thread);
-    }
-
-    fn repair_all<O: Object>(&'static self, thread: &Thread) {
-        for at in ipc::objects(&self.arena, O::CLASS) {
+    pub(super) fn repair_all<O: Object>(&'static self, thread: &Thread) {
+        for at in registry::objects(&self.arena, O::CLASS) {
             if let Some(object) = O::at(&self.arena, at) {
                 self.repair(thread, at, object);
             }
@@ -281,20 +237,20 @@ impl Inner {
     }
 
     /// Takes over the lock of each object that the dead participant `dead` holds.
-    pub fn inherit_all<O: Object>(&'static self, thread: &Thread, dead: u32) {
-        for at in ipc::objects(&self.arena, O::CLASS) {
+    pub(super) fn take_over_locks_of<O: Object>(&'static self, thread: &Thread, dead: u32) {
+        for at in registry::objects(&self.arena, O::CLASS) {
             if let Some(object) = O::at(&self.arena, at)
                 && self.lock_of(object).owner().is_some_and(|owner| owner.index() == dead)
             {
-                drop(self.guard_found(thread, Call::Sweep, (at, object)));
+                drop(self.guard_found(thread, Call::Recover, (at, object)));
             }
         }
     }
 
     /// Takes the global lock over if the dead participant `dead` holds it.
-    pub fn inherit_global(&'static self, thread: &Thread, dead: u32) {
+    pub fn take_over_global(&'static self, thread: &Thread, dead: u32) {
         if self.arena.header().global.0.owner().is_some_and(|owner| owner.index() == dead) {
-            drop(self.global(thread, Call::Sweep));
+            drop(self.global(thread, Call::Recover));
         }
     }
 
@@ -311,17 +267,17 @@ impl Inner {
 }
 
 /// A thread that waits for a lock.
-struct Suitor<'a> {
+struct LockWaiter<'a> {
     inner: &'static Inner,
     thread: &'a Thread,
     lock: &'a Lock,
 }
 
-impl Waiting for Suitor<'_> {
+impl WaitHooks for LockWaiter<'_> {
     fn is_dead(&self, owner: Owner) -> bool {
         let dead = self.inner.is_dead_owner(owner);
         if !dead {
-            self.inner.doubt_owner(self.thread, self.lock, owner);
+            self.inner.check_owner(self.thread, self.lock, owner);
         }
         dead
     }
@@ -330,9 +286,9 @@ impl Waiting for Suitor<'_> {
     /// thread into another lock's word, waiters for that lock then see that it is not the owner. Otherwise two threads
     /// that wait for locks that name each other would wait for ever.
     fn sleep(&self, word: &AtomicU32, seen: u32, timeout: Duration) -> Wake {
-        self.thread.leave_busy();
+        self.thread.uncount_lock();
         let woken = futex::wait(word, seen, Some(timeout));
-        self.thread.enter_busy();
+        self.thread.count_lock();
         woken
     }
 }

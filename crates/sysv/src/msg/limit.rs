@@ -8,12 +8,12 @@ use unspin_sys::limits::MsgLimits;
 
 /// The limit in bytes that a thread has read last, and the tick at which it read it. All-zero bytes: not read yet.
 #[derive(Debug)]
-pub(crate) struct Limit {
+pub(crate) struct MsgmaxCache {
     tick: Cell<(i64, i64)>,
     bytes: Cell<u64>,
 }
 
-impl Limit {
+impl MsgmaxCache {
     /// Whether a text of `size` bytes is permitted at this tick.
     #[inline]
     pub fn permits(&self, size: usize, tick: (i64, i64)) -> bool {

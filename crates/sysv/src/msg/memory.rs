@@ -6,7 +6,7 @@ use unspin_sys::{Errno, fault};
 /// The kind of memory that an address is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub(crate) enum Memory {
+pub(crate) enum MemoryOwner {
     /// The program's memory; the program may have given an invalid address.
     Program,
     /// A live slice of ours, or the arena.
@@ -15,18 +15,18 @@ pub(crate) enum Memory {
 
 /// A message to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct OutgoingMessage {
     /// `mtype`.
-    pub kind: i64,
+    pub mtype: i64,
     /// The kind of memory that the text is in.
-    pub memory: Memory,
+    pub memory: MemoryOwner,
     /// Address of the text.
     pub text: usize,
     /// Length of the text in bytes.
     pub size: usize,
 }
 
-impl Letter {
+impl OutgoingMessage {
     /// Copies the text to `to`; `EFAULT` if it cannot be read.
     #[inline]
     pub fn write(&self, to: NonNull<u8>) -> Result<(), Errno> {
@@ -35,8 +35,8 @@ impl Letter {
         // may overlap.
         unsafe {
             match self.memory {
-                Memory::Program => fault::load(self.text, to.as_ptr(), self.size),
-                Memory::Ours => {
+                MemoryOwner::Program => fault::load(self.text, to.as_ptr(), self.size),
+                MemoryOwner::Ours => {
                     core::ptr::copy(self.text as *const u8, to.as_ptr(), self.size);
                     Ok(())
                 }
@@ -47,19 +47,19 @@ impl Letter {
     /// Whether the text can be read. The kernel copies it before it looks for the queue.
     pub fn probe(&self) -> Result<(), Errno> {
         match self.memory {
-            Memory::Program => fault::probe(self.text, self.size),
-            Memory::Ours => Ok(()),
+            MemoryOwner::Program => fault::probe(self.text, self.size),
+            MemoryOwner::Ours => Ok(()),
         }
     }
 }
 
 /// The destination of a message that is received.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Landing {
+pub(crate) struct RecvBuffer {
     /// The kind of memory that it is in.
-    pub memory: Memory,
+    pub memory: MemoryOwner,
     /// Address for the type; not used if the memory is ours.
-    pub kind: usize,
+    pub mtype: usize,
     /// Address for the text.
     pub text: usize,
     /// Room for the text in bytes.
@@ -70,30 +70,30 @@ pub(crate) struct Landing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Received {
     /// `mtype`.
-    pub kind: i64,
+    pub mtype: i64,
     /// Bytes of text that were copied.
     pub bytes: usize,
 }
 
-impl Landing {
+impl RecvBuffer {
     /// Copies a message of `size` bytes to its destination, as much as there is room for; the type first, as
     /// `do_msg_fill` does. `EFAULT` if the program's address is invalid.
     #[inline]
-    pub fn take(&self, kind: i64, text: NonNull<u8>, size: usize) -> Result<Received, Errno> {
+    pub fn take(&self, mtype: i64, text: NonNull<u8>, size: usize) -> Result<Received, Errno> {
         let bytes = size.min(self.room);
         // SAFETY: `text` has `size` bytes, which no thread writes, as the caller knows. If the memory is ours, the
         // address is live and has that room; the program's address is checked.
         unsafe {
             match self.memory {
-                Memory::Program => {
-                    fault::store_word(kind as u64, self.kind)?;
+                MemoryOwner::Program => {
+                    fault::store_word(mtype as u64, self.mtype)?;
                     fault::store(text.as_ptr(), self.text, bytes)?;
                 }
-                Memory::Ours => {
+                MemoryOwner::Ours => {
                     core::ptr::copy_nonoverlapping(text.as_ptr(), self.text as *mut u8, bytes);
                 }
             }
         }
-        Ok(Received { kind, bytes })
+        Ok(Received { mtype, bytes })
     }
 }

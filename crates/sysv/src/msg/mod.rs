@@ -1,175 +1,25 @@
 //! System V message queues.
 //!
-//! The layers, top down: `send`, `receive`, `msgctl` and `get` check arguments in the kernel's order and take locks.
-//! `section` and `handover` run under a queue's lock: they decide what becomes of messages and waiters. `storage`,
-//! `queue`, `cell` and `mailbox` are the layout in the arena. `memory` copies texts between the arena and the program.
+//! The layers, top down: `msgsnd`, `msgrcv`, `msgctl` and `msgget` check arguments in the kernel's order and take
+//! locks. `section` and `handover` run under a queue's lock: they decide what becomes of messages and waiters.
+//! `storage`, `queue`, `cell` and `mailbox` are the layout in the arena. `memory` copies texts between the arena and
+//! the program.
 
 mod cell;
-mod get;
 mod handover;
 mod limit;
 mod mailbox;
 mod memory;
 mod msgctl;
+mod msgget;
+mod msgrcv;
+mod msgsnd;
+pub(crate) mod object;
 mod queue;
-mod receive;
 mod section;
-mod send;
+mod selector;
 mod storage;
-mod wanted;
 
-pub(crate) use limit::Limit;
-pub(crate) use memory::{Landing, Received};
-pub(crate) use queue::MessageQueue;
-pub(crate) use wanted::Wanted;
-
-use crate::anatomy::Part;
-use crate::arena::Arena;
-use crate::creds;
-use crate::engine::Inner;
-use crate::heap;
-use crate::ipc::{self, Access, Class, Object, Perm, Registry};
-use crate::lock::Lock;
-use crate::names::Call;
-use crate::retire;
-use crate::thread::Thread;
-use crate::wait::End;
-use cell::Slab;
-use core::mem::offset_of;
-use section::Section;
-use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use unspin_sys::Errno;
-
-impl Object for MessageQueue {
-    const CLASS: Class = Class::Msg;
-    type Section = Section;
-
-    fn perm(&self) -> &Perm {
-        &self.perm
-    }
-
-    fn lock(&self) -> &Lock {
-        &self.contended.lock
-    }
-
-    #[inline(always)]
-    fn section(&'static self, inner: &'static Inner, at: u64, me: u32) -> Section {
-        Section::new(inner, self, at, me)
-    }
-}
-
-/// The queue at an offset that the table gave. `None` for 0 and for an offset that cannot be a queue.
-fn queue_at(arena: &Arena, at: u64) -> Option<&MessageQueue> {
-    if at == 0 { None } else { arena.get(at) }
-}
-
-/// Runs `f` in a section on the queue of `id`, if the thread may do `want` with it; else `EINVAL`, `EACCES` or `EIDRM`.
-/// Uses the thread's cache if the queue is in it.
-///
-/// It takes a closure and does not return a guard: a returned guard would be copied, which takes as long as the rest.
-#[inline(always)]
-fn within<R>(
-    inner: &'static Inner,
-    thread: &'static Thread,
-    (call, id, want): (Call, i32, Access),
-    f: impl FnOnce(&mut Section) -> R,
-) -> Result<R, Errno> {
-    let read = thread.read();
-    let (known, is_known) = thread.remembered_queue(id);
-    if !is_known || !known.may(want) {
-        learn(inner, thread, id, want)?;
-    }
-    inner.within(thread, call, known.what(), read, f).ok_or(Errno::EIDRM)
-}
-
-/// Caches a queue, and what the thread may do with it. `EINVAL` if there is no queue, `EACCES` if the thread may not do
-/// `want`. The caller is in a read-side section.
-#[cold]
-fn learn(inner: &'static Inner, thread: &'static Thread, id: i32, want: Access) -> Result<(), Errno> {
-    // Acquire: as in `Thread::remembered`. Both numbers are read before the state that they are to vouch for.
-    let when = (thread.changes().load(Acquire), creds::epoch());
-    let (at, queue) = inner.find::<MessageQueue>(id)?;
-    let creds = thread.creds.read();
-    let may = [Access::Read, Access::Alter].into_iter().filter(|&want| queue.perm.allows(&creds, want));
-    let known = thread.remembered_queue(id).0;
-    known.learn(id, when, may.map(Access::bit).sum(), (at, queue));
-    if known.may(want) { Ok(()) } else { Err(Errno::EACCES) }
-}
-
-/// Marks the queue at an offset as removed, ends all waits on it, and retires its slabs. Returns the size of its header
-/// in bytes. The caller holds the registry lock.
-pub(crate) fn evict(inner: &'static Inner, thread: &Thread, registry: &Registry<'_>, at: u64) -> u64 {
-    let Some(queue) = queue_at(&inner.arena, at) else { return 0 };
-    inner.guard_found(thread, Call::MsgRmid, (at, queue)).section().remove();
-    let (arena, first) = (&inner.arena, &queue.contended.slabs);
-    // Bounded by the number of slabs that can exist. An overwritten list may lead back to its start; the loop then
-    // ends, because the links of retired slabs are 0.
-    for _ in 0..storage::most(arena) {
-        let at = first.load(Relaxed);
-        let Some(slab) = arena.get::<Slab>(at).filter(|_| at != 0) else { break };
-        heap::unpublish(registry.me, at);
-        // Release: the slab is pending before it is unlinked, so that a thread that recovers us retires it.
-        first.store(slab.next.load(Relaxed), Release);
-        // Release: not before the next slab is the first. Otherwise a thread that continues after our death would find
-        // no slab behind this one.
-        slab.next.store(0, Release);
-        retire::retire(arena, &registry.rcu, registry.me, at, heap::size(arena, at));
-    }
-    size_of::<MessageQueue>() as u64
-}
-
-/// Whether a heap payload is a queue's slab or a participant's mailbox. The caller holds the registry lock.
-pub(crate) fn owns(inner: &'static Inner, payload: u64) -> bool {
-    // Acquire: a mailbox becomes a queue's slab before it stops being a mailbox. So a payload that is not found here is
-    // found among the slabs.
-    let mut people = inner.people().iter();
-    people.any(|person| person.errand.mailbox.load(Acquire) == payload)
-        || ipc::objects(&inner.arena, Class::Msg)
-            .filter_map(|at| queue_at(&inner.arena, at))
-            .any(|queue| storage::slabs_of(&inner.arena, queue).any(|slab| slab == payload))
-}
-
-/// Locations of the first slabs of a queue, and of the first cells of each; at most `some` of either.
-pub(crate) fn parts(inner: &'static Inner, queue: &'static MessageQueue, some: usize) -> Vec<Part> {
-    let slabs = storage::slabs_of(&inner.arena, queue);
-    let parts = slabs.take(some).flat_map(|at| {
-        let slab = [
-            Part::new("head of a block", at - heap::HEAD, heap::HEAD as usize),
-            Part::new("next slab", at + offset_of!(Slab, next) as u64, 8),
-            Part::new("slab", at, size_of::<Slab>()),
-        ];
-        let cells = Slab::cells(&inner.arena, at).take(some).flat_map(|(at, _)| {
-            [
-                Part::new("size of a message", at + cell::SIZE_AT, 4),
-                Part::new("cell", at, size_of::<cell::Cell>()),
-            ]
-        });
-        slab.into_iter().chain(cells)
-    });
-    parts.collect()
-}
-
-/// Copies the message that the thread was granted from its mailbox to the thread's buffer.
-pub(crate) fn fetch(inner: &'static Inner, thread: &Thread, landing: &Landing) -> End {
-    let Some((cell, text)) = mailbox::message(&inner.arena, thread.person()) else {
-        return End::Failed(Errno::EFAULT);
-    };
-    match landing.take(cell.kind.load(Relaxed), text, cell.size()) {
-        Ok(received) => End::Done(received),
-        Err(errno) => End::Failed(errno),
-    }
-}
-
-/// Gives the message that the thread was granted back to its queue, because the thread's buffer no longer exists.
-pub(crate) fn give_back(inner: &'static Inner, thread: &Thread) {
-    let person = thread.person();
-    let _read = thread.read();
-    // Relaxed: the thread's own record.
-    let at = person.waiter.object.load(Relaxed);
-    let queue = Some(at).filter(|&at| ipc::is_object(&inner.arena, Class::Msg, at));
-    if let Some(queue) = queue.and_then(|at| queue_at(&inner.arena, at))
-        && let Ok(mut guard) = inner.guard_alive(thread, Call::Wait, (at, queue))
-    {
-        guard.section().give_back(person);
-    }
-}
+pub(crate) use limit::MsgmaxCache;
+pub(crate) use memory::{Received, RecvBuffer};
+pub(crate) use queue::MsgQueue;

@@ -3,11 +3,13 @@
 //! The checks are in the order of Linux 6.18 (`ipc/msg.c`: `ksys_msgctl` and what it calls). The functions name their
 //! kernel counterparts.
 
-use super::section::Section;
-use super::{MessageQueue, queue_at};
+use super::MsgQueue;
+use super::object::queue_at;
+use super::section::QueueSection;
+use crate::class::Class;
+use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::ipc::{self, Access, Class, Id};
-use crate::names::Call;
+use crate::registry::{self, Access, Id};
 use crate::thread::Thread;
 use crate::time;
 use unspin_sync::atomic::Ordering::Relaxed;
@@ -30,7 +32,7 @@ impl Engine {
         if id < 0 || cmd < 0 {
             return Err(Errno::EINVAL);
         }
-        let call = Ctl { inner, thread: Thread::of(inner)?, id };
+        let call = MsgctlCall { inner, thread: Thread::of(inner)?, id };
         match cmd {
             flag::IPC_INFO | flag::MSG_INFO => call.info(cmd, arg),
             flag::IPC_STAT => call.stat(id, Some(Access::Read), arg).map(|_| 0),
@@ -47,13 +49,13 @@ impl Engine {
 const SEGMENT_BYTES: i32 = 16;
 const SEGMENTS: u16 = 0xFFFF;
 
-struct Ctl {
+struct MsgctlCall {
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
 }
 
-impl Ctl {
+impl MsgctlCall {
     /// `msgctl_info`. Needs no permission; the id must not be negative, but is not used.
     fn info(&self, cmd: i32, arg: usize) -> Result<i32, Errno> {
         let (limits, default) = (MsgLimits::read(), MsgLimits::DEFAULT);
@@ -85,8 +87,8 @@ impl Ctl {
     fn highest(&self) -> usize {
         let arena = &self.inner.arena;
         let _read = self.thread.read();
-        let mut indices = 0..ipc::capacity(arena, Class::Msg) as usize;
-        indices.rfind(|&index| ipc::find_index(arena, Class::Msg, index) != 0).unwrap_or(0)
+        let mut indices = 0..registry::capacity(arena, Class::Msg) as usize;
+        indices.rfind(|&index| registry::find_index(arena, Class::Msg, index) != 0).unwrap_or(0)
     }
 
     /// The highest index in use (0 if there is none), and the total numbers of queues, messages and bytes.
@@ -94,8 +96,8 @@ impl Ctl {
         let arena = &self.inner.arena;
         let _read = self.thread.read();
         let mut sums = (0, 0, 0, 0);
-        for index in 0..ipc::capacity(arena, Class::Msg) as usize {
-            if let Some(queue) = queue_at(arena, ipc::find_index(arena, Class::Msg, index)) {
+        for index in 0..registry::capacity(arena, Class::Msg) as usize {
+            if let Some(queue) = queue_at(arena, registry::find_index(arena, Class::Msg, index)) {
                 // Relaxed: counts that may change at any time.
                 let (count, bytes) =
                     (queue.contended.count.load(Relaxed), queue.contended.bytes.load(Relaxed));
@@ -107,10 +109,9 @@ impl Ctl {
 
     /// `msgctl_stat`. Returns the id.
     fn stat(&self, id: i32, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
-        let check = |queue: &MessageQueue| {
-            want.map_or(Ok(()), |want| self.inner.permit(self.thread, &queue.perm, want))
-        };
-        let mut guard = self.inner.guard(self.thread, Call::MsgStat, id, check)?;
+        let check =
+            |queue: &MsgQueue| want.map_or(Ok(()), |want| self.inner.permit(self.thread, &queue.perm, want));
+        let mut guard = self.inner.guard_by_id(self.thread, Call::MsgStat, id, check)?;
         let status = status(guard.section());
         drop(guard);
         // SAFETY: `msgctl`'s caller promises that the answer goes there.
@@ -122,7 +123,7 @@ impl Ctl {
     fn stat_index(&self, want: Option<Access>, arg: usize) -> Result<i32, Errno> {
         let id = {
             let (_read, arena) = (self.thread.read(), &self.inner.arena);
-            let at = ipc::find_index(arena, Class::Msg, Id(self.id).index());
+            let at = registry::find_index(arena, Class::Msg, Id(self.id).index());
             // Relaxed: immutable once published.
             queue_at(arena, at).ok_or(Errno::EINVAL)?.perm.id.load(Relaxed)
         };
@@ -133,7 +134,7 @@ impl Ctl {
     fn set(&self, arg: usize) -> Result<i32, Errno> {
         let mut status = MsqidDs::default();
         fault::copy_in(arg, status.as_bytes_mut())?;
-        let mut guard = self.inner.guard(self.thread, Call::MsgSet, self.id, |queue| {
+        let mut guard = self.inner.guard_by_id(self.thread, Call::MsgSet, self.id, |queue| {
             self.own(queue)?;
             let creds = self.thread.creds.read();
             match status.msg_qbytes <= MsgLimits::read().queue || creds.capable(CAP_SYS_RESOURCE) {
@@ -152,14 +153,14 @@ impl Ctl {
         Ok(0)
     }
 
-    fn own(&self, queue: &MessageQueue) -> Result<(), Errno> {
+    fn own(&self, queue: &MsgQueue) -> Result<(), Errno> {
         if queue.perm.is_owned_by(&self.thread.creds.read()) { Ok(()) } else { Err(Errno::EPERM) }
     }
 
     /// `msgctl_down` with IPC_RMID.
     fn remove(&self) -> Result<i32, Errno> {
         self.inner.with_registry(self.thread, Class::Msg, Call::MsgRmid, |registry| {
-            let (at, queue) = self.inner.find::<MessageQueue>(self.id)?;
+            let (at, queue) = self.inner.find::<MsgQueue>(self.id)?;
             self.own(queue)?;
             let bytes = self.inner.evict(self.thread, registry, at);
             registry.remove(at, bytes);
@@ -173,7 +174,7 @@ fn int(count: u64) -> i32 {
     count.min(i32::MAX as u64) as i32
 }
 
-fn status(section: &Section) -> MsqidDs {
+fn status(section: &QueueSection) -> MsqidDs {
     let queue = section.queue();
     // Relaxed: under the lock.
     MsqidDs {

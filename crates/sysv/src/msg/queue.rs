@@ -3,17 +3,17 @@
 //! The messages are the cells that have a serial number, in the slabs that belong to the queue. The order, the free
 //! cells and the counts are derived from them, and are rebuilt when a holder of the lock has died.
 
-use super::cell::{Cell, Size};
-use crate::arena::{Arena, Shared};
-use crate::ipc::Perm;
-use crate::list::List;
-use crate::lock::Lock;
+use super::cell::{CellSize, MessageCell};
+use crate::registry::Perm;
+use crate::store::list::List;
+use crate::store::{Arena, Shared};
+use crate::sync::lock::Lock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The counterpart of `struct msg_queue`. All fields that are not immutable are protected by the lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub(crate) struct MessageQueue {
+pub(crate) struct MsgQueue {
     /// Key, id, owner and mode, and whether the queue is removed.
     pub perm: Perm,
     /// `q_qbytes`: the most bytes, and the most messages, that the queue holds.
@@ -25,7 +25,7 @@ pub(crate) struct MessageQueue {
 }
 
 // SAFETY: atomics only.
-unsafe impl Shared for MessageQueue {}
+unsafe impl Shared for MsgQueue {}
 
 /// The fields that every call changes, on cache lines of their own, apart from the fields that find the queue. Each
 /// line that a call writes has to come from the CPU that made the previous call. Usually a call writes only the first
@@ -60,7 +60,7 @@ pub(crate) struct Contended {
     /// The free cells of each size. They are used in turn: the cell freed first is reused first. So consecutive
     /// messages are adjacent in memory, and the processor prefetches them; a fetch from another CPU's cache takes
     /// longer than a call. Derived.
-    pub free: [Chain; Size::COUNT],
+    pub free: [Chain; CellSize::COUNT],
     /// Offset of the first slab.
     pub slabs: AtomicU64,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Contended {
 const _: () = assert!(core::mem::offset_of!(Contended, sent) == 64);
 const _: () = assert!(core::mem::offset_of!(Contended, free) == 128 - 2 * size_of::<Chain>());
 
-impl MessageQueue {
+impl MsgQueue {
     /// Fills in a new, zeroed queue that is not yet published. `most` is its limit in bytes (`msg_qbytes`), `now` is in
     /// seconds since the epoch.
     pub fn init(&self, most: u64, now: i64) {
@@ -91,11 +91,11 @@ pub(crate) struct Chain {
 impl Chain {
     /// Cells in order, each with the offset of the cell before it and its own offset.
     #[inline]
-    pub fn iter<'a>(&self, arena: &'a Arena) -> impl Iterator<Item = (u64, u64, &'a Cell)> + use<'a> {
+    pub fn iter<'a>(&self, arena: &'a Arena) -> impl Iterator<Item = (u64, u64, &'a MessageCell)> + use<'a> {
         let (mut before, mut next) = (0, self.head.load(Relaxed));
         (0..Chain::most(arena)).map_while(move |_| {
             let at = next;
-            let cell = (at != 0).then(|| arena.get::<Cell>(at)).flatten()?;
+            let cell = (at != 0).then(|| arena.get::<MessageCell>(at)).flatten()?;
             let found = (before, at, cell);
             next = cell.next.load(Relaxed);
             before = at;
@@ -106,7 +106,7 @@ impl Chain {
     /// Most cells that fit into the arena: bounds walks whatever memory contains.
     #[inline]
     pub fn most(arena: &Arena) -> usize {
-        arena.bytes() as usize / size_of::<Cell>()
+        arena.bytes() as usize / size_of::<MessageCell>()
     }
 
     /// Whether the list is empty.
@@ -123,7 +123,7 @@ impl Chain {
 
     /// Unlinks the first cell, which is `first`.
     #[inline]
-    pub fn unlink_first(&self, first: &Cell) {
+    pub fn unlink_first(&self, first: &MessageCell) {
         self.head.store(first.next.load(Relaxed), Relaxed);
     }
 
@@ -135,9 +135,9 @@ impl Chain {
 
     /// Appends the cell at an offset.
     #[inline]
-    pub fn push_back(&self, arena: &Arena, at: u64, cell: &Cell) {
+    pub fn push_back(&self, arena: &Arena, at: u64, cell: &MessageCell) {
         cell.next.store(0, Relaxed);
-        match arena.get::<Cell>(self.tail.load(Relaxed)).filter(|_| !self.is_empty()) {
+        match arena.get::<MessageCell>(self.tail.load(Relaxed)).filter(|_| !self.is_empty()) {
             Some(last) => last.next.store(at, Relaxed),
             None => self.head.store(at, Relaxed),
         }
@@ -146,8 +146,8 @@ impl Chain {
 
     /// Inserts the message at an offset at the position that its serial number gives.
     pub fn insert(&self, arena: &Arena, at: u64) {
-        let serial = |cell: &Cell| cell.serial.load(Relaxed);
-        let Some(cell) = arena.get::<Cell>(at) else { return };
+        let serial = |cell: &MessageCell| cell.serial.load(Relaxed);
+        let Some(cell) = arena.get::<MessageCell>(at) else { return };
         match self.iter(arena).find(|&(_, _, other)| serial(other) > serial(cell)) {
             Some((before, after, _)) => {
                 cell.next.store(after, Relaxed);
@@ -159,7 +159,7 @@ impl Chain {
 
     /// Unlinks a cell. `before` is the offset of the cell before it, 0 if it is the first.
     #[inline]
-    pub fn unlink(&self, arena: &Arena, before: u64, at: u64, cell: &Cell) {
+    pub fn unlink(&self, arena: &Arena, before: u64, at: u64, cell: &MessageCell) {
         let next = cell.next.load(Relaxed);
         self.follow(arena, before, next);
         if self.tail.load(Relaxed) == at {
@@ -169,7 +169,7 @@ impl Chain {
 
     #[inline]
     fn follow(&self, arena: &Arena, before: u64, next: u64) {
-        match arena.get::<Cell>(before).filter(|_| before != 0) {
+        match arena.get::<MessageCell>(before).filter(|_| before != 0) {
             Some(cell) => cell.next.store(next, Relaxed),
             None => self.head.store(next, Relaxed),
         }
@@ -182,7 +182,7 @@ impl Chain {
         self.clear();
         let mut next = head;
         for _ in 0..count {
-            let Some(cell) = arena.get::<Cell>(next) else { break };
+            let Some(cell) = arena.get::<MessageCell>(next) else { break };
             let at = core::mem::replace(&mut next, cell.next.load(Relaxed));
             self.push_back(arena, at, cell);
         }
@@ -192,7 +192,7 @@ impl Chain {
 /// Sorts the `count` cells that begin at `head`. Returns the first of them in the new order, and the cell that followed
 /// the last of them before.
 fn sorted(arena: &Arena, head: u64, count: usize) -> (u64, u64) {
-    let Some(cell) = arena.get::<Cell>(head).filter(|_| count > 0) else { return (0, head) };
+    let Some(cell) = arena.get::<MessageCell>(head).filter(|_| count > 0) else { return (0, head) };
     if count == 1 {
         return (head, cell.next.swap(0, Relaxed));
     }
@@ -207,7 +207,7 @@ fn merged(arena: &Arena, mut left: u64, mut right: u64, count: usize) -> u64 {
     let mut last = &root;
     for _ in 0..count {
         let (true, true, Some(l), Some(r)) =
-            (left != 0, right != 0, arena.get::<Cell>(left), arena.get::<Cell>(right))
+            (left != 0, right != 0, arena.get::<MessageCell>(left), arena.get::<MessageCell>(right))
         else {
             break;
         };

@@ -10,28 +10,28 @@
 //! was already dead goes to the next one that waits for it, or back to its position. In the second case the queue takes
 //! over the mailbox as it is, which the receiver's status decides too.
 
-use super::cell::{Cell, Size};
-use super::memory::{Landing, Letter, Received};
-use super::queue::{Contended, MessageQueue};
-use super::wanted::Wanted;
-use crate::arena::Arena;
+use super::cell::{CellSize, MessageCell};
+use super::memory::{OutgoingMessage, Received, RecvBuffer};
+use super::queue::{Contended, MsgQueue};
+use super::selector::Selector;
+use crate::class::Class;
 use crate::engine::Inner;
-use crate::ipc::{self, Class};
-use crate::list::List;
-use crate::participant::{Participant, Queue, status};
+use crate::participant::wakes::WakeList;
+use crate::participant::{ParticipantRecord, WaitList, status};
+use crate::store::Arena;
+use crate::store::list::List;
 use crate::time;
-use crate::wakes::Wakes;
 use core::ptr::NonNull;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
 /// A critical section on one queue: see the module's text.
-pub(crate) struct Section {
+pub(crate) struct QueueSection {
     inner: &'static Inner,
-    queue: &'static MessageQueue,
+    queue: &'static MsgQueue,
     pub(super) at: u64,
     me: u32,
-    wakes: Wakes,
+    wakes: WakeList,
 }
 
 /// The result of sending a message.
@@ -42,12 +42,12 @@ pub(crate) enum Sent {
     /// There is no room in the queue.
     Full,
     /// There is no free cell of this size.
-    NoCell(Size),
+    NoCell(CellSize),
 }
 
 /// Position of a waiter in its list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum QueuePosition {
     /// Behind all others.
     Last,
     /// The position that it had before it was told to try again.
@@ -63,15 +63,15 @@ pub(crate) struct Caller {
     pub now: i64,
 }
 
-impl Section {
+impl QueueSection {
     /// Begins a section of participant `me`, which holds the lock, on the queue at `at`.
     #[inline(always)]
-    pub fn new(inner: &'static Inner, queue: &'static MessageQueue, at: u64, me: u32) -> Section {
-        Section { inner, queue, at, me, wakes: Wakes::default() }
+    pub fn new(inner: &'static Inner, queue: &'static MsgQueue, at: u64, me: u32) -> QueueSection {
+        QueueSection { inner, queue, at, me, wakes: WakeList::default() }
     }
 
     /// The queue.
-    pub fn queue(&self) -> &'static MessageQueue {
+    pub fn queue(&self) -> &'static MsgQueue {
         self.queue
     }
 
@@ -83,17 +83,17 @@ impl Section {
         &self.queue.contended
     }
 
-    pub(super) fn people(&self) -> &'static [Participant] {
-        self.inner.people()
+    pub(super) fn participants(&self) -> &'static [ParticipantRecord] {
+        self.inner.participants()
     }
 
     /// The record of a participant that was in use a moment ago; a dummy if the arena is damaged.
-    pub(super) fn someone(&self, index: u32) -> &'static Participant {
-        self.people().get(index as usize).unwrap_or_else(Participant::nobody)
+    pub(super) fn participant(&self, index: u32) -> &'static ParticipantRecord {
+        self.participants().get(index as usize).unwrap_or_else(ParticipantRecord::dummy)
     }
 
-    pub(super) fn maker(&self) -> &'static Participant {
-        self.someone(self.me)
+    pub(super) fn own_record(&self) -> &'static ParticipantRecord {
+        self.participant(self.me)
     }
 
     /// `msg_fits_inqueue`: whether `size` bytes fit if the queue has `bytes` bytes in `count` messages.
@@ -106,38 +106,38 @@ impl Section {
     /// Sends a message: to a receiver that waits for it, else into the queue. `EFAULT` if its text cannot be read; then
     /// nothing has happened.
     #[inline]
-    pub fn send(&mut self, letter: &Letter, caller: Caller) -> Result<Sent, Errno> {
+    pub fn send(&mut self, outgoing: &OutgoingMessage, caller: Caller) -> Result<Sent, Errno> {
         let contended = self.contended();
         let (bytes, count) = (contended.bytes.load(Relaxed), contended.count.load(Relaxed));
-        if !self.fits(letter.size as u64, bytes, count) {
+        if !self.fits(outgoing.size as u64, bytes, count) {
             return Ok(Sent::Full);
         }
         if !contended.receivers.is_empty() {
-            return self.send_to_waiting(letter, caller);
+            return self.send_to_waiting(outgoing, caller);
         }
-        self.put(letter, caller)
+        self.put(outgoing, caller)
     }
 
     /// Writes a message into a free cell, and makes it the queue's last.
     #[inline]
-    pub(super) fn put(&mut self, letter: &Letter, caller: Caller) -> Result<Sent, Errno> {
+    pub(super) fn put(&mut self, outgoing: &OutgoingMessage, caller: Caller) -> Result<Sent, Errno> {
         let (contended, arena) = (self.contended(), self.arena());
-        let size = Size::fitting(letter.size).ok_or(Errno::EINVAL)?;
+        let size = CellSize::fitting(outgoing.size).ok_or(Errno::EINVAL)?;
         let free = &contended.free[size.index()];
         let at = free.first();
         if at == 0 {
             return Ok(Sent::NoCell(size));
         }
-        let (cell, text) = self.cell(at, letter.size)?;
-        letter.write(text)?;
-        cell.describe(letter.kind, letter.size);
+        let (cell, text) = self.cell(at, outgoing.size)?;
+        outgoing.write(text)?;
+        cell.describe(outgoing.mtype, outgoing.size);
         self.note_sent(caller);
         free.unlink_first(cell);
         // Release: from this store on the message is sent, whichever thread dies. A thread that takes over the lock
         // finds it complete.
         cell.serial.store(self.next_serial(), Release);
         contended.messages.push_back(arena, at, cell);
-        contended.bytes.store(contended.bytes.load(Relaxed) + letter.size as u64, Relaxed);
+        contended.bytes.store(contended.bytes.load(Relaxed) + outgoing.size as u64, Relaxed);
         contended.count.store(contended.count.load(Relaxed) + 1, Relaxed);
         Ok(Sent::Done)
     }
@@ -145,9 +145,9 @@ impl Section {
     /// A cell, and the address of its text of `size` bytes. `ENOMEM` for an impossible offset: the arena was
     /// overwritten.
     #[inline]
-    pub(super) fn cell(&self, at: u64, size: usize) -> Result<(&'static Cell, NonNull<u8>), Errno> {
-        let cell = self.arena().get::<Cell>(at).ok_or(Errno::ENOMEM)?;
-        Ok((cell, Cell::text(self.arena(), at, size).ok_or(Errno::ENOMEM)?))
+    pub(super) fn cell(&self, at: u64, size: usize) -> Result<(&'static MessageCell, NonNull<u8>), Errno> {
+        let cell = self.arena().get::<MessageCell>(at).ok_or(Errno::ENOMEM)?;
+        Ok((cell, MessageCell::text(self.arena(), at, size).ok_or(Errno::ENOMEM)?))
     }
 
     pub(super) fn next_serial(&self) -> u64 {
@@ -168,17 +168,17 @@ impl Section {
 
     /// `find_msg`. Returns the offset of the cell before it, its own offset, and the cell.
     #[inline]
-    pub(super) fn find(&self, wanted: Wanted) -> Option<(u64, u64, &'static Cell)> {
+    pub(super) fn find(&self, wanted: Selector) -> Option<(u64, u64, &'static MessageCell)> {
         let mut messages = self.contended().messages.iter(self.arena());
         match wanted {
-            Wanted::Number(number) => messages.nth(usize::try_from(number).ok()?),
-            Wanted::UpTo(_) => {
+            Selector::Number(number) => messages.nth(usize::try_from(number).ok()?),
+            Selector::UpTo(_) => {
                 // The first of equal types: `min_by_key` returns the first of several.
                 messages
-                    .filter(|(_, _, cell)| wanted.admits(cell.kind.load(Relaxed)))
-                    .min_by_key(|(_, _, cell)| cell.kind.load(Relaxed))
+                    .filter(|(_, _, cell)| wanted.admits(cell.mtype.load(Relaxed)))
+                    .min_by_key(|(_, _, cell)| cell.mtype.load(Relaxed))
             }
-            _ => messages.find(|(_, _, cell)| wanted.admits(cell.kind.load(Relaxed))),
+            _ => messages.find(|(_, _, cell)| wanted.admits(cell.mtype.load(Relaxed))),
         }
     }
 
@@ -187,9 +187,9 @@ impl Section {
     #[inline]
     pub fn receive(
         &mut self,
-        wanted: Wanted,
+        wanted: Selector,
         most: u64,
-        landing: &Landing,
+        buffer: &RecvBuffer,
         caller: Caller,
     ) -> Result<Option<Received>, Errno> {
         let Some((before, at, cell)) = self.find(wanted) else { return Ok(None) };
@@ -198,7 +198,7 @@ impl Section {
             return Err(Errno::E2BIG);
         }
         let (_, text) = self.cell(at, size)?;
-        let received = landing.take(cell.kind.load(Relaxed), text, size);
+        let received = buffer.take(cell.mtype.load(Relaxed), text, size);
         self.note_received(caller);
         // Release: from this store on the message is received, whichever thread dies.
         cell.serial.store(0, Release);
@@ -212,43 +212,43 @@ impl Section {
         received.map(Some)
     }
 
-    /// MSG_COPY: like [`Section::receive`], but the message stays. A message that does not fit completely is refused,
-    /// also with MSG_NOERROR (`copy_msg`: EINVAL).
-    pub fn copy(&self, wanted: Wanted, most: u64, landing: &Landing) -> Result<Received, Errno> {
+    /// MSG_COPY: like [`QueueSection::receive`], but the message stays. A message that does not fit completely is
+    /// refused, also with MSG_NOERROR (`copy_msg`: EINVAL).
+    pub fn copy(&self, wanted: Selector, most: u64, buffer: &RecvBuffer) -> Result<Received, Errno> {
         let (_, at, cell) = self.find(wanted).ok_or(Errno::ENOMSG)?;
         let size = cell.size();
         if size as u64 > most {
             return Err(Errno::E2BIG);
         }
-        if size > landing.room {
+        if size > buffer.room {
             return Err(Errno::EINVAL);
         }
-        landing.take(cell.kind.load(Relaxed), self.cell(at, size)?.1, size)
+        buffer.take(cell.mtype.load(Relaxed), self.cell(at, size)?.1, size)
     }
 
-    pub(super) fn release(&self, at: u64, cell: &Cell) {
+    pub(super) fn release(&self, at: u64, cell: &MessageCell) {
         self.contended().free[cell.class().index()].push_back(self.arena(), at, cell);
     }
 
     /// Puts the caller into the list of receivers: it waits for a message that it wants, of at most `most` bytes.
-    pub fn await_message(&self, wanted: Wanted, most: u64, place: Place) {
-        let errand = &self.maker().errand;
-        errand.want(wanted);
-        errand.most.store(most, Relaxed);
-        self.enqueue(Queue::Receive, place);
+    pub fn await_message(&self, wanted: Selector, most: u64, position: QueuePosition) {
+        let msg_wait = &self.own_record().msg_wait;
+        msg_wait.want(wanted);
+        msg_wait.bytes.store(most, Relaxed);
+        self.enqueue(WaitList::Receive, position);
     }
 
     /// Puts the caller into the list of senders: it waits for room for a message of `size` bytes.
-    pub fn await_room(&self, size: usize, place: Place) {
-        self.maker().errand.most.store(size as u64, Relaxed);
-        self.enqueue(Queue::Send, place);
+    pub fn await_room(&self, size: usize, position: QueuePosition) {
+        self.own_record().msg_wait.bytes.store(size as u64, Relaxed);
+        self.enqueue(WaitList::Send, position);
     }
 
-    fn enqueue(&self, queue: Queue, place: Place) {
-        let waiter = &self.maker().waiter;
+    fn enqueue(&self, queue: WaitList, position: QueuePosition) {
+        let waiter = &self.own_record().waiter;
         // A wait of this thread in a signal handler may have left a ticket of another queue; then this waiter comes
         // last.
-        let has_kept = place == Place::Kept && waiter.object.load(Relaxed) == self.at;
+        let has_kept = position == QueuePosition::Kept && waiter.object.load(Relaxed) == self.at;
         if !has_kept {
             let ticket = self.contended().ticket.load(Relaxed) + 1;
             self.contended().ticket.store(ticket, Relaxed);
@@ -256,46 +256,50 @@ impl Section {
         }
         waiter.object.store(self.at, Relaxed);
         waiter.queue.store(queue as u32, Relaxed);
-        waiter.beat.store(time::ticks(), Relaxed);
+        waiter.last_seen.store(time::ticks(), Relaxed);
         // Release: partner of the Acquire in `waits_here`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
-        self.list(queue).insert(self.people(), self.me);
+        self.list(queue).insert(self.participants(), self.me);
     }
 
-    pub(super) fn list(&self, queue: Queue) -> &'static List {
+    pub(super) fn list(&self, queue: WaitList) -> &'static List {
         match queue {
-            Queue::Send => &self.contended().senders,
+            WaitList::Send => &self.contended().senders,
             _ => &self.contended().receivers,
         }
     }
 
-    pub(super) fn dequeue(&self, list: &List, person: &Participant) {
-        list.unlink(self.people(), &person.waiter);
+    pub(super) fn dequeue(&self, list: &List, participant: &ParticipantRecord) {
+        list.unlink(self.participants(), &participant.waiter);
     }
 
     /// Takes a waiter out of its list and ends its wait.
-    pub(super) fn end(&mut self, list: &List, index: u32, person: &Participant, end: u32) {
-        self.dequeue(list, person);
-        self.wakes.finish(&person.waiter, index, end);
+    pub(super) fn end(&mut self, list: &List, index: u32, participant: &ParticipantRecord, end: u32) {
+        self.dequeue(list, participant);
+        self.wakes.finish(&participant.waiter, index, end);
     }
 
     /// Whether this participant waits for this queue.
-    pub(super) fn waits_here(&self, person: &Participant) -> bool {
+    pub(super) fn waits_here(&self, participant: &ParticipantRecord) -> bool {
         // Acquire: partner of the Release with which `enqueue` published the record.
-        status::is_waiting(person.waiter.status.load(Acquire)) && self.concerns(person)
+        status::is_waiting(participant.waiter.status.load(Acquire)) && self.concerns(participant)
     }
 
     /// The participants in a list that wait for this queue. An overwritten list may have others.
-    pub(super) fn waiting(&self, list: &List) -> impl Iterator<Item = (u32, &'static Participant)> + use<> {
-        let (at, people) = (self.at, self.people());
-        list.iter(people).filter(move |(_, person)| {
+    pub(super) fn waiting(
+        &self,
+        list: &List,
+    ) -> impl Iterator<Item = (u32, &'static ParticipantRecord)> + use<> {
+        let (at, participants) = (self.at, self.participants());
+        list.iter(participants).filter(move |(_, participant)| {
             // Acquire: as in `waits_here`.
-            status::is_waiting(person.waiter.status.load(Acquire)) && person.waiter.object.load(Relaxed) == at
+            status::is_waiting(participant.waiter.status.load(Acquire))
+                && participant.waiter.object.load(Relaxed) == at
         })
     }
 
-    pub(super) fn concerns(&self, person: &Participant) -> bool {
-        person.waiter.object.load(Relaxed) == self.at && person.queue().class() == Class::Msg
+    pub(super) fn concerns(&self, participant: &ParticipantRecord) -> bool {
+        participant.waiter.object.load(Relaxed) == self.at && participant.queue().class() == Class::Msg
     }
 
     /// `ss_wakeup`: senders whose messages fit now try again, in order of arrival, each counting the room that the ones
@@ -303,11 +307,11 @@ impl Section {
     fn serve_senders(&mut self) {
         let contended = self.contended();
         let (mut bytes, mut count) = (contended.bytes.load(Relaxed), contended.count.load(Relaxed));
-        for (index, person) in self.waiting(&contended.senders) {
-            let size = person.errand.most.load(Relaxed);
+        for (index, participant) in self.waiting(&contended.senders) {
+            let size = participant.msg_wait.bytes.load(Relaxed);
             if self.fits(size, bytes, count) {
                 (bytes, count) = (bytes + size, count + 1);
-                self.end(&contended.senders, index, person, status::RETRY);
+                self.end(&contended.senders, index, participant, status::RETRY);
             }
         }
     }
@@ -316,8 +320,8 @@ impl Section {
     /// too.
     pub fn changed(&mut self) {
         let receivers = &self.contended().receivers;
-        for (index, person) in self.waiting(receivers) {
-            self.end(receivers, index, person, status::RETRY);
+        for (index, participant) in self.waiting(receivers) {
+            self.end(receivers, index, participant, status::RETRY);
         }
         self.serve_senders();
     }
@@ -331,41 +335,41 @@ impl Section {
     /// Ends the wait of a participant that is in no list, and is the caller or dead. One that was told to try again
     /// leaves a message or room to the others; for room see `serve`. Receivers are tried only in that case, because it
     /// costs the number of receivers times the number of messages.
-    fn leave(&mut self, person: &Participant, end: u32) {
+    fn leave(&mut self, participant: &ParticipantRecord, end: u32) {
         // Relaxed: without the lock only its own thread would write it.
-        let was_to_retry = person.waiter.status.load(Relaxed) == status::RETRY;
+        let was_to_retry = participant.waiter.status.load(Relaxed) == status::RETRY;
         // Relaxed: the waiter itself reads it, or is dead; all other threads read it under the lock.
-        person.waiter.status.store(end, Relaxed);
+        participant.waiter.status.store(end, Relaxed);
         if was_to_retry {
             self.serve_receivers();
         }
     }
 
     fn evict_all(&mut self) {
-        for (person, index) in self.people().iter().zip(0u32..) {
-            if self.waits_here(person) {
-                self.dequeue(self.list(person.queue()), person);
-                self.wakes.finish(&person.waiter, index, status::failed(Errno::EIDRM.0));
+        for (participant, index) in self.participants().iter().zip(0u32..) {
+            if self.waits_here(participant) {
+                self.dequeue(self.list(participant.queue()), participant);
+                self.wakes.finish(&participant.waiter, index, status::failed(Errno::EIDRM.0));
                 continue;
             }
             // Acquire: the object offset is read as it was when this status was written, or later.
-            let end = person.waiter.status.load(Acquire);
-            if self.concerns(person) {
+            let end = participant.waiter.status.load(Acquire);
+            if self.concerns(participant) {
                 // No message must be given back to a removed queue, least of all to a new queue at the same offset.
-                person.waiter.confirm(end);
+                participant.waiter.confirm(end);
             }
         }
     }
 }
 
-impl ipc::Section for Section {
+impl crate::engine::ObjectSection for QueueSection {
     #[cold]
     fn repair(&mut self) {
-        self.settle_estates();
-        for person in self.people() {
+        self.resolve_transfers();
+        for participant in self.participants() {
             // Acquire: partner of the Release in `put_back`.
-            if person.waiter.status.load(Acquire) == status::REVERTED && self.concerns(person) {
-                self.adopt(person);
+            if participant.waiter.status.load(Acquire) == status::REVERTED && self.concerns(participant) {
+                self.adopt_mailbox(participant);
             }
         }
         self.rebuild();
@@ -377,51 +381,52 @@ impl ipc::Section for Section {
     }
 
     fn withdraw(&mut self, why: Errno) {
-        let person = self.maker();
-        if self.waits_here(person) {
-            self.dequeue(self.list(person.queue()), person);
-        } else if person.waiter.status.load(Relaxed) != status::RETRY {
+        let participant = self.own_record();
+        if self.waits_here(participant) {
+            self.dequeue(self.list(participant.queue()), participant);
+        } else if participant.waiter.status.load(Relaxed) != status::RETRY {
             return;
         }
-        self.leave(person, status::failed(why.0));
+        self.leave(participant, status::failed(why.0));
     }
 
-    fn bury(&mut self, dead: u32) {
-        let person = self.someone(dead);
-        if self.waits_here(person) {
-            self.dequeue(self.list(person.queue()), person);
-        } else if !self.concerns(person) {
+    fn recover_dead(&mut self, dead: u32) {
+        let participant = self.participant(dead);
+        if self.waits_here(participant) {
+            self.dequeue(self.list(participant.queue()), participant);
+        } else if !self.concerns(participant) {
             return;
-        } else if status::is_granted(person.waiter.status.load(Acquire)) {
-            return self.give_back(person);
+        } else if status::is_granted(participant.waiter.status.load(Acquire)) {
+            return self.give_back(participant);
         }
-        self.leave(person, status::IDLE);
+        self.leave(participant, status::IDLE);
     }
 
     fn serve(&mut self) {
         self.serve_senders();
     }
 
-    fn review(&mut self) {
-        let person = self.maker();
-        if self.waits_here(person) && !self.list(person.queue()).holds(self.people(), self.me) {
-            ipc::Section::repair(self);
+    fn verify_linked(&mut self) {
+        let participant = self.own_record();
+        if self.waits_here(participant) && !self.list(participant.queue()).holds(self.participants(), self.me)
+        {
+            crate::engine::ObjectSection::repair(self);
         }
     }
 
-    fn watch(&mut self, _: &'static Inner) {
-        let person = self.maker();
-        if self.waits_here(person)
-            && person.queue() == Queue::Receive
-            && self.find(person.errand.wanted()).is_some()
+    fn refresh_wait(&mut self, _: &'static Inner) {
+        let participant = self.own_record();
+        if self.waits_here(participant)
+            && participant.queue() == WaitList::Receive
+            && self.find(participant.msg_wait.wanted()).is_some()
         {
-            self.end(&self.contended().receivers, self.me, person, status::RETRY);
+            self.end(&self.contended().receivers, self.me, participant, status::RETRY);
         }
     }
 
     fn close(&mut self) {}
 
-    fn wakes(&self) -> &Wakes {
+    fn wakes(&self) -> &WakeList {
         &self.wakes
     }
 

@@ -1,11 +1,11 @@
 //! The slabs of a queue, and the state that is derived from their cells.
 
-use super::cell::{Size, Slab};
-use super::queue::{Chain, MessageQueue};
-use super::section::Section;
-use crate::arena::Arena;
-use crate::heap;
-use crate::list::List;
+use super::cell::{CellSize, Slab};
+use super::queue::{Chain, MsgQueue};
+use super::section::QueueSection;
+use crate::store::Arena;
+use crate::store::heap;
+use crate::store::list::List;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 
@@ -14,7 +14,7 @@ const FIRST_BLOCK: u64 = 4096;
 /// Size in bytes of the heap blocks for its other slabs.
 const BLOCK: u64 = 16_384;
 
-impl Section {
+impl QueueSection {
     /// Offsets of all slabs.
     pub(super) fn slabs(&self) -> impl Iterator<Item = u64> + use<> {
         slabs_of(self.arena(), self.queue())
@@ -22,21 +22,21 @@ impl Section {
 
     /// Adds a slab of cells of this size, unless there are free cells of the size by now. The caller also holds the
     /// registry lock.
-    pub fn grow(&self, size: Size) -> Result<(), Errno> {
+    pub fn grow(&self, size: CellSize) -> Result<(), Errno> {
         let (contended, arena) = (self.contended(), self.arena());
         if !contended.free[size.index()].is_empty() {
             return Ok(());
         }
         let first = contended.slabs.load(Relaxed);
         let count = size.cells_in(if first == 0 { FIRST_BLOCK } else { BLOCK });
-        let at = heap::allocate(arena, self.maker(), size.slab_bytes(count))?;
+        let at = heap::allocate(arena, self.own_record(), size.slab_bytes(count))?;
         Slab::init(arena, at, size, count);
         if let Some(slab) = arena.get::<Slab>(at) {
             slab.next.store(first, Relaxed);
         }
         // Release: the slab is complete before it belongs to the queue.
         contended.slabs.store(at, Release);
-        heap::publish(self.maker());
+        heap::publish(self.own_record());
         Slab::cells(arena, at).for_each(|(at, cell)| self.release(at, cell));
         Ok(())
     }
@@ -63,10 +63,10 @@ impl Section {
         contended.count.store(count, Relaxed);
         contended.serial.store(last, Relaxed);
         [&contended.receivers, &contended.senders].into_iter().for_each(List::clear);
-        for (person, index) in self.people().iter().zip(0u32..) {
-            if self.waits_here(person) {
-                self.list(person.queue()).insert(self.people(), index);
-                let ticket = person.waiter.ticket.load(Relaxed);
+        for (participant, index) in self.participants().iter().zip(0u32..) {
+            if self.waits_here(participant) {
+                self.list(participant.queue()).insert(self.participants(), index);
+                let ticket = participant.waiter.ticket.load(Relaxed);
                 contended.ticket.store(ticket.max(contended.ticket.load(Relaxed)), Relaxed);
             }
         }
@@ -79,10 +79,7 @@ pub(super) fn most(arena: &Arena) -> u64 {
 }
 
 /// Offsets of all slabs of a queue. The caller holds its lock.
-pub(super) fn slabs_of(
-    arena: &'static Arena,
-    queue: &'static MessageQueue,
-) -> impl Iterator<Item = u64> + use<> {
+pub(super) fn slabs_of(arena: &'static Arena, queue: &'static MsgQueue) -> impl Iterator<Item = u64> + use<> {
     let mut next = queue.contended.slabs.load(Relaxed);
     (0..most(arena)).map_while(move |_| {
         let slab = (next != 0).then(|| arena.get::<Slab>(next)).flatten()?;

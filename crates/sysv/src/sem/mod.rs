@@ -1,199 +1,35 @@
 //! System V semaphores.
 //!
-//! The layers, top down: `semop`, `semctl` and `semget` check arguments in the kernel's order and take locks. `quick`
-//! and [`fast`] perform operations that need no lock. [`section`] runs under a set's lock: it decides what becomes of a
-//! vector of operations and of the set's waiters. `queue` keeps the lists of waiters. [`redo`] makes changes of several
-//! words atomic. [`word`] is one semaphore.
+//! The layers, top down: `calls` checks arguments in the kernel's order, finds sets and takes locks. [`fast`] performs
+//! one operation without a lock. [`section`] runs under a set's lock: it decides what becomes of a vector of operations
+//! and of the set's waiters. `queue` keeps the lists of waiters. [`redo`] makes changes of several words atomic.
+//! [`word`] is one semaphore.
+//!
+//! Everything except `calls` does not depend on where the set lies: the models run it on the heap.
 
+#[cfg(not(loom))]
+pub(crate) mod calls;
 mod change;
+mod dead_undo;
 pub mod fast;
-#[cfg(not(loom))]
-mod flagged;
-#[cfg(not(loom))]
-mod get;
 #[cfg(all(test, loom))]
 mod models;
+mod monitors;
+mod op;
 mod overwrite;
 mod queue;
-#[cfg(not(loom))]
-mod quick;
-mod reckon;
-#[cfg(not(loom))]
-mod record;
 pub mod redo;
 pub mod section;
-#[cfg(not(loom))]
-mod semctl;
-#[cfg(not(loom))]
-mod semop;
 mod set;
 mod space;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod undo;
-#[cfg(not(loom))]
-mod unshare;
-mod vector;
-mod watch;
+mod undo_records;
 pub mod word;
 
-pub use crate::wakes::{Wake, Wakes};
-pub use section::{Performed, Section};
+pub use crate::participant::wakes::{PendingWake, WakeList};
+pub use op::Op;
+pub use section::{Performed, SetSection};
 pub use set::{Sem, Set};
 pub use space::Space;
-pub use undo::{Record, Undo};
-pub use vector::Op;
-
-#[cfg(not(loom))]
-use crate::arena::Arena;
-#[cfg(not(loom))]
-use crate::engine::Inner;
-#[cfg(not(loom))]
-use crate::ipc::{self, Class, Object, Perm};
-#[cfg(not(loom))]
-use crate::lock::Lock;
-#[cfg(not(loom))]
-use crate::names::Call;
-#[cfg(not(loom))]
-use crate::process::Process;
-#[cfg(not(loom))]
-use crate::thread::Thread;
-#[cfg(not(loom))]
-use unspin_sys::Errno;
-
-#[cfg(not(loom))]
-impl Object for Set {
-    const CLASS: Class = Class::Sem;
-    type Section = Section<'static>;
-
-    #[inline(always)]
-    fn at(arena: &Arena, at: u64) -> Option<&Set> {
-        find_set(arena, at)
-    }
-
-    fn perm(&self) -> &Perm {
-        &self.perm
-    }
-
-    fn lock(&self) -> &Lock {
-        Set::lock(self)
-    }
-
-    #[inline(always)]
-    fn section(&'static self, inner: &'static Inner, at: u64, me: u32) -> Section<'static> {
-        Section::new(space(inner, at, self), me).with_register(inner)
-    }
-}
-
-#[cfg(not(loom))]
-impl section::Register for Inner {
-    fn is_dead(&self, index: u32) -> bool {
-        Inner::is_dead(self, index)
-    }
-}
-
-#[cfg(not(loom))]
-impl ipc::Section for Section<'static> {
-    fn open(&mut self, inner: &'static Inner) {
-        self.reckon(|process| is_gone(inner, process), |index| inner.is_dead(index));
-    }
-
-    fn repair(&mut self) {
-        Section::repair(self);
-    }
-
-    fn withdraw(&mut self, why: Errno) {
-        Section::withdraw(self, why);
-    }
-
-    fn bury(&mut self, dead: u32) {
-        Section::bury(self, dead);
-    }
-
-    fn review(&mut self) {
-        if queue::is_in_order(&self.space, self.me) {
-            let space = self.space;
-            space.someone(self.me).ops().for_each(|op| self.touch(op.sem()));
-        } else {
-            Section::repair(self);
-        }
-    }
-
-    fn serve(&mut self) {
-        Section::serve(self);
-    }
-
-    fn watch(&mut self, inner: &'static Inner) {
-        self.bury_before(|owner| is_gone(inner, owner));
-        Section::watch(self);
-    }
-
-    fn close(&mut self) {
-        self.brief();
-        self.thaw();
-    }
-
-    fn wakes(&self) -> &Wakes {
-        &self.wakes
-    }
-
-    fn offset(&self) -> u64 {
-        self.space.offset
-    }
-}
-
-/// Whether the process that owns a record of adjustments is dead, or the record has no owner.
-#[cfg(not(loom))]
-#[inline(always)]
-fn is_gone(inner: &Inner, owner: u64) -> bool {
-    Process::from_word(owner).is_none_or(|process| inner.is_gone(process))
-}
-
-/// The set at an offset that the table gave. `None` for 0 and for an offset that cannot be a set, for example if the
-/// header claims more semaphores than fit behind it.
-#[cfg(not(loom))]
-#[inline(always)]
-pub(crate) fn find_set(arena: &Arena, at: u64) -> Option<&Set> {
-    let set = if at == 0 { None } else { arena.get::<Set>(at) }?;
-    // In an overwritten arena the offset may not be a set: then it has no semaphores, or more than there is room for.
-    sems_of(arena, at, set).filter(|sems| !sems.is_empty()).map(|_| set)
-}
-
-#[cfg(not(loom))]
-#[inline(always)]
-fn sems_of<'a>(arena: &'a Arena, at: u64, set: &Set) -> Option<&'a [Sem]> {
-    arena.slice(at.checked_add(size_of::<Set>() as u64)?, set.count())
-}
-
-/// A set with its semaphores and the records of all participants that may wait for it.
-#[cfg(not(loom))]
-#[inline(always)]
-pub(crate) fn space(inner: &'static Inner, at: u64, set: &'static Set) -> Space<'static> {
-    let sems = sems_of(&inner.arena, at, set).unwrap_or(&[]);
-    Space { set, sems, people: inner.people(), offset: at, arena: Some(&inner.arena) }
-}
-
-/// Number of semaphores of the set at an offset.
-#[cfg(not(loom))]
-pub(crate) fn units_of(arena: &Arena, at: u64) -> u64 {
-    find_set(arena, at).map_or(0, |set| set.count() as u64)
-}
-
-/// Marks the set at an offset as removed and ends all waits on it. Returns the set's size in bytes. The caller holds
-/// the registry lock.
-#[cfg(not(loom))]
-pub(crate) fn evict(inner: &'static Inner, thread: &Thread, at: u64) -> u64 {
-    let Some(set) = find_set(&inner.arena, at) else { return 0 };
-    inner.guard_found(thread, Call::Rmid, (at, set)).section().remove();
-    inner.release_records(thread, &space(inner, at, set));
-    bytes(set)
-}
-
-/// Size of a set in bytes.
-#[cfg(not(loom))]
-pub(crate) fn bytes(set: &Set) -> u64 {
-    set::bytes(set.count() as u32)
-}
-
-#[cfg(not(loom))]
-pub(crate) use set::bytes as bytes_for;
+pub use undo_records::{UndoHeader, UndoRecord};

@@ -2,23 +2,23 @@
 //! loom" cargo test -p unspin-sysv --release --lib models`.
 //!
 //! [`World`] stands in for the code that takes arguments, finds sets and asks which threads are alive. All code that
-//! touches shared words is the code that ships. Sleepers sleep on loom's condition variable ([`crate::futex`]), so one
-//! that is never woken is a deadlock, which loom reports. Beside each property is a planted bug that must be found: a
-//! copy of the code that is wrong in one point.
+//! touches shared words is the code that ships. Sleepers sleep on loom's condition variable ([`crate::sync::futex`]),
+//! so one that is never woken is a deadlock, which loom reports. Beside each property is a planted bug that must be
+//! found: a copy of the code that is wrong in one point.
 
 mod death;
+mod exit_monitor;
 mod handoff;
 mod lock;
 mod removal;
-mod vigil;
 mod word;
 
-use super::fast::{self, Fast};
-use super::{Op, Performed, Section, Sem, Set, Space, Wake, Wakes, word::Word};
-use crate::arena::Arena;
-use crate::futex;
-use crate::lock::{Discipline, Owner, Taken};
-use crate::participant::{Participant, status};
+use super::fast::{self, FastPathError};
+use super::{Op, PendingWake, Performed, Sem, Set, SetSection, Space, WakeList, word::Word};
+use crate::participant::{ParticipantRecord, status};
+use crate::store::Arena;
+use crate::sync::futex;
+use crate::sync::lock::{Discipline, Owner, Taken};
 use loom::cell::UnsafeCell;
 use std::sync::Arc;
 use unspin_sync::atomic::{AtomicU32, Ordering};
@@ -32,7 +32,7 @@ const OFFSET: u64 = 4096;
 struct World {
     set: Set,
     sems: Vec<Sem>,
-    people: Vec<Participant>,
+    participants: Vec<ParticipantRecord>,
     dead: AtomicU32,
     thing: UnsafeCell<u32>,
     steps: AtomicU32,
@@ -46,13 +46,13 @@ unsafe impl Sync for World {}
 unsafe impl Send for World {}
 
 impl World {
-    fn new(sems: usize, people: usize) -> World {
+    fn new(sems: usize, participants: usize) -> World {
         let set = Set::default();
         set.init(sems as u32, 0);
         World {
             set,
             sems: (0..sems).map(|_| Sem::default()).collect(),
-            people: (0..people).map(|_| Participant::default()).collect(),
+            participants: (0..participants).map(|_| ParticipantRecord::default()).collect(),
             dead: AtomicU32::new(0),
             thing: UnsafeCell::new(0),
             steps: AtomicU32::new(0),
@@ -64,7 +64,7 @@ impl World {
         Space {
             set: &self.set,
             sems: &self.sems,
-            people: &self.people,
+            participants: &self.participants,
             offset: OFFSET,
             arena: self.arena.as_ref(),
         }
@@ -117,45 +117,45 @@ impl World {
         let (lock, me) = (self.set.lock(), World::owner(me));
         if !lock.try_acquire(me) {
             lock.acquire_slow(me, Discipline::Park, &|_: Owner| -> bool {
-                unreachable!("no patrol in a model")
+                unreachable!("no periodic check in a model")
             });
         }
     }
 
     /// Takes the lock as soon as its owner releases it, or takes it over as soon as the owner is found dead; then
     /// repairs as `Inner::repair` does.
-    fn acquire_or_inherit(&self, me: u32) -> Taken {
+    fn acquire_or_take_over(&self, me: u32) -> Taken {
         let (lock, owner) = (self.set.lock(), World::owner(me));
         loop {
             if lock.owner().is_none() && lock.try_acquire(owner) {
                 return Taken::Clean;
             }
-            if lock.inherit(owner, &|owner| self.is_dead(owner.index())) {
-                let mut section = Section::new(self.space(), me);
+            if lock.take_over(owner, &|owner| self.is_dead(owner.index())) {
+                let mut section = SetSection::new(self.space(), me);
                 section.repair();
-                section.thaw();
+                section.restore_fast();
                 section.wakes.iter().for_each(|wake| self.wake(wake));
-                return Taken::Inherited;
+                return Taken::OwnerDied;
             }
             loom::thread::yield_now();
         }
     }
 
     /// A section of `me`, which holds the lock; ends it as `Guard` does.
-    fn section<R>(&self, me: u32, f: impl FnOnce(&mut Section<'_>) -> R) -> (R, Wakes) {
-        let mut section = Section::new(self.space(), me);
+    fn section<R>(&self, me: u32, f: impl FnOnce(&mut SetSection<'_>) -> R) -> (R, WakeList) {
+        let mut section = SetSection::new(self.space(), me);
         self.step();
         let result = f(&mut section);
         self.step();
-        section.thaw();
+        section.restore_fast();
         self.set.lock().release();
         section.wakes.iter().for_each(|wake| self.wake(wake));
         (result, section.wakes)
     }
 
     /// As `wake::wake`.
-    fn wake(&self, wake: Wake) {
-        let waiter = &self.people[wake.index as usize].waiter;
+    fn wake(&self, wake: PendingWake) {
+        let waiter = &self.participants[wake.index as usize].waiter;
         self.step();
         waiter.wake();
         // Acquire: as in `wake::wake`.
@@ -165,27 +165,27 @@ impl World {
     }
 
     /// Writes a vector to the record where wakers find it, as `Vector::read` does.
-    fn announce(&self, me: u32, ops: &[Op]) {
-        let person = &self.people[me as usize];
-        // Relaxed: published by the Release in `Section::enqueue`.
-        person.op_places().zip(ops).for_each(|(to, op)| to.store(op.0, Ordering::Relaxed));
-        person.waiter.nsops.store(ops.len() as u32, Ordering::Relaxed);
-        person.waiter.pid.store(pid(me), Ordering::Relaxed);
+    fn arm_exit_notice(&self, me: u32, ops: &[Op]) {
+        let participant = &self.participants[me as usize];
+        // Relaxed: published by the Release in `SetSection::enqueue`.
+        participant.op_words().zip(ops).for_each(|(to, op)| to.store(op.0, Ordering::Relaxed));
+        participant.waiter.nsops.store(ops.len() as u32, Ordering::Relaxed);
+        participant.waiter.pid.store(pid(me), Ordering::Relaxed);
     }
 
     /// The slow path, as `semop::perform`; `None` if the operation waits.
     fn perform(&self, me: u32, ops: &[Op]) -> Option<Result<(), Errno>> {
-        self.announce(me, ops);
+        self.arm_exit_notice(me, ops);
         self.acquire(me);
         self.section(me, |section| self.perform_within(section, me)).0
     }
 
-    fn perform_within(&self, section: &mut Section<'_>, me: u32) -> Option<Result<(), Errno>> {
+    fn perform_within(&self, section: &mut SetSection<'_>, me: u32) -> Option<Result<(), Errno>> {
         if section.space.is_deleted() {
             return Some(Err(Errno::EIDRM));
         }
-        let ops = self.people[me as usize].ops();
-        ops.clone().for_each(|op| section.touch(op.sem()));
+        let ops = self.participants[me as usize].ops();
+        ops.clone().for_each(|op| section.mark_slow(op.sem()));
         match section.evaluate(ops.clone(), None) {
             Performed::Fails(errno) => Some(Err(errno)),
             Performed::Blocks(_) => {
@@ -205,20 +205,20 @@ impl World {
         self.step();
         match fast::perform(&self.sems[op.sem()], op, pid(me)) {
             Ok(()) => Ok(()),
-            Err(Fast::Fails(errno)) => Err(errno),
+            Err(FastPathError::Fails(errno)) => Err(errno),
             Err(_) => self.perform(me, &[op]).unwrap_or_else(|| self.wait(me)),
         }
     }
 
     /// As `wait::wait`.
     fn wait(&self, me: u32) -> Result<(), Errno> {
-        let waiter = &self.people[me as usize].waiter;
+        let waiter = &self.participants[me as usize].waiter;
         loop {
             if let Some(result) = self.ended(me) {
                 return result;
             }
             self.step();
-            waiter.fall_asleep();
+            waiter.mark_sleeping();
             self.step();
             futex::wait(&waiter.status, status::SLEEPING, None);
         }
@@ -226,9 +226,9 @@ impl World {
 
     /// As `wait::ended`.
     fn ended(&self, me: u32) -> Option<Result<(), Errno>> {
-        let waiter = &self.people[me as usize].waiter;
+        let waiter = &self.participants[me as usize].waiter;
         self.step();
-        let now = waiter.look();
+        let now = waiter.load_status();
         if status::is_waiting(now) {
             return None;
         }
@@ -258,8 +258,8 @@ impl World {
             assert_eq!(sem.named.load(Ordering::Relaxed), 0);
             assert!(!self.word(index).is_slow(), "the fast path is closed for good");
         }
-        for person in &self.people {
-            assert_eq!(last(&person.waiter.status), status::IDLE);
+        for participant in &self.participants {
+            assert_eq!(last(&participant.waiter.status), status::IDLE);
         }
     }
 }

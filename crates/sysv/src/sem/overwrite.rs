@@ -5,7 +5,7 @@
 //! semaphores they are for.
 
 use super::change::Change;
-use super::section::Section;
+use super::section::SetSection;
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Values of `Contended::overwriting`.
@@ -18,10 +18,10 @@ mod mark {
     pub const ONE: u32 = 2;
 }
 
-impl Section<'_> {
+impl SetSection<'_> {
     /// Sets one value, as SETVAL does.
     pub fn set_value(&self, sem: usize, value: i32, pid: u32) {
-        self.touch(sem);
+        self.mark_slow(sem);
         // Relaxed: under the lock.
         if self.space.sem(sem).adjusted.load(Relaxed) == 0 {
             // One store is atomic without a mark.
@@ -33,7 +33,7 @@ impl Section<'_> {
 
     /// Sets all values, as SETALL does.
     pub fn set_all(&self, values: &[u16], pid: u32) {
-        self.touch_all();
+        self.mark_all_slow();
         values.iter().enumerate().for_each(|(sem, &value)| self.prepare(sem, value.into()));
         self.overwrite(mark::ALL, pid);
     }

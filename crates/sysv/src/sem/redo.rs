@@ -1,19 +1,20 @@
 //! The redo record: it makes a change of several words atomic even if the thread that makes it dies.
 //!
-//! The maker holds the set's lock, and every word concerned is slow. It writes the change down: which semaphores, which
-//! values, which adjustments of one process. Then one store *decides* the change. Then the maker writes the words, and
-//! clears the record. A thread that takes over the lock from a dead maker finds the record, and finishes the change if
-//! it was decided. Values are absolute, so it is harmless to finish twice, and the finisher may die as well.
+//! The writer holds the set's lock, and every word concerned is slow. It writes the change down: which semaphores,
+//! which values, which adjustments of one process. Then one store *decides* the change. Then the writer writes the
+//! words, and clears the record. A thread that takes over the lock from a dead writer finds the record, and finishes
+//! the change if it was decided. Values are absolute, so it is harmless to finish twice, and the finisher may die as
+//! well.
 //!
-//! Which store decides depends on the kind. The record itself decides an operation of the maker's own. The waiter's
+//! Which store decides depends on the kind. The record itself decides an operation of the writer. The waiter's
 //! status decides a grant to that waiter, because waiter and values must change together; it also decides the revert of
 //! a grant to a dead waiter.
 
 use super::change::Change;
+use super::op::Op;
 use super::set::Sem;
 use super::space::Space;
-use super::vector::Op;
-use crate::participant::{Participant, status};
+use crate::participant::{ParticipantRecord, status};
 use unspin_sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Values of `Redo::state`.
@@ -30,42 +31,42 @@ pub mod state {
 
 /// Writes down the change that the last evaluation of `ops` computed, then the record's kind.
 ///
-/// `about` is the waiter that a grant or a revert concerns, otherwise the maker itself. `undo` is the offset of the
+/// `about` is the waiter that a grant or a revert concerns, otherwise the writer itself. `undo` is the offset of the
 /// record whose adjustments change, or 0.
 #[inline]
 pub(super) fn prepare(
     space: &Space<'_>,
-    maker: &Participant,
+    writer: &ParticipantRecord,
     (kind, about): (u32, u32),
     (pid, undo): (u32, u64),
     changes: impl Iterator<Item = (usize, Change)>,
 ) {
     let mut count = 0u32;
-    for (entry, (sem, change)) in maker.entries().zip(changes) {
+    for (entry, (sem, change)) in writer.entries().zip(changes) {
         entry.store((sem as u64) << 32 | change.word(), Relaxed);
         count += 1;
     }
-    let redo = &maker.redo;
+    let redo = &writer.redo;
     redo.count.store(count, Relaxed);
     redo.set.store(space.offset, Relaxed);
     redo.pid.store(pid, Relaxed);
     redo.undo.store(undo, Relaxed);
-    redo.whose.store(about, Relaxed);
-    redo.ticket.store(space.someone(about).waiter.ticket.load(Relaxed), Relaxed);
-    // Release: partner of the Acquire in `resolve`: the record is complete when its kind is seen. If the maker dies
+    redo.decider.store(about, Relaxed);
+    redo.ticket.store(space.participant(about).waiter.ticket.load(Relaxed), Relaxed);
+    // Release: partner of the Acquire in `resolve`: the record is complete when its kind is seen. If the writer dies
     // before this store, the state is IDLE and nothing has happened.
     redo.state.store(kind, Release);
 }
 
 /// Writes the words and clears the record.
 #[inline]
-pub(super) fn apply(space: &Space<'_>, maker: &Participant) {
-    let redo = &maker.redo;
+pub(super) fn apply(space: &Space<'_>, writer: &ParticipantRecord) {
+    let redo = &writer.redo;
     let count = redo.count.load(Relaxed) as usize;
     let pid = redo.pid.load(Relaxed);
     let record = space.record(redo.undo.load(Relaxed));
-    let reverted = space.someone(redo.whose.load(Relaxed));
-    for entry in maker.entries().take(count) {
+    let reverted = space.participant(redo.decider.load(Relaxed));
+    for entry in writer.entries().take(count) {
         let entry = entry.load(Relaxed);
         let (sem, change) = ((entry >> 32) as u16 as usize, Change::from_word(entry));
         if sem < space.sems.len() {
@@ -76,14 +77,14 @@ pub(super) fn apply(space: &Space<'_>, maker: &Participant) {
             }
         }
     }
-    clear(maker);
+    clear(writer);
 }
 
 /// Stores, beside the waiter's operations, the pids (`sempid`) that a grant to this waiter displaces. While it waits
 /// its operations are protected by the set's lock. Its redo entries are not: it may use them itself, to recover a
 /// participant that waited for another set.
-pub(super) fn note_displaced(space: &Space<'_>, waiter: &Participant) {
-    for place in waiter.op_places().take(waiter.ops().len()) {
+pub(super) fn note_displaced(space: &Space<'_>, waiter: &ParticipantRecord) {
+    for place in waiter.op_words().take(waiter.ops().len()) {
         // Relaxed: ordered by the status that decides the grant.
         let op = Op(place.load(Relaxed));
         place.store(op.displacing(space.word(op.sem()).pid()).0, Relaxed);
@@ -92,7 +93,7 @@ pub(super) fn note_displaced(space: &Space<'_>, waiter: &Participant) {
 
 /// The `sempid` of a semaphore after a grant is taken back: the pid before the grant, unless another process has
 /// operated on it since.
-fn displaced(space: &Space<'_>, sem: usize, waiter: &Participant) -> u32 {
+fn displaced(space: &Space<'_>, sem: usize, waiter: &ParticipantRecord) -> u32 {
     let now = space.word(sem).pid();
     if now != waiter.waiter.pid.load(Relaxed) {
         return now;
@@ -102,29 +103,29 @@ fn displaced(space: &Space<'_>, sem: usize, waiter: &Participant) -> u32 {
 
 /// Clears the record: the change is complete, or was not decided and is discarded.
 #[inline]
-pub(super) fn clear(maker: &Participant) {
+pub(super) fn clear(writer: &ParticipantRecord) {
     // Release: partner of the Acquire in `resolve`: the words are written before the record is cleared.
-    maker.redo.state.store(state::IDLE, Release);
+    writer.redo.state.store(state::IDLE, Release);
 }
 
 /// Finishes or discards every recorded change of this set. Only for a holder that took over the lock of a dead owner:
 /// then every such record belongs to a dead holder.
 pub(super) fn resolve(space: &Space<'_>) {
-    for maker in space.people {
+    for writer in space.participants {
         // Acquire: partner of the Release in `prepare`.
-        let kind = maker.redo.state.load(Acquire);
-        if kind == state::IDLE || maker.redo.set.load(Relaxed) != space.offset {
+        let kind = writer.redo.state.load(Acquire);
+        if kind == state::IDLE || writer.redo.set.load(Relaxed) != space.offset {
             continue;
         }
-        if is_decided(space, maker, kind) { apply(space, maker) } else { clear(maker) }
+        if is_decided(space, writer, kind) { apply(space, writer) } else { clear(writer) }
     }
 }
 
-fn is_decided(space: &Space<'_>, maker: &Participant, kind: u32) -> bool {
-    let Some(about) = space.person(maker.redo.whose.load(Relaxed)) else { return false };
-    // Acquire: partner of the stores that decide: the swap in `Wakes::finish` and the store in `Section::revert`.
+fn is_decided(space: &Space<'_>, writer: &ParticipantRecord, kind: u32) -> bool {
+    let Some(about) = space.find_participant(writer.redo.decider.load(Relaxed)) else { return false };
+    // Acquire: partner of the stores that decide: the swap in `WakeList::finish` and the store in `SetSection::revert`.
     let now = about.waiter.status.load(Acquire);
-    let same = about.waiter.ticket.load(Relaxed) == maker.redo.ticket.load(Relaxed)
+    let same = about.waiter.ticket.load(Relaxed) == writer.redo.ticket.load(Relaxed)
         && about.waiter.object.load(Relaxed) == space.offset;
     match kind {
         state::COMMITTED => true,

@@ -6,16 +6,16 @@
 //! goes to the first waiter that can use it, no third process can take it in between, and no waiter is woken in vain.
 
 use super::change::Change;
+use super::op::Op;
 use super::set::Contended;
 use super::space::Space;
-use super::undo::Record;
-use super::vector::Op;
+use super::undo_records::UndoRecord;
 use super::word::SLOW;
 use super::{queue, redo};
-use crate::list::List;
-use crate::participant::{Participant, Queue, status};
+use crate::participant::wakes::WakeList;
+use crate::participant::{ParticipantRecord, WaitList, status};
+use crate::store::list::List;
 use crate::time;
-use crate::wakes::Wakes;
 use unspin_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use unspin_sys::Errno;
 use unspin_sys::ipc::{SEMAEM, SEMVMX};
@@ -33,53 +33,53 @@ pub enum Performed {
 }
 
 /// A critical section on one set: see the module's text.
-pub struct Section<'a> {
+pub struct SetSection<'a> {
     /// The set.
     pub space: Space<'a>,
     /// Participant index of the lock's holder.
     pub me: u32,
     /// The wake-ups to make after the lock is released.
-    pub wakes: Wakes,
-    register: Option<&'a dyn Register>,
+    pub wakes: WakeList,
+    liveness: Option<&'a dyn Liveness>,
 }
 
 /// Knows which participants are dead.
-pub trait Register {
+pub trait Liveness {
     /// Whether no thread can be executing as the participant with this index.
     fn is_dead(&self, index: u32) -> bool;
 }
 
-impl<'a> Section<'a> {
+impl<'a> SetSection<'a> {
     /// Begins a section of participant `me`, which holds the lock.
     #[inline(always)]
     pub fn new(space: Space<'a>, me: u32) -> Self {
-        Section { space, me, wakes: Wakes::default(), register: None }
+        SetSection { space, me, wakes: WakeList::default(), liveness: None }
     }
 
     /// The same section with a register, so that it can ask which participants are dead.
-    pub fn with_register(self, register: &'a dyn Register) -> Self {
-        Section { register: Some(register), ..self }
+    pub fn with_liveness(self, liveness: &'a dyn Liveness) -> Self {
+        SetSection { liveness: Some(liveness), ..self }
     }
 
     pub(super) fn contended(&self) -> &'a Contended {
         &self.space.set.contended
     }
 
-    pub(super) fn maker(&self) -> &'a Participant {
-        self.space.someone(self.me)
+    pub(super) fn own_record(&self) -> &'a ParticipantRecord {
+        self.space.participant(self.me)
     }
 
-    /// Makes a semaphore slow and adds it to the list of touched ones: its waiters are served, and it becomes fast
+    /// Makes a semaphore slow and adds it to the list of marked semaphores: its waiters are served, and it becomes fast
     /// again at the end if possible.
-    pub fn touch(&self, sem: usize) {
+    pub fn mark_slow(&self, sem: usize) {
         let s = self.space.sem(sem);
-        // Relaxed: list of touched semaphores, under the lock.
-        if s.next_touched.load(Relaxed) != 0 {
+        // Relaxed: list of marked semaphores, under the lock.
+        if s.next_marked_slow.load(Relaxed) != 0 {
             return;
         }
-        let head = self.contended().touched.load(Relaxed);
-        s.next_touched.store(if head == 0 { u32::MAX } else { head }, Relaxed);
-        self.contended().touched.store(sem as u32 + 1, Relaxed);
+        let head = self.contended().marked_slow.load(Relaxed);
+        s.next_marked_slow.store(if head == 0 { u32::MAX } else { head }, Relaxed);
+        self.contended().marked_slow.store(sem as u32 + 1, Relaxed);
         if !self.space.word(sem).is_slow() {
             // AcqRel: after this store no fast-path operation changes the word. We see what the process of the last
             // fast-path operation did before it: its exchange and this one are in the word's single modification order.
@@ -88,18 +88,18 @@ impl<'a> Section<'a> {
         }
     }
 
-    pub(super) fn touched(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let (sems, mut next) = (self.space.sems, self.contended().touched.load(Relaxed));
+    pub(super) fn marked_slow(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let (sems, mut next) = (self.space.sems, self.contended().marked_slow.load(Relaxed));
         (0..sems.len()).map_while(move |_| {
             let sem = (next != u32::MAX).then_some(next)?.checked_sub(1)? as usize;
-            next = sems.get(sem)?.next_touched.load(Relaxed);
+            next = sems.get(sem)?.next_marked_slow.load(Relaxed);
             Some(sem)
         })
     }
 
     /// Computes the effect of `ops`, in order, each seeing the effect of the ones before; changes no value. All
     /// semaphores concerned must be slow. `undo` is the record of the caller's process, if an operation has `SEM_UNDO`.
-    pub fn evaluate(&self, ops: impl Iterator<Item = Op>, undo: Option<&Record<'_>>) -> Performed {
+    pub fn evaluate(&self, ops: impl Iterator<Item = Op>, undo: Option<&UndoRecord<'_>>) -> Performed {
         // Relaxed: scratch under the lock.
         let round = self.contended().round.load(Relaxed) + 1;
         self.contended().round.store(round, Relaxed);
@@ -126,7 +126,7 @@ impl<'a> Section<'a> {
 
     /// Writes the values that the last evaluation, of `ops`, computed. `pid` becomes the `sempid`; `undo` is the record
     /// whose adjustments change.
-    pub fn commit(&self, ops: impl Iterator<Item = Op>, pid: u32, undo: Option<&Record<'_>>) {
+    pub fn commit(&self, ops: impl Iterator<Item = Op>, pid: u32, undo: Option<&UndoRecord<'_>>) {
         let round = self.contended().round.load(Relaxed);
         let mut changes = redo::changed(self.space.sems, round, ops.map(|op| op.sem()));
         let Some(first) = changes.next() else { return };
@@ -136,7 +136,7 @@ impl<'a> Section<'a> {
     }
 
     /// Writes the change of one semaphore.
-    fn change(&self, sem: usize, change: Change, pid: u32, undo: Option<&Record<'_>>) {
+    fn change(&self, sem: usize, change: Change, pid: u32, undo: Option<&UndoRecord<'_>>) {
         match (change.adjustment, undo) {
             // One store is atomic without a redo record.
             (None, _) | (_, None) => self.space.put(sem, change.value, pid),
@@ -146,102 +146,111 @@ impl<'a> Section<'a> {
 
     /// Makes several changes, all or none.
     pub(super) fn redo(&self, pid: u32, undo: u64, changes: impl Iterator<Item = (usize, Change)>) {
-        redo::prepare(&self.space, self.maker(), (redo::state::COMMITTED, self.me), (pid, undo), changes);
-        redo::apply(&self.space, self.maker());
+        redo::prepare(
+            &self.space,
+            self.own_record(),
+            (redo::state::COMMITTED, self.me),
+            (pid, undo),
+            changes,
+        );
+        redo::apply(&self.space, self.own_record());
     }
 
     /// Makes all semaphores slow, for a consistent read or a change of all.
-    pub fn touch_all(&self) {
-        (0..self.space.sems.len()).for_each(|sem| self.touch(sem));
+    pub fn mark_all_slow(&self) {
+        (0..self.space.sems.len()).for_each(|sem| self.mark_slow(sem));
     }
 
     /// Marks the set as removed and ends every wait with EIDRM. After this no operation succeeds.
     pub fn remove(&mut self) {
-        self.touch_all();
+        self.mark_all_slow();
         self.space.set.perm.delete();
         self.evict_all();
     }
 
     /// Number of waiters whose first operation that cannot proceed is on `sem` and waits for zero (GETZCNT) or for an
     /// increase (GETNCNT), depending on `queue`. `dead` says which participants not to count.
-    pub fn count_waiters(&self, sem: usize, queue: Queue, dead: impl Fn(u32) -> bool) -> usize {
-        let wants_zero = queue == Queue::Zero;
-        let simple = queue::list(&self.space, queue, sem).iter(self.space.people);
+    pub fn count_waiters(&self, sem: usize, queue: WaitList, dead: impl Fn(u32) -> bool) -> usize {
+        let wants_zero = queue == WaitList::Zero;
+        let simple = queue::list(&self.space, queue, sem).iter(self.space.participants);
         let complex = [&self.contended().complex_alter, &self.contended().complex_zero];
-        let complex =
-            complex.into_iter().flat_map(|list| list.iter(self.space.people)).filter(|(_, person)| {
-                let undo = self.record_of(person);
-                let Performed::Blocks(op) = self.evaluate(person.ops(), undo.as_ref()) else { return false };
-                person.ops().nth(op).is_some_and(|op| op.sem() == sem && (op.delta() == 0) == wants_zero)
-            });
+        let complex = complex.into_iter().flat_map(|list| list.iter(self.space.participants)).filter(
+            |(_, participant)| {
+                let undo = self.record_of(participant);
+                let Performed::Blocks(op) = self.evaluate(participant.ops(), undo.as_ref()) else {
+                    return false;
+                };
+                participant.ops().nth(op).is_some_and(|op| op.sem() == sem && (op.delta() == 0) == wants_zero)
+            },
+        );
         simple.chain(complex).filter(|&(index, _)| !dead(index)).count()
     }
 
     /// The record of adjustments of a waiter with `SEM_UNDO`.
-    pub(super) fn record_of(&self, person: &Participant) -> Option<Record<'a>> {
+    pub(super) fn record_of(&self, participant: &ParticipantRecord) -> Option<UndoRecord<'a>> {
         // Relaxed: written by the waiter before it entered the queue under the set's lock.
-        self.space.record(person.waiter.undo.load(Relaxed))
+        self.space.record(participant.waiter.undo.load(Relaxed))
     }
 
     /// Puts the caller into the queue. The operations in its waiter record are written already. `undo` is its process's
     /// record, if an operation has `SEM_UNDO`.
-    pub fn enqueue(&self, undo: Option<&Record<'_>>) {
-        let waiter = &self.maker().waiter;
+    pub fn enqueue(&self, undo: Option<&UndoRecord<'_>>) {
+        let waiter = &self.own_record().waiter;
         waiter.undo.store(undo.map_or(0, |record| record.at), Relaxed);
         let ticket = self.contended().ticket.load(Relaxed) + 1;
         self.contended().ticket.store(ticket, Relaxed);
         waiter.object.store(self.space.offset, Relaxed);
         waiter.ticket.store(ticket, Relaxed);
-        waiter.queue.store(Queue::of(self.maker().ops()) as u32, Relaxed);
-        waiter.beat.store(time::ticks(), Relaxed);
+        waiter.queue.store(WaitList::of(self.own_record().ops()) as u32, Relaxed);
+        waiter.last_seen.store(time::ticks(), Relaxed);
         // Release: partner of the Acquire in `waits`: the record is complete when the status says so.
         waiter.status.store(status::QUEUED, Release);
         queue::link(&self.space, self.me);
-        self.watch();
+        self.fill_monitored();
     }
 
     /// Takes the caller out of the queue with an error, unless its wait has ended already.
     pub fn withdraw(&self, errno: Errno) {
-        if queue::waits_here(&self.space, self.maker()) {
+        if queue::waits_here(&self.space, self.own_record()) {
             self.dequeue(self.me);
             // Relaxed: only the waiter itself reads it.
-            self.maker().waiter.status.store(status::failed(errno.0), Relaxed);
+            self.own_record().waiter.status.store(status::failed(errno.0), Relaxed);
         }
     }
 
     pub(super) fn dequeue(&self, index: u32) {
-        self.space.someone(index).ops().for_each(|op| self.touch(op.sem()));
+        self.space.participant(index).ops().for_each(|op| self.mark_slow(op.sem()));
         queue::unlink(&self.space, index);
     }
 
     /// Recovers a dead waiter: takes it out of the queue, or takes an unconfirmed grant back from it.
-    pub fn bury(&self, index: u32) {
-        let person = self.space.someone(index);
-        if queue::waits_here(&self.space, person) {
+    pub fn recover_dead(&self, index: u32) {
+        let participant = self.space.participant(index);
+        if queue::waits_here(&self.space, participant) {
             self.dequeue(index);
             // Relaxed: the participant's thread is dead, and all other threads read it under the lock.
-            person.waiter.status.store(status::IDLE, Relaxed);
-        } else if status::is_granted(person.waiter.status.load(Acquire))
-            && person.waiter.object.load(Relaxed) == self.space.offset
-            && person.ops().all(|op| op.sem() < self.space.sems.len())
+            participant.waiter.status.store(status::IDLE, Relaxed);
+        } else if status::is_granted(participant.waiter.status.load(Acquire))
+            && participant.waiter.object.load(Relaxed) == self.space.offset
+            && participant.ops().all(|op| op.sem() < self.space.sems.len())
         {
-            self.revert(index, person);
+            self.revert(index, participant);
         }
     }
 
     /// Takes back a grant that was made after the waiter's death, as if its operations had not happened. All they did
     /// to one semaphore is taken back in one change, clamped like an undo.
-    fn revert(&self, index: u32, person: &Participant) {
+    fn revert(&self, index: u32, participant: &ParticipantRecord) {
         let round = self.contended().round.load(Relaxed) + 1;
         self.contended().round.store(round, Relaxed);
-        let undo = self.record_of(person);
-        for op in person.ops() {
+        let undo = self.record_of(participant);
+        for op in participant.ops() {
             let sem = self.space.sem(op.sem());
             if sem.round.load(Relaxed) == round {
                 continue;
             }
-            self.touch(op.sem());
-            let those = || person.ops().filter(|other| other.sem() == op.sem());
+            self.mark_slow(op.sem());
+            let those = || participant.ops().filter(|other| other.sem() == op.sem());
             let sum = |ops: &mut dyn Iterator<Item = Op>| ops.map(Op::delta).sum::<i32>();
             let value = self.space.word(op.sem()).value() - sum(&mut those());
             let adjustment = undo.filter(|_| those().any(|op| op.undo())).map(|record| {
@@ -252,17 +261,17 @@ impl<'a> Section<'a> {
             sem.tentative.store(change.word(), Relaxed);
             sem.round.store(round, Relaxed);
         }
-        let changes = redo::changed(self.space.sems, round, person.ops().map(|op| op.sem()));
-        let undo = person.waiter.undo.load(Relaxed);
-        redo::prepare(&self.space, self.maker(), (redo::state::REVERT, index), (0, undo), changes);
+        let changes = redo::changed(self.space.sems, round, participant.ops().map(|op| op.sem()));
+        let undo = participant.waiter.undo.load(Relaxed);
+        redo::prepare(&self.space, self.own_record(), (redo::state::REVERT, index), (0, undo), changes);
         // Release: decides; partner of the Acquire in redo::is_decided.
-        person.waiter.status.store(status::REVERTED, Release);
-        redo::apply(&self.space, self.maker());
+        participant.waiter.status.store(status::REVERTED, Release);
+        redo::apply(&self.space, self.own_record());
     }
 
-    /// Performs one operation; its semaphore must be touched. Equivalent to [`Section::evaluate`] and
-    /// [`Section::commit`] of a vector with one operation.
-    pub fn perform_one(&self, op: Op, pid: u32, undo: Option<&Record<'_>>) -> Performed {
+    /// Performs one operation; its semaphore must be marked slow. Equivalent to [`SetSection::evaluate`] and
+    /// [`SetSection::commit`] of a vector with one operation.
+    pub fn perform_one(&self, op: Op, pid: u32, undo: Option<&UndoRecord<'_>>) -> Performed {
         match self.after(op, undo) {
             Ok(change) => {
                 self.change(op.sem(), change, pid, undo);
@@ -273,11 +282,11 @@ impl<'a> Section<'a> {
     }
 
     /// The change that `op` makes, if it can proceed now.
-    fn after(&self, op: Op, undo: Option<&Record<'_>>) -> Result<Change, Performed> {
+    fn after(&self, op: Op, undo: Option<&UndoRecord<'_>>) -> Result<Change, Performed> {
         proceed(op, 0, Change::to(self.space.word(op.sem()).value()), undo)
     }
 
-    /// Performs the operations of all waiters that the touched semaphores let proceed, oldest first; waiters for zero
+    /// Performs the operations of all waiters that the marked semaphores let proceed, oldest first; waiters for zero
     /// come before waiters that alter (`do_smart_wakeup_zero`).
     pub fn serve(&mut self) {
         let contended = self.contended();
@@ -287,23 +296,23 @@ impl<'a> Section<'a> {
         }
         if contended.complex_alter.is_empty() && contended.complex_zero.is_empty() {
             // Waiters of different semaphores cannot affect each other.
-            return self.touched().for_each(|sem| self.serve_simple(sem));
+            return self.marked_slow().for_each(|sem| self.serve_simple(sem));
         }
         while contended.waiters.load(Relaxed) != 0 && (self.serve_zero() | self.serve_alter()) {}
     }
 
-    /// Like [`Section::serve`], where all waiters have one operation.
+    /// Like [`SetSection::serve`], where all waiters have one operation.
     fn serve_simple(&mut self, sem: usize) {
         let (space, s) = (self.space, self.space.sem(sem));
         loop {
             if space.word(sem).value() == 0 {
-                for (index, _) in s.zero.iter(space.people) {
+                for (index, _) in s.zero.iter(space.participants) {
                     self.attempt(index);
                 }
                 return;
             }
             // At most one success before the waiters for zero are tried again.
-            if !s.alter.iter(space.people).any(|(index, _)| self.attempt(index)) {
+            if !s.alter.iter(space.participants).any(|(index, _)| self.attempt(index)) {
                 return;
             }
         }
@@ -311,14 +320,14 @@ impl<'a> Section<'a> {
 
     fn serve_zero(&mut self) -> bool {
         let mut progress = false;
-        for sem in self.touched() {
+        for sem in self.marked_slow() {
             if self.space.word(sem).value() == 0 {
-                for (index, _) in self.space.sem(sem).zero.iter(self.space.people) {
+                for (index, _) in self.space.sem(sem).zero.iter(self.space.participants) {
                     progress |= self.attempt(index);
                 }
             }
         }
-        for (index, _) in self.contended().complex_zero.iter(self.space.people) {
+        for (index, _) in self.contended().complex_zero.iter(self.space.participants) {
             progress |= self.attempt(index);
         }
         progress
@@ -336,14 +345,15 @@ impl<'a> Section<'a> {
         false
     }
 
-    /// The oldest waiter with a ticket above `after` that alters a value and that the touched semaphores may affect.
+    /// The oldest waiter with a ticket above `after` that alters a value and that the marked semaphores may affect.
     fn next_alter(&self, after: u64) -> Option<(u64, u32)> {
         let first = |list: &List| {
-            let mut waiters = list.iter(self.space.people).map(|(i, p)| (p.waiter.ticket.load(Relaxed), i));
+            let mut waiters =
+                list.iter(self.space.participants).map(|(i, p)| (p.waiter.ticket.load(Relaxed), i));
             waiters.find(|&(ticket, _)| ticket > after)
         };
         let simple = self
-            .touched()
+            .marked_slow()
             .filter(|&sem| !self.space.sem(sem).alter.is_empty() && self.space.word(sem).value() > 0)
             .filter_map(|sem| first(&self.space.sem(sem).alter))
             .min();
@@ -353,34 +363,34 @@ impl<'a> Section<'a> {
 
     /// Performs a waiter's operation if it is possible now. Returns `true` if the waiter has left the queue.
     fn attempt(&mut self, index: u32) -> bool {
-        let person = self.space.someone(index);
+        let participant = self.space.participant(index);
         // An overwritten list may hold participants that do not wait; serving them would never end.
-        if !queue::waits(&self.space, person) {
+        if !queue::waits(&self.space, participant) {
             return false;
         }
-        let (mut ops, undo) = (person.ops(), self.record_of(person));
+        let (mut ops, undo) = (participant.ops(), self.record_of(participant));
         let outcome = match (ops.len(), ops.next()) {
             (1, Some(op)) => match self.after(op, undo.as_ref()) {
-                Ok(change) if self.leads_on(op.sem(), change) && self.is_dead(index) => {
-                    self.bury(index);
+                Ok(change) if self.may_release_others(op.sem(), change) && self.is_dead(index) => {
+                    self.recover_dead(index);
                     return true;
                 }
                 Ok(change) => {
-                    self.grant(index, person, core::iter::once((op.sem(), change)));
+                    self.grant(index, participant, core::iter::once((op.sem(), change)));
                     Performed::Done
                 }
                 Err(obstacle) => obstacle,
             },
             _ => {
-                let outcome = self.evaluate(person.ops(), undo.as_ref());
+                let outcome = self.evaluate(participant.ops(), undo.as_ref());
                 if outcome == Performed::Done && self.is_dead(index) {
-                    self.bury(index);
+                    self.recover_dead(index);
                     return true;
                 }
                 if outcome == Performed::Done {
                     let round = self.contended().round.load(Relaxed);
-                    let sems = person.ops().map(|op| op.sem());
-                    self.grant(index, person, redo::changed(self.space.sems, round, sems));
+                    let sems = participant.ops().map(|op| op.sem());
+                    self.grant(index, participant, redo::changed(self.space.sems, round, sems));
                 }
                 outcome
             }
@@ -395,33 +405,38 @@ impl<'a> Section<'a> {
     /// Whether this change, by a waiter with one operation, may let other waiters proceed. A grant to a dead waiter can
     /// be taken back; what other waiters did because of it cannot. So in this case, and only in this case, the section
     /// checks for life before the grant: the check takes ten microseconds.
-    fn leads_on(&self, sem: usize, change: Change) -> bool {
+    fn may_release_others(&self, sem: usize, change: Change) -> bool {
         let vectors = [&self.contended().complex_alter, &self.contended().complex_zero];
-        let mut waiting = vectors.into_iter().flat_map(|list| list.iter(self.space.people));
+        let mut waiting = vectors.into_iter().flat_map(|list| list.iter(self.space.participants));
         // A vector with IPC_NOWAIT may also fail because of the change.
         change.value == 0 && !self.space.sem(sem).zero.is_empty()
-            || waiting.any(|(_, person)| person.ops().any(|op| op.sem() == sem))
+            || waiting.any(|(_, participant)| participant.ops().any(|op| op.sem() == sem))
     }
 
     fn is_dead(&self, index: u32) -> bool {
-        self.register.is_some_and(|register| register.is_dead(index))
+        self.liveness.is_some_and(|liveness| liveness.is_dead(index))
     }
 
     /// Grants a possible operation to its waiter, atomically with the values that the operation leaves.
-    fn grant(&mut self, index: u32, person: &Participant, changes: impl Iterator<Item = (usize, Change)>) {
-        let who = (person.waiter.pid.load(Relaxed), person.waiter.undo.load(Relaxed));
-        redo::note_displaced(&self.space, person);
-        redo::prepare(&self.space, self.maker(), (redo::state::GRANT, index), who, changes);
+    fn grant(
+        &mut self,
+        index: u32,
+        participant: &ParticipantRecord,
+        changes: impl Iterator<Item = (usize, Change)>,
+    ) {
+        let who = (participant.waiter.pid.load(Relaxed), participant.waiter.undo.load(Relaxed));
+        redo::note_displaced(&self.space, participant);
+        redo::prepare(&self.space, self.own_record(), (redo::state::GRANT, index), who, changes);
         self.dequeue(index);
-        let ticket = person.waiter.ticket.load(Relaxed);
+        let ticket = participant.waiter.ticket.load(Relaxed);
         self.finish(index, status::granted(ticket, self.space.offset));
-        redo::apply(&self.space, self.maker());
+        redo::apply(&self.space, self.own_record());
         self.space.set.operated_at(time::seconds());
     }
 
     /// Ends a wait. From this store on the waiter may return and reuse its record.
     fn finish(&mut self, index: u32, end: u32) {
-        let waiter = &self.space.someone(index).waiter;
+        let waiter = &self.space.participant(index).waiter;
         match index == self.me {
             // A sleeper that applies undos and serves may reach its own record: it is alive, and awake.
             true => waiter.end_own(end),
@@ -433,16 +448,16 @@ impl<'a> Section<'a> {
     /// it: no grant must be taken back from a removed set, least of all from a new set at the same offset.
     pub fn evict_all(&mut self) {
         let space = self.space;
-        for (person, index) in space.people.iter().zip(0u32..) {
-            if queue::waits_here(&space, person) {
+        for (participant, index) in space.participants.iter().zip(0u32..) {
+            if queue::waits_here(&space, participant) {
                 queue::unlink(&space, index);
                 self.finish(index, status::failed(Errno::EIDRM.0));
                 continue;
             }
             // Acquire: the object offset is read as it was when this status was written, or later.
-            let end = person.waiter.status.load(Acquire);
-            if person.waiter.object.load(Relaxed) == space.offset {
-                person.waiter.confirm(end);
+            let end = participant.waiter.status.load(Acquire);
+            if participant.waiter.object.load(Relaxed) == space.offset {
+                participant.waiter.confirm(end);
             }
         }
     }
@@ -454,24 +469,24 @@ impl<'a> Section<'a> {
         self.space.recount();
         self.finish_overwriting();
         queue::rebuild(&self.space);
-        self.touch_all();
+        self.mark_all_slow();
         if self.space.is_deleted() {
             return self.evict_all();
         }
         self.serve();
     }
 
-    /// Empties the list of touched semaphores, and makes those fast that have no waiter and no adjustment. Last step
+    /// Empties the list of marked semaphores, and makes those fast that have no waiter and no adjustment. Last step
     /// before the lock is released.
-    pub fn thaw(&self) {
-        let mut next = self.contended().touched.load(Relaxed);
-        self.contended().touched.store(0, Relaxed);
+    pub fn restore_fast(&self) {
+        let mut next = self.contended().marked_slow.load(Relaxed);
+        self.contended().marked_slow.store(0, Relaxed);
         // Relaxed: immutable once published.
         let keep = self.space.is_deleted() || self.contended().always_slow.load(Relaxed) != 0;
         while let Some(sem) = (next != u32::MAX).then_some(next).and_then(|n| n.checked_sub(1)) {
             let Some(s) = self.space.sems.get(sem as usize) else { break };
-            next = s.next_touched.load(Relaxed);
-            s.next_touched.store(0, Relaxed);
+            next = s.next_marked_slow.load(Relaxed);
+            s.next_marked_slow.store(0, Relaxed);
             if s.named.load(Relaxed) == 0 && s.adjusted.load(Relaxed) == 0 && !keep {
                 // Release: partner of the fast path's Acquire: a thread on the fast path sees what we did under the
                 // lock. A plain store suffices: no other thread writes a slow word.
@@ -488,7 +503,7 @@ pub(super) fn proceed(
     op: Op,
     i: usize,
     before: Change,
-    undo: Option<&Record<'_>>,
+    undo: Option<&UndoRecord<'_>>,
 ) -> Result<Change, Performed> {
     let value = before.value + op.delta();
     match () {

@@ -1,8 +1,8 @@
 //! Layout of a semaphore set and its semaphores in shared memory.
 
-use crate::ipc::Perm;
-use crate::list::List;
-use crate::lock::Lock;
+use crate::registry::Perm;
+use crate::store::list::List;
+use crate::sync::lock::Lock;
 use unspin_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Header of a set; its semaphores follow it in memory.
@@ -39,8 +39,8 @@ pub struct Contended {
     pub always_slow: AtomicU32,
     /// Number of waiters in all lists.
     pub waiters: AtomicU32,
-    /// First semaphore in the list of touched ones, as index plus one; 0 if the list is empty.
-    pub touched: AtomicU32,
+    /// First semaphore in the list of marked semaphores, as index plus one; 0 if the list is empty.
+    pub marked_slow: AtomicU32,
     /// Ticket (order of arrival) of the last waiter.
     pub ticket: AtomicU64,
     /// Counts evaluations, so that scratch values need not be cleared.
@@ -49,7 +49,7 @@ pub struct Contended {
     pub complex_alter: List,
     /// Waiters with several operations that only wait for zero.
     pub complex_zero: List,
-    /// Offset of the first record of adjustments ([`super::undo`]).
+    /// Offset of the first record of adjustments ([`super::undo_records`]).
     pub records: AtomicU64,
     /// Offset of the first record with an adjustment that is not zero. Derived from the records.
     pub active: AtomicU64,
@@ -118,8 +118,8 @@ pub struct Sem {
     pub tentative: AtomicU64,
     /// The round in which `tentative` was written. `tentative` is valid only if this is the set's current round.
     pub round: AtomicU64,
-    /// Link in the list of touched semaphores. 0: not in the list; `u32::MAX`: last; else index of the next plus one.
-    pub next_touched: AtomicU32,
+    /// Link in the list of marked semaphores. 0: not in the list; `u32::MAX`: last; else index of the next plus one.
+    pub next_marked_slow: AtomicU32,
 }
 
 /// Size in bytes of a set with `nsems` semaphores.

@@ -3,8 +3,8 @@
 
 use super::set::{Sem, Set};
 use super::word::{SLOW, Word};
-use crate::arena::Arena;
-use crate::participant::Participant;
+use crate::participant::ParticipantRecord;
+use crate::store::Arena;
 use std::sync::OnceLock;
 use unspin_sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ pub struct Space<'a> {
     /// Its semaphores.
     pub sems: &'a [Sem],
     /// The records of all participants of the arena, up to the highest index ever used.
-    pub people: &'a [Participant],
+    pub participants: &'a [ParticipantRecord],
     /// Offset of the set in the arena, by which a waiter's record refers to it.
     pub offset: u64,
     /// The arena with the records of adjustments; `None` in tests that need no such records.
@@ -53,20 +53,20 @@ impl<'a> Space<'a> {
     /// operation was read may no longer hold.
     #[inline]
     pub(super) fn sem(&self, sem: usize) -> &'a Sem {
-        static NOBODYS: OnceLock<Sem> = OnceLock::new();
-        self.sems.get(sem).unwrap_or_else(|| NOBODYS.get_or_init(Sem::default))
+        static DUMMY: OnceLock<Sem> = OnceLock::new();
+        self.sems.get(sem).unwrap_or_else(|| DUMMY.get_or_init(Sem::default))
     }
 
     /// The record of a participant that was in use a moment ago; a dummy if there is none, as in [`Space::sem`].
     #[inline]
-    pub(super) fn someone(&self, index: u32) -> &'a Participant {
-        match self.person(index) {
-            Some(person) => person,
-            None => Participant::nobody(),
+    pub(super) fn participant(&self, index: u32) -> &'a ParticipantRecord {
+        match self.find_participant(index) {
+            Some(participant) => participant,
+            None => ParticipantRecord::dummy(),
         }
     }
 
-    pub(super) fn person(&self, index: u32) -> Option<&'a Participant> {
-        self.people.get(index as usize)
+    pub(super) fn find_participant(&self, index: u32) -> Option<&'a ParticipantRecord> {
+        self.participants.get(index as usize)
     }
 }

@@ -3,8 +3,8 @@
 
 use super::change::Change;
 use super::redo::{self, state};
-use super::{Op, Performed, Section, Sem, Set, Space, Wakes, queue};
-use crate::participant::{Participant, Queue, status};
+use super::{Op, Performed, Sem, Set, SetSection, Space, WakeList, queue};
+use crate::participant::{ParticipantRecord, WaitList, status};
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::Errno;
 use unspin_sys::ipc::{SEMVMX, Sembuf, flag};
@@ -16,17 +16,17 @@ const POSTER: u32 = 0;
 struct World {
     set: Set,
     sems: Vec<Sem>,
-    people: Vec<Participant>,
+    participants: Vec<ParticipantRecord>,
 }
 
 impl World {
-    fn new(values: &[i32], people: usize) -> World {
+    fn new(values: &[i32], participants: usize) -> World {
         let set = Set::default();
         set.init(values.len() as u32, 0);
         let world = World {
             set,
             sems: values.iter().map(|_| Sem::default()).collect(),
-            people: (0..people).map(|_| Participant::default()).collect(),
+            participants: (0..participants).map(|_| ParticipantRecord::default()).collect(),
         };
         world.section(POSTER, |section| {
             values.iter().enumerate().for_each(|(sem, &value)| section.set_value(sem, value, 0));
@@ -35,25 +35,31 @@ impl World {
     }
 
     fn space(&self) -> Space<'_> {
-        Space { set: &self.set, sems: &self.sems, people: &self.people, offset: OFFSET, arena: None }
+        Space {
+            set: &self.set,
+            sems: &self.sems,
+            participants: &self.participants,
+            offset: OFFSET,
+            arena: None,
+        }
     }
 
-    fn section(&self, me: u32, f: impl FnOnce(&mut Section<'_>)) -> Wakes {
-        let mut section = Section::new(self.space(), me);
+    fn section(&self, me: u32, f: impl FnOnce(&mut SetSection<'_>)) -> WakeList {
+        let mut section = SetSection::new(self.space(), me);
         f(&mut section);
-        section.thaw();
+        section.restore_fast();
         section.wakes
     }
 
     /// The complete call; `None` if the participant waits now.
     fn semop(&self, me: u32, ops: &[Op]) -> Option<Result<(), Errno>> {
-        let person = &self.people[me as usize];
-        person.op_places().zip(ops).for_each(|(to, op)| to.store(op.0, Relaxed));
-        person.waiter.nsops.store(ops.len() as u32, Relaxed);
-        person.waiter.pid.store(pid(me), Relaxed);
+        let participant = &self.participants[me as usize];
+        participant.op_words().zip(ops).for_each(|(to, op)| to.store(op.0, Relaxed));
+        participant.waiter.nsops.store(ops.len() as u32, Relaxed);
+        participant.waiter.pid.store(pid(me), Relaxed);
         let mut answer = None;
         self.section(me, |section| {
-            ops.iter().for_each(|op| section.touch(op.sem()));
+            ops.iter().for_each(|op| section.mark_slow(op.sem()));
             match section.evaluate(ops.iter().copied(), None) {
                 Performed::Fails(errno) => answer = Some(Err(errno)),
                 Performed::Blocks(_) => section.enqueue(None),
@@ -77,8 +83,8 @@ impl World {
 
     /// How the participant's wait ended, which is acknowledged; `None` if it has not.
     fn ended(&self, me: u32) -> Option<Result<(), Errno>> {
-        let waiter = &self.people[me as usize].waiter;
-        let now = waiter.look();
+        let waiter = &self.participants[me as usize].waiter;
+        let now = waiter.load_status();
         if status::is_waiting(now) {
             return None;
         }
@@ -97,28 +103,28 @@ impl World {
         (0..self.sems.len()).map(|sem| self.space().word(sem).value()).collect()
     }
 
-    fn count(&self, sem: usize, queue: Queue) -> usize {
+    fn count(&self, sem: usize, queue: WaitList) -> usize {
         let mut count = 0;
         self.section(POSTER, |section| {
-            section.touch_all();
+            section.mark_all_slow();
             count = section.count_waiters(sem, queue, |_| false);
         });
         count
     }
 
-    fn repair(&self, me: u32) -> Wakes {
+    fn repair(&self, me: u32) -> WakeList {
         self.section(me, |section| section.repair())
     }
 
     /// The waiters of a list in order, checked forwards and backwards.
-    fn order(&self, queue: Queue, sem: usize) -> Vec<u32> {
+    fn order(&self, queue: WaitList, sem: usize) -> Vec<u32> {
         let list = queue::list(&self.space(), queue, sem);
-        let forwards: Vec<u32> = list.iter(&self.people).map(|(index, _)| index).collect();
+        let forwards: Vec<u32> = list.iter(&self.participants).map(|(index, _)| index).collect();
         let mut backwards = Vec::new();
         let mut link = list.tail.load(Relaxed);
         while let Some(index) = link.checked_sub(1) {
             backwards.push(index);
-            link = self.people[index as usize].waiter.prev.load(Relaxed);
+            link = self.participants[index as usize].waiter.prev.load(Relaxed);
         }
         backwards.reverse();
         assert_eq!(forwards, backwards);
@@ -143,7 +149,7 @@ fn nowait(sem: u16, sem_op: i16) -> Op {
 }
 
 #[test]
-fn the_oldest_that_can_use_it_gets_it_simple_or_complex() {
+fn oldest_waiter_that_can_proceed_is_served_first() {
     let world = World::new(&[0, 0], 5);
     world.waits(1, &[op(0, -1), op(1, 0)]);
     world.waits(2, &[op(0, -1)]);
@@ -162,7 +168,7 @@ fn the_oldest_that_can_use_it_gets_it_simple_or_complex() {
 }
 
 #[test]
-fn who_cannot_use_it_is_passed_by() {
+fn waiter_that_cannot_proceed_is_skipped() {
     let world = World::new(&[0], 4);
     world.waits(1, &[op(0, -2)]);
     world.waits(2, &[op(0, -1)]);
@@ -175,7 +181,7 @@ fn who_cannot_use_it_is_passed_by() {
 }
 
 #[test]
-fn a_vector_with_a_single_semaphore_waits_among_the_complex() {
+fn vector_on_one_semaphore_waits_in_complex_list() {
     let world = World::new(&[0], 2);
     world.waits(1, &[op(0, -1), op(0, -1)]);
     world.post(&[op(0, 1)]);
@@ -186,7 +192,7 @@ fn a_vector_with_a_single_semaphore_waits_among_the_complex() {
 }
 
 #[test]
-fn waiters_for_zero_come_first_and_all_of_them() {
+fn all_zero_waiters_are_served_first() {
     let world = World::new(&[1, 0], 6);
     world.waits(1, &[op(1, -1)]);
     world.waits(2, &[op(0, 0)]);
@@ -202,7 +208,7 @@ fn waiters_for_zero_come_first_and_all_of_them() {
 }
 
 #[test]
-fn a_taker_that_brings_zero_releases_those_who_wait_for_it() {
+fn decrement_to_zero_releases_zero_waiters() {
     let world = World::new(&[0], 3);
     world.waits(1, &[op(0, -1)]);
     world.semop(2, &[op(0, 1), op(0, 0)]);
@@ -213,7 +219,7 @@ fn a_taker_that_brings_zero_releases_those_who_wait_for_it() {
 }
 
 #[test]
-fn after_a_complex_success_the_oldest_is_asked_again() {
+fn after_complex_success_oldest_waiter_is_tried_first() {
     // Waiter 1 waits for semaphore 1. Waiter 2, which is younger, posts that semaphore when it is served.
     let world = World::new(&[0, 0], 3);
     world.waits(1, &[op(1, -1)]);
@@ -224,7 +230,7 @@ fn after_a_complex_success_the_oldest_is_asked_again() {
 }
 
 #[test]
-fn a_sleeper_may_fail_with_erange() {
+fn queued_operation_fails_with_erange_when_it_overflows() {
     let world = World::new(&[0, SEMVMX], 2);
     world.waits(1, &[op(0, -1), op(1, 1)]);
     world.post(&[op(0, 1)]);
@@ -234,7 +240,7 @@ fn a_sleeper_may_fail_with_erange() {
 }
 
 #[test]
-fn nowait_counts_for_the_operation_that_blocks_also_after_sleeping() {
+fn nowait_applies_only_to_blocking_operation() {
     let world = World::new(&[0, 0], 2);
     assert_eq!(world.semop(1, &[nowait(0, -1), op(1, -1)]), Some(Err(Errno::EAGAIN)));
     world.waits(1, &[op(0, -1), nowait(1, -1)]);
@@ -244,21 +250,21 @@ fn nowait_counts_for_the_operation_that_blocks_also_after_sleeping() {
 }
 
 #[test]
-fn a_sleeper_counts_on_the_operation_that_holds_it_up() {
+fn waiter_is_counted_on_first_blocking_operation() {
     let world = World::new(&[0, 0], 3);
     world.waits(1, &[op(0, -1), op(1, -1)]);
     world.waits(2, &[op(1, 0), op(0, -2)]);
-    let counts = |world: &World| [0, 1].map(|sem| world.count(sem, Queue::Alter));
+    let counts = |world: &World| [0, 1].map(|sem| world.count(sem, WaitList::Alter));
     assert_eq!(counts(&world), [2, 0]);
     world.post(&[op(0, 1)]);
     assert_eq!(counts(&world), [1, 1], "the first moved on to its second operation");
-    assert_eq!([0, 1].map(|sem| world.count(sem, Queue::Zero)), [0, 0]);
+    assert_eq!([0, 1].map(|sem| world.count(sem, WaitList::Zero)), [0, 0]);
     world.section(POSTER, |section| section.set_value(1, 3, 0));
-    assert_eq!([0, 1].map(|sem| world.count(sem, Queue::Zero)), [0, 1]);
+    assert_eq!([0, 1].map(|sem| world.count(sem, WaitList::Zero)), [0, 1]);
 }
 
 #[test]
-fn setting_all_values_serves_every_kind_of_waiter() {
+fn setall_serves_every_kind_of_waiter() {
     let world = World::new(&[1, 0, 0], 5);
     world.waits(1, &[op(0, 0)]);
     world.waits(2, &[op(1, -3)]);
@@ -276,21 +282,21 @@ fn setting_all_values_serves_every_kind_of_waiter() {
 }
 
 #[test]
-fn a_removal_ends_every_wait_and_settles_what_was_granted() {
+fn removal_ends_waits_and_confirms_grants() {
     let world = World::new(&[0], 4);
     world.waits(1, &[op(0, -1)]);
     world.waits(2, &[op(0, -5)]);
     // Not seen running lately: so the grant is not confirmed.
-    world.people[1].waiter.beat.store(0, Relaxed);
+    world.participants[1].waiter.last_seen.store(0, Relaxed);
     let wakes = world.section(POSTER, |section| {
         section.set_value(0, 1, 0);
         section.serve();
     });
     assert_eq!(wakes.len(), 1);
-    assert!(status::is_granted(world.people[1].waiter.look()));
+    assert!(status::is_granted(world.participants[1].waiter.load_status()));
     world.section(POSTER, |section| section.remove());
     assert_eq!(
-        world.people[1].waiter.look(),
+        world.participants[1].waiter.load_status(),
         status::CONFIRMED,
         "nothing is taken back from a set that is gone"
     );
@@ -301,64 +307,68 @@ fn a_removal_ends_every_wait_and_settles_what_was_granted() {
 /// A thread that has found a waiter alive confirms the grant late: the waiter has waited again and been granted that
 /// second operation. The confirmation must not apply to the second grant.
 #[test]
-fn a_late_confirmation_is_not_of_the_next_grant() {
+fn late_confirmation_does_not_confirm_next_grant() {
     let world = World::new(&[0], 2);
     let granted = || {
         world.waits(1, &[op(0, -1)]);
-        world.people[1].waiter.beat.store(0, Relaxed);
+        world.participants[1].waiter.last_seen.store(0, Relaxed);
         world.post(&[op(0, 1)]);
-        world.people[1].waiter.look()
+        world.participants[1].waiter.load_status()
     };
     let first = granted();
-    world.people[1].waiter.acknowledge();
+    world.participants[1].waiter.acknowledge();
     let second = granted();
-    world.people[1].waiter.confirm(first);
-    assert_eq!(world.people[1].waiter.look(), second, "it may be dead since, and this one to be taken back");
-    world.people[1].waiter.confirm(second);
-    assert_eq!(world.people[1].waiter.look(), status::CONFIRMED);
+    world.participants[1].waiter.confirm(first);
+    assert_eq!(
+        world.participants[1].waiter.load_status(),
+        second,
+        "it may be dead since, and this one to be taken back"
+    );
+    world.participants[1].waiter.confirm(second);
+    assert_eq!(world.participants[1].waiter.load_status(), status::CONFIRMED);
 }
 
 #[test]
-fn more_wake_ups_than_the_list_holds_are_made_and_noted() {
+fn wake_list_overflow_wakes_at_once_and_is_recorded() {
     let world = World::new(&[1], 41);
     for me in 1..41 {
         world.waits(me, &[op(0, 0)]);
-        world.people[me as usize].waiter.fall_asleep();
+        world.participants[me as usize].waiter.mark_sleeping();
     }
     let wakes = world.section(POSTER, |section| {
         section.set_value(0, 0, 0);
         section.serve();
     });
     assert_eq!((wakes.len(), wakes.have_overflowed()), (8, true));
-    assert!((1..41).all(|me| status::is_granted(world.people[me as usize].waiter.look())));
+    assert!((1..41).all(|me| status::is_granted(world.participants[me as usize].waiter.load_status())));
     let listed: Vec<u32> = wakes.iter().map(|wake| wake.index).collect();
     assert_eq!(listed, (1..9).collect::<Vec<u32>>(), "oldest first");
 }
 
 #[test]
-fn a_dead_waiter_is_taken_out_and_a_grant_to_one_is_taken_back() {
+fn recovery_dequeues_dead_waiter_and_reverts_its_grant() {
     let world = World::new(&[0, 5], 4);
     world.waits(1, &[op(0, -1), op(1, -2)]);
     world.waits(2, &[op(0, -1)]);
     world.waits(3, &[op(0, -1)]);
-    world.people[1].waiter.beat.store(0, Relaxed);
+    world.participants[1].waiter.last_seen.store(0, Relaxed);
     world.post(&[op(0, 1)]);
-    assert!(status::is_granted(world.people[1].waiter.look()));
+    assert!(status::is_granted(world.participants[1].waiter.load_status()));
     assert_eq!(world.values(), [0, 3]);
     // 1 was dead: the next waiter gets what is taken back.
     world.section(POSTER, |section| {
-        section.bury(1);
+        section.recover_dead(1);
         section.serve();
     });
-    assert_eq!((world.people[1].waiter.look(), world.values()), (status::REVERTED, vec![0, 5]));
+    assert_eq!((world.participants[1].waiter.load_status(), world.values()), (status::REVERTED, vec![0, 5]));
     assert!(world.served(2));
-    world.section(POSTER, |section| section.bury(3));
-    assert_eq!(world.people[3].waiter.look(), status::IDLE);
-    assert_eq!((world.order(Queue::Alter, 0), world.slow()), (vec![], vec![false, false]));
+    world.section(POSTER, |section| section.recover_dead(3));
+    assert_eq!(world.participants[3].waiter.load_status(), status::IDLE);
+    assert_eq!((world.order(WaitList::Alter, 0), world.slow()), (vec![], vec![false, false]));
 }
 
 #[test]
-fn lists_that_were_left_half_linked_are_built_anew_in_order_of_arrival() {
+fn repair_rebuilds_half_linked_lists_in_arrival_order() {
     for seed in 0..200u32 {
         let world = World::new(&[0, 1], 9);
         for (n, me) in [4, 7, 1, 8, 2, 3].into_iter().enumerate() {
@@ -375,23 +385,23 @@ fn lists_that_were_left_half_linked_are_built_anew_in_order_of_arrival() {
             random ^= random << 5;
             random % below
         };
-        for person in &world.people {
-            person.waiter.prev.store(any(11), Relaxed);
-            person.waiter.next.store(any(11), Relaxed);
+        for participant in &world.participants {
+            participant.waiter.prev.store(any(11), Relaxed);
+            participant.waiter.next.store(any(11), Relaxed);
         }
         for sem in &world.sems {
             [&sem.alter.head, &sem.alter.tail, &sem.zero.head, &sem.zero.tail]
                 .into_iter()
                 .for_each(|end| end.store(any(11), Relaxed));
             sem.named.store(any(5), Relaxed);
-            sem.next_touched.store(any(3), Relaxed);
+            sem.next_marked_slow.store(any(3), Relaxed);
         }
         world.set.contended.waiters.store(any(20), Relaxed);
-        world.set.contended.touched.store(any(3), Relaxed);
+        world.set.contended.marked_slow.store(any(3), Relaxed);
         assert!(world.repair(POSTER).is_empty());
-        assert_eq!(world.order(Queue::Alter, 0), [4, 8], "seed {seed}");
-        assert_eq!(world.order(Queue::Zero, 1), [7, 2]);
-        assert_eq!(world.order(Queue::ComplexAlter, 0), [1, 3]);
+        assert_eq!(world.order(WaitList::Alter, 0), [4, 8], "seed {seed}");
+        assert_eq!(world.order(WaitList::Zero, 1), [7, 2]);
+        assert_eq!(world.order(WaitList::ComplexAlter, 0), [1, 3]);
         assert_eq!(world.set.contended.waiters.load(Relaxed), 6);
         assert_eq!([0, 1].map(|sem| world.sems[sem].named.load(Relaxed)), [4, 4]);
         assert_eq!(world.slow(), [true, true]);
@@ -405,12 +415,12 @@ fn lists_that_were_left_half_linked_are_built_anew_in_order_of_arrival() {
 
 /// A record of each kind, with its waiter in the given status, and the values after repair.
 #[test]
-fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
-    let maker = 2;
+fn decided_redo_record_of_dead_holder_is_applied() {
+    let writer = 2;
     let decided = [8, 9];
     let untouched = [1, 2];
     let cases = [
-        (state::COMMITTED, maker, status::IDLE, decided),
+        (state::COMMITTED, writer, status::IDLE, decided),
         (state::GRANT, 1, status::QUEUED, untouched),
         (state::GRANT, 1, status::SLEEPING, untouched),
         (state::GRANT, 1, status::GRANTED, decided),
@@ -419,8 +429,8 @@ fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
         (state::REVERT, 1, status::GRANTED, untouched),
         (state::REVERT, 1, status::REVERTED, decided),
         (state::REVERT, 1, status::IDLE, decided),
-        (state::IDLE, maker, status::IDLE, untouched),
-        (77, maker, status::IDLE, untouched),
+        (state::IDLE, writer, status::IDLE, untouched),
+        (77, writer, status::IDLE, untouched),
     ];
     for (kind, about, now, expected) in cases {
         for written in 0..3 {
@@ -430,16 +440,22 @@ fn a_record_that_a_dead_holder_left_is_finished_if_it_was_decided() {
             let world = World::new(&[1, 2], 3);
             world.waits(1, &[op(0, -20)]);
             let values = [(0, decided[0]), (1, decided[1])];
-            world.section(maker, |section| {
-                section.touch_all();
-                redo::prepare(&world.space(), &world.people[2], (kind, about), (55, 0), changes(values));
-                world.people[1].waiter.status.store(now, Relaxed);
+            world.section(writer, |section| {
+                section.mark_all_slow();
+                redo::prepare(
+                    &world.space(),
+                    &world.participants[2],
+                    (kind, about),
+                    (55, 0),
+                    changes(values),
+                );
+                world.participants[1].waiter.status.store(now, Relaxed);
                 values[..written].iter().for_each(|&(sem, value)| world.space().put(sem, value, 55));
             });
             world.repair(POSTER);
             let case = format!("kind {kind}, status {now}, {written} written");
             assert_eq!(world.values(), expected, "{case}");
-            assert_eq!(world.people[2].redo.state.load(Relaxed), state::IDLE, "{case}");
+            assert_eq!(world.participants[2].redo.state.load(Relaxed), state::IDLE, "{case}");
             let pids = [0, 1].map(|sem| world.space().word(sem).pid());
             assert_eq!(pids, if expected == decided { [55, 55] } else { [0, 0] }, "{case}");
             let waits = status::is_waiting(now);
@@ -454,15 +470,15 @@ fn changes(values: [(usize, i32); 2]) -> impl Iterator<Item = (usize, Change)> {
 
 /// The waiter has gone on to another wait with the same index: the earlier grant to it is decided.
 #[test]
-fn a_grant_is_decided_if_its_waiter_waits_anew() {
+fn grant_record_is_decided_when_waiter_waits_again() {
     let world = World::new(&[1, 2], 3);
     world.waits(1, &[op(0, -20)]);
     world.section(2, |section| {
-        section.touch_all();
+        section.mark_all_slow();
         let values = [(0, 8), (1, 9)];
-        redo::prepare(&world.space(), &world.people[2], (state::GRANT, 1), (55, 0), changes(values));
+        redo::prepare(&world.space(), &world.participants[2], (state::GRANT, 1), (55, 0), changes(values));
     });
-    world.people[1].waiter.ticket.store(99, Relaxed);
+    world.participants[1].waiter.ticket.store(99, Relaxed);
     world.repair(POSTER);
     assert_eq!(world.values(), [8, 9]);
     // Tickets go on above the highest.
@@ -471,11 +487,11 @@ fn a_grant_is_decided_if_its_waiter_waits_anew() {
 
 /// A waiter of one set may recover a dead waiter of another set, and is served meanwhile, under another lock.
 #[test]
-fn a_change_that_a_waiter_makes_elsewhere_is_its_own() {
+fn waiter_recovers_another_set_while_it_is_granted() {
     let (here, there) = (World::new(&[0], 2), World::new(&[5, 5], 0));
     here.waits(1, &[op(0, -1)]);
-    let elsewhere = Space { people: &here.people, offset: 2 * OFFSET, ..there.space() };
-    let burier = &here.people[1];
+    let elsewhere = Space { participants: &here.participants, offset: 2 * OFFSET, ..there.space() };
+    let burier = &here.participants[1];
     redo::prepare(&elsewhere, burier, (state::COMMITTED, 1), (pid(1), 0), changes([(0, 6), (1, 7)]));
     here.post(&[op(0, 1)]);
     redo::apply(&elsewhere, burier);
@@ -486,28 +502,28 @@ fn a_change_that_a_waiter_makes_elsewhere_is_its_own() {
 /// After a grant to a dead waiter is taken back, `sempid` is the pid from before the grant, also if the dead waiter had
 /// served itself.
 #[test]
-fn who_was_displaced_is_put_back() {
+fn revert_restores_displaced_sempid() {
     let world = World::new(&[0, 0], 3);
     world.post(&[op(0, 1)]);
     world.waits(1, &[op(0, -1), op(1, -1)]);
     world.section(1, |section| {
-        section.touch(1);
+        section.mark_slow(1);
         section.set_value(1, 1, pid(2));
         section.serve();
     });
     // As if it had died before it read its status.
-    world.people[1].waiter.status.store(status::GRANTED, Relaxed);
+    world.participants[1].waiter.status.store(status::GRANTED, Relaxed);
     assert_eq!([0, 1].map(|sem| world.space().word(sem).pid()), [pid(1), pid(1)]);
-    world.section(POSTER, |section| section.bury(1));
+    world.section(POSTER, |section| section.recover_dead(1));
     assert_eq!(world.values(), [1, 1]);
     assert_eq!([0, 1].map(|sem| world.space().word(sem).pid()), [pid(POSTER), pid(2)]);
 }
 
 #[test]
-fn overwriting_all_is_finished_by_whoever_repairs() {
+fn repair_finishes_interrupted_setall() {
     let world = World::new(&[1, 2], 2);
     world.section(1, |section| {
-        section.touch_all();
+        section.mark_all_slow();
         for (sem, value) in world.sems.iter().zip([5, 6]) {
             sem.tentative.store(value, Relaxed);
         }
@@ -521,7 +537,7 @@ fn overwriting_all_is_finished_by_whoever_repairs() {
 }
 
 #[test]
-fn a_repair_serves_who_was_left_unserved_and_finishes_a_removal() {
+fn repair_serves_waiters_and_finishes_removal() {
     let world = World::new(&[0], 3);
     world.waits(1, &[op(0, -1)]);
     world.waits(2, &[op(0, -1)]);

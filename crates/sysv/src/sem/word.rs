@@ -59,7 +59,7 @@ mod tests {
     use unspin_sys::ipc::SEMVMX;
 
     #[test]
-    fn nothing_brings_a_slow_word_back_into_range() {
+    fn slow_word_never_computes_in_range() {
         let word = Word(Word::new(0, 7).0 | SLOW);
         assert!(word.value_or_beyond() + i32::from(i16::MIN) > SEMVMX);
         assert_eq!(Word::new(SEMVMX, 7).value_or_beyond(), SEMVMX);

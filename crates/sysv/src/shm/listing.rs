@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_kernel_are_read() {
+    fn proc_sysvipc_shm_lines_are_parsed() {
         let lines = [
             "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap",
             "         0          6  1600                  8192     1     2      3     0     0     0     0          0          0 1795327000                  4096                 12288",

@@ -7,62 +7,63 @@
 //! each has.
 //!
 //! No state is cached here that the kernel may change. A thread that finds a name asks the kernel about the segment
-//! ([`Name::ask`]). The segment may be gone, by its last detachment or by a removal from outside; it may have lost its
-//! key, by `IPC_RMID`. The thread that finds a segment gone takes its name out of the table.
+//! ([`SegmentName::ask`]). The segment may be gone, by its last detachment or by a removal from outside; it may have
+//! lost its key, by `IPC_RMID`. The thread that finds a segment gone takes its name out of the table.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `segment` | a segment's name in the arena; how the segment is told from later ones with its id |
 //! | `making` | the note by which a segment without a name is found if its creator dies |
-//! | `get`, `attach`, `shmctl` | the calls |
+//! | `shmget`, `attach`, `shmctl` | the calls |
 //! | `listing` | the kernel's own list of segments, `/proc/sysvipc/shm` |
 //! | `removal` | the removal of an arena |
 
 mod attach;
-mod get;
+mod creation;
 mod listing;
-mod making;
 mod removal;
 mod segment;
 mod shmctl;
+mod shmget;
 
+pub(crate) use creation::{SegmentInCreation, recover};
 pub(crate) use listing::usage_of;
-pub(crate) use making::{Making, recover};
 pub(crate) use removal::remove_segments;
 pub use removal::{Removed, remove_arena};
-pub(crate) use segment::Segment;
+pub(crate) use segment::SegmentEntry;
 
-use crate::anatomy::Part;
-use crate::arena::Arena;
-use crate::ipc::{self, Class, Id, Perm, Registry};
+use crate::class::Class;
+use crate::registry::{self, Id, Perm, Registry};
+use crate::store::Arena;
+use crate::store::part::Part;
 use core::mem::offset_of;
-use segment::{Name, Now};
+use segment::{KernelState, SegmentName};
 use unspin_sys::Errno;
 use unspin_sys::ipc::ShmidDs;
 
 /// The segment at an offset that the table gave. `None` for 0 and for an offset that cannot be a segment.
-fn find_segment(arena: &Arena, at: u64) -> Option<&Segment> {
-    if at == 0 { None } else { arena.get::<Segment>(at) }
+fn find_segment(arena: &Arena, at: u64) -> Option<&SegmentEntry> {
+    if at == 0 { None } else { arena.get::<SegmentEntry>(at) }
 }
 
 /// The name of the segment with this index. The caller is in a read-side section, or holds the registry lock.
-fn find_index(arena: &Arena, index: usize) -> Option<Name> {
-    find_segment(arena, ipc::find_index(arena, Class::Shm, index)).map(Segment::name)
+fn find_index(arena: &Arena, index: usize) -> Option<SegmentName> {
+    find_segment(arena, registry::find_index(arena, Class::Shm, index)).map(SegmentEntry::name)
 }
 
 /// The name of the segment of `id`. The caller is in a read-side section, or holds the registry lock.
-fn find_id(arena: &Arena, id: i32) -> Option<Name> {
+fn find_id(arena: &Arena, id: i32) -> Option<SegmentName> {
     find_index(arena, Id(id).index()).filter(|name| name.id == id)
 }
 
 /// Updates the arena's entry for a segment to the kernel's state. Returns the segment's status if it can still be found
 /// by its key. The caller holds the registry lock.
-fn settle(registry: &Registry<'_>, at: u64) -> Result<Option<ShmidDs>, Errno> {
+fn refresh(registry: &Registry<'_>, at: u64) -> Result<Option<ShmidDs>, Errno> {
     let Some(segment) = find_segment(registry.arena, at) else { return Ok(None) };
     match segment.name().ask()? {
-        Now::Live(status) => return Ok(Some(status)),
-        Now::Doomed(_) => registry.forget_key(at),
-        Now::Gone => registry.remove(at, evict(registry.arena, at)),
+        KernelState::Live(status) => return Ok(Some(status)),
+        KernelState::MarkedForRemoval(_) => registry.forget_key(at),
+        KernelState::Gone => registry.remove(at, evict(registry.arena, at)),
     }
     Ok(None)
 }
@@ -72,13 +73,13 @@ pub(crate) fn evict(arena: &Arena, at: u64) -> u64 {
     if let Some(segment) = find_segment(arena, at) {
         segment.perm.delete();
     }
-    size_of::<Segment>() as u64
+    size_of::<SegmentEntry>() as u64
 }
 
 /// Locations of the entry of a segment at an offset, and of its id.
 pub(crate) fn parts(at: u64) -> [Part; 2] {
-    let id = at + (offset_of!(Segment, perm) + offset_of!(Perm, id)) as u64;
-    [Part::new("id of a segment", id, 4), Part::new("segment", at, size_of::<Segment>())]
+    let id = at + (offset_of!(SegmentEntry, perm) + offset_of!(Perm, id)) as u64;
+    [Part::new("id of a segment", id, 4), Part::new("segment", at, size_of::<SegmentEntry>())]
 }
 
 /// Size in pages of the segment at an offset.

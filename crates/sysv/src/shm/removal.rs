@@ -3,11 +3,11 @@
 //! The file is read; it is not mapped, and the arena is not joined. The arena may be damaged, of another engine, or in
 //! use by no process. A process that has it mapped, or has a segment attached, keeps that, as after `IPC_RMID`.
 
-use super::Making;
-use super::segment::{Name, Segment};
-use crate::arena::{self, ArenaError, HEAP_AT, Header, MAGIC};
-use crate::heap::{self, Block};
-use crate::ipc::Class;
+use super::SegmentInCreation;
+use super::segment::{SegmentEntry, SegmentName};
+use crate::arena_file::{self, ArenaError, HEAP_AT, Header, MAGIC};
+use crate::class::Class;
+use crate::store::heap::{self, Block};
 use core::mem::offset_of;
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -46,8 +46,8 @@ pub fn remove_arena(path: &Path) -> Result<Removed, ArenaError> {
 }
 
 fn remove_one(path: &Path) -> Result<Removed, ArenaError> {
-    let file = arena::open_to_read(path).map_err(|e| ArenaError::io(path, e))?;
-    if !arena::is_arena(&file) {
+    let file = arena_file::open_to_read(path).map_err(|e| ArenaError::io(path, e))?;
+    if !arena_file::is_arena(&file) {
         return Err(ArenaError::Corrupt(path.into()));
     }
     // The file goes first, so that a process that starts now makes a new arena.
@@ -58,7 +58,7 @@ fn remove_one(path: &Path) -> Result<Removed, ArenaError> {
 /// The paths of the arenas of other IPC namespaces beside the one at `path`.
 fn beside(path: &Path) -> impl Iterator<Item = PathBuf> {
     let mut beginning = path.file_name().unwrap_or_default().to_owned();
-    beginning.push(arena::BESIDE);
+    beginning.push(arena_file::BESIDE);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -72,11 +72,11 @@ pub(crate) fn remove_segments(file: &File) -> Removed {
 }
 
 fn try_remove_segments(file: &File) -> io::Result<Removed> {
-    if arena::namespace(file).relation(&Ipc::current()) != Relation::Same {
+    if arena_file::namespace(file).relation(&Ipc::current()) != Relation::Same {
         return Ok(Removed::default());
     }
     let names = names(file)?;
-    let making: Making = arena::load(file, offset_of!(Header, making) as u64)?;
+    let making: SegmentInCreation = arena_file::load(file, offset_of!(Header, making) as u64)?;
     let orphan = making.orphan(&|id| names.iter().any(|name| name.id == id));
     let about = file.metadata()?;
     let named = names.iter().filter(|name| is_there(name)).map(|name| name.id);
@@ -92,7 +92,7 @@ fn try_remove_segments(file: &File) -> io::Result<Removed> {
 }
 
 /// Whether the kernel still has this segment, and not another one with the same id.
-fn is_there(name: &Name) -> bool {
+fn is_there(name: &SegmentName) -> bool {
     shm_stat_any(name.id).is_ok_and(|(id, status)| name.is(id, &status))
 }
 
@@ -104,11 +104,11 @@ fn is_of_owner(arena: &Metadata, id: i32) -> bool {
 
 /// The segments that have names: those in the table. If the table may have been overwritten, also those found anywhere
 /// in the heap.
-fn names(file: &File) -> io::Result<Vec<Name>> {
-    let magic: AtomicU64 = arena::load(file, offset_of!(Header, magic) as u64)?;
+fn names(file: &File) -> io::Result<Vec<SegmentName>> {
+    let magic: AtomicU64 = arena_file::load(file, offset_of!(Header, magic) as u64)?;
     // Relaxed: a private copy.
-    let in_table =
-        arena::load_objects::<Segment>(file, Class::Shm).map(|all| all.map(|it| it.name()).collect());
+    let in_table = arena_file::load_objects::<SegmentEntry>(file, Class::Shm)
+        .map(|all| all.map(|it| it.name()).collect());
     match (magic.load(Relaxed), in_table) {
         (MAGIC, Ok(names)) => Ok(names),
         (_, names) => Ok(names.unwrap_or_else(|_| Vec::new()).into_iter().chain(scattered(file)?).collect()),
@@ -120,8 +120,8 @@ const PAGE: usize = 4096;
 
 /// All names in the heap, whether the table leads to them or not: blocks of the right size that contain a name. The
 /// kernel then tells whether such a segment exists.
-fn scattered(file: &File) -> io::Result<Vec<Name>> {
-    const BLOCK: usize = heap::HEAD as usize + size_of::<Segment>();
+fn scattered(file: &File) -> io::Result<Vec<SegmentName>> {
+    const BLOCK: usize = heap::HEAD as usize + size_of::<SegmentEntry>();
     let mut names = Vec::new();
     let mut at = HEAP_AT;
     while let Some(data) = file::next_data(file, at).map_err(|e| io::Error::from_raw_os_error(e.0))? {
@@ -129,11 +129,12 @@ fn scattered(file: &File) -> io::Result<Vec<Name>> {
         let mut page = [0; PAGE + BLOCK];
         // An incomplete name at the end of the file is ignored.
         let _ = read_up_to(file, &mut page, at)?;
-        for place in (0..PAGE).step_by(align_of::<Segment>()) {
-            let head = arena::read::<Block>(&page[place..])
-                .filter(|it| heap::is_head_of(it, size_of::<Segment>() as u64));
-            let segment = head.and_then(|_| arena::read::<Segment>(&page[place + heap::HEAD as usize..]));
-            names.extend(segment.map(|segment| segment.name()).filter(Name::is_of_here));
+        for place in (0..PAGE).step_by(align_of::<SegmentEntry>()) {
+            let head = arena_file::read::<Block>(&page[place..])
+                .filter(|it| heap::is_head_of(it, size_of::<SegmentEntry>() as u64));
+            let segment =
+                head.and_then(|_| arena_file::read::<SegmentEntry>(&page[place + heap::HEAD as usize..]));
+            names.extend(segment.map(|segment| segment.name()).filter(SegmentName::is_other_copy));
         }
         at += PAGE as u64;
     }

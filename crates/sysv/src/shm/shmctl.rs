@@ -3,12 +3,13 @@
 //! The kernel performs the commands on a segment, with its checks and their order. In the status that it returns, the
 //! key is replaced by the one that the segment has here. Listings show only the segments of the arena.
 
-use super::segment::{Name, Segment};
-use super::{find_id, find_index, find_segment, listing, settle};
-use crate::arena::PAGE;
+use super::segment::{SegmentEntry, SegmentName};
+use super::{find_id, find_index, find_segment, listing, refresh};
+use crate::class::Class;
+use crate::engine::lock_names::Call;
 use crate::engine::{Engine, Inner};
-use crate::ipc::{self, Class, Id};
-use crate::names::Call;
+use crate::registry::{self, Id};
+use crate::store::PAGE;
 use crate::thread::Thread;
 use unspin_sync::atomic::Ordering::Relaxed;
 use unspin_sys::ipc::{ShmInfo, ShmidDs, flag, shm_limits};
@@ -27,7 +28,7 @@ impl Engine {
         if id < 0 {
             return Err(Errno::EINVAL);
         }
-        let ctl = |inner| Ok::<_, Errno>(Ctl { inner, thread: Thread::of(inner)?, id });
+        let ctl = |inner| Ok::<_, Errno>(ShmctlCall { inner, thread: Thread::of(inner)?, id });
         match cmd {
             flag::IPC_INFO => ctl(inner)?.limits(arg),
             flag::SHM_INFO => ctl(inner)?.info(arg),
@@ -35,7 +36,7 @@ impl Engine {
             flag::SHM_STAT | flag::SHM_STAT_ANY => ctl(inner)?.stat_index(cmd, arg),
             flag::IPC_RMID => {
                 let done = kernel()?;
-                ctl(inner)?.settle();
+                ctl(inner)?.refresh();
                 Ok(done)
             }
             // IPC_SET, SHM_LOCK, SHM_UNLOCK, and unknown commands.
@@ -44,7 +45,7 @@ impl Engine {
     }
 }
 
-struct Ctl {
+struct ShmctlCall {
     inner: &'static Inner,
     thread: &'static Thread,
     id: i32,
@@ -59,7 +60,7 @@ struct Census {
     ids: Vec<i32>,
 }
 
-impl Ctl {
+impl ShmctlCall {
     /// `shmctl_ipc_info`: the limits are those of the IPC namespace.
     fn limits(&self, arg: usize) -> Result<i32, Errno> {
         let (_, limits) = shm_limits()?;
@@ -89,11 +90,11 @@ impl Ctl {
         self.inner.with_registry(self.thread, Class::Shm, Call::Shmctl, |registry| {
             for at in registry.objects() {
                 // A segment that the kernel refuses to describe is counted.
-                let _ = settle(registry, at);
+                let _ = refresh(registry, at);
             }
             let root = registry.arena.header().root(Class::Shm);
             let names =
-                registry.objects().filter_map(|at| find_segment(registry.arena, at)).map(Segment::name);
+                registry.objects().filter_map(|at| find_segment(registry.arena, at)).map(SegmentEntry::name);
             let ids: Vec<i32> = names.map(|name| name.id).collect();
             // Relaxed: under the registry lock.
             let (segments, pages) = (root.in_use.load(Relaxed), root.units.load(Relaxed));
@@ -127,19 +128,19 @@ impl Ctl {
         Ok(id)
     }
 
-    fn find(&self, find: impl FnOnce(&'static Inner) -> Option<Name>) -> Option<Name> {
+    fn find(&self, find: impl FnOnce(&'static Inner) -> Option<SegmentName>) -> Option<SegmentName> {
         let _read = self.thread.read();
         find(self.inner)
     }
 
     /// To be called when the kernel has removed the segment: removes its key, or its entry. A thread that finds either
     /// before this is done asks the kernel.
-    fn settle(&self) {
+    fn refresh(&self) {
         if self.find(|inner| find_id(&inner.arena, self.id)).is_none() {
             return;
         }
         self.inner.with_registry(self.thread, Class::Shm, Call::Shmctl, |registry| {
-            let _ = settle(registry, ipc::find_index(registry.arena, Class::Shm, Id(self.id).index()));
+            let _ = refresh(registry, registry::find_index(registry.arena, Class::Shm, Id(self.id).index()));
         });
     }
 }

@@ -30,7 +30,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     #[test]
-    fn the_key_is_the_c_librarys() {
+    fn ftok_equals_c_library() {
         for path in ["/", "/proc/self/exe", "/dev/null"] {
             let name = CString::new(Path::new(path).as_os_str().as_bytes()).unwrap();
             // SAFETY: a NUL-terminated string.

@@ -5,7 +5,7 @@ use core::fmt;
 /// A message with the memory for its text. A received message can be sent on, and its memory can be reused.
 #[derive(Clone)]
 pub struct Message {
-    kind: i64,
+    mtype: i64,
     /// Its length is the capacity for text.
     memory: Vec<u8>,
     len: usize,
@@ -13,27 +13,27 @@ pub struct Message {
 
 impl Message {
     /// A message with this type and text. To be sent, its type must be above zero.
-    pub fn new(kind: i64, text: &[u8]) -> Message {
-        Message { kind, memory: text.to_vec(), len: text.len() }
+    pub fn new(mtype: i64, text: &[u8]) -> Message {
+        Message { mtype, memory: text.to_vec(), len: text.len() }
     }
 
     /// An empty message with room for a text of this many bytes. A received text must fit.
     pub fn with_capacity(bytes: usize) -> Message {
-        Message { kind: 0, memory: vec![0; bytes], len: 0 }
+        Message { mtype: 0, memory: vec![0; bytes], len: 0 }
     }
 
     /// Replaces type and text. The memory is reused, and grows if necessary.
-    pub fn set(&mut self, kind: i64, text: &[u8]) {
+    pub fn set(&mut self, mtype: i64, text: &[u8]) {
         if text.len() > self.memory.len() {
             self.memory.resize(text.len(), 0);
         }
         self.memory[..text.len()].copy_from_slice(text);
-        (self.kind, self.len) = (kind, text.len());
+        (self.mtype, self.len) = (mtype, text.len());
     }
 
     /// Its type.
-    pub fn kind(&self) -> i64 {
-        self.kind
+    pub fn mtype(&self) -> i64 {
+        self.mtype
     }
 
     /// Its text.
@@ -52,8 +52,8 @@ impl Message {
         &mut self,
         fill: impl FnOnce(&mut [u8]) -> Result<(i64, usize), E>,
     ) -> Result<(), E> {
-        (self.kind, self.len) = (0, 0);
-        (self.kind, self.len) = fill(&mut self.memory)?;
+        (self.mtype, self.len) = (0, 0);
+        (self.mtype, self.len) = fill(&mut self.memory)?;
         Ok(())
     }
 }
@@ -61,7 +61,7 @@ impl Message {
 /// Compares types and texts, not the memory behind them.
 impl PartialEq for Message {
     fn eq(&self, other: &Message) -> bool {
-        self.kind() == other.kind() && self.text() == other.text()
+        self.mtype() == other.mtype() && self.text() == other.text()
     }
 }
 
@@ -69,7 +69,7 @@ impl Eq for Message {}
 
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Message").field("kind", &self.kind()).field("text", &self.text()).finish()
+        f.debug_struct("Message").field("kind", &self.mtype()).field("text", &self.text()).finish()
     }
 }
 
@@ -78,19 +78,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_used_again_and_grows() {
+    fn freed_blocks_are_reused_and_heap_grows() {
         let mut message = Message::new(7, b"twelve bytes");
-        assert_eq!((message.kind(), message.text(), message.capacity()), (7, &b"twelve bytes"[..], 12));
+        assert_eq!((message.mtype(), message.text(), message.capacity()), (7, &b"twelve bytes"[..], 12));
         message.set(8, b"six...");
-        assert_eq!((message.kind(), message.text(), message.capacity()), (8, &b"six..."[..], 12));
+        assert_eq!((message.mtype(), message.text(), message.capacity()), (8, &b"six..."[..], 12));
         assert_eq!(message, Message::new(8, b"six..."));
         assert_ne!(message, Message::new(9, b"six..."));
         message.set(9, &[1; 17]);
-        assert_eq!((message.kind(), message.text(), message.capacity()), (9, &[1; 17][..], 17));
+        assert_eq!((message.mtype(), message.text(), message.capacity()), (9, &[1; 17][..], 17));
     }
 
     #[test]
-    fn what_fails_leaves_nothing() {
+    fn failed_fill_leaves_message_empty() {
         let mut message = Message::new(3, b"before");
         assert_eq!(message.fill(|room| Ok::<_, ()>((5, room.len() - 1))), Ok(()));
         assert_eq!(message, Message::new(5, b"befor"));

@@ -65,9 +65,9 @@ impl Which {
     fn arguments(self) -> Option<(i64, i32)> {
         match self {
             Which::First => Some((0, 0)),
-            Which::Kind(kind) if kind > 0 => Some((kind, 0)),
-            Which::Except(kind) if kind > 0 => Some((kind, MSG_EXCEPT)),
-            Which::UpTo(kind) if kind > 0 => Some((-kind, 0)),
+            Which::Kind(mtype) if mtype > 0 => Some((mtype, 0)),
+            Which::Except(mtype) if mtype > 0 => Some((mtype, MSG_EXCEPT)),
+            Which::UpTo(mtype) if mtype > 0 => Some((-mtype, 0)),
             Which::Kind(_) | Which::Except(_) | Which::UpTo(_) => None,
         }
     }
@@ -119,7 +119,7 @@ impl MessageQueue {
     }
 
     fn send_with(&self, message: &Message, flags: i32) -> Result<(), Errno> {
-        self.engine.send(self.id, message.kind(), message.text(), flags)
+        self.engine.send(self.id, message.mtype(), message.text(), flags)
     }
 
     /// Takes a message out of the queue. If there is none, sleeps until there is. msgrcv(2). `E2BIG` if its text does
@@ -139,8 +139,8 @@ impl MessageQueue {
     }
 
     fn receive_with(&self, which: Which, into: &mut Message, flags: i32) -> Result<(), Errno> {
-        let (kind, more) = which.arguments().ok_or(Errno::EINVAL)?;
-        self.fill(into, kind, flags | more)
+        let (mtype, more) = which.arguments().ok_or(Errno::EINVAL)?;
+        self.fill(into, mtype, flags | more)
     }
 
     /// Copies the message at a position in the queue (0 is the oldest), and leaves it there: `MSG_COPY`. `ENOMSG` if
@@ -150,8 +150,8 @@ impl MessageQueue {
         self.fill(into, place, MSG_COPY | IPC_NOWAIT)
     }
 
-    fn fill(&self, into: &mut Message, kind: i64, flags: i32) -> Result<(), Errno> {
-        into.fill(|room| self.engine.receive(self.id, room, kind, flags))
+    fn fill(&self, into: &mut Message, mtype: i64, flags: i32) -> Result<(), Errno> {
+        into.fill(|room| self.engine.receive(self.id, room, mtype, flags))
     }
 
     /// Owner, permissions, times, and number and bytes of messages: `IPC_STAT`. msgctl(2).

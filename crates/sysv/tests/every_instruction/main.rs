@@ -1,4 +1,4 @@
-//! A process is killed after each single instruction of an operation, and everybody else goes on.
+//! A process is killed after each single instruction of an operation, and all other processes continue.
 //!
 //! A kill at a random moment hardly ever meets the few hundred instructions that matter. So the operation is
 //! single-stepped by ptrace(2), the process killed after n steps, and what it leaves behind checked, for every n from

@@ -1,6 +1,7 @@
-//! Message queues: nothing is lost, nothing comes twice, nobody sleeps for good.
+//! Message queues: no message is lost or duplicated, and no thread sleeps for ever.
 //!
-//! Seen red: with a corpse that keeps the message it was granted (`Section::bury`), [`a_dead_receiver_takes_nothing`].
+//! Seen red: if recovery leaves a dead receiver the message that it was granted (`recover_dead`),
+//! [`sigkill_in_msgrcv_loses_no_message`].
 
 use crate::stepping::{End, engines, finish, follow, ignore, length, moments, start, step};
 use std::thread::JoinHandle;
@@ -45,7 +46,7 @@ fn text(kind: i64, length: usize) -> Vec<u8> {
 fn receive(engine: &Engine, id: i32, kind: i64, flags: i32) -> Result<(i64, usize), Errno> {
     let mut room = vec![0; 8192];
     let (kind, length) = engine.receive(id, &mut room, kind, flags)?;
-    assert_eq!(room[..length], text(kind, length), "a text that nobody sent");
+    assert_eq!(room[..length], text(kind, length), "a text that was not sent");
     Ok((kind, length))
 }
 
@@ -107,7 +108,7 @@ fn waiting<T: Send + 'static>(
 }
 
 #[test]
-fn a_message_is_sent_or_not() {
+fn sigkill_in_msgsnd_sends_message_or_not() {
     engines(|engine| {
         each_moment(
             engine,
@@ -126,7 +127,7 @@ fn a_message_is_sent_or_not() {
 }
 
 #[test]
-fn a_message_is_received_or_not() {
+fn sigkill_in_msgrcv_receives_message_or_leaves_it() {
     engines(|engine| {
         each_moment(
             engine,
@@ -141,10 +142,10 @@ fn a_message_is_received_or_not() {
     });
 }
 
-/// The sender dies: the receiver has the message, or still waits and gets the next. Who had no room for it goes without, or
-/// is told.
+/// The sender dies: the receiver has the message, or still waits and gets the next. Who had no room for it goes
+/// without, or is told.
 #[test]
-fn a_sender_leaves_the_receiver_served_or_waiting() {
+fn sigkill_of_sender_leaves_receiver_served_or_queued() {
     engines(|engine| {
         let waiters = std::sync::Mutex::new(None);
         each_moment(
@@ -180,7 +181,7 @@ fn a_sender_leaves_the_receiver_served_or_waiting() {
 
 /// A receiver dies on its way into the queue, or in it: what is sent then is for others.
 #[test]
-fn a_dead_receiver_takes_nothing() {
+fn sigkill_in_msgrcv_loses_no_message() {
     engines(|engine| {
         each_moment(
             engine,
@@ -197,7 +198,7 @@ fn a_dead_receiver_takes_nothing() {
 
 /// A receiver gives up its place to another that waits behind it.
 #[test]
-fn a_dead_receiver_holds_up_nobody() {
+fn dead_receiver_does_not_block_other_receivers() {
     engines(|engine| {
         let next = std::sync::Mutex::new(None);
         each_moment(
@@ -215,9 +216,10 @@ fn a_dead_receiver_holds_up_nobody() {
     });
 }
 
-/// A message goes to a receiver who died in his sleep, and from there to who has waited longest, whoever dies meanwhile.
+/// A message goes to a receiver who died in his sleep, and from there to who has waited longest, whoever dies
+/// meanwhile.
 #[test]
-fn a_dead_receivers_message_goes_to_the_next() {
+fn message_of_dead_receiver_goes_to_next_receiver() {
     engines(|engine| {
         let waiters = std::sync::Mutex::new(None);
         let set = engine.semget(flag::IPC_PRIVATE, 1, 0o600).unwrap();
@@ -236,7 +238,7 @@ fn a_dead_receivers_message_goes_to_the_next() {
             |id, steps| {
                 // The first time to the end.
                 let was_sent = was_sent.replace(false);
-                engine.bury_dead().unwrap();
+                engine.recover_dead().unwrap();
                 assert!(!was_sent || status(engine, id).msg_lrpid != 0);
                 send(engine, id, 3, 8);
                 send(engine, id, 4, 9);
@@ -256,7 +258,7 @@ fn a_dead_receivers_message_goes_to_the_next() {
 
 /// A sender dies on its way into the queue, or in it: nothing of it is sent then, and who waits behind it gets through.
 #[test]
-fn a_dead_sender_sends_nothing() {
+fn sigkill_in_blocked_msgsnd_sends_nothing() {
     engines(|engine| {
         each_moment(
             engine,
@@ -277,7 +279,7 @@ fn a_dead_sender_sends_nothing() {
 
 /// Who makes room dies: the sender that waits for it is told, or finds out.
 #[test]
-fn a_dead_receiver_leaves_its_room() {
+fn dead_receiver_frees_its_queue_space() {
     engines(|engine| {
         let next = std::sync::Mutex::new(None);
         each_moment(
@@ -301,7 +303,7 @@ fn a_dead_receiver_leaves_its_room() {
 
 /// The remover dies: the queue is there and works, or is gone and its waiter knows. Nothing of it stays in the arena.
 #[test]
-fn a_queue_is_removed_or_not() {
+fn sigkill_in_msgctl_rmid_removes_queue_or_not() {
     engines(|engine| {
         let waiter = std::sync::Mutex::new(None);
         each_moment(
@@ -312,7 +314,7 @@ fn a_queue_is_removed_or_not() {
                 *waiter.lock().unwrap() = Some(waiting(engine, move |engine| receive(engine, id, 2, 0)));
             },
             |id, steps| {
-                engine.bury_dead().unwrap();
+                engine.recover_dead().unwrap();
                 let waiter = waiter.lock().unwrap().take().unwrap();
                 match engine.send(id, 2, &text(2, 7), NOWAIT) {
                     Ok(()) => {

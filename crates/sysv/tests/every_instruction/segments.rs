@@ -24,7 +24,7 @@ fn removed(engine: &Engine, id: i32) -> Result<i32, Errno> {
 
 /// The maker of a segment dies: it has its name, or the kernel has it no more. Nothing is left in the kernel.
 #[test]
-fn a_segment_is_made_or_not() {
+fn sigkill_in_shmget_makes_segment_or_not() {
     let size = segment_size();
     engines(|engine| {
         each_moment(
@@ -36,7 +36,7 @@ fn a_segment_is_made_or_not() {
                 assert_eq!(kernel_segments(size), []);
             },
             |_, steps| {
-                engine.bury_dead().unwrap();
+                engine.recover_dead().unwrap();
                 let named: Vec<i32> = engine.shmget(0xBEEF, 0, 0).into_iter().collect();
                 assert_eq!(kernel_segments(size), named, "after {steps} steps");
                 let id = engine.shmget(0xBEEF, size, flag::IPC_CREAT | 0o600).unwrap();
@@ -51,7 +51,7 @@ fn a_segment_is_made_or_not() {
 
 /// The remover of a segment dies: it is there under its key and in the kernel, or under neither, attached or not.
 #[test]
-fn a_segment_is_removed_or_not() {
+fn sigkill_in_shmctl_rmid_removes_segment_or_not() {
     let size = segment_size() + (1 << 22);
     let attached = Mutex::new(None);
     // SAFETY: nothing refers to it.
@@ -89,7 +89,7 @@ fn a_segment_is_removed_or_not() {
 
 /// What the two above look for would be found.
 #[test]
-fn a_segment_without_a_name_is_noticed() {
+fn planted_unnamed_segment_is_detected() {
     let size = segment_size() + (1 << 23);
     let id = ipc::shmget(flag::IPC_PRIVATE, size, 0o600).unwrap();
     assert_eq!(kernel_segments(size), [id]);

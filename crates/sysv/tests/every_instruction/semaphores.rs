@@ -8,7 +8,7 @@ use unspin_sys::ipc::{Sembuf, flag};
 use unspin_sysv::{Engine, Kind, Options};
 
 #[test]
-fn a_vector_is_all_or_nothing() {
+fn sigkill_in_semop_vector_applies_all_or_nothing() {
     engines(|engine| {
         each_moment(
             engine,
@@ -41,7 +41,7 @@ fn setall_is_all_or_nothing() {
 
 /// The poster dies: the waiter has the token, or still waits and gets the next one. Never both, never neither.
 #[test]
-fn a_poster_leaves_the_waiter_served_or_waiting() {
+fn sigkill_of_poster_leaves_waiter_served_or_queued() {
     static WANTS: [Sembuf; 2] =
         [Sembuf { sem_num: 0, sem_op: -1, sem_flg: 0 }, Sembuf { sem_num: 1, sem_op: -1, sem_flg: 0 }];
     engines(|engine| {
@@ -64,9 +64,9 @@ fn a_poster_leaves_the_waiter_served_or_waiting() {
     });
 }
 
-/// A waiter dies on its way into the queue or out of it (by a timeout): nobody else is kept from the token.
+/// A waiter dies on its way into the queue or out of it (by a timeout): no other thread is kept from the token.
 #[test]
-fn a_waiter_leaves_the_queue_in_order() {
+fn sigkill_of_waiter_leaves_queue_linked() {
     engines(|engine| {
         each_moment(
             engine,
@@ -87,7 +87,7 @@ fn a_waiter_leaves_the_queue_in_order() {
 
 /// Adding and removing sets, with growth of the table: every set is there or not, and the counts are right.
 #[test]
-fn the_registry_survives() {
+fn sigkill_in_semget_keeps_registry_consistent() {
     engines(|engine| {
         let sets = || {
             let mut info = unspin_sys::ipc::Seminfo::default();
@@ -103,7 +103,7 @@ fn the_registry_survives() {
             },
             |_| {},
             |_, steps| {
-                engine.bury_dead().unwrap();
+                engine.recover_dead().unwrap();
                 let (count, sems) = sets();
                 let left = engine.semget(0xBEEF, 0, 0);
                 let there = left.is_ok() as i32;
@@ -119,7 +119,7 @@ fn the_registry_survives() {
 
 /// The remover dies: the set is there and works, or is gone and its waiter knows.
 #[test]
-fn a_removal_is_all_or_nothing() {
+fn sigkill_in_semctl_rmid_removes_set_or_not() {
     static WANTS: [Sembuf; 1] = [Sembuf { sem_num: 1, sem_op: -1, sem_flg: 0 }];
     let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
     for kind in [Kind::Rcu, Kind::Global] {
@@ -131,7 +131,7 @@ fn a_removal_is_all_or_nothing() {
             let id = set(engine);
             let waiter = waiter(engine, id, &WANTS);
             step(engine, id, steps, &|| ignore(ctl(engine, id, 0, flag::IPC_RMID, 0)));
-            engine.bury_dead().unwrap();
+            engine.recover_dead().unwrap();
             match engine.semop_ops(id, &[op(1, 1)]) {
                 Ok(()) => {
                     assert_eq!(waiter.join().unwrap(), Ok(()), "{kind}, after {steps} steps");

@@ -18,9 +18,9 @@ fn go_on(child: i32) -> i32 {
 
 /// Steps that a sleeper takes, from its look around until it is back asleep, and is served after so many of them.
 ///
-/// It waits on one set. On its patrol it finds somebody dead who waited on another, buries him, and comes across a process that
-/// is owed something by that set and is dead as well: so it changes three semaphores there, while who serves it holds another
-/// lock.
+/// It waits on one set. On its patrol it finds somebody dead who waited on another, buries him, and comes across a
+/// process that is owed something by that set and is dead as well: so it changes three semaphores there, while who
+/// serves it holds another lock.
 fn served(engine: &Engine, steps: usize) -> usize {
     let (here, there) = (set(engine), set(engine));
     engine.semop_ops(there, &[op(0, 5), op(1, 5)]).unwrap();
@@ -29,7 +29,7 @@ fn served(engine: &Engine, steps: usize) -> usize {
     let waiter = start(engine, there, &|| ignore(engine.semop_ops(there, &[op(0, -9)])));
     assert!(matches!(follow(waiter, 1 << 20), End::Asleep(_)), "there is not so much");
     finish(waiter, &End::Killed);
-    // Who counts the waiters finds him dead, and leaves him to others.
+    // A thread that counts the waiters finds this one dead, and leaves its recovery to others.
     assert_eq!(ctl(engine, there, 0, flag::GETNCNT, 0), Ok(0));
     holder.kill();
     assert!(matches!(follow(sleeper, 1 << 20), End::Asleep(_)), "the token is to come");
@@ -49,10 +49,10 @@ fn served(engine: &Engine, steps: usize) -> usize {
 }
 
 #[test]
-fn a_sleeper_that_buries_is_served_meanwhile() {
+fn waiter_that_recovers_dead_is_served_meanwhile() {
     let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-    // Under one lock for all nobody is served meanwhile.
+    // With one lock for all objects no waiter is served meanwhile.
     let engine = &Engine::open(Kind::Rcu, &dir.path().join("arena"), &Options::default(), None).unwrap();
     let total = served(engine, 1 << 20);
     eprintln!("{total} instructions");

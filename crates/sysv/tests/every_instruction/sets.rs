@@ -1,4 +1,4 @@
-//! Sets of semaphores, and who waits for them or holds them.
+//! Sets of semaphores, their waiters and lock holders.
 
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};

@@ -20,7 +20,7 @@ pub enum End {
     Killed,
     /// It ended by itself after so many steps.
     Finished(usize),
-    /// It fell asleep after so many steps, with nobody to wake it, and was killed.
+    /// It fell asleep after so many steps, and no thread was left to wake it, and was killed.
     Asleep(usize),
 }
 
@@ -128,15 +128,15 @@ pub fn length(engine: &Engine, id: i32, operation: &dyn Fn()) -> usize {
 
 pub fn engines(test: impl Fn(&Engine)) {
     let _one = ONE.lock().unwrap_or_else(|poison| poison.into_inner());
-    // If that is refused, segments of others only make for longer operations, and ours are left to them if we are killed.
-    // SAFETY: takes no address; the thread is the test's own.
+    // If that is refused, segments of others only make for longer operations, and ours are left to them if we are
+    // killed. SAFETY: takes no address; the thread is the test's own.
     unsafe { libc::unshare(libc::CLONE_NEWIPC) };
     for kind in [Kind::Rcu, Kind::Global] {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let engine = Engine::open(kind, &dir.path().join("arena"), &Options::default(), None).unwrap();
         test(&engine);
-        engine.bury_dead().unwrap();
-        assert_eq!(engine.participants(), Ok(1), "{kind}: every dead participant was buried");
+        engine.recover_dead().unwrap();
+        assert_eq!(engine.participants(), Ok(1), "{kind}: every dead participant was recovered");
     }
 }
 

@@ -1,4 +1,4 @@
-//! SEM_UNDO: what a dead process did is undone as a whole and once, whoever does it.
+//! SEM_UNDO: the operations of a dead process are undone completely and once.
 
 use crate::sets::{Holder, ctl, op, set, undoable, values};
 use crate::stepping::{End, each_moment, engines, finish, follow, ignore, moments, start};
@@ -8,7 +8,7 @@ use unspin_sysv::Engine;
 
 /// What was flagged is undone, at whatever instruction the process dies; what was not has happened or has not.
 #[test]
-fn an_operation_is_undone_as_a_whole() {
+fn sigkill_in_semop_with_undo_undoes_whole_operation() {
     engines(|engine| {
         each_moment(
             engine,
@@ -27,7 +27,7 @@ fn an_operation_is_undone_as_a_whole() {
 
 /// Whoever undoes for a dead process dies as well: the next one finds everything undone, once.
 #[test]
-fn an_undoer_leaves_nothing_half_undone() {
+fn sigkill_of_thread_applying_undo_leaves_undo_complete() {
     engines(|engine| {
         each_moment(
             engine,
@@ -42,8 +42,8 @@ fn an_undoer_leaves_nothing_half_undone() {
     });
 }
 
-/// Steps that a sleeper takes, from its awakening by the death of whoever held what it waits for, until it is killed, or
-/// until its call is over.
+/// Steps that a sleeper takes, from its awakening by the death of whoever held what it waits for, until it is killed,
+/// or until its call is over.
 fn awakened(engine: &Engine, steps: usize) -> usize {
     let id = set(engine);
     engine.semop_ops(id, &[op(0, 1), op(1, 5)]).unwrap();
@@ -64,7 +64,7 @@ fn awakened(engine: &Engine, steps: usize) -> usize {
 
 /// A sleeper that is woken by a death undoes, and serves itself: it may die at each instruction of that, too.
 #[test]
-fn a_sleeper_that_undoes_leaves_nothing_half_undone() {
+fn sigkill_of_waiter_applying_undo_leaves_undo_complete() {
     engines(|engine| {
         let total = awakened(engine, 1 << 20);
         eprintln!("{total} instructions");
@@ -75,7 +75,7 @@ fn a_sleeper_that_undoes_leaves_nothing_half_undone() {
 
 /// SETVAL and SETALL write a value and drop the adjustments for it, or do neither.
 #[test]
-fn overwriting_drops_adjustments_or_does_not_happen() {
+fn sigkill_in_setval_drops_adjustments_or_changes_nothing() {
     static NEW: [u16; 3] = [7, 8, 9];
     engines(|engine| {
         for (command, arg) in [(flag::SETVAL, 7), (flag::SETALL, NEW.as_ptr() as usize)] {
@@ -108,7 +108,7 @@ fn overwriting_drops_adjustments_or_does_not_happen() {
 
 /// A poster dies while it grants an operation with SEM_UNDO: the waiter's adjustment goes with the grant.
 #[test]
-fn a_grant_brings_its_adjustment() {
+fn grant_changes_adjustment_of_waiter() {
     static WANTS: [Sembuf; 2] = [
         Sembuf { sem_num: 0, sem_op: -1, sem_flg: flag::SEM_UNDO as i16 },
         Sembuf { sem_num: 1, sem_op: -1, sem_flg: 0 },

@@ -1,4 +1,4 @@
-//! Those who call: each a thread, with buffers between canaries.
+//! The calling threads, with buffers between canaries.
 
 use crate::program::Call;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 use unspin_sys::Errno;
 use unspin_sys::ipc::{Sembuf, flag};
-use unspin_sysv::{Class, Engine, anatomy};
+use unspin_sysv::{Class, Engine, arena_parts};
 
 /// Bytes of the segments that a scene makes, which others have not.
 pub const SEGMENT: usize = 54_321;
@@ -54,7 +54,7 @@ impl<const N: usize> Buffer<N> {
     }
 
     fn is_intact(&self) -> bool {
-        // By `black_box`: a compiler that sees nobody write here would not look.
+        // By `black_box`: otherwise the compiler assumes that no thread writes here.
         let buffer = core::hint::black_box(self);
         buffer.before == [CANARY; 8] && buffer.after == [CANARY; 8]
     }
@@ -63,7 +63,8 @@ impl<const N: usize> Buffer<N> {
 /// Semaphores of a scene's first set: what GETALL writes.
 pub const SEMS: usize = 4;
 
-/// Makes a call. Whatever it answers is as good as another; what it must not is write beside the memory that it was given.
+/// Makes a call. Whatever it answers is as good as another; what it must not is write beside the memory that it was
+/// given.
 pub fn make(engine: &Engine, ids: &Ids, call: &Call) -> Result<(), String> {
     let nowait = flag::IPC_NOWAIT;
     let op =
@@ -149,7 +150,7 @@ pub fn make(engine: &Engine, ids: &Ids, call: &Call) -> Result<(), String> {
                 }
             }
             Call::Show { class } => drop(engine.proc_text(class)),
-            Call::Bury => drop(engine.bury_dead()),
+            Call::RecoverDead => drop(engine.recover_dead()),
             Call::Leave => engine.leave(),
         }
     }
@@ -164,20 +165,21 @@ type Job = (Engine, Box<dyn FnOnce() -> Result<(), String> + Send>);
 
 /// How long somebody does nothing, or waits for another, until he says of himself in the arena how many locks he holds.
 ///
-/// A waiter cannot tell from a stopped owner whom a lock names and whose own count was overwritten too, so that it says that he
-/// holds one: the wait ends with the next lock that he takes or releases (docs/semantics.md). Here he may never take one again,
-/// so he writes his count as that would. One whose count is true changes nothing by it: the waiter has to find out.
+/// A waiter cannot tell from a stopped owner whom a lock names and whose own count was overwritten too, so that it says
+/// that he holds one: the wait ends with the next lock that he takes or releases (docs/semantics.md). Here he may never
+/// take one again, so he writes his count as that would. One whose count is true changes nothing by it: the waiter has
+/// to find out.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// What the other end of a channel sends, whenever that is; `None` when it is gone. Meanwhile the calling thread speaks up in
-/// the arena of `engine`.
+/// What the other end of a channel sends, whenever that is; `None` when it is gone. Meanwhile the calling thread speaks
+/// up in the arena of `engine`.
 fn await_next<T>(from: &Receiver<T>, engine: Option<Engine>) -> Option<T> {
     loop {
         match from.recv_timeout(SILENCE) {
             Ok(it) => return Some(it),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
-                engine.inspect(anatomy::speak_up);
+                engine.inspect(arena_parts::renew_lock_count);
             }
         }
     }
@@ -237,7 +239,7 @@ impl Caller {
                 self.under_way = None;
                 return answer;
             }
-            anatomy::speak_up(&engine);
+            arena_parts::renew_lock_count(&engine);
             // SAFETY: the thread lives as long as its channel. The signal has a handler that does nothing.
             unsafe { libc::pthread_kill(self.thread, libc::SIGUSR1) };
         }

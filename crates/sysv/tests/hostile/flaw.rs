@@ -1,10 +1,10 @@
-//! What an engine would do that believes what lies in its arena. Each must be noticed, or that nothing is noticed of the
-//! engine would mean nothing.
+//! What an engine would do that believes what lies in its arena. Each must be noticed, or that nothing is noticed of
+//! the engine would mean nothing.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use unspin_sys::ipc::shm_remove;
-use unspin_sysv::anatomy::Part;
+use unspin_sysv::arena_parts::Part;
 
 /// A mistake made on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
-//! Arenas that are overwritten word by word under those who use them: programs made up at random. The fuzzer makes them up by
-//! what they reach (`fuzz/fuzz_targets/arena.rs`).
+//! Arenas that are overwritten word by word while threads use them: programs made up at random. The fuzzer makes them
+//! up by what they reach (`fuzz/fuzz_targets/arena.rs`).
 
 mod caller;
 mod flaw;
@@ -18,7 +18,7 @@ use unspin_sysv::Kind;
 const PROGRAMS: usize = 60;
 
 #[test]
-fn every_call_comes_back_and_nobody_else_notices() {
+fn calls_on_overwritten_arena_return_without_outside_damage() {
     let mut runner = runner();
     let mut stage = Stage::new();
     for kind in [Kind::Rcu, Kind::Global] {

@@ -1,14 +1,15 @@
-//! What is done to an arena, and then by those who use it: a sequence of overwritten words and of calls, read from any bytes.
+//! What is done to an arena, and then by those who use it: a sequence of overwritten words and of calls, read from any
+//! bytes.
 
 use unspin_sysv::Class;
 
 /// One of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Somebody writes where he should not.
+    /// A foreign write to the arena.
     Poke(Poke),
     /// Somebody calls the engine.
-    Call(Who, Call),
+    Call(Calling, Call),
 }
 
 /// A word that is overwritten: the n-th of a part of the arena, of which there are as many as there happen to be.
@@ -50,8 +51,8 @@ pub enum Value {
     Part(u16, u8),
     /// An offset right before or behind the end of the arena.
     End(i8),
-    /// What a lock says that somebody holds.
-    Name(Who),
+    /// The lock word of a participant that holds the lock.
+    Name(Calling),
     /// The same but for a bit.
     Flip(u8),
     /// What stands in another part.
@@ -60,9 +61,9 @@ pub enum Value {
     Stranger,
 }
 
-/// Who calls.
+/// The calling thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Who {
+pub enum Calling {
     Main,
     Partner,
 }
@@ -87,7 +88,7 @@ pub enum Call {
     /// The text for `/proc/sysvipc`.
     Show { class: Class },
     /// Looks for the dead.
-    Bury,
+    RecoverDead,
     /// Takes part no more, and again with the next call.
     Leave,
 }
@@ -111,7 +112,7 @@ fn step(bytes: &[u8]) -> Step {
         let aim = if choice < 40 { Aim::Words } else { Aim::Any };
         return Step::Poke(Poke { aim, part, word: c, width, value: value(choice / 2, d, e) });
     }
-    let who = if choice.is_multiple_of(4) { Who::Partner } else { Who::Main };
+    let who = if choice.is_multiple_of(4) { Calling::Partner } else { Calling::Main };
     Step::Call(who, call(choice / 4, [a, b, c, d]))
 }
 
@@ -123,7 +124,7 @@ fn value(choice: u8, c: u8, d: u8) -> Value {
         3 => Value::Part(u16::from(c) + 128, d % 64),
         4 => Value::Part(c.into(), d % 128),
         5 => Value::End(c as i8),
-        6 => Value::Name(if c.is_multiple_of(2) { Who::Main } else { Who::Partner }),
+        6 => Value::Name(if c.is_multiple_of(2) { Calling::Main } else { Calling::Partner }),
         7 => Value::Flip(c % 64),
         8 => Value::Copy(c.into(), d),
         _ => Value::Stranger,
@@ -141,7 +142,7 @@ fn call(choice: u8, [a, b, c, d]: [u8; 4]) -> Call {
         10 | 11 => Call::Send { queue: a, kind: b, size: c },
         12 | 13 => Call::Receive { queue: a, kind: b as i8 % 4, size: c, flags: d },
         14 if a.is_multiple_of(2) => Call::Show { class },
-        14 => Call::Bury,
+        14 => Call::RecoverDead,
         _ => Call::Leave,
     }
 }

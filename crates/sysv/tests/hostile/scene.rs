@@ -1,18 +1,18 @@
-//! An arena with something of everything in it, whom it is overwritten under, and who must not notice.
+//! An arena with objects of every class, the threads that use it while it is overwritten, and what must stay unchanged.
 
 use crate::caller::{self, Caller, Ids, SEGMENT, SEMS, fill};
 use crate::flaw::Flaw;
-use crate::program::{Aim, Poke, Step, Value, Who, Width};
+use crate::program::{Aim, Calling, Poke, Step, Value, Width};
 use crate::strangers::Strangers;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use unspin_sys::ipc::{self, Sembuf, flag};
-use unspin_sysv::anatomy::{self, Part};
+use unspin_sysv::arena_parts::{self, Part};
 use unspin_sysv::{Engine, Kind, Options};
 
-/// Those who call, for any number of scenes, and what is none of their business.
+/// Those calling call, for any number of scenes, and what is none of their business.
 pub struct Stage {
     partner: Caller,
     /// One waits for a semaphore, one for a message.
@@ -98,7 +98,7 @@ impl Scene {
         let (tell, told) = std::sync::mpsc::channel();
         let job = move || {
             let _ = engine.semop_ops(set, &[op(0, -1, flag::SEM_UNDO)]);
-            tell.send(anatomy::name(&engine)).map_err(|e| e.to_string())
+            tell.send(arena_parts::own_lock_word(&engine)).map_err(|e| e.to_string())
         };
         stage.partner.begin(engine, job).and_then(|()| stage.partner.end()).expect(make);
         let [waiter, receiver] = &mut stage.sleepers;
@@ -117,8 +117,9 @@ impl Scene {
         while engine.semaphore(set, 2).is_ok_and(|sem| sem.ncount == 0) {
             std::thread::yield_now();
         }
-        let names = [anatomy::name(&engine), told.recv().expect(make)].map(|name| name.expect(make));
-        let parts = anatomy::parts(&engine).expect(make);
+        let names =
+            [arena_parts::own_lock_word(&engine), told.recv().expect(make)].map(|name| name.expect(make));
+        let parts = arena_parts::all(&engine).expect(make);
         let words = parts.iter().copied().filter(|part| part.bytes <= 8).collect();
         let file = File::options().read(true).write(true).open(path).expect("our own file");
         Scene { engine, file, parts, words, ids: Arc::new(ids), names, stranger: stage.strangers.segment }
@@ -128,8 +129,8 @@ impl Scene {
         for step in steps {
             match step {
                 Step::Poke(poke) => self.poke(poke),
-                Step::Call(Who::Main, call) => caller::make(&self.engine, &self.ids, call)?,
-                Step::Call(Who::Partner, call) => {
+                Step::Call(Calling::Main, call) => caller::make(&self.engine, &self.ids, call)?,
+                Step::Call(Calling::Partner, call) => {
                     let (engine, ids, call) = (self.engine, self.ids.clone(), *call);
                     stage.partner.begin(engine, move || caller::make(&engine, &ids, &call))?;
                 }
@@ -165,7 +166,7 @@ impl Scene {
             Value::Itself => part.at,
             Value::Part(n, more) => self.part(n).at + u64::from(more),
             Value::End(near) => (256u64 << 20).wrapping_add_signed(near.into()),
-            Value::Name(who) => self.names[who as usize].into(),
+            Value::Name(calling) => self.names[calling as usize].into(),
             Value::Flip(bit) => self.word(at) ^ 1 << bit,
             Value::Copy(n, word) => self.word(self.part(n).at + u64::from(word) % 16 * width),
             Value::Stranger => self.stranger as u64,

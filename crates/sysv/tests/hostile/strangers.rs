@@ -1,4 +1,4 @@
-//! What belongs to nobody in an arena: objects of the kernel's, which nobody has to touch whatever an arena says.
+//! Kernel objects that belong to no arena: no call may change them, whatever an arena contains.
 
 use crate::caller::SEGMENT;
 use crate::scene::remove_segment;
@@ -41,7 +41,8 @@ impl Strangers {
         }
     }
 
-    /// Removes the segments that scenes of this process have made: those of these ids, and what calls have made besides.
+    /// Removes the segments that scenes of this process have made: those of these ids, and what calls have made
+    /// besides.
     pub fn remove_segments(ids: &[i32]) {
         ids.iter().copied().for_each(remove_segment);
         remove_all_of(std::process::id() as i32);
@@ -50,7 +51,8 @@ impl Strangers {
     /// A process that outlives this one, however it ends, and removes what it leaves.
     fn leave_a_janitor(&self) {
         let maker = std::process::id() as i32;
-        // SAFETY: the child uses nothing of its parent's but numbers; it ends without running what belongs to its parent.
+        // SAFETY: the child uses nothing of its parent's but numbers; it ends without running what belongs to its
+        // parent.
         unsafe {
             let mut ends = [0; 2];
             assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);

@@ -105,7 +105,8 @@ fn kill(child: i32) {
     );
 }
 
-/// Workers, each begun by `worker` from a seed of its own, of which one after the other is killed and replaced; in the end all are.
+/// Workers, each begun by `worker` from a seed of its own, of which one after the other is killed and replaced; in the
+/// end all are.
 fn kill_at_random(worker: impl Fn(u64) -> i32) {
     let mut moment = Noise(0x9E37_79B9_7F4A_7C15);
     let mut seed = 0u64;
@@ -143,7 +144,7 @@ fn check_set(engine: &Engine, id: i32) {
     assert_eq!(get(engine, id, 0, flag::GETVAL), get(engine, id, 1, flag::GETVAL), "half a change");
 }
 
-/// Whoever waits now is served, in order, and nobody else takes the token.
+/// Present waiters are served in order, and no other thread takes the token.
 fn check_waiters(engine: &Engine, id: i32) {
     for sem in [0, 2] {
         // SAFETY: SETVAL takes a number.
@@ -170,8 +171,8 @@ fn check_waiters(engine: &Engine, id: i32) {
 
 fn check_places(engine: &Engine) {
     let start = Instant::now();
-    engine.bury_dead().unwrap();
-    assert_eq!(engine.bury_dead(), Ok(0), "after {:?} nobody is left to be buried", start.elapsed());
+    engine.recover_dead().unwrap();
+    assert_eq!(engine.recover_dead(), Ok(0), "after {:?} no dead participant is left", start.elapsed());
     assert_eq!(engine.participants().unwrap(), 1, "only this thread takes part");
 }
 
@@ -209,8 +210,8 @@ fn undoable(sem_num: u16, sem_op: i16) -> Sembuf {
 /// What each semaphore begins with, and must come back to.
 const TOKENS: [u16; SEMS as usize] = [1, 2, 7, 0];
 
-/// Takes, gives back, and waits for what others have taken; all with SEM_UNDO. Never more is given than was taken, so that no
-/// undo is clamped.
+/// Takes, gives back, and waits for what others have taken; all with SEM_UNDO. Never more is given than was taken, so
+/// that no undo is clamped.
 fn borrow(engine: &Engine, id: i32, seed: u64) -> ! {
     let mut random = Noise(seed);
     let mut held = [0i16; SEMS as usize];
@@ -229,7 +230,7 @@ fn borrow(engine: &Engine, id: i32, seed: u64) -> ! {
                 get(engine, id, a as i32, flag::GETVAL);
             }
         }
-        // Nobody keeps for long what everybody wants.
+        // No process keeps a contended token for long.
         if held[0] > 0 && random.below(4) == 0 {
             give_back(engine, id, &mut held, 0);
         }
@@ -254,7 +255,7 @@ fn check_tokens(engine: &Engine, id: i32) {
     let mut values = [9u16; SEMS as usize];
     // SAFETY: the array has room for each semaphore.
     unsafe { engine.semctl(id, 0, flag::GETALL, values.as_mut_ptr() as usize) }.unwrap();
-    assert_eq!(values, TOKENS, "everybody is dead, and everything undone");
+    assert_eq!(values, TOKENS, "all processes are dead, and their operations undone");
 }
 
 /// As [`storm`], of processes that borrow. From time to time all of them are killed at once.
@@ -306,8 +307,8 @@ fn global_undoes_what_a_storm_leaves() {
 
 /// A storm that finds nothing proves nothing: here a worker forgets the flag once in a while.
 #[test]
-#[should_panic(expected = "everybody is dead, and everything undone")]
-fn planted_an_operation_that_is_not_undone() {
+#[should_panic(expected = "all processes are dead, and their operations undone")]
+fn planted_operation_without_undo() {
     fn careless(engine: &Engine, id: i32, seed: u64) -> ! {
         let _ = timed(engine, id, &[op(2, -1)], 2);
         borrow(engine, id, seed)

@@ -141,10 +141,10 @@ fn storm(kind: Kind) {
     check_memory(&engine, ids);
 }
 
-/// What the queue says is what is in it, and whoever waits is served.
+/// The counts of the queue match its contents, and every waiter is served.
 fn check_queue(engine: &Engine, ledger: &'static Ledger, id: i32) {
     // What was granted to the dead goes back first.
-    engine.bury_dead().unwrap();
+    engine.recover_dead().unwrap();
     let mut count = status(engine, id).msg_qnum;
     while receive(engine, ledger, id, 0, flag::IPC_NOWAIT).is_ok() {
         count -= 1;

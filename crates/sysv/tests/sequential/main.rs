@@ -1,5 +1,5 @@
-//! Random programs of one process, performed by every engine and by a sequential model for each mechanism. The fuzz targets of
-//! `fuzz/` run the same comparisons.
+//! Random programs of one process, performed by every engine and by a sequential model for each mechanism. The fuzz
+//! targets of `fuzz/` run the same comparisons.
 
 mod families;
 
@@ -36,7 +36,7 @@ fn difference<F: Family>(
     let (_dir, engine) = engine(kind);
     let try_out = |bytes: &[u8]| {
         let mut calls = decode::<F>(bytes);
-        calls.retain(|call| kind != Kind::Kernel || !F::asks_by_index(call));
+        calls.retain(|call| kind != Kind::Kernel || !F::names_object_by_index(call));
         compare(&engine, first_key, &calls, flaw)
     };
     // What was planted needs no shortening.

@@ -16,7 +16,7 @@ fn changes() -> impl Iterator<Item = (usize, Change)> {
 #[derive(Clone, Copy)]
 enum Until {
     /// Both words are slow; nothing is recorded.
-    Touched,
+    MarkedSlow,
     /// The change is recorded. If it is the holder's own, it is decided by that.
     Prepared,
     /// A grant is decided: the waiter's status says so.
@@ -30,11 +30,11 @@ enum Until {
 /// Participant 1 changes both values until it dies.
 fn change(world: &World, me: u32, until: Until) {
     world.acquire(me);
-    let section = Section::new(world.space(), me);
-    section.touch_all();
-    let maker = &world.people[me as usize];
-    if !matches!(until, Until::Touched) {
-        redo::prepare(&world.space(), maker, (state::COMMITTED, me), (pid(me), 0), changes());
+    let section = SetSection::new(world.space(), me);
+    section.mark_all_slow();
+    let writer = &world.participants[me as usize];
+    if !matches!(until, Until::MarkedSlow) {
+        redo::prepare(&world.space(), writer, (state::COMMITTED, me), (pid(me), 0), changes());
     }
     write_until(world, me, until);
     world.kill(me);
@@ -52,8 +52,8 @@ fn write_until(world: &World, me: u32, until: Until) {
 }
 
 /// The thread that takes over the lock finds all of the change or nothing, and so does every thread that needs no lock.
-fn heir(world: &World, me: u32) {
-    if world.acquire_or_inherit(me) == Taken::Clean {
+fn next_receiver(world: &World, me: u32) {
+    if world.acquire_or_take_over(me) == Taken::Clean {
         // This thread took the lock before the change.
         world.set.lock().release();
         return;
@@ -61,7 +61,12 @@ fn heir(world: &World, me: u32) {
     let (first, second) = (world.word(0), world.word(1));
     assert_eq!((first.value(), first.pid()), (second.value(), second.pid()), "half");
     // Relaxed: records are read under the lock.
-    assert!(world.people.iter().all(|person| person.redo.state.load(Ordering::Relaxed) == state::IDLE));
+    assert!(
+        world
+            .participants
+            .iter()
+            .all(|participant| participant.redo.state.load(Ordering::Relaxed) == state::IDLE)
+    );
     world.section(me, |_| {});
 }
 
@@ -80,8 +85,8 @@ macro_rules! dies {
             fn die(world: &World, me: u32) {
                 change(world, me, $until);
             }
-            explore(2, || World::new(2, 3), &[look, die, heir], |world| {
-                if world.acquire_or_inherit(0) == Taken::Inherited {
+            explore(2, || World::new(2, 3), &[look, die, next_receiver], |world| {
+                if world.acquire_or_take_over(0) == Taken::OwnerDied {
                     // The other thread took the lock before the change.
                 }
                 world.section(0, |_| {});
@@ -93,7 +98,7 @@ macro_rules! dies {
 }
 
 dies! {
-    dead_before_it_was_written_down: Until::Touched => 0;
+    dead_before_it_was_written_down: Until::MarkedSlow => 0;
     dead_once_it_was_decided: Until::Prepared => 1;
     dead_half_way: Until::Half => 1;
     dead_with_the_record_standing: Until::Applied => 1;
@@ -101,26 +106,26 @@ dies! {
 
 #[test]
 #[should_panic(expected = "half")]
-fn planted_a_change_that_is_not_written_down() {
+fn planted_change_without_redo_record() {
     fn die(world: &World, me: u32) {
         world.acquire(me);
-        Section::new(world.space(), me).touch_all();
+        SetSection::new(world.space(), me).mark_all_slow();
         write_until(world, me, Until::Half);
         world.kill(me);
     }
-    explore(2, || World::new(2, 3), &[look, die, heir], |_| {});
+    explore(2, || World::new(2, 3), &[look, die, next_receiver], |_| {});
 }
 
 /// The dead holder was granting the waiter both of its operations (+1, +1, for a waiter that waited for something
 /// else).
 fn grant(world: &World, me: u32, until: Until) {
     world.acquire(me);
-    let section = Section::new(world.space(), me);
-    section.touch_all();
-    let maker = &world.people[me as usize];
-    redo::prepare(&world.space(), maker, (state::GRANT, 0), (pid(0), 0), changes());
+    let section = SetSection::new(world.space(), me);
+    section.mark_all_slow();
+    let writer = &world.participants[me as usize];
+    redo::prepare(&world.space(), writer, (state::GRANT, 0), (pid(0), 0), changes());
     if !matches!(until, Until::Prepared) {
-        world.people[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
+        world.participants[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
     }
     write_until(world, 0, until);
     world.kill(me);
@@ -137,7 +142,7 @@ fn poll(world: &World, me: u32) {
     if let Some(result) = world.ended(me) {
         result.unwrap();
         // The waiter has seen the grant, so it has happened, for all threads.
-        world.acquire_or_inherit(me);
+        world.acquire_or_take_over(me);
         assert_eq!((world.word(0).value(), world.word(1).value()), (1, 1), "granted and not performed");
         world.section(me, |_| {});
     }
@@ -150,12 +155,12 @@ macro_rules! dies_granting {
             fn die(world: &World, me: u32) {
                 grant(world, me, $until);
             }
-            explore(2, two_queued, &[poll, die, heir], |world| {
-                world.acquire_or_inherit(0);
+            explore(2, two_queued, &[poll, die, next_receiver], |world| {
+                world.acquire_or_take_over(0);
                 world.section(0, |_| {});
                 assert_eq!((world.word(0).value(), world.word(1).value()), ($value, $value));
                 // Relaxed: all threads have been joined.
-                let waits = status::is_waiting(world.people[0].waiter.status.load(Ordering::Relaxed));
+                let waits = status::is_waiting(world.participants[0].waiter.status.load(Ordering::Relaxed));
                 assert_eq!(waits, $value == 0);
                 assert_eq!(world.set.contended.waiters.load(Ordering::Relaxed), u32::from(waits));
             });
@@ -171,12 +176,12 @@ dies_granting! {
 
 #[test]
 #[should_panic(expected = "granted and not performed")]
-fn planted_a_grant_decided_before_it_is_written_down() {
+fn planted_grant_decided_before_redo_record() {
     fn die(world: &World, me: u32) {
         world.acquire(me);
-        Section::new(world.space(), me).touch_all();
-        world.people[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
+        SetSection::new(world.space(), me).mark_all_slow();
+        world.participants[0].waiter.status.swap(status::GRANTED, Ordering::AcqRel);
         world.kill(me);
     }
-    explore(2, two_queued, &[poll, die, heir], |_| {});
+    explore(2, two_queued, &[poll, die, next_receiver], |_| {});
 }

@@ -15,7 +15,7 @@ fn take(world: &World, me: u32) {
 /// The post may come before, while, or after the waiter reads the value, queues and falls asleep. It is never missed,
 /// and the waiter sees what the poster wrote.
 #[test]
-fn a_post_is_never_lost_on_a_waiter() {
+fn post_concurrent_with_enqueue_wakes_waiter() {
     explore(
         3,
         || World::new(1, 2),
@@ -33,14 +33,14 @@ fn a_post_is_never_lost_on_a_waiter() {
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_waiter_that_looks_before_it_makes_the_word_slow() {
+fn planted_waiter_reads_before_mark_slow() {
     fn take(world: &World, me: u32) {
-        world.announce(me, &[op(0, -1)]);
+        world.arm_exit_notice(me, &[op(0, -1)]);
         world.acquire(me);
         let (queued, _) = world.section(me, |section| {
-            let ops = world.people[me as usize].ops();
+            let ops = world.participants[me as usize].ops();
             let answer = section.evaluate(ops.clone(), None);
-            section.touch(0);
+            section.mark_slow(0);
             match answer {
                 Performed::Blocks(_) => section.enqueue(None),
                 _ => section.commit(ops, pid(me), None),
@@ -56,13 +56,13 @@ fn planted_a_waiter_that_looks_before_it_makes_the_word_slow() {
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_poster_that_wakes_nobody() {
+fn planted_post_without_wake() {
     fn post(world: &World, me: u32) {
-        world.announce(me, &[op(0, 1)]);
+        world.arm_exit_notice(me, &[op(0, 1)]);
         world.acquire(me);
-        let mut section = Section::new(world.space(), me);
+        let mut section = SetSection::new(world.space(), me);
         world.perform_within(&mut section, me);
-        section.thaw();
+        section.restore_fast();
         world.set.lock().release();
     }
     fn take(world: &World, me: u32) {
@@ -73,11 +73,11 @@ fn planted_a_poster_that_wakes_nobody() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_grant_that_does_not_release() {
+fn planted_grant_without_release() {
     fn grant(world: &World, _: u32) {
         world.write();
         // Relaxed: wrong on purpose.
-        world.people[0].waiter.status.store(status::GRANTED, Ordering::Relaxed);
+        world.participants[0].waiter.status.store(status::GRANTED, Ordering::Relaxed);
     }
     fn take(world: &World, me: u32) {
         while world.ended(me).is_none() {
@@ -116,14 +116,14 @@ fn two_posts_serve_two_waiters() {
 
 /// A waiter that only spins needs no wake-up, and gets none.
 #[test]
-fn who_spins_is_not_woken() {
+fn spinning_waiter_is_not_woken() {
     fn spin(world: &World, me: u32) {
         while world.ended(me).is_none() {
             loom::thread::yield_now();
         }
     }
     fn post(world: &World, me: u32) {
-        world.announce(me, &[op(0, 1)]);
+        world.arm_exit_notice(me, &[op(0, 1)]);
         world.acquire(me);
         let (_, wakes) = world.section(me, |section| world.perform_within(section, me));
         assert!(wakes.is_empty());
@@ -140,11 +140,11 @@ fn queued() -> World {
 /// A waiter that was not seen running lately is checked after the lock is released. The confirmation must not undo the
 /// waiter's acknowledgement.
 #[test]
-fn a_confirmation_does_not_undo_an_acknowledgement() {
+fn confirm_after_acknowledge_keeps_idle() {
     let stale = || {
         let world = queued();
         // Relaxed: no thread exists yet.
-        world.people[0].waiter.beat.store(1, Ordering::Relaxed);
+        world.participants[0].waiter.last_seen.store(1, Ordering::Relaxed);
         world
     };
     fn take(world: &World, me: u32) {
@@ -158,14 +158,14 @@ fn a_confirmation_does_not_undo_an_acknowledgement() {
 
 #[test]
 #[should_panic(expected = "left: 4")]
-fn planted_a_confirmation_by_a_plain_store() {
+fn planted_confirmation_by_plain_store() {
     fn take(world: &World, me: u32) {
         while world.ended(me).is_none() {
             loom::thread::yield_now();
         }
     }
     fn post(world: &World, _: u32) {
-        let waiter = &world.people[0].waiter;
+        let waiter = &world.participants[0].waiter;
         waiter.status.swap(status::GRANTED, Ordering::AcqRel);
         world.step();
         // Acquire: as in wake_all.
@@ -176,13 +176,13 @@ fn planted_a_confirmation_by_a_plain_store() {
         }
     }
     explore(3, queued, &[take, post], |world| {
-        assert_eq!(last(&world.people[0].waiter.status), status::IDLE);
+        assert_eq!(last(&world.participants[0].waiter.status), status::IDLE);
     });
 }
 
 /// A timeout against a post: either the operation was performed, or the token is still there for the next thread.
 #[test]
-fn who_gives_up_has_got_it_or_has_left_it() {
+fn withdrawn_waiter_got_token_or_left_it() {
     fn give_up(world: &World, me: u32) {
         let left = match world.give_up(me) {
             Ok(()) => 0,
@@ -207,11 +207,14 @@ fn who_gives_up_has_got_it_or_has_left_it() {
 
 #[test]
 #[should_panic(expected = "performed and failed")]
-fn planted_giving_up_without_asking() {
+fn planted_withdraw_without_status_check() {
     fn give_up(world: &World, me: u32) {
         world.acquire(me);
         // Relaxed: wrong on purpose: the wait may have ended in another way before the lock was taken.
-        world.people[me as usize].waiter.status.store(status::failed(Errno::EAGAIN.0), Ordering::Relaxed);
+        world.participants[me as usize]
+            .waiter
+            .status
+            .store(status::failed(Errno::EAGAIN.0), Ordering::Relaxed);
         world.section(me, |_| {});
         if world.ended(me) == Some(Err(Errno::EAGAIN)) {
             assert_ne!(world.word(0).pid(), pid(me), "performed and failed");

@@ -10,27 +10,27 @@ fn hold(world: &World, me: u32) {
 }
 
 #[test]
-fn one_at_a_time_and_nobody_sleeps_for_ever() {
+fn lock_excludes_and_wakes_all_waiters() {
     explore(3, || World::new(1, 2), &[hold, hold], |world| assert_eq!(world.read(), 2));
 }
 
 #[test]
-fn three_take_turns() {
+fn three_threads_exclude_each_other() {
     explore(2, || World::new(1, 3), &[hold, hold, hold], |world| assert_eq!(world.read(), 3));
 }
 
 /// Exactly one thread takes over the lock of a dead owner, and it sees what the owner wrote.
 #[test]
-fn one_inherits_from_the_dead() {
+fn one_waiter_takes_over_dead_owners_lock() {
     fn die(world: &World, _: u32) {
         world.write();
         world.step();
         world.kill(3);
     }
     // Tries twice: two threads that try without limit would make a model that never ends.
-    fn heir(world: &World, me: u32) {
+    fn next_receiver(world: &World, me: u32) {
         for _ in 0..2 {
-            if world.set.lock().inherit(World::owner(me), &|owner| world.is_dead(owner.index())) {
+            if world.set.lock().take_over(World::owner(me), &|owner| world.is_dead(owner.index())) {
                 // Relaxed: a count.
                 world.set.contended.overwriter.fetch_add(1, Ordering::Relaxed);
                 world.write();
@@ -48,9 +48,9 @@ fn one_inherits_from_the_dead() {
         world.acquire(3);
         world
     };
-    explore(2, held, &[die, heir, heir], |world| {
+    explore(2, held, &[die, next_receiver, next_receiver], |world| {
         if last(&world.set.contended.overwriter) == 0 {
-            assert_eq!(world.acquire_or_inherit(0), Taken::Inherited, "nobody saw the death in time");
+            assert_eq!(world.acquire_or_take_over(0), Taken::OwnerDied, "the death was not noticed");
             world.set.lock().release();
         } else {
             assert_eq!(last(&world.set.contended.overwriter), 1);
@@ -63,8 +63,8 @@ fn one_inherits_from_the_dead() {
 /// Two threads that find the owner dead must not both take the lock, and neither may take it from the other.
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_an_heir_that_stores_where_it_should_exchange() {
-    fn heir(world: &World, me: u32) {
+fn planted_takeover_by_plain_store() {
+    fn next_receiver(world: &World, me: u32) {
         if world.is_dead(3) && world.set.lock().owner() == Some(World::owner(3)) {
             world.step();
             // Wrong on purpose: the lock is taken away from its present owner.
@@ -82,13 +82,13 @@ fn planted_an_heir_that_stores_where_it_should_exchange() {
         world.kill(3);
         world
     };
-    explore(3, held, &[heir, heir], |_| {});
+    explore(3, held, &[next_receiver, next_receiver], |_| {});
 }
 
 /// An owner that is not seen as registered counts as dead. So a thread that reads an owner in the lock must see its
 /// registration.
 #[test]
-fn a_living_owner_is_not_robbed() {
+fn lock_of_stopped_owner_is_not_taken_over() {
     fn newcomer(world: &World, me: u32) {
         // Relaxed: stands for the registration; the lock's own Release must publish it.
         world.set.contended.overwriter.store(1, Ordering::Relaxed);
@@ -98,7 +98,7 @@ fn a_living_owner_is_not_robbed() {
         // Relaxed: see above.
         let dead = |_| world.set.contended.overwriter.load(Ordering::Relaxed) == 0;
         world.step();
-        assert!(!world.set.lock().inherit(World::owner(me), &dead), "robbed");
+        assert!(!world.set.lock().take_over(World::owner(me), &dead), "robbed");
     }
     explore(3, || World::new(1, 2), &[contender, newcomer], |_| {});
 }
@@ -133,14 +133,14 @@ impl Wrong {
         self.word.store(0, self.release);
     }
 
-    /// Registers, as in `a_living_owner_is_not_robbed`, and takes the lock.
+    /// Registers, as in `lock_of_stopped_owner_is_not_taken_over`, and takes the lock.
     fn join_and_hold(&self, world: &World, me: u32) {
         // Relaxed: as there.
         world.set.contended.overwriter.store(1, Ordering::Relaxed);
         self.hold(world, me);
     }
 
-    fn inherit(&self, world: &World, _: u32) {
+    fn take_over(&self, world: &World, _: u32) {
         world.step();
         if self.word.load(Ordering::Acquire) != 0 {
             // Relaxed: as there.
@@ -151,32 +151,32 @@ impl Wrong {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_release_that_does_not() {
+fn planted_lock_release_without_release_ordering() {
     Wrong::model(Ordering::AcqRel, Ordering::Relaxed, [Wrong::hold, Wrong::hold]);
 }
 
 #[test]
 #[should_panic(expected = "robbed")]
-fn planted_a_name_that_is_not_released() {
-    Wrong::model(Ordering::Acquire, Ordering::Release, [Wrong::inherit, Wrong::join_and_hold]);
+fn planted_owner_word_without_release() {
+    Wrong::model(Ordering::Acquire, Ordering::Release, [Wrong::take_over, Wrong::join_and_hold]);
 }
 
 /// An owner takes the lock twice. Another thread takes it too, and a third checks whether the owner that the lock names
 /// holds it. The check must never find that it does not.
 mod suspicion {
     use super::*;
-    use crate::busy::{Busy, Locks};
+    use crate::sync::lock_count::{LockCount, OwnLockCount};
 
     struct Suspects {
         world: World,
-        busy: Busy,
+        busy: LockCount,
     }
 
     impl Suspects {
         /// Like `Inner::acquire` and `Held::release`, twice, each time after a sleep.
         fn own(&self, leave_first: bool) {
             let (lock, me) = (self.world.set.lock(), World::owner(1));
-            let mut locks = Locks::default();
+            let mut locks = OwnLockCount::default();
             for _ in 0..2 {
                 locks = locks.more();
                 self.busy.enter(locks);
@@ -205,13 +205,13 @@ mod suspicion {
 
         fn suspect(&self) {
             self.world.step();
-            assert!(!self.busy.disproves(self.world.set.lock(), World::owner(1)), "robbed");
+            assert!(!self.busy.disproves_owner(self.world.set.lock(), World::owner(1)), "robbed");
         }
 
-        /// Like `disproves`, but reads the word once instead of twice.
+        /// Like `disproves_owner`, but reads the word once instead of twice.
         fn suspect_rashly(&self) {
             self.world.step();
-            let idle = self.busy.of_the_dead().is_none();
+            let idle = self.busy.of_dead().is_none();
             self.world.step();
             assert!(!idle || self.world.set.lock().owner().is_none(), "robbed");
         }
@@ -221,7 +221,7 @@ mod suspicion {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(4);
         builder.check(move || {
-            let both = Arc::new(Suspects { world: World::new(1, 2), busy: Busy::default() });
+            let both = Arc::new(Suspects { world: World::new(1, 2), busy: LockCount::default() });
             let shared = both.clone();
             let other = loom::thread::spawn(move || owner(&shared));
             suspicious(&both);
@@ -230,19 +230,19 @@ mod suspicion {
     }
 
     #[test]
-    fn a_genuine_owner_is_never_disproved() {
+    fn genuine_owner_is_never_disproved() {
         model(|it| it.own(false), Suspects::suspect);
     }
 
     #[test]
     #[should_panic(expected = "robbed")]
-    fn planted_a_suspicion_that_looks_once() {
+    fn planted_disproof_with_one_read() {
         model(|it| it.own(false), Suspects::suspect_rashly);
     }
 
     #[test]
     #[should_panic(expected = "robbed")]
-    fn planted_an_owner_who_says_too_early_that_he_has_let_go() {
+    fn planted_count_published_before_release() {
         model(|it| it.own(true), Suspects::suspect);
     }
 }

@@ -6,7 +6,7 @@ fn remove(world: &World, me: u32) {
     world.acquire(me);
     world.section(me, |section| section.remove());
     let late = fast::perform(&world.sems[0], op(0, 1), pid(me));
-    assert_eq!(late, Err(Fast::Undecided), "performed on a removed set");
+    assert_eq!(late, Err(FastPathError::NeedsLock), "performed on a removed set");
 }
 
 fn post(world: &World, me: u32) {
@@ -26,7 +26,7 @@ fn take(world: &World, me: u32) {
 
 /// Every wait ends; no operation is performed after the removal; a take that succeeded has its post.
 #[test]
-fn a_removal_ends_every_wait() {
+fn removal_ends_every_wait() {
     explore(
         2,
         || World::new(1, 3),
@@ -34,7 +34,7 @@ fn a_removal_ends_every_wait() {
         |world| {
             // Relaxed: all threads have been joined.
             let notes = world.dead.load(Ordering::Relaxed);
-            assert_ne!(notes & 0x300, 0x200, "took what nobody posted");
+            assert_ne!(notes & 0x300, 0x200, "took a token that was not posted");
             assert!(world.word(0).is_slow());
             assert_eq!(world.set.contended.waiters.load(Ordering::Relaxed), 0);
             let left = u32::from(notes & 0x100 != 0) - u32::from(notes & 0x200 != 0);
@@ -45,7 +45,7 @@ fn a_removal_ends_every_wait() {
 
 #[test]
 #[should_panic(expected = "performed on a removed set")]
-fn planted_a_removal_that_leaves_the_words_fast() {
+fn planted_removal_leaves_words_fast() {
     fn remove(world: &World, me: u32) {
         world.acquire(me);
         world.section(me, |section| {
@@ -53,18 +53,18 @@ fn planted_a_removal_that_leaves_the_words_fast() {
             section.evict_all();
         });
         let late = fast::perform(&world.sems[0], op(0, 1), pid(me));
-        assert_eq!(late, Err(Fast::Undecided), "performed on a removed set");
+        assert_eq!(late, Err(FastPathError::NeedsLock), "performed on a removed set");
     }
     explore(2, || World::new(1, 3), &[remove, post], |_| {});
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn planted_a_removal_that_ends_no_wait() {
+fn planted_removal_leaves_waits() {
     fn remove(world: &World, me: u32) {
         world.acquire(me);
         world.section(me, |section| {
-            section.touch_all();
+            section.mark_all_slow();
             section.space.set.perm.delete();
         });
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::sem::word::SLOW;
 
 #[test]
-fn posts_and_takes_add_up() {
+fn posts_and_takes_are_conserved() {
     fn post(world: &World, me: u32) {
         assert_eq!(world.semop(me, op(0, 1)), Ok(()));
     }
@@ -28,7 +28,7 @@ fn posts_and_takes_add_up() {
 
 /// Value and pid belong to the same operation.
 #[test]
-fn the_pid_is_the_last_operations() {
+fn sempid_is_that_of_last_operation() {
     fn post(world: &World, me: u32) {
         world.semop(me, op(0, me as i16 + 1)).unwrap();
         let word = world.word(0);
@@ -44,7 +44,7 @@ fn read_if_taken(world: &World, me: u32) {
 }
 
 #[test]
-fn what_was_written_before_a_post_is_seen_after_the_take() {
+fn writes_before_post_are_visible_after_take() {
     fn post(world: &World, me: u32) {
         world.write();
         world.semop(me, op(0, 1)).unwrap();
@@ -54,7 +54,7 @@ fn what_was_written_before_a_post_is_seen_after_the_take() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_post_that_does_not_release() {
+fn planted_post_without_release() {
     fn post(world: &World, me: u32) {
         world.write();
         let word = &world.sems[0].word;
@@ -66,7 +66,7 @@ fn planted_a_post_that_does_not_release() {
 
 /// The same if the post is made under the lock, and the take is not.
 #[test]
-fn a_post_under_the_lock_releases_too() {
+fn post_under_lock_has_release_ordering() {
     fn post(world: &World, me: u32) {
         world.write();
         assert_eq!(world.perform(me, &[op(0, 1)]), Some(Ok(())));
@@ -76,7 +76,7 @@ fn a_post_under_the_lock_releases_too() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn planted_a_thaw_that_does_not_release() {
+fn planted_restore_fast_without_release() {
     fn post(world: &World, me: u32) {
         world.acquire(me);
         world.sems[0].word.fetch_or(SLOW, Ordering::AcqRel);
@@ -92,7 +92,7 @@ fn planted_a_thaw_that_does_not_release() {
 
 /// A thread without the lock never sees half of a change of two semaphores that is made under the lock.
 #[test]
-fn nobody_without_the_lock_sees_half_of_a_vector() {
+fn fast_path_never_sees_partial_vector() {
     fn change(world: &World, me: u32) {
         assert_eq!(world.perform(me, &[op(0, 1), op(1, 1)]), Some(Ok(())));
     }
@@ -108,7 +108,7 @@ fn nobody_without_the_lock_sees_half_of_a_vector() {
 
 #[test]
 #[should_panic(expected = "left: 0")]
-fn planted_a_vector_written_to_fast_words() {
+fn planted_vector_written_to_fast_words() {
     fn change(world: &World, me: u32) {
         for sem in &world.sems {
             world.step();

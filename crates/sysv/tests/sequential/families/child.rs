@@ -7,8 +7,8 @@ use std::os::fd::FromRawFd;
 /// What `body` says, run in a child that ends afterwards.
 pub fn in_a_child(body: impl FnOnce() -> String) -> String {
     let mut ends = [0; 2];
-    // SAFETY: the child runs `body`, writes, and ends without running what belongs to the parent; each end of the pipe is
-    // taken over by one file, or closed, in each process.
+    // SAFETY: the child runs `body`, writes, and ends without running what belongs to the parent; each end of the pipe
+    // is taken over by one file, or closed, in each process.
     unsafe {
         assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
         let child = libc::fork();

@@ -17,8 +17,8 @@ use unspin_sysv::Engine;
 /// No memory is mapped in the first page.
 pub const BAD_ADDRESS: usize = 64;
 
-/// One of the mechanisms: its calls, and the mistakes that its model makes on purpose, so that a comparison which finds nothing
-/// is known to look.
+/// One of the mechanisms: its calls, and the mistakes that its model makes on purpose, so that a comparison which finds
+/// nothing is known to look.
 pub trait Family {
     /// One call of a program.
     type Call: Debug;
@@ -33,10 +33,10 @@ pub trait Family {
     fn call(bytes: &mut Bytes<'_>) -> Self::Call;
 
     /// Whether the call names an object by its index: the kernel has other programs' objects too, at whatever indices.
-    fn asks_by_index(call: &Self::Call) -> bool;
+    fn names_object_by_index(call: &Self::Call) -> bool;
 
-    /// Performs `calls` with the engine and the model, and says where they first differ. Afterwards the engine has no object of
-    /// the program's.
+    /// Performs `calls` with the engine and the model, and says where they first differ. Afterwards the engine has no
+    /// object of the program's.
     ///
     /// `first_key` is added to the program's keys.
     fn compare(engine: &Engine, first_key: i32, calls: &[Self::Call], flaw: Self::Flaw)

@@ -27,7 +27,7 @@ impl Family for Messages {
         program::call(bytes)
     }
 
-    fn asks_by_index(call: &Call) -> bool {
+    fn names_object_by_index(call: &Call) -> bool {
         matches!(call, Call::Control { command: Command::StatIndex, .. })
     }
 

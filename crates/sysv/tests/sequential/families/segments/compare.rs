@@ -64,8 +64,8 @@ impl World<'_> {
                 Answer::Number(self.engine.shmget(families::key(self.first_key, key), size, flags))
             }
             Call::Attach { segment, place, flags } => {
-                // SAFETY: the place is free for the kernel to choose, or one where only attachments are; nobody keeps references
-                // to them.
+                // SAFETY: the place is free for the kernel to choose, or one where only attachments are; nobody keeps
+                // references to them.
                 match unsafe { self.engine.shmat(self.model.id(segment), self.model.address(place), flags) } {
                     Ok(at) => Answer::At(Some(at)),
                     Err(errno) => Answer::Number(Err(errno)),
@@ -86,7 +86,8 @@ impl World<'_> {
             Call::Write { attachment, page } => {
                 let at = self.model.began(attachment) + page * PAGE;
                 if self.model.piece_at(at).is_some_and(|(_, piece)| piece.writable) {
-                    // SAFETY: the page is one of an attachment, as was checked after the call before, and can be written.
+                    // SAFETY: the page is one of an attachment, as was checked after the call before, and can be
+                    // written.
                     unsafe { (at as *mut u8).write_volatile(number) };
                 }
                 Answer::Number(Ok(0))

@@ -32,7 +32,7 @@ impl Family for Segments {
         program::call(bytes)
     }
 
-    fn asks_by_index(call: &Call) -> bool {
+    fn names_object_by_index(call: &Call) -> bool {
         matches!(call, Call::Control { command: Command::List, .. })
     }
 

@@ -30,7 +30,8 @@ pub enum Place {
     Bay(u8, usize),
 }
 
-/// Bytes of a bay. The longest segment takes four pages, and reaches into the next bay when it begins in the last pages of one.
+/// Bytes of a bay. The longest segment takes four pages, and reaches into the next bay when it begins in the last pages
+/// of one.
 pub const BAY: usize = 4 * 4096;
 /// Bays that a program knows.
 pub const BAYS: usize = 6;

@@ -6,8 +6,8 @@ use super::program::Call;
 use crate::families::child::in_a_child;
 use unspin_sysv::Engine;
 
-/// As [`super::compare::compare()`] in a child; and when that has ended, and its operations with SEM_UNDO are undone, the values
-/// of its sets.
+/// As [`super::compare::compare()`] in a child; and when that has ended, and its operations with SEM_UNDO are undone,
+/// the values of its sets.
 pub fn compare(engine: &Engine, first_key: i32, calls: &[Call], flaw: Flaw) -> Result<(), String> {
     let report = in_a_child(|| {
         let (result, model, stray) = perform_all(engine, first_key, calls, flaw);

@@ -1,4 +1,4 @@
-//! What the calls do, in the simplest words: one process, one map, no lock, nobody who waits.
+//! What the calls do, in the simplest words: one process, one map, no lock, no waiters.
 //!
 //! Order of checks: Linux 6.18, `ipc/sem.c` and `ipc/util.c`.
 

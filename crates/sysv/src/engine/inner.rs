@@ -1,0 +1,58 @@
+//! The parts of an engine.
+
+use crate::kind::Kind;
+use crate::participant::ParticipantRecord;
+use crate::store::Arena;
+use unspin_meter::Recording;
+use unspin_rcu::{FenceMode, Rcu};
+use unspin_sync::atomic::AtomicPtr;
+use unspin_sync::atomic::Ordering::Acquire;
+use unspin_sys::Errno;
+use unspin_sys::process::Liveness;
+use unspin_sys::robust::RobustFutex;
+
+/// The parts of an engine. Made once and never dropped: threads refer to it until they end.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub number: u64,
+    pub kind: Kind,
+    pub arena: Arena,
+    pub recording: Option<&'static Recording>,
+    pub fences: FenceMode,
+    /// Through it one thread of this process holds the process's robust word: see [`crate::recovery::process`].
+    pub robust_futex: RobustFutex,
+    /// The engine that was opened before this one, a linked list: see [`crate::recovery::damage`].
+    pub older: AtomicPtr<Inner>,
+}
+
+impl Inner {
+    /// The engine that a link of the list of engines refers to.
+    pub fn behind(link: &AtomicPtr<Inner>) -> Option<&'static Inner> {
+        // Acquire: pairs with the Release stores in `damage::watch`.
+        let inner = link.load(Acquire);
+        // SAFETY: the pointer is null or refers to an engine, which is never freed.
+        unsafe { inner.as_ref() }
+    }
+
+    /// Fails with `ENOSYS` once the arena is found damaged.
+    #[inline]
+    pub fn check(&self) -> Result<(), Errno> {
+        if self.arena.is_whole() { Ok(()) } else { Err(Errno::ENOSYS) }
+    }
+
+    pub fn rcu(&self) -> Rcu<'_> {
+        Rcu::new(&self.arena.header().domain.0, self.arena.slots())
+    }
+
+    /// The records of all slots that were ever used.
+    #[inline]
+    pub fn participants(&self) -> &[ParticipantRecord] {
+        self.arena.participants(self.rcu().registry().slots_ever_used())
+    }
+
+    /// Whether no thread can be executing as the participant with this index.
+    pub fn is_dead(&self, index: u32) -> bool {
+        let registry = self.rcu().registry();
+        registry.participant(index as usize).is_none_or(|who| registry.liveness(who) == Liveness::Dead)
+    }
+}
