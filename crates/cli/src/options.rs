@@ -1,17 +1,15 @@
 //! The command line.
 
+mod arenas;
 mod hackbench;
-mod ipc;
-mod ipc_names;
 mod list;
 mod meter;
 mod prove;
 mod replace;
 mod top;
 
+pub use arenas::{Arenas, ArenasAction, ArenasList, ArenasRemove, ArenasShow};
 pub use hackbench::{Hackbench, Transport};
-pub use ipc::{Ipcmk, Ipcrm, Ipcs, Kinds};
-pub use ipc_names::{Name, Removal, parse_id};
 use meter::percent;
 pub use meter::{Format, Meter, Recorded, Report, View};
 pub use prove::Prove;
@@ -48,37 +46,34 @@ pub enum Command {
     Report(Report),
     Top(Top),
     Run(Run),
+    Arenas(Arenas),
     Semopbench(Semopbench),
     Hackbench(Hackbench),
-    Ipcs(Ipcs),
-    Ipcrm(Ipcrm),
-    Ipcmk(Ipcmk),
 }
 
 impl Options {
-    /// Reads the command line. Help, and what is wrong with it, are printed, and end the process: with 2 if it is wrong, and
-    /// for commands that stand in for util-linux's with 1, as theirs.
+    /// Reads the command line. Prints help or an error and ends the process if there is nothing to run.
     pub fn read() -> Options {
         Options::try_parse().unwrap_or_else(|mut error| {
-            // A closed output has nobody to be told.
+            // A closed output is not an error here: no other output could report it.
             match misplaced(&error, std::env::args().nth(1).as_deref()) {
-                Some(line) => _ = writeln!(io::stderr(), "error: {line}"),
-                None => {
-                    // "To pass it as a value, write it behind --": what is behind -- is the program.
+                Some(line) => _ = writeln!(io::stderr(), "unspin: {line}"),
+                None if error.use_stderr() => {
+                    // Clap's tip, "to pass it as a value, use `--`", is wrong here: `--` is followed by the program.
                     if error.kind() == ErrorKind::UnknownArgument {
                         error.remove(ContextKind::Suggested);
                     }
-                    _ = error.print();
+                    let text = error.render().to_string();
+                    _ = io::stderr().write_all(text.replacen("error: ", "unspin: ", 1).as_bytes());
                 }
+                None => _ = error.print(),
             }
-            let command = std::env::args().nth(1);
-            let theirs = command.is_some_and(|name| ["ipcs", "ipcrm", "ipcmk"].contains(&name.as_str()));
-            std::process::exit(if theirs { error.exit_code().min(1) } else { error.exit_code() })
+            std::process::exit(error.exit_code())
         })
     }
 }
 
-/// What to write in place of an option that the command does not have: one that it once had, or that only others have.
+/// The message for an option that the command does not have, but once had or other commands have.
 fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
         (error.kind(), error.get(ContextKind::InvalidArg))

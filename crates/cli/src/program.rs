@@ -1,5 +1,6 @@
 //! The program to run: what a command line names.
 
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::reach;
 use std::ffi::{OsStr, OsString};
@@ -43,6 +44,15 @@ impl Program {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(&self.arguments);
         command
+    }
+
+    /// Becomes the program, with the preload library. Exit code, signals and terminal are then the program's own.
+    /// Returns only if that fails.
+    pub fn replace_process(&self, environment: &Environment) -> Error {
+        let mut command = self.command();
+        environment.apply(&mut command);
+        let error = command.exec();
+        Error::CannotRun(format!("{}: {error}", self.path.display()))
     }
 
     /// The workload that it is, if it is one.

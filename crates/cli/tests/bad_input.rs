@@ -55,16 +55,16 @@ fn bad_command_lines() {
     for (arguments, culprit) in cases {
         let (code, text) = refusal(arguments);
         assert_eq!(code, 2, "{arguments:?}: {text}");
-        assert!(text.starts_with("error: ") && text.contains(culprit), "{arguments:?}: {text}");
+        assert!(text.starts_with("unspin: ") && text.contains(culprit), "{arguments:?}: {text}");
     }
 }
 
 /// An option that is gone, or that another command has, is told in one line.
 #[test]
 fn options_of_other_commands_are_named() {
-    let gone = "error: --spin-waits is no longer known: write --waits poll\n";
+    let gone = "unspin: --spin-waits is no longer known: write --waits poll\n";
     let other = |command| {
-        format!("error: `unspin {command}` has no --cpu-limit: it is an option of `unspin prove`\n")
+        format!("unspin: `unspin {command}` has no --cpu-limit: it is an option of `unspin prove`\n")
     };
     let cases: [(&[&str], &str); 5] = [
         (&["run", "--spin-waits", "poll", "ls"], gone),

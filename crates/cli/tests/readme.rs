@@ -14,7 +14,7 @@ fn examples_of_the_documents() {
     std::env::set_current_dir(folder.path()).unwrap();
     let cases = trycmd::TestCases::new();
     cases.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    for document in ["hackbench", "ipc", "meter", "run", "semopbench"] {
+    for document in ["arenas", "hackbench", "meter", "run", "semopbench"] {
         cases.case(root().join(format!("docs/{document}.md")));
     }
     cases.run();

@@ -85,7 +85,7 @@ fn what_is_wrong_with_an_arena_is_said_with_what_can_be_done() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("other"), "precious ".repeat(4096)).unwrap();
-    finish(&mut unspin(&["ipcmk", "-S", "1", "--sysv", "global", "--arena", &path("global")]));
+    finish(&mut unspin(&["run", "--sysv", "global", "--arena", &path("global"), "true"]));
     let cases = [
         (path("other"), "is no arena of unspin, or is damaged; name another file with --arena; "),
         (
@@ -143,7 +143,8 @@ fn what_root_starts_and_becomes_another_user_is_served() {
             ipcmk -S 3; ipcs -s | grep -o "0 *nobody.*"'
         stat -c "%a %U" /var/cache/unspin /var/cache/unspin/*
         echo "of the kernel: $(ipcs -s | grep -c nobody)"
-        $unspin ipcs --arenas | grep -c "^nobody  rcu .*unspin-sysv-$(id -u nobody)-$(stat -Lc %i /proc/self/ns/ipc)-rcu"
+        $unspin arenas list | grep -A 1 "unspin-sysv-$(id -u nobody)-$(stat -Lc %i /proc/self/ns/ipc)-rcu" | \
+            grep -c "^  engine rcu, owner nobody, "
     "#;
     let Some((out, said)) = as_root("su under unspin run", script) else { return };
     assert_eq!(said, "");
@@ -161,9 +162,9 @@ fn another_user_uses_an_arena_that_was_opened_to_him() {
         as_nobody() { $unspin run --sysv rcu --arena shared su nobody -s /bin/sh -c "$1"; }
         as_nobody 'ipcmk -S 3; cat /proc/sysvipc/sem'
         chmod 666 shared
-        $unspin ipcmk -S 4 -p 640 --arena shared
+        $unspin run --sysv rcu --arena shared ipcmk -S 4 -p 640
         as_nobody 'ipcmk -S 3; ipcs -s | cut -c 12- | grep -e root -e nobody; ipcrm -s 0 -s 1'
-        $unspin ipcs -s --arena shared | grep -c 0x
+        $unspin arenas show shared -s | grep -c 0x
     "#;
     let Some((out, said)) = as_root("an arena for others", script) else { return };
     assert_eq!(
