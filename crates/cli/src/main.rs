@@ -23,11 +23,11 @@ mod stdout;
 mod top;
 mod wakeup;
 
-use options::{Command, Options};
+use options::{Command, CommandLine};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = match Options::read().command {
+    let outcome = match CommandLine::read().command {
         Command::Prove(options) => prove::run(&options),
         Command::Meter(options) => meter::run(&options),
         Command::Report(options) => meter::replay(&options),

@@ -8,13 +8,13 @@ mod prove;
 mod replace;
 mod top;
 
-pub use arenas::{Arenas, ArenasAction, ArenasList, ArenasRemove, ArenasShow};
-pub use hackbench::{Hackbench, Transport};
+pub use arenas::{ArenasAction, ArenasList, ArenasOptions, ArenasRemove, ArenasShow};
+pub use hackbench::{HackbenchOptions, Transport};
 use meter::percent;
-pub use meter::{Format, Meter, Recorded, Report, View};
-pub use prove::Prove;
+pub use meter::{Format, MeterOptions, RecordOptions, ReportOptions, ViewOptions};
+pub use prove::ProveOptions;
 pub use replace::Replace;
-pub use top::Top;
+pub use top::TopOptions;
 
 use crate::engine::{self, Engine};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -32,7 +32,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UNSPIN_COMM
 /// On any dynamically linked Linux program, with no source change and no recompile.
 #[derive(Parser, Debug)]
 #[command(name = "unspin", version = VERSION, max_term_width = 100)]
-pub struct Options {
+pub struct CommandLine {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
@@ -41,20 +41,20 @@ pub struct Options {
 /// One variant for each command.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    Prove(Prove),
-    Meter(Meter),
-    Report(Report),
-    Top(Top),
-    Run(Run),
-    Arenas(Arenas),
-    Semopbench(Semopbench),
-    Hackbench(Hackbench),
+    Prove(ProveOptions),
+    Meter(MeterOptions),
+    Report(ReportOptions),
+    Top(TopOptions),
+    Run(RunOptions),
+    Arenas(ArenasOptions),
+    Semopbench(SemopbenchOptions),
+    Hackbench(HackbenchOptions),
 }
 
-impl Options {
+impl CommandLine {
     /// Reads the command line. Prints help or an error and ends the process if there is nothing to run.
-    pub fn read() -> Options {
-        Options::try_parse().unwrap_or_else(|mut error| {
+    pub fn read() -> CommandLine {
+        CommandLine::try_parse().unwrap_or_else(|mut error| {
             // A closed output is not an error here: no other output could report it.
             match misplaced(&error, std::env::args().nth(1).as_deref()) {
                 Some(line) => _ = writeln!(io::stderr(), "unspin: {line}"),
@@ -84,7 +84,7 @@ fn misplaced(error: &clap::Error, command: Option<&str>) -> Option<String> {
         return Some("--spin-waits is no longer known: write --waits poll".into());
     }
     let name = option.strip_prefix("--")?;
-    let all = Options::command();
+    let all = CommandLine::command();
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
     let with: Vec<String> =
         all.get_subcommands().filter(has).map(|command| format!("`unspin {}`", command.get_name())).collect();
@@ -118,7 +118,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXIT_CODES,
           group(ArgGroup::new("what").args(["sysv", "mutex", "waits", "use_plan"]).required(true).multiple(true)))]
-pub struct Run {
+pub struct RunOptions {
     #[command(flatten)]
     pub replace: Replace,
 
@@ -150,7 +150,7 @@ Exit code:
 /// program that calls semop(2): an engine serves it only under `unspin run` or `unspin prove`.
 #[derive(Args, Debug)]
 #[command(after_help = SEMOPBENCH_EXIT_CODES)]
-pub struct Semopbench {
+pub struct SemopbenchOptions {
     /// Groups: semaphore sets, each with a token of its own
     #[arg(short, value_name = "GROUPS", default_value_t = 8)]
     pub groups: usize,
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_consistent() {
-        Options::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]
@@ -197,10 +197,10 @@ mod tests {
 
     #[test]
     fn a_programs_options_are_its_own() {
-        let parsed = Options::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
+        let parsed = CommandLine::parse_from(["unspin", "run", "--sysv", "rcu", "ls", "-l", "--sysv", "x"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
         assert_eq!((run.sysv, run.command.len()), (Some(Engine::Rcu), 4));
-        let parsed = Options::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
+        let parsed = CommandLine::parse_from(["unspin", "run", "--sysv", "kernel", "--", "-odd-name"]);
         let Command::Run(run) = parsed.command else { panic!("{parsed:?}") };
         assert_eq!(run.command, ["-odd-name"]);
     }

@@ -20,7 +20,7 @@ pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     let new: Vec<&Path> = named.filter(|file| !file.exists()).collect();
     let tried =
         files.iter().try_for_each(|&(option, file)| file.map_or(Ok(()), |file| try_file(option, file)));
-    let told_apart = tried.and_then(|()| tell_apart(files));
+    let checked = tried.and_then(|()| refuse_same_file(files));
     for file in new {
         // The file itself, should its name be a symbolic link to it.
         let Ok(file) = file.canonicalize() else { continue };
@@ -28,11 +28,11 @@ pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
             let _ = fs::remove_file(file);
         }
     }
-    told_apart
+    checked
 }
 
 /// Refuses two names of one file. A device, such as /dev/null, can take several outputs.
-pub fn tell_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
+pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     let mut seen: Vec<(&str, (u64, u64))> = Vec::new();
     for &(option, file) in files {
         let Some(file) = file else { continue };

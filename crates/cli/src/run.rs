@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Becomes the program, with the preload library. Returns only if that fails.
-pub fn run(options: &options::Run) -> Result<ExitCode, Error> {
+pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
     let program = Program::find(&options.command)?;
     let plan = options.replace.compile(&program)?.map(|compiled| compiled.keep()).transpose()?;

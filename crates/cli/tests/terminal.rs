@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex};
 const SIZE: PtySize = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
 
 /// A command at a terminal of its own.
-struct Sitting {
+struct TerminalSession {
     _pty: PtyPair,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     shown: Arc<Mutex<String>>,
 }
 
-impl Sitting {
+impl TerminalSession {
     /// None, and a line that says so, where there are no terminals.
-    fn start(test: &str, arguments: &[&str]) -> Option<Sitting> {
+    fn start(test: &str, arguments: &[&str]) -> Option<TerminalSession> {
         let pty = native_pty_system()
             .openpty(SIZE)
             .map_err(|e| skip(test, &format!("there is no pseudo-terminal ({e}): mount /dev/pts")))
@@ -43,7 +43,7 @@ impl Sitting {
                 screen.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
             }
         });
-        Some(Sitting { _pty: pty, child, keys, shown })
+        Some(TerminalSession { _pty: pty, child, keys, shown })
     }
 
     fn text(&self) -> String {
@@ -64,39 +64,43 @@ fn an_interrupt_is_for_the_program_once() {
     let script = "trap 'echo interrupted; n=$((n+1))' INT; echo ready; \
                   while [ -z \"$n\" ]; do sleep 0.1; done; sleep 0.3; exit 1$n";
     let unspin = [env!("CARGO_BIN_EXE_unspin"), "meter", "sh", "-c", script];
-    let Some(mut sitting) = Sitting::start("an_interrupt_is_for_the_program_once", &unspin) else { return };
-    sitting.wait_for("ready");
-    sitting.press("\x03");
-    let code = sitting.child.wait().unwrap().exit_code();
-    assert_eq!(code, 11, "one interrupt came to the program: {}", sitting.text());
-    sitting.wait_for("No lock was recorded");
+    let Some(mut session) = TerminalSession::start("an_interrupt_is_for_the_program_once", &unspin) else {
+        return;
+    };
+    session.wait_for("ready");
+    session.press("\x03");
+    let code = session.child.wait().unwrap().exit_code();
+    assert_eq!(code, 11, "one interrupt came to the program: {}", session.text());
+    session.wait_for("No lock was recorded");
 }
 
 #[test]
 fn a_shell_stops_and_continues_it() {
     let test = "a_shell_stops_and_continues_it";
-    let Some(mut sitting) = Sitting::start(test, &["bash", "--norc", "--noprofile", "-i"]) else { return };
+    let Some(mut session) = TerminalSession::start(test, &["bash", "--norc", "--noprofile", "-i"]) else {
+        return;
+    };
     let unspin = env!("CARGO_BIN_EXE_unspin");
-    sitting.press(&format!("{unspin} meter sh -c 'echo rea\"\"dy; cat; echo e\"\"nd'\n"));
-    sitting.wait_for("ready");
-    sitting.press("\x1a");
-    sitting.wait_for("Stopped");
+    session.press(&format!("{unspin} meter sh -c 'echo rea\"\"dy; cat; echo e\"\"nd'\n"));
+    session.wait_for("ready");
+    session.press("\x1a");
+    session.wait_for("Stopped");
     // What is typed before the shell has handed the terminal over is the shell's: it says so by the command line.
-    let named = sitting.text().matches("echo rea").count();
-    sitting.press("fg\n");
-    wait_until("it is continued", || sitting.text().matches("echo rea").count() > named);
-    sitting.press("one line\n\x04");
-    sitting.wait_for("end");
-    sitting.wait_for("No lock was recorded");
+    let named = session.text().matches("echo rea").count();
+    session.press("fg\n");
+    wait_until("it is continued", || session.text().matches("echo rea").count() > named);
+    session.press("one line\n\x04");
+    session.wait_for("end");
+    session.wait_for("No lock was recorded");
     // A shell that begins or awaits a command may lose ^C (dash); the program that takes its place does not.
-    sitting.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; exec sleep 1000'\n"));
-    sitting.wait_for("once");
-    sitting.press("\x03");
-    sitting.wait_for("Signal 2 (SIGINT) killed the program");
-    sitting.press("echo code $?\n");
-    sitting.wait_for("code 130");
-    sitting.press("exit\n");
-    sitting.child.wait().unwrap();
+    session.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; exec sleep 1000'\n"));
+    session.wait_for("once");
+    session.press("\x03");
+    session.wait_for("Signal 2 (SIGINT) killed the program");
+    session.press("echo code $?\n");
+    session.wait_for("code 130");
+    session.press("exit\n");
+    session.child.wait().unwrap();
 }
 
 /// The kernel tells only the session's leader that the terminal is gone, which is unspin here and would be the program.

@@ -13,7 +13,7 @@ use unspin_sys::child::{self, Signal};
 const SIZE: PtySize = PtySize { rows: 30, cols: 120, pixel_width: 0, pixel_height: 0 };
 
 /// `unspin top` in a terminal of its own.
-struct Sitting {
+struct TerminalSession {
     pty: PtyPair,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
@@ -51,10 +51,10 @@ fn top(folder: &Path, options: &[&str], program: &Path) -> CommandBuilder {
     command
 }
 
-impl Sitting {
+impl TerminalSession {
     /// Starts it with options for the program that holds locks, and arguments for that. None without a compiler or a
     /// pseudo-terminal.
-    fn start(test: &str, options: &[&str], arguments: &[&str]) -> Option<Sitting> {
+    fn start(test: &str, options: &[&str], arguments: &[&str]) -> Option<TerminalSession> {
         let folder = tempfile::tempdir().unwrap();
         let program = compiled("busy_lock.c", folder.path())?;
         let pty = native_pty_system()
@@ -74,7 +74,7 @@ impl Sitting {
                 shown.lock().unwrap().process(&bytes[..n]);
             }
         });
-        Some(Sitting { pty, child, keys, screen, before, folder, program: None })
+        Some(TerminalSession { pty, child, keys, screen, before, folder, program: None })
     }
 
     fn text(&self) -> String {
@@ -123,7 +123,7 @@ impl Sitting {
     }
 }
 
-impl Drop for Sitting {
+impl Drop for TerminalSession {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -145,7 +145,8 @@ fn recordings(pid: u32) -> Vec<String> {
 
 #[test]
 fn locks_are_shown_and_the_program_is_ended() {
-    let Some(mut top) = Sitting::start("locks_are_shown_and_the_program_is_ended", &["-i", "200ms"], &[])
+    let Some(mut top) =
+        TerminalSession::start("locks_are_shown_and_the_program_is_ended", &["-i", "200ms"], &[])
     else {
         return;
     };
@@ -175,7 +176,7 @@ fn locks_are_shown_and_the_program_is_ended() {
     assert_eq!(left_in(top.folder.path()), Vec::<PathBuf>::new());
 }
 
-impl Sitting {
+impl TerminalSession {
     /// Waits until what was printed at the end has been shown.
     fn wait_for_rest(&mut self, text: &str) {
         let screen = Arc::clone(&self.screen);
@@ -193,7 +194,8 @@ fn left_in(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_lock_that_is_held_names_its_holder() {
-    let Some(mut top) = Sitting::start("a_lock_that_is_held_names_its_holder", &["-i", "200ms"], &[]) else {
+    let Some(mut top) = TerminalSession::start("a_lock_that_is_held_names_its_holder", &["-i", "200ms"], &[])
+    else {
         return;
     };
     top.wait_for("hot_lock");
@@ -210,7 +212,8 @@ fn a_lock_that_is_held_names_its_holder() {
 
 #[test]
 fn the_program_goes_on() {
-    let Some(mut top) = Sitting::start("the_program_goes_on", &["-i", "200ms", "--quiet"], &[]) else {
+    let Some(mut top) = TerminalSession::start("the_program_goes_on", &["-i", "200ms", "--quiet"], &[])
+    else {
         return;
     };
     top.wait_for("hot_lock");
@@ -235,7 +238,8 @@ fn the_program_goes_on() {
 
 #[test]
 fn a_program_that_ends_stays_on_the_screen() {
-    let Some(mut top) = Sitting::start("a_program_that_ends_stays_on_the_screen", &["-i", "100ms"], &["1"])
+    let Some(mut top) =
+        TerminalSession::start("a_program_that_ends_stays_on_the_screen", &["-i", "100ms"], &["1"])
     else {
         return;
     };
@@ -250,7 +254,7 @@ fn a_program_that_ends_stays_on_the_screen() {
 #[test]
 fn what_goes_on_after_the_program_counts_no_more() {
     let test = "what_goes_on_after_the_program_counts_no_more";
-    let Some(mut top) = Sitting::start(test, &["-i", "100ms"], &["daemon"]) else { return };
+    let Some(mut top) = TerminalSession::start(test, &["-i", "100ms"], &["daemon"]) else { return };
     top.wait_for("ended with code 0, 1 process still running");
     top.wait_for("hot_lock");
     std::thread::sleep(std::time::Duration::from_secs(1));
@@ -270,7 +274,9 @@ fn what_goes_on_after_the_program_counts_no_more() {
 
 #[test]
 fn what_does_not_listen_is_killed() {
-    let Some(mut top) = Sitting::start("what_does_not_listen_is_killed", &[], &["deaf"]) else { return };
+    let Some(mut top) = TerminalSession::start("what_does_not_listen_is_killed", &[], &["deaf"]) else {
+        return;
+    };
     top.wait_for("running");
     let program = top.program();
     wait_until("the program is deaf", || {
@@ -289,7 +295,9 @@ fn what_does_not_listen_is_killed() {
 #[test]
 fn a_signal_ends_both_and_gives_the_terminal_back() {
     for signal in [Signal::Terminate, Signal::PassedOn(1)] {
-        let Some(mut top) = Sitting::start("a_signal_ends_both_and_gives_the_terminal_back", &[], &[]) else {
+        let Some(mut top) =
+            TerminalSession::start("a_signal_ends_both_and_gives_the_terminal_back", &[], &[])
+        else {
             return;
         };
         top.wait_for("running");
@@ -340,7 +348,7 @@ fn a_terminal_that_goes_away_ends_both() {
 
 #[test]
 fn windows_of_any_size() {
-    let Some(mut top) = Sitting::start("windows_of_any_size", &["-i", "100ms"], &[]) else { return };
+    let Some(mut top) = TerminalSession::start("windows_of_any_size", &["-i", "100ms"], &[]) else { return };
     top.wait_for("hot_lock");
     for (rows, cols) in [(1, 1), (2, 3), (5, 20), (60, 250)] {
         top.pty.master.resize(PtySize { rows, cols, ..SIZE }).unwrap();
@@ -361,7 +369,9 @@ fn what_the_program_prints_is_kept() {
     let file = folder.path().join("printed");
     fs::write(&file, "of yesterday\n").unwrap();
     let options = ["-q", "-o", file.to_str().unwrap()];
-    let Some(mut top) = Sitting::start("what_the_program_prints_is_kept", &options, &["1"]) else { return };
+    let Some(mut top) = TerminalSession::start("what_the_program_prints_is_kept", &options, &["1"]) else {
+        return;
+    };
     top.wait_for("ended with code 7");
     top.press("q");
     assert_eq!(top.end(), 7);

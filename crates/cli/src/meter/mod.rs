@@ -3,20 +3,20 @@
 
 pub mod names;
 pub mod notes;
+pub mod observer;
 pub mod outputs;
+pub mod recorded_program;
 mod relay;
 pub mod running;
-pub mod session;
 pub mod threads;
 pub mod wakeup;
-pub mod witness;
 
 use crate::error::Error;
 use crate::options;
 use crate::{outfile, stdout};
 use names::Lookup;
 use outputs::Results;
-use session::Session;
+use recorded_program::RecordedProgram;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ use unspin_meter::Recording;
 const RECORDING: &str = "the recording";
 
 /// Runs the program, reports on its locks, and answers with its exit code.
-pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
+pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let [json, pprof] = outputs::files(&options.view);
     outfile::try_files(&[
         ("--output", options.output.as_deref()),
@@ -34,20 +34,20 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
         json,
         pprof,
     ])?;
-    let session = Session::new(&options.recorded)?;
-    let mut running = session.start(session.command())?;
+    let recorded = RecordedProgram::new(&options.recorded)?;
+    let mut running = recorded.start(recorded.command())?;
     let ended = running.wait_to_the_end()?;
     let snapshot = running.snapshot();
     let results = Results::new(&snapshot, &Lookup::new(), &options.view);
-    let survivors = notes::survivors(&session);
-    let mut text = match running.witness().explain(&snapshot) {
+    let survivors = notes::survivors(&recorded);
+    let mut text = match running.observer().explain(&snapshot) {
         // They may use locks yet.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => format!("{why}\n"),
         None => outputs::text(&results.report, &options.view, width(options.output.as_deref())),
     };
     let notes =
-        [notes::ending(ended.end), survivors, notes::room(&session, &snapshot, options.recorded.size)];
+        [notes::ending(ended.end), survivors, notes::room(&recorded, &snapshot, options.recorded.size)];
     text.extend(notes.into_iter().flatten().map(|note| format!("\n{note}\n")));
     let mut failed = Vec::new();
     let unwritten = print(&text, options.output.as_deref()).err();
@@ -55,11 +55,11 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
     match (&options.record, unwritten) {
         (Some(file), unwritten) => {
             failed.extend(unwritten);
-            failed.extend(store(session, file).err());
+            failed.extend(store(recorded, file).err());
         }
         // Standard error may be nowhere to be seen.
         (None, Some(e)) => {
-            let kept = session.keep();
+            let kept = recorded.keep();
             failed.push(Error::Environment(format!("{e}; the recording is kept in {}", kept.display())));
         }
         (None, None) => (),
@@ -71,10 +71,10 @@ pub fn run(options: &options::Meter) -> Result<ExitCode, Error> {
 }
 
 /// Prints the report of a recording.
-pub fn replay(options: &options::Report) -> Result<ExitCode, Error> {
+pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let files = outputs::files(&options.view);
     outfile::try_files(&files)?;
-    outfile::tell_apart(&[[(RECORDING, Some(&*options.file))].as_slice(), &files].concat())?;
+    outfile::refuse_same_file(&[[(RECORDING, Some(&*options.file))].as_slice(), &files].concat())?;
     let recording = Recording::load(&options.file).map_err(|e| Error::Input(e.to_string()))?;
     let snapshot = recording.snapshot();
     let results = Results::new(&snapshot, &Lookup::as_of(&snapshot), &options.view);
@@ -102,9 +102,9 @@ fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
 }
 
 /// Stores the recording; where that fails it stays in memory, for another try by cp(1).
-fn store(session: Session, file: &Path) -> Result<(), Error> {
-    session.recording.save(file).map_err(|e| {
-        let path = session.keep();
+fn store(recorded: RecordedProgram, file: &Path) -> Result<(), Error> {
+    recorded.recording.save(file).map_err(|e| {
+        let path = recorded.keep();
         let why = format!("the recording cannot be stored here, and is kept in {}", path.display());
         Error::at(file, &why, e)
     })

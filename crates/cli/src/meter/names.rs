@@ -10,10 +10,10 @@ mod started;
 mod through;
 mod words;
 
-pub use lookup::{Home, Lookup};
+pub use lookup::{FileAddress, Lookup};
 pub use words::{is_library_of_system, is_of_system};
 
-use history::{History, Site};
+use history::{History, RecordedUse};
 use shared::Shared;
 use std::cell::OnceCell;
 use through::Through;
@@ -41,12 +41,12 @@ pub enum Trace {
         /// Bytes of all of it.
         size: u64,
         /// Where the lock lies.
-        home: Home,
+        home: FileAddress,
     },
     /// The return addresses of the calls that initialised it, innermost first, as far as the frame that it is named after.
-    Initialised(Vec<Home>),
+    Initialised(Vec<FileAddress>),
     /// The same of its first use.
-    FirstUsed(Vec<Home>),
+    FirstUsed(Vec<FileAddress>),
 }
 
 /// Names for the keys of one snapshot.
@@ -79,9 +79,9 @@ impl<'a> Names<'a> {
         let is_call_site = lock == caller;
         let through = self.through.get_or_init(|| self.find_through());
         let place = match (through.describe(&lock, &origin, &caller), place) {
-            (Some(outers), Some(Place::Line(line))) => Some(format!("{line}, {outers}")),
+            (Some(outers), Some(CallerPlace::Line(line))) => Some(format!("{line}, {outers}")),
             (Some(outers), _) => Some(outers),
-            (None, place) => place.map(Place::into_text),
+            (None, place) => place.map(CallerPlace::into_text),
         };
         let origin = if is_call_site { place.clone() } else { origin };
         Some(Name { lock, origin, caller, place })
@@ -127,7 +127,7 @@ impl<'a> Names<'a> {
     /// The call site that waits, as `--waits poll@` takes it, and its place: the name of a wait that has no object.
     fn caller_as_lock(&self, image: &Image, key: &Key) -> (String, Option<String>) {
         let (caller, place) = self.caller(image, key);
-        (caller, place.map(Place::into_text))
+        (caller, place.map(CallerPlace::into_text))
     }
 
     /// The name of a wait whose object has none: its call site, or the function for which a wrapper waits there.
@@ -161,7 +161,7 @@ impl<'a> Names<'a> {
     }
 
     /// The calls that led to a site, as far as the frame that names its lock.
-    fn calls(&self, site: &Site<'_>, shared: &Shared) -> Option<Vec<Home>> {
+    fn calls(&self, site: &RecordedUse<'_>, shared: &Shared) -> Option<Vec<FileAddress>> {
         let chain = self.lookup.chain(site);
         let depth = site::of(&chain.frames, shared)?.depth(&chain.frames);
         let mut returns = chain.returns[..depth].to_vec();
@@ -222,7 +222,7 @@ impl<'a> Names<'a> {
     }
 
     /// The caller's name, and where it is.
-    fn caller(&self, image: &Image, key: &Key) -> (String, Option<Place>) {
+    fn caller(&self, image: &Image, key: &Key) -> (String, Option<CallerPlace>) {
         let frames = self.lookup.code(image, generation(image, key), key.caller);
         match (frames.last(), site::innermost(&frames)) {
             (Some(machine), Some(seen)) => (machine.with_offset(), self.place(image, seen, machine)),
@@ -251,31 +251,31 @@ impl<'a> Names<'a> {
     }
 
     /// For a function that was inlined there its name as well.
-    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<Place> {
+    fn place(&self, image: &Image, seen: &Frame, machine: &Frame) -> Option<CallerPlace> {
         match &seen.location {
             Some(location) if seen.short != machine.short => {
-                Some(Place::Line(format!("{} {location}", seen.short)))
+                Some(CallerPlace::Line(format!("{} {location}", seen.short)))
             }
-            Some(location) => Some(Place::Line(location.to_string())),
+            Some(location) => Some(CallerPlace::Line(location.to_string())),
             None if machine.kind == unspin_symbols::Kind::Unknown => None,
             None if machine.module == self.lookup.program(image) => None,
-            None => Some(Place::Library(machine.module.clone())),
+            None => Some(CallerPlace::Library(machine.module.clone())),
         }
     }
 }
 
 /// Where a caller is.
-enum Place {
+enum CallerPlace {
     /// `queue.c:31`
     Line(String),
     /// Without debug information, the library; the program itself goes without saying.
     Library(String),
 }
 
-impl Place {
+impl CallerPlace {
     fn into_text(self) -> String {
         match self {
-            Place::Line(text) | Place::Library(text) => text,
+            CallerPlace::Line(text) | CallerPlace::Library(text) => text,
         }
     }
 }

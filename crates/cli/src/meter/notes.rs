@@ -1,6 +1,6 @@
 //! What the user should know besides the table.
 
-use super::session::Session;
+use super::recorded_program::RecordedProgram;
 use std::fs;
 use unspin_meter::Snapshot;
 use unspin_sys::child::End;
@@ -16,8 +16,8 @@ pub fn ending(end: End) -> Option<String> {
 }
 
 /// The processes that outlive the program: they go on, and nobody reads what they record any more.
-pub fn survivors(session: &Session) -> Option<String> {
-    let mut left: Vec<String> = session
+pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
+    let mut left: Vec<String> = recorded
         .recorded_processes()
         .into_iter()
         .map(|pid| {
@@ -38,13 +38,13 @@ pub fn survivors(session: &Session) -> Option<String> {
 }
 
 /// What to do about a recording that was too small.
-pub fn room(session: &Session, snapshot: &Snapshot, size: u64) -> Option<String> {
+pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot, size: u64) -> Option<String> {
     let missing = snapshot.unrecorded;
     if missing.is_nothing() {
         return None;
     }
     // The last request that did not fit was for a piece of up to some megabytes.
-    let full = session.recording.bytes() >= size / 8 * 7;
+    let full = recorded.recording.bytes() >= size / 8 * 7;
     Some(match full {
         true => format!(
             "The recording's {} MiB are full: give it more by --size, or record less by --level counts.",
@@ -52,8 +52,8 @@ pub fn room(session: &Session, snapshot: &Snapshot, size: u64) -> Option<String>
         ),
         false => format!(
             "There was no memory for more than {} MiB of the recording: free some in {}, or record less by --level counts.",
-            session.recording.bytes() >> 20,
-            session.path().parent().unwrap_or(&session.path()).display()
+            recorded.recording.bytes() >> 20,
+            recorded.path().parent().unwrap_or(&recorded.path()).display()
         ),
     })
 }

@@ -3,7 +3,7 @@
 use super::names::{Lookup, Names, Parts};
 use super::threads;
 use crate::error::Error;
-use crate::options::{Format, View};
+use crate::options::{Format, ViewOptions};
 use crate::outfile;
 use regex::Regex;
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use std::path::Path;
 use unspin_meter::{Filter, Fold, Image, Key, Layout, Options, Pattern, Report, Snapshot, pprof};
 
 /// The files that are asked for, each with its option.
-pub fn files(view: &View) -> [(&'static str, Option<&Path>); 2] {
+pub fn files(view: &ViewOptions) -> [(&'static str, Option<&Path>); 2] {
     [("--json", view.json.as_deref()), ("--pprof", view.pprof.as_deref())]
 }
 
@@ -25,7 +25,7 @@ pub struct Results {
 
 impl Results {
     /// Of a snapshot, by what is known of names.
-    pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &View) -> Results {
+    pub fn new(snapshot: &Snapshot, lookup: &Lookup, view: &ViewOptions) -> Results {
         let names = names(snapshot, lookup, view);
         let profile = view.pprof.is_some().then(|| {
             let name = |image: &Image, key: &Key| names.name(image, key);
@@ -36,7 +36,7 @@ impl Results {
     }
 
     /// Writes the files that are asked for.
-    pub fn write_files(&self, view: &View) -> Vec<Error> {
+    pub fn write_files(&self, view: &ViewOptions) -> Vec<Error> {
         let json = view.json.as_deref().map(|file| json(&self.report, file));
         let profile = view.pprof.as_deref().zip(self.profile.as_ref());
         let profile = profile.map(|(file, profile)| outfile::write(file, profile));
@@ -44,13 +44,13 @@ impl Results {
     }
 }
 
-fn report(snapshot: &Snapshot, names: &Names<'_>, view: &View) -> Report {
+fn report(snapshot: &Snapshot, names: &Names<'_>, view: &ViewOptions) -> Report {
     let fold = if view.unfold { Fold::Apart } else { Fold::ByName };
     let options = Options { fold, threads: &threads::known(snapshot) };
     Report::with(snapshot, &|image, key| names.name(image, key), options)
 }
 
-fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &View) -> Names<'a> {
+fn names<'a>(snapshot: &'a Snapshot, lookup: &'a Lookup, view: &ViewOptions) -> Names<'a> {
     Names::new(snapshot, lookup, if view.unfold { Parts::Apart } else { Parts::Together })
 }
 
@@ -60,7 +60,7 @@ fn program(snapshot: &Snapshot) -> String {
 }
 
 /// The printed form of what the filters let through, in as many columns.
-pub fn text(report: &Report, view: &View, width: usize) -> String {
+pub fn text(report: &Report, view: &ViewOptions, width: usize) -> String {
     let mut report = report.clone();
     let matches = |pattern: &Regex, text: &str| pattern.is_match(text);
     let lock = view.lock.as_ref().map(|pattern| move |text: &str| matches(pattern, text));

@@ -23,7 +23,7 @@ pub struct Relay {
 impl Relay {
     /// From now on. To be called right before the program is started. A signal that is ignored stays so: the program
     /// inherits that, as from nohup(1), and would not if we caught it.
-    pub fn watch() -> Result<Relay, Error> {
+    pub fn install() -> Result<Relay, Error> {
         let ignored = ignored();
         let caught: Vec<i32> = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
             .into_iter()

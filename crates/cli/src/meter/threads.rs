@@ -18,20 +18,20 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// What was seen of all threads.
 pub struct Threads {
-    seen: BTreeMap<(u32, u32), Seen>,
+    seen: BTreeMap<(u32, u32), FirstAndLast>,
     next: Instant,
     pause: Duration,
 }
 
 /// The first and the last look at one thread.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    first: Look,
-    last: Look,
+struct FirstAndLast {
+    first: CpuTimes,
+    last: CpuTimes,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct CpuTimes {
     at: Instant,
     /// Nanoseconds on a CPU since the thread began.
     on_cpu: u64,
@@ -51,16 +51,16 @@ impl Threads {
     }
 
     /// Looks at every thread that has a table.
-    pub fn look(&mut self, recording: &Recording) {
+    pub fn check(&mut self, recording: &Recording) {
         let began = Instant::now();
         for (pid, tid) in recording.owners() {
-            let Some(look) = Look::at_thread(pid, tid) else { continue };
-            let seen = self.seen.entry((pid, tid)).or_insert(Seen { first: look, last: look });
+            let Some(look) = CpuTimes::at_thread(pid, tid) else { continue };
+            let seen = self.seen.entry((pid, tid)).or_insert(FirstAndLast { first: look, last: look });
             // A process id that came round again begins anew.
             *seen = if look.on_cpu < seen.last.on_cpu {
-                Seen { first: look, last: look }
+                FirstAndLast { first: look, last: look }
             } else {
-                Seen { last: look, ..*seen }
+                FirstAndLast { last: look, ..*seen }
             };
         }
         self.pause = (2 * self.pause).min(PAUSE).max(SHARE * began.elapsed()).min(PAUSE_MAX);
@@ -110,16 +110,16 @@ pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
     known
 }
 
-impl Look {
+impl CpuTimes {
     /// `/proc/PID/task/TID/schedstat`: time on a CPU, time waiting for one, in nanoseconds.
-    fn at_thread(pid: u32, tid: u32) -> Option<Look> {
+    fn at_thread(pid: u32, tid: u32) -> Option<CpuTimes> {
         let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
         let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
-        Some(Look { at: Instant::now(), on_cpu: numbers.next()??, runnable: numbers.next()?? })
+        Some(CpuTimes { at: Instant::now(), on_cpu: numbers.next()??, runnable: numbers.next()?? })
     }
 }
 
-impl Seen {
+impl FirstAndLast {
     /// Nanoseconds on a CPU, at least one to tell it from what is unknown, and waiting for one, during a life of `lived`. The thread is older than its first
     /// use of a lock, with which that life begins: what it did between the two looks is taken for the whole. If these
     /// are hardly apart its total since its own beginning has to do.
@@ -147,19 +147,19 @@ mod tests {
     #[test]
     fn what_lies_between_two_looks_stands_for_the_whole() {
         let at = Instant::now();
-        let first = Look { at, on_cpu: 5_000_000_000, runnable: 0 };
+        let first = CpuTimes { at, on_cpu: 5_000_000_000, runnable: 0 };
         let second = at + Duration::from_secs(1);
-        let last = Look { at: second, on_cpu: 5_250_000_000, runnable: 100_000_000 };
-        assert_eq!(Seen { first, last }.within(2_000_000_000), (500_000_000, 200_000_000));
-        let alone = Seen { first, last: first };
+        let last = CpuTimes { at: second, on_cpu: 5_250_000_000, runnable: 100_000_000 };
+        assert_eq!(FirstAndLast { first, last }.within(2_000_000_000), (500_000_000, 200_000_000));
+        let alone = FirstAndLast { first, last: first };
         assert_eq!(alone.within(7), (7, 0), "no more than it lived");
     }
 
     #[test]
     fn the_kernel_tells_of_threads() {
         let me = std::process::id();
-        let look = Look::at_thread(me, me).expect("schedstat is there on every distribution's kernel");
+        let look = CpuTimes::at_thread(me, me).expect("schedstat is there on every distribution's kernel");
         assert!(look.on_cpu > 0);
-        assert!(Look::at_thread(me, 1).is_none());
+        assert!(CpuTimes::at_thread(me, 1).is_none());
     }
 }

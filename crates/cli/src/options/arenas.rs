@@ -17,7 +17,7 @@ Examples:
 /// outlives the programs that use it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct Arenas {
+pub struct ArenasOptions {
     /// What to do
     #[command(subcommand)]
     pub action: ArenasAction,
@@ -83,7 +83,7 @@ pub struct ArenasShow {
     #[arg(value_name = "ARENA")]
     pub arena: PathBuf,
 
-    /// Options of ipcs, such as -s for semaphore sets
+    /// CommandLine of ipcs, such as -s for semaphore sets
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "IPCS OPTIONS")]
     pub arguments: Vec<OsString>,
 }

@@ -16,7 +16,7 @@ Exit code:
 /// its locks are replaced only under `unspin run` or `unspin prove`.
 #[derive(Args, Debug)]
 #[command(after_help = HACKBENCH_EXIT_CODES)]
-pub struct Hackbench {
+pub struct HackbenchOptions {
     /// Groups, as -g
     #[arg(value_name = "GROUPS", conflicts_with = "groups")]
     pub group_count: Option<usize>,

@@ -24,7 +24,7 @@ Exit code: the program's own; 128 + n if signal n killed it; or
 /// all processes that it started.
 #[derive(Args, Debug)]
 #[command(after_help = METER_EXIT_CODES, after_long_help = [COLUMNS, "\n", METER_EXIT_CODES].concat())]
-pub struct Meter {
+pub struct MeterOptions {
     /// Print the report to this file instead of standard error
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -34,10 +34,10 @@ pub struct Meter {
     pub record: Option<PathBuf>,
 
     #[command(flatten)]
-    pub view: View,
+    pub view: ViewOptions,
 
     #[command(flatten)]
-    pub recorded: Recorded,
+    pub recorded: RecordOptions,
 }
 
 const REPORT_EXIT_CODES: &str = "\
@@ -53,9 +53,9 @@ Exit code:
 /// offset.
 #[derive(Args, Debug)]
 #[command(after_help = REPORT_EXIT_CODES, after_long_help = [COLUMNS, "\n", REPORT_EXIT_CODES].concat())]
-pub struct Report {
+pub struct ReportOptions {
     #[command(flatten)]
-    pub view: View,
+    pub view: ViewOptions,
 
     /// The recording: made by `unspin meter --record`, or left in /dev/shm by one that was killed
     #[arg(value_name = "FILE")]
@@ -64,7 +64,7 @@ pub struct Report {
 
 /// How a program is recorded, and which.
 #[derive(Args, Debug)]
-pub struct Recorded {
+pub struct RecordOptions {
     /// How much is recorded: `counts` reads no clock, `sampled` times one hold in 16 (`sampled=N` one in N), drawn by
     /// lot, `full` each
     #[arg(long, value_name = "LEVEL", default_value_t = Level::Full)]
@@ -92,7 +92,7 @@ pub struct Recorded {
 
 /// What is shown of a recording, and in which form.
 #[derive(Args, Debug, Default)]
-pub struct View {
+pub struct ViewOptions {
     /// Write the report to this file as JSON, without regard to the filters
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

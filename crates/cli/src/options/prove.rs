@@ -39,7 +39,7 @@ Examples:
 /// their own. The plan that wins is printed; `unspin run --use-plan` applies it.
 #[derive(Args, Debug)]
 #[command(after_help = PROVE_EXIT_CODES)]
-pub struct Prove {
+pub struct ProveOptions {
     /// The kinds of mutex to judge, with commas between: KIND for all mutexes, KIND@LOCK for one, named as `unspin meter`
     /// names it. Kinds: pi (libc's with priority inheritance), fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive; for
     /// study: ttas, ticket, mcs

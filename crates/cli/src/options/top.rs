@@ -1,6 +1,6 @@
 //! The options of `unspin top`.
 
-use super::{Recorded, duration};
+use super::{RecordOptions, duration};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ Exit code: the program's own; 128 + n if signal n killed it; or
 /// printed.
 #[derive(Args, Debug)]
 #[command(after_help = TOP_EXIT_CODES)]
-pub struct Top {
+pub struct TopOptions {
     /// Time between two looks, such as 500ms or 5s; + and - change it
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub interval: Duration,
@@ -40,5 +40,5 @@ pub struct Top {
     pub unfold: bool,
 
     #[command(flatten)]
-    pub recorded: Recorded,
+    pub recorded: RecordOptions,
 }

@@ -41,12 +41,12 @@ pub struct PlanFile {
     path: PathBuf,
     /// The lines above it.
     comment: String,
-    document: Document,
+    document: PlanDocument,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Document {
+struct PlanDocument {
     /// The program that it is for: a path, or the name of a workload; none: any.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
@@ -58,9 +58,9 @@ struct Document {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     modules: BTreeMap<PathBuf, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    mutex: Vec<Row>,
+    mutex: Vec<MutexTable>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    wait: Vec<WaitRow>,
+    wait: Vec<WaitTable>,
 }
 
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
@@ -83,7 +83,7 @@ fn explained(message: &str) -> String {
 /// What stands in for one lock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct MutexTable {
     /// Its name; none: every mutex that no other row is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
@@ -99,7 +99,7 @@ struct Row {
 /// What threads do in the waits of one call site.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WaitRow {
+struct WaitTable {
     /// Its name; none: every wait that no other row is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     site: Option<String>,
@@ -123,12 +123,12 @@ impl PlanFile {
                 modules.insert(span.module.clone(), build(&span.module)?);
             }
         }
-        let document = Document {
+        let document = PlanDocument {
             program: Some(name_of(program)),
             spin_waits: (),
             modules,
-            mutex: plan.mutexes.iter().map(Row::of).collect(),
-            wait: plan.waits.iter().map(WaitRow::of).collect(),
+            mutex: plan.mutexes.iter().map(MutexTable::of).collect(),
+            wait: plan.waits.iter().map(WaitTable::of).collect(),
         };
         Ok(PlanFile { path: PathBuf::new(), comment: comment.to_owned(), document })
     }
@@ -187,7 +187,7 @@ impl PlanFile {
                 )));
             }
         }
-        let Document { mutex, wait, .. } = &self.document;
+        let PlanDocument { mutex, wait, .. } = &self.document;
         let mutexes = mutex.iter().map(|row| row.entry(&self.document).map_err(&wrong));
         let mutexes = mutexes.collect::<Result<Vec<Entry>, Error>>()?;
         let waits = wait.iter().map(|row| row.entry(&self.document).map_err(&wrong));
@@ -240,7 +240,7 @@ fn words(located: &Located) -> Vec<Vec<String>> {
 fn places(
     name: &str,
     written: &[Vec<String>],
-    document: &Document,
+    document: &PlanDocument,
     suits: fn(By) -> bool,
 ) -> Result<Vec<Place>, String> {
     let parse = |words: &Vec<String>| {
@@ -258,19 +258,19 @@ fn places(
     written.iter().map(parse).collect()
 }
 
-impl Row {
-    fn of(entry: &Entry) -> Row {
-        let row = Row { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
+impl MutexTable {
+    fn of(entry: &Entry) -> MutexTable {
+        let row = MutexTable { lock: None, kind: entry.kind.name().into(), module: None, places: Vec::new() };
         match &entry.which {
             Which::All => row,
             Which::Named { name, module } => {
-                Row { lock: Some(name.to_string()), module: module.clone(), ..row }
+                MutexTable { lock: Some(name.to_string()), module: module.clone(), ..row }
             }
-            Which::Located(lock) => Row { lock: Some(lock.label()), places: words(lock), ..row },
+            Which::Located(lock) => MutexTable { lock: Some(lock.label()), places: words(lock), ..row },
         }
     }
 
-    fn entry(&self, document: &Document) -> Result<Entry, String> {
+    fn entry(&self, document: &PlanDocument) -> Result<Entry, String> {
         let kind = kind::parse(&self.kind)?;
         let Some(lock) = &self.lock else {
             return match self.places.is_empty() && self.module.is_none() {
@@ -289,20 +289,20 @@ impl Row {
     }
 }
 
-impl WaitRow {
-    fn of(entry: &WaitEntry) -> WaitRow {
+impl WaitTable {
+    fn of(entry: &WaitEntry) -> WaitTable {
         let row =
-            WaitRow { site: None, policy: entry.policy.name().into(), module: None, places: Vec::new() };
+            WaitTable { site: None, policy: entry.policy.name().into(), module: None, places: Vec::new() };
         match &entry.which {
             Which::All => row,
             Which::Named { name, module } => {
-                WaitRow { site: Some(name.to_string()), module: module.clone(), ..row }
+                WaitTable { site: Some(name.to_string()), module: module.clone(), ..row }
             }
-            Which::Located(site) => WaitRow { site: Some(site.name.clone()), places: words(site), ..row },
+            Which::Located(site) => WaitTable { site: Some(site.name.clone()), places: words(site), ..row },
         }
     }
 
-    fn entry(&self, document: &Document) -> Result<WaitEntry, String> {
+    fn entry(&self, document: &PlanDocument) -> Result<WaitEntry, String> {
         let policy = self.policy.parse()?;
         let Some(site) = &self.site else {
             return match self.places.is_empty() && self.module.is_none() {

@@ -1,7 +1,7 @@
 //! Locks and call sites that a recording knows, and where another run recognises them.
 
 use super::place::{Address, By, Place, Span};
-use crate::meter::names::{Home, Lookup, Names, Parts, Trace};
+use crate::meter::names::{FileAddress, Lookup, Names, Parts, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ impl Located {
 
 /// The last byte of the call that a row came from, in its file. The address may belong to a list of modules that is later than
 /// the row's: a library may have been loaded between the note of the row and that of the modules.
-pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<Home> {
+pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<FileAddress> {
     let noted = image.rows.get(key).map_or(1, |record| record.born.generation).max(1);
     let latest = u8::try_from(image.modules.len()).unwrap_or(u8::MAX).max(noted);
     (noted..=latest).find_map(|generation| lookup.home(image, generation, key.caller.wrapping_sub(1)))
@@ -135,8 +135,8 @@ impl Files {
 }
 
 /// Each call is known by its last byte.
-fn called(by: By, calls: &[Home]) -> Place {
-    let span = |home: &Home| Span::new(&home.module, home.address - 1..home.address);
+fn called(by: By, calls: &[FileAddress]) -> Place {
+    let span = |home: &FileAddress| Span::new(&home.module, home.address - 1..home.address);
     Place { by, spans: calls.iter().map(span).collect() }
 }
 

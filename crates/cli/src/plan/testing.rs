@@ -4,8 +4,8 @@ use super::compiled::Compiled;
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::library;
-use crate::meter::session::Session;
-use crate::options::{Command, Options};
+use crate::meter::recorded_program::RecordedProgram;
+use crate::options::{Command, CommandLine};
 use crate::program::Program;
 use clap::Parser;
 use std::io::Write;
@@ -76,13 +76,13 @@ pub fn planned(path: &Path, arguments: &[&str], plan: &Compiled, file: &Path) ->
 /// What is recorded of a program with these arguments.
 pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
     let words = ["unspin", "meter", "--", path.to_str().unwrap()];
-    let Command::Meter(options) = Options::parse_from(words.iter().chain(arguments)).command else {
+    let Command::Meter(options) = CommandLine::parse_from(words.iter().chain(arguments)).command else {
         unreachable!("it begins with meter")
     };
-    let session = Session::new(&options.recorded).unwrap();
-    let mut command = session.command();
+    let recorded = RecordedProgram::new(&options.recorded).unwrap();
+    let mut command = recorded.command();
     command.stdout(process::Stdio::null());
-    let mut running = session.start_apart(command).unwrap();
+    let mut running = recorded.start_apart(command).unwrap();
     running.wait_to_the_end().unwrap();
     running.snapshot()
 }

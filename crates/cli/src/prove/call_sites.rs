@@ -1,7 +1,7 @@
 //! The call sites of a metered run: how many waits each had, and how these ended.
 
 use super::metering::Metering;
-use crate::meter::names::{Home, Names, Parts};
+use crate::meter::names::{FileAddress, Names, Parts};
 use crate::plan::{Located, Place, Span, call_of, similar_names};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub struct CallSite {
     /// Whether it waits for a mutex, which is a lock and no wait.
     pub is_mutex: bool,
     /// Where its files have the calls. Empty if that is not known.
-    homes: Vec<Home>,
+    homes: Vec<FileAddress>,
     tally: Tally,
 }
 
@@ -154,7 +154,7 @@ impl CallSites {
 
 impl CallSite {
     fn is_in(&self, spans: &[Span]) -> bool {
-        let holds = |home: &Home| {
+        let holds = |home: &FileAddress| {
             spans.iter().any(|span| span.module == home.module && span.range.contains(&home.address))
         };
         self.homes.iter().any(holds)

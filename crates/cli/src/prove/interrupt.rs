@@ -24,7 +24,7 @@ const PRINTING: Duration = Duration::from_secs(3);
 
 impl Interrupt {
     /// From now on these signals are noted.
-    pub fn watch() -> Result<Interrupt, Error> {
+    pub fn install() -> Result<Interrupt, Error> {
         let (pending, may_end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&may_end))

@@ -1,12 +1,12 @@
 //! What happened to the locks: one run more for each candidate, metered, after everything has been timed.
 
-use super::asked::Asked;
 use super::call_sites::CallSites;
 use super::conditions::Disturbance;
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::metering::{Metering, meter};
+use super::requested::Requested;
 use super::runner::Runner;
-use super::sitting::Sitting;
+use super::session::Session;
 use crate::error::Error;
 use serde::Serialize;
 use std::time::Duration;
@@ -66,7 +66,7 @@ fn bound_cpus(row: &mut Row, used: f64, machine: u32) {
 }
 
 impl Locks {
-    /// With what was metered before the sitting.
+    /// With what was metered before the session.
     pub fn before(metered: Metered) -> Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
@@ -76,17 +76,17 @@ impl Locks {
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
-        asked: &Asked,
+        requested: &Requested,
         time_limit: Duration,
     ) -> Result<(), Error> {
-        let control = &asked.control;
+        let control = &requested.control;
         let setup = control.setup.as_ref().expect("the control goes through the interposition");
         let plan = setup.plan.as_ref().map(|prepared| &prepared.plan);
         let mutexes = plan.is_some_and(|plan| !plan.mutexes.is_empty());
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
         let metering = match meter(runner, setup, time_limit) {
             Ok(metering) => metering,
-            // If it fails by itself too, the sitting will show that.
+            // If it fails by itself too, the session will show that.
             Err(reason) => {
                 self.missing.push(format!("No lock table of {}: {reason}.", control.name()));
                 return Ok(());
@@ -97,8 +97,8 @@ impl Locks {
             return Err(Error::Unjudged(without(what, runner, &metering)));
         }
         let metered = Metered::new(control.name(), metering);
-        for contestant in &asked.judged {
-            refuse_idle(contestant, &metered.call_sites, runner)?;
+        for configuration in &requested.judged {
+            refuse_idle(configuration, &metered.call_sites, runner)?;
         }
         self.metered.push(metered);
         Ok(())
@@ -109,17 +109,17 @@ impl Locks {
     pub fn meter(
         &mut self,
         runner: &Runner<'_>,
-        contestants: &[Contestant],
-        sitting: &Sitting,
-        patience: Duration,
+        configurations: &[Configuration],
+        session: &Session,
+        time_limit: Duration,
     ) {
-        for (index, contestant) in contestants.iter().enumerate().filter(|(_, c)| c.is_judged()) {
-            let Some(setup) = &contestant.setup else { continue };
-            if sitting.first_failure(index).is_some() || sitting.trials(index).next().is_none() {
+        for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| c.is_judged()) {
+            let Some(setup) = &configuration.setup else { continue };
+            if session.first_failure(index).is_some() || session.trials(index).next().is_none() {
                 continue; // The verdict says so already.
             }
-            let name = contestant.name();
-            match meter(runner, setup, patience) {
+            let name = configuration.name();
+            match meter(runner, setup, time_limit) {
                 Ok(metering) => self.metered.push(Metered::new(name, metering)),
                 Err(reason) => self.missing.push(format!("No lock table of {name}: {reason}.")),
             }
@@ -139,8 +139,8 @@ fn without(what: &str, runner: &Runner<'_>, metering: &Metering) -> String {
 
 /// Refuses a candidate under which no wait can poll, because its call sites never wait. Of a candidate that does more than that
 /// the call sites that never wait are named on standard error.
-fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) -> Result<(), Error> {
-    let Some(prepared) = contestant.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
+fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner<'_>) -> Result<(), Error> {
+    let Some(prepared) = configuration.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
         return Ok(());
     };
     let polling = prepared.compiled.polling_sites();
@@ -158,7 +158,7 @@ fn refuse_idle(contestant: &Contestant, sites: &CallSites, runner: &Runner<'_>) 
             nearest if nearest.is_empty() => "no call site waited".to_owned(),
             nearest => format!("call sites that waited: {}", nearest.join(", ")),
         };
-        let candidate = contestant.name();
+        let candidate = configuration.name();
         let name = match candidate.ends_with(&format!("@{}", site.name)) {
             true => candidate.to_owned(),
             false => format!("{candidate}: {}", site.name),

@@ -3,15 +3,15 @@
 //! The timed runs are not metered: reading clocks at every lock costs some nanoseconds, which a lock with many short
 //! sections would pay for more than others.
 
+use super::monitor::RunMonitor;
 use super::runner::{Limit, Runner, Trial};
 use super::setup::Setup;
-use super::watch::Watch;
 use crate::meter::names::Lookup;
+use crate::meter::observer::Observer;
 use crate::meter::outputs::Results;
 use crate::meter::threads::Threads;
 use crate::meter::wakeup;
-use crate::meter::witness::Witness;
-use crate::options::View;
+use crate::options::ViewOptions;
 use crate::plan::Located;
 use std::time::Duration;
 use unspin_meter::{Config, Kind, Recording, Report, Snapshot};
@@ -31,7 +31,7 @@ pub struct Metering {
 }
 
 /// Runs the program once under a setup, metered; or says why there is nothing to show for it.
-pub fn meter(runner: &Runner<'_>, setup: &Setup, patience: Duration) -> Result<Metering, String> {
+pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result<Metering, String> {
     if runner.interrupt.came() {
         return Err("interrupted".into());
     }
@@ -40,20 +40,23 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, patience: Duration) -> Result<M
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
     wakeup::store(&recording);
-    let mut looks =
-        Looks { recording: &recording, threads: Threads::new(), witness: Witness::new(&runner.program.path) };
+    let mut monitor = MeteringMonitor {
+        recording: &recording,
+        threads: Threads::new(),
+        observer: Observer::new(&runner.program.path),
+    };
     recording.start();
     let trial = runner
-        .run(Some(setup), Limit::Patience(patience), Some(&path), &mut looks)
+        .run(Some(setup), Limit::Timeout(time_limit), Some(&path), &mut monitor)
         .map_err(|e| e.to_string())?
         .ok_or("interrupted")?;
     recording.finish(Some(Duration::from_secs_f64(trial.cpu_s())));
-    looks.threads.write(&recording);
+    monitor.threads.write(&recording);
     trial.value.as_ref().map_err(|reason| format!("when metered, {reason}"))?;
     let snapshot = recording.snapshot();
     let lookup = Lookup::new();
-    let report = Results::new(&snapshot, &lookup, &View::default()).report;
-    let silence = looks.witness.explain(&snapshot);
+    let report = Results::new(&snapshot, &lookup, &ViewOptions::default()).report;
+    let silence = monitor.observer.explain(&snapshot);
     Ok(Metering { trial, snapshot, report, lookup, silence })
 }
 
@@ -76,20 +79,20 @@ impl Metering {
 }
 
 /// What is learnt about the program on the way.
-struct Looks<'r> {
+struct MeteringMonitor<'r> {
     recording: &'r Recording,
     threads: Threads,
-    witness: Witness,
+    observer: Observer,
 }
 
-impl Watch for Looks<'_> {
+impl RunMonitor for MeteringMonitor<'_> {
     fn pause(&self) -> Duration {
         self.threads.wait()
     }
 
-    fn look(&mut self, pid: u32) {
+    fn check(&mut self, pid: u32) {
         self.recording.beat();
-        self.threads.look(self.recording);
-        self.witness.look(pid, self.recording);
+        self.threads.check(self.recording);
+        self.observer.check(pid, self.recording);
     }
 }

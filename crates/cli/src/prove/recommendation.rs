@@ -22,8 +22,8 @@ impl Recommended {
     /// Of the plans that are proven faster, within the limit of CPU time if there is one, the fastest; or one that is about as fast
     /// and has fewer entries.
     pub fn of(report: &Report, program: &Program) -> Result<Option<Recommended>, Error> {
-        let proven = report.contestants.iter().filter_map(|contestant| {
-            let (plan, comparison) = (contestant.judged_plan()?, report.comparison(contestant)?);
+        let proven = report.configurations.iter().filter_map(|configuration| {
+            let (plan, comparison) = (configuration.judged_plan()?, report.comparison(configuration)?);
             Some((comparison.recommended()?.value, comparison, plan))
         });
         let mut proven: Vec<(f64, &Comparison, &Plan)> = proven.collect();

@@ -1,12 +1,12 @@
 //! One run of the program: started, waited for or ended, and what it used.
 
+use super::captured_output::CapturedOutput;
 use super::conditions::{CpuTime, Disturbance, kernel_sets};
 use super::figure::Figure;
 use super::interrupt::Interrupt;
-use super::output::Output;
-use super::remains;
+use super::leftovers;
+use super::monitor::RunMonitor;
 use super::setup::Setup;
-use super::watch::Watch;
 use crate::environment::{self, Environment};
 use crate::error::Error;
 use crate::program::Program;
@@ -36,7 +36,7 @@ pub struct Runner<'a> {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "end")]
-pub enum Ending {
+pub enum RunEnd {
     /// The program returned.
     Exited {
         /// Its exit code.
@@ -69,7 +69,7 @@ pub struct Trial {
     pub involuntary_switches: u64,
     /// How it ended.
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: RunEnd,
     /// The figure, or why there is none.
     #[serde(flatten, serialize_with = "value_or_failure")]
     pub value: Result<f64, String>,
@@ -92,13 +92,13 @@ pub enum Limit {
     /// A candidate that needs longer than this has collapsed.
     Collapse(Duration),
     /// A run that needs longer than this has failed: nobody waits for it.
-    Patience(Duration),
+    Timeout(Duration),
 }
 
 impl Limit {
     fn after(self) -> Duration {
         match self {
-            Limit::Collapse(limit) | Limit::Patience(limit) => limit,
+            Limit::Collapse(limit) | Limit::Timeout(limit) => limit,
         }
     }
 }
@@ -136,9 +136,9 @@ impl<'a> Runner<'a> {
         setup: Option<&Setup>,
         limit: Limit,
         recording: Option<&Path>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn RunMonitor,
     ) -> Result<Option<Trial>, Error> {
-        let mut output = Output::new()?;
+        let mut output = CapturedOutput::new()?;
         let arena = self.scratch(scratch::ARENA);
         let mut command = self.program.command();
         command.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
@@ -151,9 +151,9 @@ impl<'a> Runner<'a> {
             .map_err(|e| Error::CannotRun(format!("{}: {e}", self.program.path.display())))?;
         let waited = self.wait(process.id(), started, limit, watch)?;
         let elapsed = started.elapsed();
-        let returned = matches!(waited, Waited::Ended(_, Ending::Exited { .. }));
-        let patience = if returned { remains::AFTER_RETURN } else { remains::AFTER_DEATH };
-        let remains = remains::clear(process.id(), patience);
+        let returned = matches!(waited, Waited::Ended(_, RunEnd::Exited { .. }));
+        let timeout = if returned { leftovers::AFTER_RETURN } else { leftovers::AFTER_DEATH };
+        let leftovers = leftovers::clear(process.id(), timeout);
         let cpu_after = CpuTime::since_boot();
         let engine = setup.map_or(Kind::Kernel, |setup| setup.engine);
         let joined = (engine != Kind::Kernel).then(|| times_joined(&arena));
@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
         let _ = unspin_sysv::remove_arena(&arena);
         let Waited::Ended(ended, ending) = waited else { return Ok(None) };
         let mut usage = ended.usage;
-        usage += remains.usage;
+        usage += leftovers.usage;
         let reached_engine = matches!(joined, Some(Ok(1..)));
         let value = self.value(ending, elapsed, &usage, &mut output).and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
@@ -177,7 +177,7 @@ impl<'a> Runner<'a> {
             ending,
             value,
             disturbance: Disturbance::between(&cpu_before, &cpu_after, usage.cpu_s()),
-            left_processes: remains.processes,
+            left_processes: leftovers.processes,
             left_sets: if failed { new_sets(&sets_before, uid) } else { Vec::new() },
             output_tail: if failed { output.tail() } else { String::new() },
             reached_engine,
@@ -212,7 +212,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until the program has ended, its time is up, or ^C: then it is ended, with its process group.
-    fn wait(&self, pid: u32, started: Instant, limit: Limit, watch: &mut dyn Watch) -> Result<Waited, Error> {
+    fn wait(
+        &self,
+        pid: u32,
+        started: Instant,
+        limit: Limit,
+        watch: &mut dyn RunMonitor,
+    ) -> Result<Waited, Error> {
         let system = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
         let limit = limit.after();
         loop {
@@ -220,11 +226,11 @@ impl<'a> Runner<'a> {
             // The kernel is asked for whole milliseconds.
             let slice = left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1));
             let over = child::ended_within(pid, slice).map_err(system)?;
-            watch.look(pid);
+            watch.check(pid);
             if over && let Some(ended) = child::wait_for(pid, Duration::ZERO).map_err(system)? {
                 let ending = match ended.end {
-                    End::Exited(code) => Ending::Exited { code },
-                    End::Killed(signal) => Ending::Killed { signal },
+                    End::Exited(code) => RunEnd::Exited { code },
+                    End::Killed(signal) => RunEnd::Killed { signal },
                 };
                 return Ok(Waited::Ended(ended, ending));
             }
@@ -234,23 +240,23 @@ impl<'a> Runner<'a> {
             }
             if started.elapsed() >= limit {
                 let ended = stop(pid, self.interrupt).map_err(system)?;
-                return Ok(Waited::Ended(ended, Ending::TimedOut { limit_s: limit.as_secs_f64() }));
+                return Ok(Waited::Ended(ended, RunEnd::TimedOut { limit_s: limit.as_secs_f64() }));
             }
         }
     }
 
     fn value(
         &self,
-        ending: Ending,
+        ending: RunEnd,
         elapsed: Duration,
         usage: &Usage,
-        output: &mut Output,
+        output: &mut CapturedOutput,
     ) -> Result<f64, String> {
         match ending {
-            Ending::Exited { code: 0 } => self.figure.of(elapsed, usage, &output.text()),
-            Ending::Exited { code } => Err(format!("it ended with exit code {code}")),
-            Ending::Killed { signal } => Err(format!("signal {signal} killed it")),
-            Ending::TimedOut { limit_s } => Err(format!("it was still running after {limit_s:.1} s")),
+            RunEnd::Exited { code: 0 } => self.figure.of(elapsed, usage, &output.text()),
+            RunEnd::Exited { code } => Err(format!("it ended with exit code {code}")),
+            RunEnd::Killed { signal } => Err(format!("signal {signal} killed it")),
+            RunEnd::TimedOut { limit_s } => Err(format!("it was still running after {limit_s:.1} s")),
         }
     }
 }
@@ -268,7 +274,7 @@ fn same_work(engine: Kind, joined: std::io::Result<u64>) -> Result<(), String> {
 }
 
 enum Waited {
-    Ended(Ended, Ending),
+    Ended(Ended, RunEnd),
     Interrupted,
 }
 
@@ -276,9 +282,10 @@ enum Waited {
 fn stop(pid: u32, interrupt: &Interrupt) -> Result<Ended, unspin_sys::Errno> {
     // The leader has not been waited for, so the group is still its own.
     let _ = child::signal_group(pid, Signal::Terminate);
-    let asked = Instant::now();
-    while asked.elapsed() < GRACE && !interrupt.came_again() {
-        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(asked.elapsed()).min(BRIEF_SLICE))? {
+    let requested = Instant::now();
+    while requested.elapsed() < GRACE && !interrupt.came_again() {
+        if let Some(ended) = child::wait_for(pid, GRACE.saturating_sub(requested.elapsed()).min(BRIEF_SLICE))?
+        {
             return Ok(ended);
         }
     }
@@ -299,7 +306,7 @@ impl Trial {
     pub fn outcome(&self, limit: Limit) -> Outcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => Outcome::measured(*value),
-            (Err(_), Ending::TimedOut { limit_s }, Limit::Collapse(_)) => Outcome::Collapsed { limit_s },
+            (Err(_), RunEnd::TimedOut { limit_s }, Limit::Collapse(_)) => Outcome::Collapsed { limit_s },
             (Err(reason), ..) => Outcome::Failed { reason: reason.clone() },
         }
     }

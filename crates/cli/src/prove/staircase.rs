@@ -1,7 +1,7 @@
 //! The staircase of Rostedt 2008: kinds of mutex each of which is the one before and a step more.
 
-use super::contestant::Contestant;
-use super::sitting::Sitting;
+use super::configuration::Configuration;
+use super::session::Session;
 use serde::Serialize;
 use unspin_locks::Kind;
 use unspin_stats::{Analysis, Experiment, Ratio, Role, Summary};
@@ -36,16 +36,16 @@ pub struct Level {
 
 impl Staircase {
     /// The first staircase all of whose steps took part.
-    pub fn of(contestants: &[Contestant], sitting: &Sitting) -> Option<Staircase> {
-        let place = |kind: Kind| contestants.iter().position(|c| c.is_judged() && c.name() == kind.name());
+    pub fn of(configurations: &[Configuration], session: &Session) -> Option<Staircase> {
+        let place = |kind: Kind| configurations.iter().position(|c| c.is_judged() && c.name() == kind.name());
         let present = |stairs: &[Kind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
         let steps =
             STAIRS.iter().map(|stairs| present(stairs)).find(|steps| steps.len() == STAIRS[0].len())?;
         let level = |index: usize, before: Option<usize>| Level {
-            name: contestants[index].name().to_owned(),
-            summary: sitting.experiment.samples[index].summary(sitting.experiment.metric.direction),
-            to_before: before.and_then(|before| ratio(sitting, before, index)),
-            to_control: (index > 0).then(|| ratio(sitting, 0, index)).flatten(),
+            name: configurations[index].name().to_owned(),
+            summary: session.experiment.samples[index].summary(session.experiment.metric.direction),
+            to_before: before.and_then(|before| ratio(session, before, index)),
+            to_control: (index > 0).then(|| ratio(session, 0, index)).flatten(),
         };
         Some(Staircase {
             beside: [Some(0), place(Kind::Pi)]
@@ -56,19 +56,19 @@ impl Staircase {
             steps: (0..steps.len())
                 .map(|n| level(steps[n], n.checked_sub(1).map(|before| steps[before])))
                 .collect(),
-            whole: ratio(sitting, steps[0], steps[steps.len() - 1]),
+            whole: ratio(session, steps[0], steps[steps.len() - 1]),
         })
     }
 }
 
 /// The same runs, with one as the control and another as the only candidate. None where runs of theirs failed.
-fn ratio(sitting: &Sitting, before: usize, after: usize) -> Option<Ratio> {
-    let samples = [before, after].map(|index| sitting.experiment.samples[index].clone());
+fn ratio(session: &Session, before: usize, after: usize) -> Option<Ratio> {
+    let samples = [before, after].map(|index| session.experiment.samples[index].clone());
     if samples.iter().any(|s| s.failures().0 > 0 || s.collapsed_at().is_some()) {
         return None;
     }
     let [mut before, mut after] = samples;
     (before.candidate.role, after.candidate.role) = (Role::Control, Role::Candidate);
-    let experiment = Experiment { samples: vec![before, after], ..sitting.experiment.clone() };
-    Analysis::of(&experiment, &sitting.analysis.settings).comparisons.pop()?.ratio
+    let experiment = Experiment { samples: vec![before, after], ..session.experiment.clone() };
+    Analysis::of(&experiment, &session.analysis.settings).comparisons.pop()?.ratio
 }

@@ -8,7 +8,7 @@ mod staircase;
 mod summary;
 mod waits;
 
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::format::{Scale, count, effect, p_value, paragraph};
 use super::report::Report;
 use super::runner::Trial;
@@ -41,19 +41,19 @@ impl fmt::Display for Text<'_> {
             return self.place(f);
         }
         // Tables of nothing would hide why nothing was measured.
-        if self.0.sitting.rounds > 0 {
+        if self.0.session.rounds > 0 {
             self.table(f)?;
         }
         self.verdict(f)?;
         search::write(f, self.0)?;
-        if self.0.sitting.rounds > 0 {
+        if self.0.session.rounds > 0 {
             staircase::write(f, self.0)?;
         }
         waits::write(f, self.0)?;
         locks::write(f, self.0, self.1)?;
         plan::write(f, self.0)?;
         self.failures(f)?;
-        if self.0.sitting.rounds > 0 && self.1 == Detail::Full {
+        if self.0.session.rounds > 0 && self.1 == Detail::Full {
             self.noise(f)?;
             self.cpus(f)?;
         }
@@ -71,7 +71,7 @@ impl Text<'_> {
         if self.0.interrupted {
             writeln!(f, "Interrupted: what follows is of the runs up to then.")?;
         }
-        if let Some(error) = &self.0.sitting.aborted {
+        if let Some(error) = &self.0.session.aborted {
             let text = format!("Broken off, what follows is of the runs up to then: {error}");
             write!(f, "{}", paragraph(&text, 0))?;
         }
@@ -86,14 +86,14 @@ impl Text<'_> {
             machine.cpus, machine.processor, machine.kernel, build.version, build.commit
         );
         write!(f, "{}", paragraph(&place, 0))?;
-        if self.0.has_judged() && self.0.sitting.rounds > 0 && self.1 == Detail::Brief {
+        if self.0.has_judged() && self.0.session.rounds > 0 && self.1 == Detail::Brief {
             writeln!(f, "--verbose shows the noise in detail, and where the CPUs went.")?;
         }
         Ok(())
     }
 
     fn noise(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let analysis = &self.0.sitting.analysis;
+        let analysis = &self.0.session.analysis;
         let (Some(sentence), Some(floor)) = (&analysis.noise_floor_sentence, &analysis.noise_floor) else {
             return writeln!(f, "Noise floor: unknown, the control has not run often enough.\n");
         };
@@ -108,7 +108,7 @@ impl Text<'_> {
     }
 
     fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let analysis = &self.0.sitting.analysis;
+        let analysis = &self.0.session.analysis;
         let scale =
             Scale::new(analysis.control_summary.as_ref().map_or(1.0, |s| s.mean), &analysis.metric.unit);
         let unit = if scale.unit.is_empty() { String::new() } else { format!(" [{}]", scale.unit) };
@@ -126,8 +126,8 @@ impl Text<'_> {
             "runs",
             "failed"
         )?;
-        for (index, contestant) in self.0.contestants.iter().enumerate() {
-            self.row(f, index, contestant, &scale)?;
+        for (index, configuration) in self.0.configurations.iter().enumerate() {
+            self.row(f, index, configuration, &scale)?;
         }
         let better = format!(
             "ratio: how many times as good as the control, {}; above 1 is better. CPU: how many times the control's CPU \
@@ -146,22 +146,22 @@ impl Text<'_> {
         &self,
         f: &mut Formatter<'_>,
         index: usize,
-        contestant: &Contestant,
+        configuration: &Configuration,
         scale: &Scale,
     ) -> fmt::Result {
-        let analysis = &self.0.sitting.analysis;
-        let comparison = self.0.comparison(contestant);
+        let analysis = &self.0.session.analysis;
+        let comparison = self.0.comparison(configuration);
         let summary = match comparison {
             Some(comparison) => comparison.summary.as_ref(),
             None => analysis.control_summary.as_ref(),
         };
-        let runs = self.0.sitting.trials(index).count();
-        let failed = self.0.sitting.trials(index).filter(|t| t.value.is_err()).count();
+        let runs = self.0.session.trials(index).count();
+        let failed = self.0.session.trials(index).filter(|t| t.value.is_err()).count();
         let ratio = comparison.and_then(|c| c.ratio);
         writeln!(
             f,
             "{} {:>17} {:>9} {:>6} {:>13} {:>6} {:>7} {:>8} {runs:>4} {failed:>6}",
-            head(contestant.name()),
+            head(configuration.name()),
             summary.map_or("-".into(), |s| mean_and_sd(s, scale)),
             summary.and_then(|s| s.mean_of_best_n_minus_1).map_or("-".into(), |m| scale.show(m)),
             match (comparison, ratio) {
@@ -189,7 +189,7 @@ impl Text<'_> {
         if let Some(sentence) = self.0.control_failure() {
             return writeln!(f, "{}", paragraph(&sentence, 2));
         }
-        let shown = self.0.contestants.iter().filter(|c| c.candidate.role == Role::Candidate);
+        let shown = self.0.configurations.iter().filter(|c| c.candidate.role == Role::Candidate);
         for comparison in shown.filter_map(|c| self.0.comparison(c)) {
             write!(f, "{}", paragraph(&comparison.sentence, 2))?;
             let spread = comparison.spread.map(|s| s.verdict);
@@ -206,7 +206,7 @@ impl Text<'_> {
 
     /// Why there are no more runs, and how many more it would take.
     fn what_more(&self) -> String {
-        let analysis = &self.0.sitting.analysis;
+        let analysis = &self.0.session.analysis;
         let ended = match analysis.stop {
             Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
             Some(StopReason::BudgetSpent) => "The time budget is spent.",
@@ -237,11 +237,11 @@ impl Text<'_> {
             "{:15} {:>8} {:>8} {:>10}  {:>9} {:>9}  {:>19} {:>12}",
             "", "user", "system", "idle/other", "CPU [s]", "wall [s]", "switches: voluntary", "involuntary"
         )?;
-        for (contestant, cpu) in self.0.contestants.iter().zip(&self.0.cpu) {
+        for (configuration, cpu) in self.0.configurations.iter().zip(&self.0.cpu) {
             writeln!(
                 f,
                 "{} {:>6.1} % {:>6.1} % {:>8.1} %  {:>9.3} {:>9.3}  {:>19} {:>12}",
-                head(contestant.name()),
+                head(configuration.name()),
                 cpu.user_percent,
                 cpu.system_percent,
                 cpu.idle_percent,
@@ -255,10 +255,10 @@ impl Text<'_> {
     }
 
     fn failures(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (index, contestant) in self.0.contestants.iter().enumerate() {
-            let Some(trial) = self.0.sitting.first_failure(index) else { continue };
+        for (index, configuration) in self.0.configurations.iter().enumerate() {
+            let Some(trial) = self.0.session.first_failure(index) else { continue };
             let reason = trial.value.as_ref().err().map_or("", String::as_str);
-            writeln!(f, "First failure of {}: {reason}. The end of its output:", contestant.name())?;
+            writeln!(f, "First failure of {}: {reason}. The end of its output:", configuration.name())?;
             let tail = if trial.output_tail.trim().is_empty() { "(nothing)" } else { &trial.output_tail };
             for line in tail.lines() {
                 writeln!(f, "  | {line}")?;
@@ -269,7 +269,7 @@ impl Text<'_> {
     }
 
     fn caveats(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (steal, others) = self.0.sitting.disturbance.percent();
+        let (steal, others) = self.0.session.disturbance.percent();
         let judgement = if steal + others >= DISTURBED_PERCENT {
             " The intervals are wider for it; measure on a quiet machine."
         } else {
@@ -282,7 +282,7 @@ impl Text<'_> {
         if self.1 == Detail::Full || !judgement.is_empty() {
             write!(f, "{}", paragraph(&disturbance, 0))?;
         }
-        let trials = || self.0.sitting.entries.iter().map(|e| &e.trial);
+        let trials = || self.0.session.runs.iter().map(|e| &e.trial);
         let processes: u32 = trials().map(|t| t.left_processes).sum();
         if processes > 0 {
             writeln!(f, "Runs left {processes} processes behind, which were ended before the next began.")?;

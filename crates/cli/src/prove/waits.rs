@@ -2,7 +2,7 @@
 
 use super::call_sites::{TRIAL, Waits};
 use super::conditions::Disturbance;
-use super::contestant::Contestant;
+use super::configuration::Configuration;
 use super::locks::Metered;
 use crate::plan::{Compiled, Located};
 use serde::Serialize;
@@ -50,11 +50,11 @@ const FEWER: f64 = 0.05;
 /// A share of the CPUs' time from which on they count as busy.
 const BUSY: f64 = 0.9;
 /// The judged waits: of the call sites that the candidates name, and of the costliest ones where all waits poll.
-pub fn judged(contestants: &[Contestant], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
-    let judged = contestants.iter().filter(|contestant| contestant.is_judged());
+pub fn judged(configurations: &[Configuration], metered: &[Metered], cpus: usize) -> Vec<JudgedSite> {
+    let judged = configurations.iter().filter(|configuration| configuration.is_judged());
     let plans: Vec<(&str, &Compiled)> = judged
-        .filter_map(|contestant| {
-            Some((contestant.name(), &contestant.setup.as_ref()?.plan.as_ref()?.compiled))
+        .filter_map(|configuration| {
+            Some((configuration.name(), &configuration.setup.as_ref()?.plan.as_ref()?.compiled))
         })
         .collect();
     let Some((first, others)) = metered.split_first() else { return Vec::new() };

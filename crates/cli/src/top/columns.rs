@@ -16,12 +16,12 @@ pub struct Column<R: 'static> {
     /// How soon it goes where there is little room; the greatest goes first.
     goes: u8,
     /// What stands in it.
-    text: fn(&R, &Scale) -> String,
+    text: fn(&R, &Units) -> String,
 }
 
 /// What figures are measured by.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct Units {
     /// What sums are divided by to be rates: the interval's seconds, or 1 since the start.
     seconds: f64,
     /// Whether waits are timed.
@@ -30,12 +30,12 @@ pub struct Scale {
     judges_waits: bool,
 }
 
-impl Scale {
+impl Units {
     /// Of a report for a period.
-    pub fn new(report: &Report, period: Period) -> Scale {
+    pub fn new(report: &Report, period: Period) -> Units {
         let seconds = if period == Period::Lately { report.seconds } else { 1.0 };
         let timed = report.level != Level::Counts;
-        Scale { seconds, timed, judges_waits: timed && report.wake_up.is_some() }
+        Units { seconds, timed, judges_waits: timed && report.wake_up.is_some() }
     }
 
     /// A sum of seconds, as a rate where there is one.
@@ -112,7 +112,7 @@ pub fn that_fit<R>(all: &'static [Column<R>], width: u16) -> Vec<&'static Column
 }
 
 /// A row under a name.
-pub fn line<R>(columns: &[&Column<R>], row: &R, name: &str, scale: &Scale) -> String {
+pub fn line<R>(columns: &[&Column<R>], row: &R, name: &str, scale: &Units) -> String {
     let mut text = String::new();
     for column in columns {
         text += &format!("{:>1$} ", (column.text)(row, scale), column.width as usize);

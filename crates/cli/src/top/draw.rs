@@ -6,7 +6,7 @@ mod style;
 mod table;
 
 use super::reading::{Period, Section};
-use super::state::{Program, Screen, State};
+use super::state::{ProgramState, Screen, State};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -82,14 +82,14 @@ fn plural(n: u64, what: &str) -> String {
     }
 }
 
-fn program(program: Program, palette: Palette) -> Span<'static> {
+fn program(program: ProgramState, palette: Palette) -> Span<'static> {
     match program {
-        Program::Running => Span::styled("running", palette.good()),
-        Program::Ending => Span::styled("asked to end", palette.alarm()),
-        Program::Ended(End::Exited(code)) => {
+        ProgramState::Running => Span::styled("running", palette.good()),
+        ProgramState::Ending => Span::styled("asked to end", palette.alarm()),
+        ProgramState::Ended(End::Exited(code)) => {
             Span::styled(format!("ended with code {code}"), palette.strong())
         }
-        Program::Ended(End::Killed(signal)) => {
+        ProgramState::Ended(End::Killed(signal)) => {
             Span::styled(format!("killed by signal {signal}"), palette.alarm())
         }
     }

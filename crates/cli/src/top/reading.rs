@@ -24,14 +24,14 @@ pub enum Period {
 }
 
 /// A process by what does not change, and a key of it.
-type Place = (u32, u64, Key);
+type KeyOfProcess = (u32, u64, Key);
 
 /// Makes readings of snapshots: remembers the one before, and names.
 pub struct Reader {
     lookup: Lookup,
     fold: Fold,
     before: Option<Snapshot>,
-    names: HashMap<Place, Name>,
+    names: HashMap<KeyOfProcess, Name>,
     /// Rows and lists of modules that the names were made from.
     known: (usize, usize),
 }
@@ -86,7 +86,7 @@ impl Reader {
     }
 }
 
-fn place(image: &Image, key: &Key) -> Place {
+fn place(image: &Image, key: &Key) -> KeyOfProcess {
     (image.pid, image.since, *key)
 }
 

@@ -12,7 +12,7 @@ pub struct Signals {
 
 impl Signals {
     /// From now on.
-    pub fn watch() -> Result<Signals, Error> {
+    pub fn install() -> Result<Signals, Error> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&flag))

@@ -9,7 +9,7 @@ use unspin_sys::child::End;
 
 /// What the person at the keys wants of the rest of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum Action {
     /// To leave; the program has ended, or goes on.
     Leave,
     /// The program is to be asked to end.
@@ -22,7 +22,7 @@ pub enum Wish {
 
 /// What became of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Program {
+pub enum ProgramState {
     /// It runs.
     Running,
     /// It was asked to end, and has not yet.
@@ -61,7 +61,7 @@ pub struct State {
     /// Its process id.
     pub pid: u32,
     /// What became of it.
-    pub program: Program,
+    pub program: ProgramState,
     /// How many recorded processes still ran when it had ended.
     pub survivors: usize,
     /// What fills the screen.
@@ -100,7 +100,7 @@ impl State {
         State {
             command,
             pid,
-            program: Program::Running,
+            program: ProgramState::Running,
             survivors: 0,
             screen: Screen::Table,
             dialog: None,
@@ -121,7 +121,7 @@ impl State {
 
     /// Whether a reading would be shown.
     pub fn wants_readings(&self) -> bool {
-        !self.paused && !matches!(self.program, Program::Ended(_))
+        !self.paused && !matches!(self.program, ProgramState::Ended(_))
     }
 
     /// Shows a reading.
@@ -132,7 +132,7 @@ impl State {
 
     /// The program has ended; this is the last reading. What it does lately is of no interest any more.
     pub fn end(&mut self, end: End, last: Reading) {
-        self.program = Program::Ended(end);
+        self.program = ProgramState::Ended(end);
         self.paused = false;
         self.period = Period::SinceStart;
         if self.dialog == Some(Dialog::Leave) {
@@ -201,7 +201,7 @@ impl State {
     }
 
     /// A key was pressed.
-    pub fn press(&mut self, key: KeyEvent) -> Option<Wish> {
+    pub fn press(&mut self, key: KeyEvent) -> Option<Action> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return self.leave();
         }
@@ -218,24 +218,24 @@ impl State {
     }
 
     /// `q`, or ^C. The second ^C does not ask any more.
-    fn leave(&mut self) -> Option<Wish> {
+    fn leave(&mut self) -> Option<Action> {
         match self.program {
-            Program::Ended(_) => Some(Wish::Leave),
-            Program::Ending => Some(Wish::Kill),
-            Program::Running if self.dialog == Some(Dialog::Leave) => self.answer(KeyCode::Char('e')),
-            Program::Running => {
+            ProgramState::Ended(_) => Some(Action::Leave),
+            ProgramState::Ending => Some(Action::Kill),
+            ProgramState::Running if self.dialog == Some(Dialog::Leave) => self.answer(KeyCode::Char('e')),
+            ProgramState::Running => {
                 self.dialog = Some(Dialog::Leave);
                 None
             }
         }
     }
 
-    fn answer(&mut self, key: KeyCode) -> Option<Wish> {
+    fn answer(&mut self, key: KeyCode) -> Option<Action> {
         let wish = match key {
-            KeyCode::Char('g') => Some(Wish::Leave),
+            KeyCode::Char('g') => Some(Action::Leave),
             KeyCode::Char('e') => {
-                self.program = Program::Ending;
-                Some(Wish::End)
+                self.program = ProgramState::Ending;
+                Some(Action::End)
             }
             KeyCode::Esc | KeyCode::Char('c' | 'n') => None,
             _ => return None,
@@ -259,7 +259,7 @@ impl State {
         self.arrange();
     }
 
-    fn command(&mut self, key: KeyCode) -> Option<Wish> {
+    fn command(&mut self, key: KeyCode) -> Option<Action> {
         match key {
             KeyCode::Char('q') => return self.leave(),
             KeyCode::Char('?') | KeyCode::F(1) => self.dialog = Some(Dialog::Help),
@@ -338,12 +338,12 @@ impl State {
         self.arrange();
     }
 
-    fn pause(&mut self) -> Option<Wish> {
-        if matches!(self.program, Program::Ended(_)) {
+    fn pause(&mut self) -> Option<Action> {
+        if matches!(self.program, ProgramState::Ended(_)) {
             return None;
         }
         self.paused = !self.paused;
-        (!self.paused).then_some(Wish::Read)
+        (!self.paused).then_some(Action::Read)
     }
 
     fn change_interval(&mut self, next: impl Fn(u64) -> Option<u64>) {

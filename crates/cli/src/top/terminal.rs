@@ -65,8 +65,8 @@ impl Terminal {
     }
 
     /// What comes from the terminal within that time.
-    pub fn input(&self, patience: Duration) -> Option<Input> {
-        match self.events.recv_timeout(patience) {
+    pub fn input(&self, timeout: Duration) -> Option<Input> {
+        match self.events.recv_timeout(timeout) {
             Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
             Ok(_) => Some(Input::Redraw),
             Err(RecvTimeoutError::Timeout) if is_there() => None,

@@ -9,7 +9,7 @@ use unspin_meter::{Class, Image, Key, Kind, Record, Snapshot, Stack};
 
 /// A use, or an initialisation, in a process.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
+pub struct RecordedUse<'a> {
     /// The process.
     pub image: &'a Image,
     /// What was used, and by whom.
@@ -22,11 +22,11 @@ pub struct Site<'a> {
 
 /// All processes of a snapshot, by the addresses that they used.
 pub struct History<'a> {
-    processes: Vec<Process<'a>>,
+    processes: Vec<ProcessRecords<'a>>,
     by_identity: HashMap<(u32, u64), usize>,
 }
 
-struct Process<'a> {
+struct ProcessRecords<'a> {
     image: &'a Image,
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
@@ -38,7 +38,8 @@ struct Process<'a> {
 impl<'a> History<'a> {
     /// Of a snapshot.
     pub fn new(snapshot: &'a Snapshot) -> History<'a> {
-        let mut processes: Vec<Process<'a>> = snapshot.images.iter().map(Process::new).collect();
+        let mut processes: Vec<ProcessRecords<'a>> =
+            snapshot.images.iter().map(ProcessRecords::new).collect();
         let layouts: Vec<Vec<&[u8]>> = snapshot.images.iter().map(layout).collect();
         for index in 0..processes.len() {
             let (child, mine) = (&snapshot.images[index], &layouts[index]);
@@ -57,7 +58,7 @@ impl<'a> History<'a> {
     }
 
     /// Where the object that a row is about was initialised: the latest initialisation before the row's first use.
-    pub fn initialised(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+    pub fn initialised(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let first_use = image.rows.get(key).map_or(u64::MAX, |record| record.born.ticks);
         self.with_ancestors(image).find_map(|(process, until)| {
             let known = process.inits.get(&key.address())?;
@@ -70,7 +71,7 @@ impl<'a> History<'a> {
     }
 
     /// Where the object was used for the first time.
-    pub fn first_used(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+    pub fn first_used(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let uses = self.with_ancestors(image).filter_map(|(process, until)| {
             let (key, record) = process.uses.get(&key.address())?;
             (record.born.ticks <= until).then_some((process, *key, record))
@@ -80,14 +81,14 @@ impl<'a> History<'a> {
     }
 
     /// The use that a row is about.
-    pub fn site(&self, image: &Image, key: &Key) -> Option<Site<'a>> {
+    pub fn site(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
         let record = process.image.rows.get(key)?;
         Some(process.site(*key, record.born.generation))
     }
 
     /// Every row that is about a use.
-    pub fn uses(&self) -> impl Iterator<Item = Site<'a>> {
+    pub fn uses(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             let is_use = |key: &Key| key.kind().is_some_and(|kind| kind.class() != Class::Init);
             let rows = process.image.rows.iter().filter(move |(key, _)| is_use(key));
@@ -96,21 +97,21 @@ impl<'a> History<'a> {
     }
 
     /// Every initialisation that is known.
-    pub fn initialisations(&self) -> impl Iterator<Item = Site<'a>> {
+    pub fn initialisations(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             process.inits.values().flatten().map(|(key, record)| process.site(*key, record.born.generation))
         })
     }
 
     /// The first use of each object.
-    pub fn first_uses(&self) -> impl Iterator<Item = Site<'a>> {
+    pub fn first_uses(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             process.uses.values().map(|(key, record)| process.site(*key, record.born.generation))
         })
     }
 
     /// A process and those that it was forked from, and until when what these did was its own past.
-    fn with_ancestors(&self, image: &Image) -> impl Iterator<Item = (&Process<'a>, u64)> {
+    fn with_ancestors(&self, image: &Image) -> impl Iterator<Item = (&ProcessRecords<'a>, u64)> {
         let mut next = self.by_identity.get(&(image.pid, image.since)).map(|&index| (index, u64::MAX));
         let mut generations = 0..self.processes.len();
         std::iter::from_fn(move || {
@@ -123,8 +124,8 @@ impl<'a> History<'a> {
     }
 }
 
-impl<'a> Process<'a> {
-    fn new(image: &'a Image) -> Process<'a> {
+impl<'a> ProcessRecords<'a> {
+    fn new(image: &'a Image) -> ProcessRecords<'a> {
         let mut inits = HashMap::<u64, Vec<(Key, &Record)>>::new();
         let mut uses = HashMap::<u64, (Key, &Record)>::new();
         for (key, record) in &image.rows {
@@ -141,11 +142,11 @@ impl<'a> Process<'a> {
             }
         }
         let stacks = image.stacks.iter().map(|stack| (stack.key, stack)).collect();
-        Process { image, inits, uses, stacks, parent: None }
+        ProcessRecords { image, inits, uses, stacks, parent: None }
     }
 
-    fn site(&self, key: Key, generation: u8) -> Site<'a> {
-        Site { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
+    fn site(&self, key: Key, generation: u8) -> RecordedUse<'a> {
+        RecordedUse { image: self.image, key, generation, stack: self.stacks.get(&key).copied() }
     }
 }
 

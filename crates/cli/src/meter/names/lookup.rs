@@ -1,6 +1,6 @@
 //! Names of addresses, each looked up once.
 
-use super::history::Site;
+use super::history::RecordedUse;
 use super::started;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use unspin_symbols::{Frame, Space, Stack, Symbols, Variable};
 pub struct Lookup {
     symbols: Symbols,
     /// By the text of the modules, and what the program was started as.
-    spaces: Known<(Vec<u8>, Option<String>), Rc<Place>>,
+    spaces: Known<(Vec<u8>, Option<String>), Rc<ProcessSpace>>,
     /// The space of a process's generation: it does not change any more.
-    places: Known<(u32, u64, u8), Rc<Place>>,
+    places: Known<(u32, u64, u8), Rc<ProcessSpace>>,
     code: Known<(usize, u64), Rc<[Frame]>>,
     variables: Known<(usize, u64), Option<Rc<Variable>>>,
     chains: Known<(u32, u64, Key), Rc<Chain>>,
@@ -46,7 +46,7 @@ impl Chain {
 
 /// An address of a file, as the file itself has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Home {
+pub struct FileAddress {
     /// The file.
     pub module: PathBuf,
     /// The address.
@@ -55,7 +55,7 @@ pub struct Home {
 
 /// An address space that some generations of some processes have in common.
 #[derive(Debug)]
-struct Place {
+struct ProcessSpace {
     number: usize,
     space: Space,
     /// The name of the program's file, or of the link that it was started by.
@@ -85,7 +85,7 @@ impl Lookup {
         self.code_in(&place, address)
     }
 
-    fn code_in(&self, place: &Place, address: u64) -> Rc<[Frame]> {
+    fn code_in(&self, place: &ProcessSpace, address: u64) -> Rc<[Frame]> {
         let find = || self.symbols.code(&place.space, address).into();
         Rc::clone(self.code.borrow_mut().entry((place.number, address)).or_insert_with(find))
     }
@@ -98,29 +98,29 @@ impl Lookup {
     }
 
     /// Where a variable's address lies in its file.
-    pub fn home(&self, image: &Image, generation: u8, address: u64) -> Option<Home> {
+    pub fn home(&self, image: &Image, generation: u8, address: u64) -> Option<FileAddress> {
         self.home_in(&self.place(image, generation), address)
     }
 
     /// Where the return addresses that led to a use of a lock lie in their files; none if one lies in no file that is still
     /// what it was.
-    pub fn homes(&self, site: &Site<'_>, returns: &[u64]) -> Option<Vec<Home>> {
+    pub fn homes(&self, site: &RecordedUse<'_>, returns: &[u64]) -> Option<Vec<FileAddress>> {
         let place = self.place_with(site.image, site.generation, site.key.caller);
         // Looked up by the call, which may be the last instruction of a file's code.
         let home = |&address: &u64| {
             let call = self.home_in(&place, address.wrapping_sub(1))?;
-            Some(Home { address: call.address + 1, ..call })
+            Some(FileAddress { address: call.address + 1, ..call })
         };
         returns.iter().map(home).collect()
     }
 
-    fn home_in(&self, place: &Place, address: u64) -> Option<Home> {
+    fn home_in(&self, place: &ProcessSpace, address: u64) -> Option<FileAddress> {
         let (module, address) = self.symbols.home(&place.space, address)?;
-        Some(Home { module, address })
+        Some(FileAddress { module, address })
     }
 
     /// The frames that led to a use of a lock: the caller's alone if no stack was kept.
-    pub fn chain(&self, site: &Site<'_>) -> Rc<Chain> {
+    pub fn chain(&self, site: &RecordedUse<'_>) -> Rc<Chain> {
         let known = (site.image.pid, site.image.since, site.key);
         if let Some(chain) = self.chains.borrow().get(&known) {
             return Rc::clone(chain);
@@ -133,7 +133,7 @@ impl Lookup {
         chain
     }
 
-    fn unwind(&self, site: &Site<'_>) -> Chain {
+    fn unwind(&self, site: &RecordedUse<'_>) -> Chain {
         let caller = site.key.caller;
         let place = self.place_with(site.image, site.generation, caller);
         let addresses = site.stack.map(|stack| {
@@ -162,8 +162,8 @@ impl Lookup {
 
     /// The space of a generation, or of the first later one in which something lies at the address: a library may have
     /// been loaded between the note of a row and that of the modules.
-    fn place_with(&self, image: &Image, generation: u8, address: u64) -> Rc<Place> {
-        let holds = |place: &Rc<Place>| place.space.module_of(address.wrapping_sub(1)).is_some();
+    fn place_with(&self, image: &Image, generation: u8, address: u64) -> Rc<ProcessSpace> {
+        let holds = |place: &Rc<ProcessSpace>| place.space.module_of(address.wrapping_sub(1)).is_some();
         let first = self.place(image, generation);
         if holds(&first) {
             return first;
@@ -173,7 +173,7 @@ impl Lookup {
     }
 
     /// Generations count from 1; the last one stands for those that are missing.
-    fn place(&self, image: &Image, generation: u8) -> Rc<Place> {
+    fn place(&self, image: &Image, generation: u8) -> Rc<ProcessSpace> {
         let generation = generation.clamp(1, image.modules.len().clamp(1, 255) as u8);
         let known = (image.pid, image.since, generation);
         if let Some(place) = self.places.borrow().get(&known) {
@@ -191,7 +191,7 @@ impl Lookup {
                 Some(link) => (space.with_name(&program, link), link.clone()),
                 None => (space, program.file_name().unwrap_or_default().to_string_lossy().into_owned()),
             };
-            Rc::new(Place { number, space, program })
+            Rc::new(ProcessSpace { number, space, program })
         }));
         // A process that is just joining has no modules yet.
         if !image.modules.is_empty() {

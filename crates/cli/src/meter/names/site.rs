@@ -9,13 +9,13 @@ const WRAPPERS_MAX: usize = 4;
 
 /// A frame, and what it went through.
 #[derive(Debug)]
-pub struct Found<'f> {
+pub struct NamedFrame<'f> {
     /// `queue_init`, or `DBImpl::DBImpl ▸ port::Mutex::Mutex`.
     pub name: String,
     frame: &'f Frame,
 }
 
-impl Found<'_> {
+impl NamedFrame<'_> {
     /// How many frames of the chain it was found in lead to it: at least one.
     pub fn depth(&self, chain: &[Frame]) -> usize {
         chain.iter().position(|frame| std::ptr::eq(frame, self.frame)).map_or(1, |index| index + 1)
@@ -38,11 +38,11 @@ impl Found<'_> {
 /// That is the innermost one outside the system's libraries, unless it is a wrapper: then it is the next one out, which
 /// may be a wrapper too. A wrapper is a function whose name says so ([`words::is_wrapper`]); and the innermost one is a
 /// wrapper if several functions come through it.
-pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<Found<'f>> {
+pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<NamedFrame<'f>> {
     let mut frames = visible(chain).peekable();
     let Some(inner) = frames.next() else {
         // Libraries of the system have locks of their own.
-        return chain.first().map(|frame| Found { name: frame.short.clone(), frame });
+        return chain.first().map(|frame| NamedFrame { name: frame.short.clone(), frame });
     };
     let mut frame = inner;
     for depth in 0..WRAPPERS_MAX {
@@ -57,7 +57,7 @@ pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<Found<'f>> {
     } else {
         format!("{} ▸ {}", frame.short, inner.short)
     };
-    Some(Found { name, frame })
+    Some(NamedFrame { name, frame })
 }
 
 /// The innermost frame outside the system's libraries, or the innermost one.

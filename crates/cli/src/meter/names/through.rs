@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 const NAMED_MAX: usize = 1;
 
 /// A lock, by name and origin, and one of its callers, a wrapper.
-type Use = (String, Option<String>, String);
+type WrapperUse = (String, Option<String>, String);
 
 /// For each lock and wrapper, who came through it, as far as stacks tell: these were copied when a lock was first used, or
 /// first used by that caller, so later ones are missing.
 #[derive(Debug, Default)]
 pub struct Through {
-    seen: HashMap<Use, BTreeMap<String, u64>>,
+    seen: HashMap<WrapperUse, BTreeMap<String, u64>>,
 }
 
 impl Through {

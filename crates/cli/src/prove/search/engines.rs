@@ -1,9 +1,9 @@
 //! Whether a program waits by System V IPC, so that it can have another engine.
 
 use super::super::metering::Metering;
+use super::super::monitor::NoMonitor;
 use super::super::runner::{Limit, Runner};
 use super::super::setup::Setup;
-use super::super::watch::Nobody;
 use crate::engine::Engine;
 use crate::error::Error;
 use object::{Object, ObjectSymbol, ReadCache};
@@ -15,12 +15,12 @@ use std::time::Duration;
 
 /// The engines that are worth a try: all, if calls reach one in a run of its own. There is no such run where nothing
 /// that is loaded could make such calls.
-pub fn used(runner: &Runner<'_>, metering: &Metering, patience: Duration) -> Result<Vec<Engine>, Error> {
+pub fn used(runner: &Runner<'_>, metering: &Metering, time_limit: Duration) -> Result<Vec<Engine>, Error> {
     if !could_call(metering) {
         return Ok(Vec::new());
     }
     let setup = Setup { engine: Engine::Rcu, plan: None };
-    let trial = runner.run(Some(&setup), Limit::Patience(patience), None, &mut Nobody)?;
+    let trial = runner.run(Some(&setup), Limit::Timeout(time_limit), None, &mut NoMonitor)?;
     let reached = trial.is_some_and(|trial| trial.reached_engine);
     Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })
 }

@@ -1,6 +1,6 @@
 //! Short runs of many candidates, of which the best are kept. They choose, and prove nothing.
 
-use super::super::contestant::Contestant;
+use super::super::configuration::Configuration;
 use super::super::progress::Progress;
 use super::super::runner::{Limit, Runner};
 use crate::error::Error;
@@ -26,10 +26,10 @@ const KEPT: usize = 3;
 /// Lets the candidates compete for about `budget`.
 pub fn screen(
     runner: &Runner<'_>,
-    control: &Contestant,
-    entrants: &[Contestant],
+    control: &Configuration,
+    entrants: &[Configuration],
     budget: Duration,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Screened, Error> {
     let candidates = entrants.iter().map(|entrant| entrant.candidate.clone()).collect();
     let direction = runner.figure.metric.direction;
@@ -41,8 +41,8 @@ pub fn screen(
         let who = turn.index.checked_sub(1).map_or(control, |index| &entrants[index]);
         progress.say(&format!("trying {} ({} candidates)", who.name(), entrants.len()), began.elapsed());
         let limit = match turn.limit {
-            Some(limit) if limit < patience => Limit::Collapse(limit),
-            _ => Limit::Patience(patience),
+            Some(limit) if limit < time_limit => Limit::Collapse(limit),
+            _ => Limit::Timeout(time_limit),
         };
         let Some(trial) = runner.run(who.setup.as_ref(), limit, None, &mut progress)? else { break };
         let run = Run::new(Duration::from_secs_f64(trial.elapsed_s), trial.outcome(limit));
@@ -66,9 +66,9 @@ impl Screened {
     pub fn best(
         &self,
         most: usize,
-        entrants: &[Contestant],
+        entrants: &[Configuration],
         within_limit: &dyn Fn(usize) -> bool,
-    ) -> Vec<Contestant> {
+    ) -> Vec<Configuration> {
         let ran =
             self.standings.iter().filter(|standing| matches!(standing.fate, Fate::Kept | Fate::Dropped));
         let better = |standing: &&Standing| standing.ratio.is_some_and(|ratio| ratio > 1.0);

@@ -10,7 +10,7 @@ use unspin_meter::figures::time;
 const NOTABLE: f64 = 0.1;
 /// A lock that is held for this share of the time passes from one holder to the next with hardly a gap.
 const SATURATED: f64 = 0.8;
-/// Looks better by more than this, and is not proven: more runs may tell.
+/// MeteringMonitor better by more than this, and is not proven: more runs may tell.
 const NEARLY: f64 = 1.02;
 /// Held for so long at a time, what it costs to hand a lock over (some 5 µs to 50 µs) does not matter.
 const LONG_HOLD_S: f64 = 200e-6;

@@ -1,6 +1,6 @@
 //! What to do with the result: the plan that won, or why there is none.
 
-use super::super::contestant::Contestant;
+use super::super::configuration::Configuration;
 use super::super::format::paragraph;
 use super::super::recommendation::Recommended;
 use super::super::report::Report;
@@ -30,9 +30,9 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 
 /// That nothing won; and what lost, by how much.
 fn headline(report: &Report) -> String {
-    let control = &report.sitting.analysis.control;
+    let control = &report.session.analysis.control;
     let worse = |comparison: &Comparison| match comparison.verdict {
-        Verdict::ProvenSlower { ratio } => Some(match report.sitting.analysis.metric.quantity {
+        Verdict::ProvenSlower { ratio } => Some(match report.session.analysis.metric.quantity {
             Quantity::WallTime => {
                 format!("{} is proven slower ({} times as long)", comparison.name, factor(1.0 / ratio.value))
             }
@@ -59,11 +59,14 @@ fn factor(factor: f64) -> String {
 /// How the judged did.
 fn judged(report: &Report) -> Judged {
     let ratios = comparisons(report).filter_map(|comparison| Some(comparison.ratio?.value));
-    let polls = |contestant: &&Contestant| {
-        contestant.is_judged() && contestant.judged_plan().is_some_and(|plan| !plan.waits.is_empty())
+    let polls = |configuration: &&Configuration| {
+        configuration.is_judged() && configuration.judged_plan().is_some_and(|plan| !plan.waits.is_empty())
     };
-    let mut polling =
-        report.contestants.iter().filter(polls).filter_map(|contestant| report.comparison(contestant));
+    let mut polling = report
+        .configurations
+        .iter()
+        .filter(polls)
+        .filter_map(|configuration| report.comparison(configuration));
     Judged {
         best: ratios.max_by(f64::total_cmp),
         is_polling_worse: polling
@@ -73,8 +76,8 @@ fn judged(report: &Report) -> Judged {
 
 /// Those of the judged.
 fn comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
-    let judged = report.contestants.iter().filter(|contestant| contestant.is_judged());
-    judged.filter_map(|contestant| report.comparison(contestant))
+    let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
+    judged.filter_map(|configuration| report.comparison(configuration))
 }
 
 fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {

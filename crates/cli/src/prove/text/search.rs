@@ -99,11 +99,11 @@ fn write_screening(f: &mut Formatter<'_>, report: &Report, screened: &Screened) 
         "Tried in {} short runs, {:.0} s: how many times as good as {}. That only chooses who is judged.",
         screened.runs(),
         screened.elapsed_s,
-        report.sitting.analysis.control
+        report.session.analysis.control
     );
     write!(f, "{}", paragraph(&text, 0))?;
     for standing in &screened.standings {
-        let judged = report.contestants.iter().any(|c| c.name() == standing.name);
+        let judged = report.configurations.iter().any(|c| c.name() == standing.name);
         writeln!(f, "  {:>5}  {}{}", ratio(standing), standing.name, fate(standing, judged))?;
     }
     writeln!(f)

@@ -14,7 +14,7 @@ const REPORT_004: &str = "Report 004, 50 groups on 4 CPUs: strict order 17.3 s, 
 /// Prints it, if there is one.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(staircase) = &report.staircase else { return Ok(()) };
-    let analysis = &report.sitting.analysis;
+    let analysis = &report.session.analysis;
     let typical = analysis.control_summary.as_ref().map_or(1.0, |s| s.mean);
     let scale = Scale::new(typical, &analysis.metric.unit);
     let unit = if scale.unit.is_empty() { String::new() } else { format!(" [{}]", scale.unit) };

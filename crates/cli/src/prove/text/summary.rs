@@ -1,6 +1,6 @@
 //! The first lines of the report: what was compared, what is proven, how sure that is.
 
-use super::super::contestant::Contestant;
+use super::super::configuration::Configuration;
 use super::super::format::{effect, p_value, paragraph};
 use super::super::report::Report;
 use crate::engine::Engine;
@@ -20,15 +20,15 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
 fn compared(report: &Report) -> String {
-    let sitting = &report.sitting;
-    let metric = &sitting.analysis.metric;
+    let session = &report.session;
+    let metric = &session.analysis.metric;
     let better = match metric.direction {
         Direction::LowerIsBetter => "lower is better",
         Direction::HigherIsBetter => "higher is better",
     };
     let names: Vec<&str> =
-        report.contestants.iter().filter(|c| c.is_judged()).map(Contestant::name).collect();
-    let control = &sitting.analysis.control;
+        report.configurations.iter().filter(|c| c.is_judged()).map(Configuration::name).collect();
+    let control = &session.analysis.control;
     let explained = match control.as_str() {
         name if name == Engine::Kernel.name() => " (the kernel's own System V IPC)",
         name if name == Kind::System.name() => " (libc's own mutexes and waits)",
@@ -38,15 +38,15 @@ fn compared(report: &Report) -> String {
         "{} with {control}{explained}, by {}, {better}: {} rounds of {} candidates in random order, {:.0} s",
         list(&names),
         metric.name,
-        sitting.rounds,
-        report.contestants.len(),
-        sitting.elapsed.as_secs_f64()
+        session.rounds,
+        report.configurations.len(),
+        session.elapsed.as_secs_f64()
     )
 }
 
 /// "poll is faster, 3.1 times as fast as system; nothing about adaptive."
 fn proven(report: &Report) -> String {
-    let control = &report.sitting.analysis.control;
+    let control = &report.session.analysis.control;
     let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
     for comparison in judged(report) {
         let name = &comparison.name;
@@ -71,8 +71,8 @@ fn proven(report: &Report) -> String {
 
 /// "poll is 3.1 times as fast as system"; of other figures than wall time, what they are and which way is better.
 fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
-    let control = &report.sitting.analysis.control;
-    let metric = &report.sitting.analysis.metric;
+    let control = &report.session.analysis.control;
+    let metric = &report.session.analysis.metric;
     let (times, _) = shown(report, ratio);
     match (metric.quantity, ratio.value > 1.0) {
         (Quantity::WallTime, true) => format!("{name} is faster, {times} times as fast as {control}"),
@@ -86,7 +86,7 @@ fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
 
 /// The ratio and its interval, turned as the sentence has it: times as fast, times as long, or the quotient of the figures.
 fn shown(report: &Report, ratio: Ratio) -> (String, String) {
-    let metric = &report.sitting.analysis.metric;
+    let metric = &report.session.analysis.metric;
     let is_inverted = match metric.quantity {
         Quantity::WallTime => ratio.value < 1.0,
         _ => metric.direction == Direction::LowerIsBetter,
@@ -106,7 +106,7 @@ fn how_sure(report: &Report) -> String {
         matches!(comparison.verdict, Verdict::ProvenFaster { .. } | Verdict::ProvenSlower { .. })
     };
     let best = judged(report).filter(is_proven).max_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let analysis = &report.sitting.analysis;
+    let analysis = &report.session.analysis;
     let floor = analysis.noise_floor.map_or(String::new(), |floor| {
         format!(
             "; differences below {} drown in the noise, which {} run twice shows",
@@ -134,8 +134,8 @@ fn how_sure(report: &Report) -> String {
 }
 
 fn judged(report: &Report) -> impl Iterator<Item = &Comparison> {
-    let judged = report.contestants.iter().filter(|contestant| contestant.is_judged());
-    judged.filter_map(|contestant| report.comparison(contestant))
+    let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
+    judged.filter_map(|configuration| report.comparison(configuration))
 }
 
 /// "a, b and c".

@@ -2,7 +2,7 @@
 
 use super::centred;
 use super::style::Palette;
-use crate::top::state::{Dialog, Program, State};
+use crate::top::state::{Dialog, ProgramState, State};
 use ratatui::Frame;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
@@ -33,7 +33,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
     let (title, text) = match (&state.dialog, state.program) {
         (Some(Dialog::Help), _) => (" Keys and columns ", HELP.to_owned()),
         (Some(Dialog::Leave), _) => (" Leave ", question(state)),
-        (_, Program::Ending) => (" Ending ", ending(state)),
+        (_, ProgramState::Ending) => (" Ending ", ending(state)),
         _ => return,
     };
     let width = text.lines().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 3;
@@ -60,6 +60,6 @@ fn ending(state: &State) -> String {
     format!(
         " Process {} has been sent SIGTERM.\n q or ^C kills it at once; otherwise it gets\n SIGKILL if it is still there after {} seconds.",
         state.pid,
-        crate::top::ending::GRACE.as_secs()
+        crate::top::termination::GRACE.as_secs()
     )
 }

@@ -2,7 +2,7 @@
 
 use super::style::Palette;
 use super::table;
-use crate::top::columns::{self, Column, LOCKS, Scale, WAITS};
+use crate::top::columns::{self, Column, LOCKS, Units, WAITS};
 use crate::top::order::{Id, Item};
 use crate::top::state::{Screen, State};
 use ratatui::Frame;
@@ -33,7 +33,7 @@ fn lines(state: &State, width: u16, palette: Palette) -> Vec<Line<'static>> {
         lines.push(Line::raw("It was not used in the last interval; t shows all since the start."));
         return lines;
     };
-    let scale = Scale::new(report, state.period);
+    let scale = Units::new(report, state.period);
     match item {
         Item::Lock(lock) => {
             lines.extend(held_now(id, state, palette));
@@ -96,7 +96,7 @@ fn caller_line<R>(
     name: &str,
     place: Option<&str>,
     kind: Option<Kind>,
-    scale: &Scale,
+    scale: &Units,
 ) -> Line<'static> {
     let mut name = format!("  {name}");
     name.extend(place.map(|place| format!(" {place}")));

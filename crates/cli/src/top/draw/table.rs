@@ -1,10 +1,10 @@
 //! The table of locks, or of waits.
 
 use super::style::Palette;
-use crate::top::columns::{self, Column, LOCKS, Scale, WAITS};
+use crate::top::columns::{self, Column, LOCKS, Units, WAITS};
 use crate::top::order::Item;
 use crate::top::reading::{Period, Section};
-use crate::top::state::{Program, State};
+use crate::top::state::{ProgramState, State};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -32,7 +32,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
 
 fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
     let Some(report) = state.report() else { return String::new() };
-    let scale = Scale::new(report, state.period);
+    let scale = Units::new(report, state.period);
     match item {
         Item::Lock(lock) => {
             columns::line(&columns::that_fit(&LOCKS, width), &lock.row, &item.label(), &scale)
@@ -64,7 +64,7 @@ fn empty(state: &State) -> String {
         (_, Period::Lately, _) => {
             " Nothing was used in the last interval; t shows all since the start.".into()
         }
-        (_, _, Program::Ended(_)) => " Nothing was recorded.".into(),
+        (_, _, ProgramState::Ended(_)) => " Nothing was recorded.".into(),
         _ => " Nothing has been recorded yet.".into(),
     }
 }

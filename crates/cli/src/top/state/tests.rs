@@ -1,7 +1,7 @@
 use super::super::testing::{control_c, key, reading, state};
 use super::*;
 
-fn press(state: &mut State, keys: &str) -> Option<Wish> {
+fn press(state: &mut State, keys: &str) -> Option<Action> {
     let mut wish = None;
     for character in keys.chars() {
         let code = match character {
@@ -145,7 +145,7 @@ fn pausing_stops_the_picture() {
     assert!(state.wants_readings());
     assert_eq!(press(&mut state, "p"), None);
     assert!(!state.wants_readings());
-    assert_eq!(press(&mut state, " "), Some(Wish::Read));
+    assert_eq!(press(&mut state, " "), Some(Action::Read));
     assert!(state.wants_readings());
 }
 
@@ -166,11 +166,11 @@ fn leaving_asks_what_becomes_of_the_program() {
     assert_eq!(press(&mut state, "q"), None);
     assert_eq!(press(&mut state, "qx"), None, "neither is an answer");
     assert_eq!((press(&mut state, "\x1b"), &state.dialog), (None, &None));
-    assert_eq!(press(&mut state, "qg"), Some(Wish::Leave));
-    assert_eq!(state.program, Program::Running);
-    assert_eq!(press(&mut state, "qe"), Some(Wish::End));
-    assert_eq!(state.program, Program::Ending);
-    assert_eq!(press(&mut state, "q"), Some(Wish::Kill));
+    assert_eq!(press(&mut state, "qg"), Some(Action::Leave));
+    assert_eq!(state.program, ProgramState::Running);
+    assert_eq!(press(&mut state, "qe"), Some(Action::End));
+    assert_eq!(state.program, ProgramState::Ending);
+    assert_eq!(press(&mut state, "q"), Some(Action::Kill));
 }
 
 #[test]
@@ -179,8 +179,8 @@ fn control_c_twice_ends_the_program() {
     press(&mut state, "/lo");
     assert_eq!(state.press(control_c()), None);
     assert_eq!(state.dialog, Some(Dialog::Leave));
-    assert_eq!(state.press(control_c()), Some(Wish::End));
-    assert_eq!(state.press(control_c()), Some(Wish::Kill));
+    assert_eq!(state.press(control_c()), Some(Action::End));
+    assert_eq!(state.press(control_c()), Some(Action::Kill));
 }
 
 #[test]
@@ -193,6 +193,6 @@ fn of_a_program_that_has_ended_all_is_shown_and_nothing_asked() {
     assert!(!state.wants_readings());
     assert_eq!(press(&mut state, "p"), None);
     assert!(!state.paused, "there is nothing to be stopped");
-    assert_eq!(press(&mut state, "q"), Some(Wish::Leave));
-    assert_eq!(state.press(control_c()), Some(Wish::Leave));
+    assert_eq!(press(&mut state, "q"), Some(Action::Leave));
+    assert_eq!(state.press(control_c()), Some(Action::Leave));
 }

@@ -11,17 +11,17 @@ const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 const TAIL_LINES: usize = 8;
 
 /// Standard output and standard error of one run.
-pub struct Output {
+pub struct CapturedOutput {
     stdout: File,
     stderr: File,
 }
 
-impl Output {
+impl CapturedOutput {
     /// Empty files.
-    pub fn new() -> Result<Output, Error> {
+    pub fn new() -> Result<CapturedOutput, Error> {
         let file =
             || tempfile::tempfile().map_err(|e| Error::at(&std::env::temp_dir(), "no file for output", e));
-        Ok(Output { stdout: file()?, stderr: file()? })
+        Ok(CapturedOutput { stdout: file()?, stderr: file()? })
     }
 
     /// For the program's standard output.
@@ -63,6 +63,6 @@ fn end_of(file: &mut File, bytes_max: u64) -> String {
     let read = file
         .seek(SeekFrom::Start(length.saturating_sub(bytes_max)))
         .and_then(|_| file.take(bytes_max).read_to_end(&mut bytes));
-    // Output that cannot be read back is output without a figure, and is reported as such.
+    // CapturedOutput that cannot be read back is output without a figure, and is reported as such.
     if read.is_err() { String::new() } else { String::from_utf8_lossy(&bytes).into_owned() }
 }

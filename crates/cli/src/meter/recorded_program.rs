@@ -20,8 +20,8 @@ use std::process::Command;
 use unspin_meter::{Config, Invocation, MAX_PAGES, Reason, Recording};
 use unspin_sys::creds::Creds;
 
-/// Everything that is needed to start the program. Its recording goes when the session goes.
-pub struct Session {
+/// Everything that is needed to start the program. Its recording goes when the recorded goes.
+pub struct RecordedProgram {
     /// What is run.
     pub program: Program,
     /// What is recorded.
@@ -35,9 +35,9 @@ pub struct Session {
     scratch: Scratch,
 }
 
-impl Session {
+impl RecordedProgram {
     /// Finds the program and makes the recording, in memory.
-    pub fn new(options: &options::Recorded) -> Result<Session, Error> {
+    pub fn new(options: &options::RecordOptions) -> Result<RecordedProgram, Error> {
         let arena = arena::of(Some(options.sysv), options.arena.as_deref()).map_err(Error::Usage)?;
         let program = Program::find(&options.command)?;
         let plan = options.replace.compile(&program)?;
@@ -58,7 +58,7 @@ impl Session {
         });
         // In the cache, not in our folder: what the program leaves behind may start others when we are gone.
         let plan = plan.map(|plan| plan.keep()).transpose()?;
-        Ok(Session { program, recording, library, engine: options.sysv, arena, plan, scratch })
+        Ok(RecordedProgram { program, recording, library, engine: options.sysv, arena, plan, scratch })
     }
 
     /// The command that starts the program so that it is recorded: with our standard input, output and error, until the
@@ -79,10 +79,10 @@ impl Session {
 
     /// Starts the clock and the program. One at a time: its signals are taken from now on.
     pub fn start(&self, command: Command) -> Result<Running<'_>, Error> {
-        Running::start(self, command, Some(Relay::watch()?))
+        Running::start(self, command, Some(Relay::install()?))
     }
 
-    /// As [`start`](Session::start), but signals that come to us are none of the program's business.
+    /// As [`start`](RecordedProgram::start), but signals that come to us are none of the program's business.
     pub fn start_apart(&self, command: Command) -> Result<Running<'_>, Error> {
         Running::start(self, command, None)
     }

@@ -10,18 +10,18 @@ use unspin_stats::{Candidate, Role};
 
 /// One way to run the program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Contestant {
+pub struct Configuration {
     /// Its name in tables and sentences, and its role.
     pub candidate: Candidate,
     /// What its locks are served by; none is the program as it is, without the preload library.
     pub setup: Option<Setup>,
 }
 
-impl Contestant {
+impl Configuration {
     /// The control of engines: the kernel's System V IPC, and no plan.
-    pub fn kernel() -> Contestant {
+    pub fn kernel() -> Configuration {
         let setup = Setup { engine: Engine::Kernel, plan: None };
-        Contestant { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
+        Configuration { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
     }
 
     /// The control of plans: libc's mutexes and waits that sleep at once, through the same hooks. Its plan is about what theirs
@@ -29,7 +29,7 @@ impl Contestant {
     pub fn system<'p>(
         plans: impl IntoIterator<Item = &'p Plan> + Clone,
         program: &Program,
-    ) -> Result<Contestant, Error> {
+    ) -> Result<Configuration, Error> {
         let mut control = Plan::default();
         if plans.clone().into_iter().any(|plan| !plan.mutexes.is_empty()) {
             control = control.before(Plan::all(Kind::System));
@@ -38,12 +38,12 @@ impl Contestant {
             control = control.before(Plan::all_waits(WaitPolicy::System));
         }
         let setup = Setup::of(Prepared::new(control, program)?);
-        Ok(Contestant { candidate: Candidate::control(Kind::System.name()), setup: Some(setup) })
+        Ok(Configuration { candidate: Candidate::control(Kind::System.name()), setup: Some(setup) })
     }
 
     /// A candidate.
-    pub fn judged(name: &str, setup: Setup) -> Contestant {
-        Contestant { candidate: Candidate::new(name), setup: Some(setup) }
+    pub fn judged(name: &str, setup: Setup) -> Configuration {
+        Configuration { candidate: Candidate::new(name), setup: Some(setup) }
     }
 
     /// Its name.

@@ -8,22 +8,22 @@ use unspin_sys::child::{self, Signal};
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// A program that has been sent SIGTERM.
-pub struct Ending {
+pub struct Termination {
     /// The program, and its process group.
     pid: u32,
     /// When it is killed, unless that has happened.
     kill_at: Option<Instant>,
 }
 
-impl Ending {
+impl Termination {
     /// Sends SIGTERM to the program and what it has started.
-    pub fn begin(pid: u32) -> Ending {
+    pub fn begin(pid: u32) -> Termination {
         send(pid, Signal::Terminate);
-        Ending { pid, kill_at: Some(Instant::now() + GRACE) }
+        Termination { pid, kill_at: Some(Instant::now() + GRACE) }
     }
 
     /// Sends SIGKILL when the time has come.
-    pub fn look(&mut self) {
+    pub fn check(&mut self) {
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
             self.kill();
         }

@@ -9,7 +9,7 @@ use unspin_sys::child::{self, Signal, Usage};
 
 /// What was left.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Remains {
+pub struct Leftovers {
     /// Processes that did not end by themselves in time.
     pub processes: u32,
     /// What all of them used.
@@ -22,49 +22,49 @@ pub const AFTER_RETURN: Duration = Duration::from_millis(200);
 /// in the kernel is cleared by whoever they have for it.
 pub const AFTER_DEATH: Duration = Duration::from_secs(5);
 /// How long processes may take to end when asked to.
-const ASKED_PATIENCE: Duration = Duration::from_millis(500);
+const TERMINATE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long killed processes may take: one in an uninterruptible wait is given up on.
-const KILLED_PATIENCE: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Waits until nothing is left of the program that led the process group `group`, and ends what is still there
-/// after `patience`.
-pub fn clear(group: u32, patience: Duration) -> Remains {
-    let mut remains = Remains::default();
-    if reap(&mut remains, patience) {
-        return remains;
+/// after `timeout`.
+pub fn clear(group: u32, timeout: Duration) -> Leftovers {
+    let mut leftovers = Leftovers::default();
+    if reap(&mut leftovers, timeout) {
+        return leftovers;
     }
-    remains.processes = children().len() as u32;
+    leftovers.processes = children().len() as u32;
     let _ = child::signal_group(group, Signal::Terminate);
-    tell_all(Signal::Terminate);
-    if reap(&mut remains, ASKED_PATIENCE) {
-        return remains;
+    signal_all(Signal::Terminate);
+    if reap(&mut leftovers, TERMINATE_TIMEOUT) {
+        return leftovers;
     }
     let began = Instant::now();
-    while began.elapsed() < KILLED_PATIENCE {
+    while began.elapsed() < KILL_TIMEOUT {
         // Each that is killed may hand us its own children.
-        tell_all(Signal::Kill);
-        if reap(&mut remains, PAUSE) {
+        signal_all(Signal::Kill);
+        if reap(&mut leftovers, PAUSE) {
             break;
         }
     }
-    remains
+    leftovers
 }
 
 /// Collects children that have ended. Answers whether all have.
-fn reap(remains: &mut Remains, patience: Duration) -> bool {
+fn reap(leftovers: &mut Leftovers, timeout: Duration) -> bool {
     let began = Instant::now();
     loop {
         match child::try_wait_any() {
-            Ok(Some(ended)) => remains.usage += ended.usage,
-            Ok(None) if began.elapsed() >= patience => return false,
+            Ok(Some(ended)) => leftovers.usage += ended.usage,
+            Ok(None) if began.elapsed() >= timeout => return false,
             Ok(None) => std::thread::sleep(PAUSE),
             Err(_) => return true, // ECHILD
         }
     }
 }
 
-fn tell_all(signal: Signal) {
+fn signal_all(signal: Signal) {
     for pid in children() {
         // Ours and not waited for, so the pid cannot have gone to another.
         let _ = child::signal(pid, signal);

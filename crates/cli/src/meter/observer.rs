@@ -7,35 +7,35 @@ use std::path::{Path, PathBuf};
 use unspin_meter::{Recording, Snapshot};
 use unspin_sys::creds::Creds;
 
-use super::session::maps_contain;
+use super::recorded_program::maps_contain;
 
 /// Looks at the program as long as no process has joined the recording.
-pub struct Witness {
+pub struct Observer {
     program: PathBuf,
-    found: Option<Found>,
+    found: Option<ObservedImage>,
 }
 
-struct Found {
+struct ObservedImage {
     /// The file that the process runs: another than the one started, after an exec.
     executable: PathBuf,
     /// Whether the preload library is in it.
     reached: bool,
 }
 
-impl Witness {
+impl Observer {
     /// For a program that is being started.
-    pub fn new(program: &Path) -> Witness {
-        Witness { program: fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()), found: None }
+    pub fn new(program: &Path) -> Observer {
+        Observer { program: fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()), found: None }
     }
 
     /// Looks once. Of a zombie there is nothing to be seen: what was seen before stays.
-    pub fn look(&mut self, pid: u32, recording: &Recording) {
+    pub fn check(&mut self, pid: u32, recording: &Recording) {
         if recording.is_joined() {
             return;
         }
         if let Ok(executable) = fs::read_link(format!("/proc/{pid}/exe")) {
             let reached = maps_contain(pid, Path::new(library::NAME));
-            self.found = Some(Found { executable, reached });
+            self.found = Some(ObservedImage { executable, reached });
         }
     }
 
@@ -51,7 +51,7 @@ impl Witness {
         })
     }
 
-    fn unreached(&self, found: &Found) -> String {
+    fn unreached(&self, found: &ObservedImage) -> String {
         let executable = found.executable.display();
         let became = if found.executable == self.program {
             String::new()

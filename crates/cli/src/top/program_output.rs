@@ -13,29 +13,29 @@ const LINES: usize = 20;
 const BYTES: u64 = 16 << 10;
 
 /// The file.
-pub enum Output {
+pub enum ProgramOutput {
     /// The one that was asked for.
-    Asked(File),
+    Named(File),
     /// One of ours, which goes when we go.
-    Passing(NamedTempFile),
+    Temporary(NamedTempFile),
 }
 
-impl Output {
+impl ProgramOutput {
     /// Makes the file; one that was asked for is emptied.
-    pub fn new(asked: Option<&Path>) -> Result<Output, Error> {
-        match asked {
+    pub fn new(named: Option<&Path>) -> Result<ProgramOutput, Error> {
+        match named {
             Some(path) => {
                 let file = File::options().append(true).create(true).open(path);
                 let emptied = file.and_then(|file| file.set_len(0).map(|()| file));
                 emptied
-                    .map(Output::Asked)
+                    .map(ProgramOutput::Named)
                     .map_err(|e| Error::Usage(format!("--output {}: {e}", path.display())))
             }
             None => {
                 let folder = std::env::temp_dir();
                 let made =
                     tempfile::Builder::new().prefix("unspin-top-").suffix(".out").append(true).tempfile();
-                made.map(Output::Passing).map_err(|e| {
+                made.map(ProgramOutput::Temporary).map_err(|e| {
                     Error::at(
                         &folder,
                         "no file can be made here for what the program prints (--output names one)",
@@ -49,15 +49,15 @@ impl Output {
     /// For the program's standard output, or its standard error.
     pub fn stdio(&self) -> Result<Stdio, Error> {
         let file = match self {
-            Output::Asked(file) => file,
-            Output::Passing(file) => file.as_file(),
+            ProgramOutput::Named(file) => file,
+            ProgramOutput::Temporary(file) => file.as_file(),
         };
         file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("the output's file: {e}")))
     }
 
     /// The end of it, unless the user has a file of his own to look into.
     pub fn tail(&self) -> Option<String> {
-        let Output::Passing(file) = self else { return None };
+        let ProgramOutput::Temporary(file) = self else { return None };
         // What cannot be read is not shown.
         let bytes = last_bytes(file.path()).unwrap_or_default();
         (!bytes.is_empty()).then(|| tail(&bytes))
@@ -66,8 +66,8 @@ impl Output {
     /// The program goes on: so does its output, in a file that stays. Its name, unless the user gave it.
     pub fn keep(self) -> Option<PathBuf> {
         match self {
-            Output::Asked(_) => None,
-            Output::Passing(file) => file.keep().ok().map(|(_, path)| path),
+            ProgramOutput::Named(_) => None,
+            ProgramOutput::Temporary(file) => file.keep().ok().map(|(_, path)| path),
         }
     }
 }
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn the_end_is_shown() {
-        let output = Output::new(None).unwrap();
-        let Output::Passing(file) = &output else { panic!("nobody asked for a file") };
+        let output = ProgramOutput::new(None).unwrap();
+        let ProgramOutput::Temporary(file) = &output else { panic!("nobody asked for a file") };
         assert_eq!(output.tail(), None);
         for line in 0..10_000 {
             writeln!(file.as_file(), "\x1b[2Jline {line}").unwrap();
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_made_is_named() {
-        let error = Output::new(Some(Path::new("/no/such/folder/x"))).err().unwrap();
+        let error = ProgramOutput::new(Some(Path::new("/no/such/folder/x"))).err().unwrap();
         assert_eq!(error.to_string(), "--output /no/such/folder/x: No such file or directory (os error 2)");
     }
 }

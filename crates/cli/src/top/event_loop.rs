@@ -1,10 +1,10 @@
 //! The program, its recording, the picture and the keys: one loop.
 
-use super::ending::Ending;
 use super::reading::Reader;
 use super::signals::Signals;
-use super::state::{Program, State, Wish};
+use super::state::{Action, ProgramState, State};
 use super::terminal::{Input, Terminal};
+use super::termination::Termination;
 use crate::error::Error;
 use crate::meter::running::Running;
 use std::thread;
@@ -19,7 +19,7 @@ const SHARE: u32 = 10;
 
 /// How it ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum ExitReason {
     /// The program had ended by itself.
     Over(End),
     /// The program goes on.
@@ -31,12 +31,12 @@ pub enum Left {
 }
 
 /// Everything that the loop works on.
-pub struct Watch<'s> {
+pub struct EventLoop<'s> {
     pub running: Running<'s>,
     pub reader: Reader,
     state: State,
     signals: Signals,
-    ending: Option<Ending>,
+    ending: Option<Termination>,
     /// Whether it was a signal, or the end of the terminal, that asked for the end.
     signalled: bool,
     /// Whether the terminal is gone: nothing can be shown, and nothing comes from it.
@@ -49,10 +49,10 @@ pub struct Watch<'s> {
     changed: bool,
 }
 
-impl<'s> Watch<'s> {
-    pub fn new(running: Running<'s>, reader: Reader, state: State, signals: Signals) -> Watch<'s> {
+impl<'s> EventLoop<'s> {
+    pub fn new(running: Running<'s>, reader: Reader, state: State, signals: Signals) -> EventLoop<'s> {
         let due = Instant::now();
-        Watch {
+        EventLoop {
             running,
             reader,
             state,
@@ -67,7 +67,7 @@ impl<'s> Watch<'s> {
     }
 
     /// Until somebody leaves.
-    pub fn watch(&mut self, terminal: &mut Terminal) -> Result<Left, Error> {
+    pub fn run(&mut self, terminal: &mut Terminal) -> Result<ExitReason, Error> {
         while !self.hung_up {
             if self.state.wants_readings() && Instant::now() >= self.due {
                 self.read();
@@ -78,13 +78,13 @@ impl<'s> Watch<'s> {
             if let Some(left) = self.take_all(terminal) {
                 return Ok(left);
             }
-            if let Some(left) = self.look()? {
+            if let Some(left) = self.check()? {
                 return Ok(left);
             }
         }
         loop {
             thread::sleep(TICK);
-            if let Some(left) = self.look()? {
+            if let Some(left) = self.check()? {
                 return Ok(left);
             }
         }
@@ -92,7 +92,7 @@ impl<'s> Watch<'s> {
 
     /// Waits for what comes from the terminal. What has piled up is taken at once, as a picture for each key would be late;
     /// but however fast it comes, it does not keep us from looking after the program and signals.
-    fn take_all(&mut self, terminal: &Terminal) -> Option<Left> {
+    fn take_all(&mut self, terminal: &Terminal) -> Option<ExitReason> {
         let began = Instant::now();
         let mut wait = match self.state.wants_readings() {
             true => TICK.min(self.due.saturating_duration_since(began)),
@@ -112,11 +112,11 @@ impl<'s> Watch<'s> {
 
     /// Ends the program, however that is done best without a picture.
     pub fn end(&mut self) -> Result<(), Error> {
-        let mut ending = self.ending.take().unwrap_or_else(|| Ending::begin(self.state.pid));
+        let mut ending = self.ending.take().unwrap_or_else(|| Termination::begin(self.state.pid));
         while !self.is_over() {
-            ending.look();
+            ending.check();
             if let Some(ended) = self.running.wait(TICK)? {
-                self.state.program = Program::Ended(ended.end);
+                self.state.program = ProgramState::Ended(ended.end);
             }
         }
         Ok(())
@@ -128,7 +128,7 @@ impl<'s> Watch<'s> {
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.state.program, Program::Ended(_))
+        matches!(self.state.program, ProgramState::Ended(_))
     }
 
     fn read(&mut self) {
@@ -140,7 +140,7 @@ impl<'s> Watch<'s> {
         self.changed = true;
     }
 
-    fn take(&mut self, input: Input) -> Option<Left> {
+    fn take(&mut self, input: Input) -> Option<ExitReason> {
         self.changed = true;
         let key = match input {
             Input::Key(key) => key,
@@ -156,33 +156,33 @@ impl<'s> Watch<'s> {
             self.due = Instant::now() + self.state.interval;
         }
         match wish? {
-            Wish::Leave => {
+            Action::Leave => {
                 return Some(match self.state.program {
-                    Program::Ended(end) => Left::Over(end),
-                    _ => Left::GoesOn,
+                    ProgramState::Ended(end) => ExitReason::Over(end),
+                    _ => ExitReason::GoesOn,
                 });
             }
-            Wish::End => self.ending = Some(Ending::begin(self.state.pid)),
-            Wish::Kill => self.ending.iter_mut().for_each(Ending::kill),
-            Wish::Read => self.due = Instant::now(),
+            Action::End => self.ending = Some(Termination::begin(self.state.pid)),
+            Action::Kill => self.ending.iter_mut().for_each(Termination::kill),
+            Action::Read => self.due = Instant::now(),
         }
         None
     }
 
     /// What became of the program, and of us.
-    fn look(&mut self) -> Result<Option<Left>, Error> {
+    fn check(&mut self) -> Result<Option<ExitReason>, Error> {
         let asked = self.signals.came() || self.hung_up && !self.signalled;
         if asked {
-            if let Program::Ended(end) = self.state.program {
-                return Ok(Some(Left::Over(end)));
+            if let ProgramState::Ended(end) = self.state.program {
+                return Ok(Some(ExitReason::Over(end)));
             }
             self.signalled = true;
             self.changed = true;
-            self.state.program = Program::Ending;
-            self.ending.get_or_insert_with(|| Ending::begin(self.state.pid));
+            self.state.program = ProgramState::Ending;
+            self.ending.get_or_insert_with(|| Termination::begin(self.state.pid));
         }
         if let Some(ending) = &mut self.ending {
-            ending.look();
+            ending.check();
         }
         if self.is_over() {
             return Ok(None);
@@ -194,18 +194,18 @@ impl<'s> Watch<'s> {
         self.last = Some(last);
         self.changed = true;
         Ok(match (self.signalled, &self.ending) {
-            (true, _) => Some(Left::Signalled),
-            (false, Some(_)) => Some(Left::Ended),
+            (true, _) => Some(ExitReason::Signalled),
+            (false, Some(_)) => Some(ExitReason::Ended),
             (false, None) => None,
         })
     }
 }
 
 /// A defect of ours is not to leave a program behind that nobody sees any more.
-impl Drop for Watch<'_> {
+impl Drop for EventLoop<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.is_over() {
-            Ending::begin(self.state.pid);
+            Termination::begin(self.state.pid);
         }
     }
 }
