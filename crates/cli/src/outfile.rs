@@ -1,4 +1,4 @@
-//! Files that the user wants results in.
+//! Files for results.
 
 use crate::error::Error;
 use std::fs::{self, OpenOptions, Permissions};
@@ -6,15 +6,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-/// Finds out, before anything is measured, whether a file can be written. What it holds stays until then. `option` is
-/// what asked for it.
+/// Checks, before anything is measured, whether a file can be written. Its contents are not changed. `option` is the
+/// option that names it.
 fn try_file(option: &str, file: &Path) -> Result<(), Error> {
     let opened = OpenOptions::new().append(true).create(true).open(file);
     opened.map(drop).map_err(|e| Error::Usage(format!("{option} {}: {e}", file.display())))
 }
 
-/// The same for each file that an option names; and that no two are one, of which only the last would be left. Files that this
-/// makes are removed again: an empty one would look like a result.
+/// Checks the files of several options, and that no two options name the same file, because only the last result would
+/// be kept. Removes files that the check creates: an empty file would look like a result.
 pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     let named = files.iter().filter_map(|&(_, file)| file);
     let new: Vec<&Path> = named.filter(|file| !file.exists()).collect();
@@ -22,7 +22,7 @@ pub fn try_files(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
         files.iter().try_for_each(|&(option, file)| file.map_or(Ok(()), |file| try_file(option, file)));
     let checked = tried.and_then(|()| refuse_same_file(files));
     for file in new {
-        // The file itself, should its name be a symbolic link to it.
+        // The target, if its name is a symbolic link.
         let Ok(file) = file.canonicalize() else { continue };
         if fs::metadata(&file).is_ok_and(|about| about.is_file() && about.len() == 0) {
             let _ = fs::remove_file(file);
@@ -47,8 +47,8 @@ pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes it: to a temporary file beside it, which then takes its place, so that a reader never sees a part of it. A device, or
-/// a file in a folder where no other can be made, is written directly.
+/// Writes a file: to a temporary file beside it, which then replaces it, so that a reader never sees a part of it.
+/// Devices, and files in folders in which no other file can be created, are written directly.
 pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
     let written = match replace(file, contents) {
         Some(result) => result,
@@ -57,13 +57,13 @@ pub fn write(file: &Path, contents: &[u8]) -> Result<(), Error> {
     written.map_err(|e| Error::at(file, "the result cannot be written here", e))
 }
 
-/// Puts a new file in its place; none if that cannot be done with it.
+/// Replaces the file; none if this is impossible for it.
 fn replace(file: &Path, contents: &[u8]) -> Option<io::Result<()>> {
     let known = fs::metadata(file).ok();
     let file = match &known {
         Some(about) if about.is_file() => file.canonicalize().ok()?,
         Some(_) => return None,
-        // A symbolic link to nothing stays one.
+        // A symbolic link to a missing file stays a link.
         None if file.is_symlink() => return None,
         None => file.to_owned(),
     };
@@ -71,7 +71,7 @@ fn replace(file: &Path, contents: &[u8]) -> Option<io::Result<()>> {
     let mode = known.map_or(Permissions::from_mode(0o666), |about| about.permissions());
     let mut temporary =
         tempfile::Builder::new().prefix(".unspin-").permissions(mode.clone()).tempfile_in(folder).ok()?;
-    // The mask is for new files only.
+    // The umask applies only to new files.
     let filled = temporary.write_all(contents).and_then(|()| match file.exists() {
         true => fs::set_permissions(temporary.path(), mode),
         false => Ok(()),

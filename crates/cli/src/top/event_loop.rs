@@ -1,4 +1,4 @@
-//! The program, its recording, the picture and the keys: one loop.
+//! The loop that reads the recording, draws the screen, handles keys and waits for the program.
 
 use super::reading::Reader;
 use super::signals::Signals;
@@ -12,40 +12,40 @@ use std::time::{Duration, Instant};
 use unspin_meter::Snapshot;
 use unspin_sys::child::End;
 
-/// The loop looks at least this often whether the program has ended or a signal has come.
+/// Maximum time between two checks of the program and of signals.
 const TICK: Duration = Duration::from_millis(100);
-/// A reading may take this share of one CPU's time: a huge table is read less often.
+/// Reading and naming may take this share of one CPU's time: huge tables are read less often.
 const SHARE: u32 = 10;
 
-/// How it ended.
+/// Why the loop ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitReason {
     /// The program had ended by itself.
     Over(End),
-    /// The program goes on.
+    /// The user left, and the program goes on.
     GoesOn,
-    /// The program was ended because that was asked for.
+    /// The user had the program ended.
     Ended,
-    /// A signal came or the terminal went, and the program was ended.
+    /// A signal came or the terminal hung up, and the program was ended.
     Signalled,
 }
 
-/// Everything that the loop works on.
+/// The state of the loop.
 pub struct EventLoop<'s> {
     pub running: Running<'s>,
     pub reader: Reader,
     state: State,
     signals: Signals,
     ending: Option<Termination>,
-    /// Whether it was a signal, or the end of the terminal, that asked for the end.
+    /// Whether a signal or the hang-up of the terminal ends the program.
     signalled: bool,
-    /// Whether the terminal is gone: nothing can be shown, and nothing comes from it.
+    /// Whether the terminal has hung up: it shows nothing and sends no keys.
     pub hung_up: bool,
-    /// What was recorded when the program had ended: what it left running is of no account after that.
+    /// The recording at the moment when the program ended. Processes that it left running no longer count.
     last: Option<Snapshot>,
     /// When the next reading is due.
     due: Instant,
-    /// Whether the picture has changed.
+    /// Whether the screen must be drawn again.
     changed: bool,
 }
 
@@ -66,7 +66,7 @@ impl<'s> EventLoop<'s> {
         }
     }
 
-    /// Until somebody leaves.
+    /// Runs until the user leaves, or a signal or hang-up has ended the program.
     pub fn run(&mut self, terminal: &mut Terminal) -> Result<ExitReason, Error> {
         while !self.hung_up {
             if self.state.wants_readings() && Instant::now() >= self.due {
@@ -90,8 +90,8 @@ impl<'s> EventLoop<'s> {
         }
     }
 
-    /// Waits for what comes from the terminal. What has piled up is taken at once, as a picture for each key would be late;
-    /// but however fast it comes, it does not keep us from looking after the program and signals.
+    /// Waits for input from the terminal and handles all input that has arrived, so that keys do not lag behind. It
+    /// returns after a tick at most, so that fast input does not delay the checks of program and signals.
     fn take_all(&mut self, terminal: &Terminal) -> Option<ExitReason> {
         let began = Instant::now();
         let mut wait = match self.state.wants_readings() {
@@ -110,7 +110,7 @@ impl<'s> EventLoop<'s> {
         None
     }
 
-    /// Ends the program, however that is done best without a picture.
+    /// Ends the program without drawing.
     pub fn end(&mut self) -> Result<(), Error> {
         let mut ending = self.ending.take().unwrap_or_else(|| Termination::begin(self.state.pid));
         while !self.is_over() {
@@ -122,7 +122,7 @@ impl<'s> EventLoop<'s> {
         Ok(())
     }
 
-    /// What is recorded: up to now, or up to the program's end.
+    /// The recording up to now, or up to the program's end.
     pub fn snapshot(&self) -> Snapshot {
         self.last.clone().unwrap_or_else(|| self.running.snapshot())
     }
@@ -169,7 +169,7 @@ impl<'s> EventLoop<'s> {
         None
     }
 
-    /// What became of the program, and of us.
+    /// Checks for signals, hang-up and the end of the program.
     fn check(&mut self) -> Result<Option<ExitReason>, Error> {
         let asked = self.signals.came() || self.hung_up && !self.signalled;
         if asked {
@@ -201,7 +201,7 @@ impl<'s> EventLoop<'s> {
     }
 }
 
-/// A defect of ours is not to leave a program behind that nobody sees any more.
+/// After a panic of unspin, no program is left running without a display.
 impl Drop for EventLoop<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.is_over() {

@@ -1,4 +1,4 @@
-//! `unspin top`, which runs a program and shows its locks while it runs.
+//! `unspin top`: runs a program and shows its locks while it runs.
 //!
 //! ```text
 //! Running ── Snapshot ── Reader ── Reading ─┐
@@ -37,7 +37,7 @@ use terminal::Terminal;
 use unspin_meter::Fold;
 use unspin_sys::child;
 
-/// Runs the program, shows its locks until somebody leaves, and prints them.
+/// Runs the program, shows its locks until the user leaves, and prints them.
 pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     Terminal::check()?;
     let output = ProgramOutput::new(options.output.as_deref())?;
@@ -47,7 +47,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     command.stdin(Stdio::null()).stdout(output.stdio()?).stderr(output.stdio()?);
     child::in_a_session_of_its_own(&mut command);
     let signals = Signals::install()?;
-    // Before the program is started: should it fail, there is nothing to be ended.
+    // Before the program starts: if this fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
     let running = recorded.start_apart(command)?;
     let state = State::new(shown(&options.recorded.command), running.pid, options.interval);
@@ -71,7 +71,7 @@ fn shown(command: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// What is left in the terminal's scrollback: the end of the program's output, and the table.
+/// Prints what stays in the terminal's scrollback: the end of the program's output, and the table.
 fn print_results(
     event_loop: &EventLoop<'_>,
     options: &options::TopOptions,
@@ -80,7 +80,7 @@ fn print_results(
 ) -> Result<(), Error> {
     if let Some(tail) = output.tail() {
         let printed = crate::stdout::print(&tail);
-        // Where the terminal is gone there is nobody to be told that it is.
+        // If the terminal has hung up, an error cannot be shown.
         if !event_loop.hung_up {
             printed?;
         }
@@ -106,7 +106,7 @@ fn print_results(
     Ok(())
 }
 
-/// To standard error, which may be a terminal that is gone.
+/// Prints on standard error, which may be a terminal that has hung up.
 fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

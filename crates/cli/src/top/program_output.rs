@@ -1,4 +1,4 @@
-//! What the program prints: kept in a file, so that it does not get in the way of the picture.
+//! The output of the program, kept in a file so that it does not disturb the screen.
 
 use crate::error::Error;
 use std::fs::File;
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::NamedTempFile;
 
-/// Lines that are shown at the end.
+/// Number of lines that are shown at the end.
 const LINES: usize = 20;
-/// Bytes that those are looked for in.
+/// Number of bytes that are searched for these lines.
 const BYTES: u64 = 16 << 10;
 
 /// The file.
 pub enum ProgramOutput {
-    /// The one that was asked for.
+    /// The file that the user named.
     Named(File),
-    /// One of ours, which goes when we go.
+    /// A temporary file, which is removed at the end.
     Temporary(NamedTempFile),
 }
 
 impl ProgramOutput {
-    /// Makes the file; one that was asked for is emptied.
+    /// Creates the file, or empties the file that the user named.
     pub fn new(named: Option<&Path>) -> Result<ProgramOutput, Error> {
         match named {
             Some(path) => {
@@ -55,15 +55,15 @@ impl ProgramOutput {
         file.try_clone().map(Stdio::from).map_err(|e| Error::Environment(format!("the output's file: {e}")))
     }
 
-    /// The end of it, unless the user has a file of his own to look into.
+    /// The last lines, unless the user named a file.
     pub fn tail(&self) -> Option<String> {
         let ProgramOutput::Temporary(file) = self else { return None };
-        // What cannot be read is not shown.
+        // An unreadable file has no last lines.
         let bytes = last_bytes(file.path()).unwrap_or_default();
         (!bytes.is_empty()).then(|| tail(&bytes))
     }
 
-    /// The program goes on: so does its output, in a file that stays. Its name, unless the user gave it.
+    /// Keeps the temporary file, for a program that goes on. Returns its name; none if the user named the file.
     pub fn keep(self) -> Option<PathBuf> {
         match self {
             ProgramOutput::Named(_) => None,
@@ -81,7 +81,7 @@ fn last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The last lines, without what would command the terminal.
+/// The last lines, without control characters, which the terminal would obey.
 fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().collect();

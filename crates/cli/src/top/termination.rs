@@ -1,28 +1,28 @@
-//! The end of a program that somebody asked for.
+//! Ends a program at the user's request.
 
 use std::time::{Duration, Instant};
 use unspin_sys::child::{self, Signal};
 
-/// Between SIGTERM and SIGKILL: what service managers and container engines think a program needs to tidy up lies between
-/// this and a minute, and somebody is waiting.
+/// Time between SIGTERM and SIGKILL. Service managers and container engines allow from 5 seconds to a minute; here a
+/// user is waiting.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// A program that has been sent SIGTERM.
+/// A program that has got SIGTERM.
 pub struct Termination {
-    /// The program, and its process group.
+    /// The pid, and the number of the process group.
     pid: u32,
-    /// When it is killed, unless that has happened.
+    /// When SIGKILL is due, unless it was sent.
     kill_at: Option<Instant>,
 }
 
 impl Termination {
-    /// Sends SIGTERM to the program and what it has started.
+    /// Sends SIGTERM to the program's process group.
     pub fn begin(pid: u32) -> Termination {
         send(pid, Signal::Terminate);
         Termination { pid, kill_at: Some(Instant::now() + GRACE) }
     }
 
-    /// Sends SIGKILL when the time has come.
+    /// Sends SIGKILL if it is due.
     pub fn check(&mut self) {
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
             self.kill();
@@ -37,6 +37,6 @@ impl Termination {
 }
 
 fn send(pid: u32, signal: Signal) {
-    // It may have ended this moment, and then there is nobody to tell.
+    // Fails if the program has just ended.
     let _ = child::signal_group(pid, signal);
 }

@@ -1,4 +1,4 @@
-//! What stands in front of the picture: help, and the question at the end.
+//! Dialogs in front of the screen: the help, and the question on leaving.
 
 use super::centred;
 use super::style::Palette;
@@ -28,7 +28,7 @@ const HELP: &str = " \
  SHORT  share of these that ended within three wake-ups
  A wait is counted when it has ended, so that a long one comes at once.";
 
-/// Draws the dialog that is open.
+/// Draws the open dialog.
 pub fn draw(frame: &mut Frame<'_>, state: &State, palette: Palette) {
     let (title, text) = match (&state.dialog, state.program) {
         (Some(Dialog::Help), _) => (" Keys and columns ", HELP.to_owned()),

@@ -1,4 +1,4 @@
-//! One lock: who holds it, who uses it, for how long.
+//! One lock in detail: its holders, its callers, and its histograms.
 
 use super::style::Palette;
 use super::table;
@@ -12,12 +12,12 @@ use ratatui::widgets::Paragraph;
 use unspin_meter::figures::{count, percent, time};
 use unspin_meter::{Kind, Times};
 
-/// Holders that are shown.
+/// Maximum number of holders that are shown.
 const HOLDERS: usize = 8;
-/// From this width on the histograms stand side by side.
+/// From this width on, the histograms are side by side.
 const WIDE: u16 = 96;
 
-/// Draws the lines from the first one that is seen.
+/// Draws the lines from the first visible one.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palette) {
     let lines = lines(state, area.width, palette);
     state.fit_lines(area.height.into(), lines.len());
@@ -149,10 +149,10 @@ fn side_by_side(holds: &Times, waits: &Times, width: u16, palette: Palette) -> V
     lines
 }
 
-/// Characters before a bar: the range, the share, the number.
+/// Width before a bar: range, share, number.
 const BEFORE: u16 = 12 + 6 + 11 + 1;
 
-/// A bar for each range from the first to the last that is not empty.
+/// One bar for each range from the first to the last that is not empty.
 fn bars(title: &str, times: &Times, width: u16, palette: Palette) -> Vec<Line<'static>> {
     let titles = format!("{title:<12}{:>6}{:>11}", "share", "times");
     let mut lines = vec![Line::from(Span::styled(titles, palette.titles()))];
@@ -163,7 +163,7 @@ fn bars(title: &str, times: &Times, width: u16, palette: Palette) -> Vec<Line<'s
     };
     let mut reached = None;
     for range in times.ranges() {
-        // Ranges in which nothing fell are left out of the list, and would mislead the eye.
+        // The report leaves out empty ranges. Missing bars would mislead.
         while let Some(from) = reached.filter(|&from| range.from > from * 1.01) {
             lines.push(Line::raw(range_text(from, Some(2.0 * from), 0, 0.0)));
             reached = Some(2.0 * from);
@@ -187,7 +187,7 @@ fn range_text(from: f64, below: Option<f64>, n: u64, share: f64) -> String {
     format!("{label:<12}{:>6}{:>11} ", percent(share), count(n))
 }
 
-/// In eighths of a character. Whatever is not nothing is to be seen.
+/// The length in eighths of a character. Every value above zero is visible.
 fn bar(n: u64, most: u64, room: u16) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = (n as f64 / most as f64 * f64::from(room) * 8.0).round() as usize;

@@ -1,4 +1,4 @@
-//! The table of locks, or of waits.
+//! The table of locks or waits.
 
 use super::style::Palette;
 use crate::top::columns::{self, Column, LOCKS, Units, WAITS};
@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-/// Draws the rows that have room.
+/// Draws the rows that fit.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palette) {
     let page = area.height.saturating_sub(1);
     state.fit_table(page.into());
@@ -21,7 +21,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, state: &mut State, palette: Palet
     for (index, item) in state.rows(state.top, page.into()).enumerate() {
         let text = item_line(item, state, area.width);
         let style = if state.top + index == state.cursor { palette.chosen() } else { Default::default() };
-        // As wide as the window, so that the chosen row is a bar.
+        // Padded to the width of the window, so that the cursor is a bar.
         lines.push(Line::styled(format!("{text:<0$}", area.width as usize), style));
     }
     if lines.len() == 1 {
@@ -43,7 +43,7 @@ fn item_line(item: Item<'_>, state: &State, width: u16) -> String {
     }
 }
 
-/// The line of titles; the one that the table is sorted by is marked.
+/// The line of titles; the title of the sort column is marked.
 pub fn titles<R>(columns: &[&Column<R>], state: &State, palette: Palette) -> Line<'static> {
     let mut spans: Vec<Span<'_>> = Vec::new();
     for column in columns {

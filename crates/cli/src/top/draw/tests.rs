@@ -5,7 +5,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::{Color, Modifier};
 
-/// What stands in a window of that size; without spaces at the ends of lines.
+/// The text of a window of this size, without spaces at the ends of lines.
 fn picture(state: &mut State, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, state, Palette::Coloured)).unwrap();
@@ -191,7 +191,7 @@ fn times_that_were_not_taken_are_dashes() {
     assert_eq!(row.split_whitespace().filter(|word| *word == "-").count(), 9, "{picture}");
 }
 
-/// Any size, any screen, any dialog.
+/// Every size, every screen, every dialog.
 #[test]
 fn no_window_is_too_small() {
     for keys in ["", "\n", "q", "?", "/x", "qe", "t\n"] {

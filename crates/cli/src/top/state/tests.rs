@@ -56,10 +56,10 @@ fn a_chosen_lock_stays_chosen_wherever_it_goes() {
     assert_eq!(chosen(&state), "lock3");
     state.press(key(KeyCode::Down));
     assert_eq!(chosen(&state), "lock2");
-    // There are new ones above it now.
+    // There are new rows above it now.
     state.show(reading(11, 20));
     assert_eq!((chosen(&state), state.cursor), ("lock2".into(), 18));
-    // It has gone: the cursor stays within the table.
+    // Its row has gone: the cursor stays within the table.
     press(&mut state, "/lock3\n");
     assert_eq!((chosen(&state), state.cursor), ("lock3".into(), 0));
 }
@@ -129,7 +129,7 @@ fn a_lock_opens_and_closes() {
     state.press(key(KeyCode::Down));
     press(&mut state, "\n");
     assert!(state.open().is_some_and(|item| item.id().name == "lock2"));
-    // Another reading shows the same lock, wherever it is in the table now.
+    // The next reading shows the same lock, wherever its row is.
     state.show(reading(11, 20));
     assert!(state.open().is_some_and(|item| item.id().name == "lock2"));
     state.press(key(KeyCode::End));
