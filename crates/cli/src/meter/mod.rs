@@ -1,4 +1,4 @@
-//! `unspin meter`, which runs a program and prints which locks it lost time on; `unspin report`, which prints that of a
+//! `unspin meter`: runs a program and prints the locks on which it lost time. `unspin report`: prints the report of a
 //! recording.
 
 pub mod names;
@@ -22,10 +22,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use unspin_meter::Recording;
 
-/// What the recording that is read is called beside the options that name files.
+/// How messages name the recording that is read, beside the options that name files.
 const RECORDING: &str = "the recording";
 
-/// Runs the program, reports on its locks, and answers with its exit code.
+/// Runs the program, reports on its locks, and returns its exit code.
 pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let [json, pprof] = outputs::files(&options.view);
     outfile::try_files(&[
@@ -41,7 +41,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     let results = Results::new(&snapshot, &Lookup::new(), &options.view);
     let survivors = notes::survivors(&recorded);
     let mut text = match running.observer().explain(&snapshot) {
-        // They may use locks yet.
+        // They may still use locks.
         Some(_) if survivors.is_some() => String::from("No lock was recorded until the program ended.\n"),
         Some(why) => format!("{why}\n"),
         None => outputs::text(&results.report, &options.view, width(options.output.as_deref())),
@@ -57,7 +57,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
             failed.extend(unwritten);
             failed.extend(store(recorded, file).err());
         }
-        // Standard error may be nowhere to be seen.
+        // Standard error may be a closed pipe.
         (None, Some(e)) => {
             let kept = recorded.keep();
             failed.push(Error::Environment(format!("{e}; the recording is kept in {}", kept.display())));
@@ -87,12 +87,13 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     }
 }
 
-/// Columns of the table: a file has room for long names.
+/// Columns of a table in a file: names may be long.
 fn width(output: Option<&Path>) -> usize {
     output.map_or_else(|| outputs::width(std::io::stderr()), |_| outputs::FILE_WIDTH)
 }
 
-/// To the file; without one, or where it cannot be written, to standard error. One that is closed is the user's choice.
+/// Writes to the file. Without one, or if it cannot be written, writes to standard error. Closing that is the user's
+/// choice.
 fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
     let written = file.map(|file| outfile::write(file, text.as_bytes()));
     if !matches!(written, Some(Ok(()))) {
@@ -101,7 +102,7 @@ fn print(text: &str, file: Option<&Path>) -> Result<(), Error> {
     written.unwrap_or(Ok(()))
 }
 
-/// Stores the recording; where that fails it stays in memory, for another try by cp(1).
+/// Stores the recording. If that fails it stays in memory, where the user can copy it with cp(1).
 fn store(recorded: RecordedProgram, file: &Path) -> Result<(), Error> {
     recorded.recording.save(file).map_err(|e| {
         let path = recorded.keep();
@@ -110,7 +111,7 @@ fn store(recorded: RecordedProgram, file: &Path) -> Result<(), Error> {
     })
 }
 
-/// Of several errors main prints the last.
+/// Prints all errors except the last, which main prints.
 fn say_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
     let last = errors.pop()?;
     for error in errors {

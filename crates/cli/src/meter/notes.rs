@@ -1,21 +1,21 @@
-//! What the user should know besides the table.
+//! Notes for the user beside the table.
 
 use super::recorded_program::RecordedProgram;
 use std::fs;
 use unspin_meter::Snapshot;
 use unspin_sys::child::End;
 
-/// Processes that are named at most.
+/// Maximum number of processes that are named.
 const NAMED_MAX: usize = 4;
 
-/// How the program ended, where that was not its own doing.
+/// How the program ended, if it did not exit by itself.
 pub fn ending(end: End) -> Option<String> {
     let End::Killed(signal) = end else { return None };
     let name = signal_hook::low_level::signal_name(signal).map_or(String::new(), |name| format!(" ({name})"));
     Some(format!("Signal {signal}{name} killed the program; this is what was recorded until then."))
 }
 
-/// The processes that outlive the program: they go on, and nobody reads what they record any more.
+/// The processes that outlive the program: they go on, and their records are lost.
 pub fn survivors(recorded: &RecordedProgram) -> Option<String> {
     let mut left: Vec<String> = recorded
         .recorded_processes()

@@ -1,4 +1,4 @@
-//! Why a program records nothing.
+//! Finds out why a program records nothing.
 
 use crate::library;
 use crate::reach;
@@ -9,16 +9,16 @@ use unspin_sys::creds::Creds;
 
 use super::recorded_program::maps_contain;
 
-/// Looks at the program as long as no process has joined the recording.
+/// Observes the program as long as no process has joined the recording.
 pub struct Observer {
     program: PathBuf,
     found: Option<ObservedImage>,
 }
 
 struct ObservedImage {
-    /// The file that the process runs: another than the one started, after an exec.
+    /// The file that the process runs: after an exec, another one than the file that was started.
     executable: PathBuf,
-    /// Whether the preload library is in it.
+    /// Whether the preload library is loaded into it.
     reached: bool,
 }
 
@@ -28,7 +28,7 @@ impl Observer {
         Observer { program: fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()), found: None }
     }
 
-    /// Looks once. Of a zombie there is nothing to be seen: what was seen before stays.
+    /// Observes once. A zombie shows nothing: the previous observation stays.
     pub fn check(&mut self, pid: u32, recording: &Recording) {
         if recording.is_joined() {
             return;
@@ -39,7 +39,7 @@ impl Observer {
         }
     }
 
-    /// A sentence, if the snapshot holds nothing at all.
+    /// A sentence, if the snapshot contains no record.
     pub fn explain(&self, snapshot: &Snapshot) -> Option<String> {
         let recorded = snapshot.images.iter().any(|image| !image.rows.is_empty());
         if recorded || !snapshot.unrecorded.is_nothing() {

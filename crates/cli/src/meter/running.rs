@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use unspin_meter::Snapshot;
 use unspin_sys::child::{self, End, Ended};
 
-/// A program that was started, and what is learnt about it on the way.
+/// A program that was started, and what is observed of it meanwhile.
 pub struct Running<'s> {
     /// Its process id.
     pub pid: u32,
     recorded: &'s RecordedProgram,
-    /// Passes signals on, if they are the program's.
+    /// Relays signals, if the program shall get them.
     relay: Option<Relay>,
     threads: Threads,
     observer: Observer,
@@ -35,8 +35,8 @@ impl<'s> Running<'s> {
         Ok(Running { pid: started.id(), recorded, relay, threads, observer })
     }
 
-    /// Waits until the program has ended or the time is up; passes signals on meanwhile. Once it has ended the clock
-    /// stands, and this must not be called again.
+    /// Waits until the program has ended or the timeout has passed, and relays signals meanwhile. After the end the
+    /// clock is stopped, and this must not be called again.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<Ended>, Error> {
         let pid = self.pid;
         let failed = |e| Error::Environment(format!("cannot wait for process {pid}: {e}"));
@@ -44,7 +44,7 @@ impl<'s> Running<'s> {
         loop {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let slice = self.threads.wait().min(left.unwrap_or(Duration::MAX));
-            // The kernel is asked for whole milliseconds.
+            // The kernel's timeout has milliseconds.
             let ended = child::ended_within(pid, slice.max(Duration::from_millis(1))).map_err(failed)?;
             if let Some(relay) = &mut self.relay {
                 relay.pass_on(pid);
@@ -66,7 +66,7 @@ impl<'s> Running<'s> {
         }
     }
 
-    /// Waits until the program has ended, however long that takes.
+    /// Waits until the program has ended.
     pub fn wait_to_the_end(&mut self) -> Result<Ended, Error> {
         loop {
             if let Some(ended) = self.wait(Duration::MAX)? {
@@ -81,25 +81,25 @@ impl<'s> Running<'s> {
         self.observer.check(self.pid, &self.recorded.recording);
     }
 
-    /// What is recorded so far, with what is known of threads that have not ended by themselves.
+    /// The recording so far, with the times of threads that have not ended by themselves.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.recorded.recording.snapshot();
         self.threads.complete(&mut snapshot);
         snapshot
     }
 
-    /// How many recorded processes still run.
+    /// Number of recorded processes that still run.
     pub fn surviving(&self) -> usize {
         self.recorded.recorded_processes().len()
     }
 
-    /// Why nothing is recorded, if that can be said.
+    /// Explains why nothing is recorded.
     pub fn observer(&self) -> &Observer {
         &self.observer
     }
 }
 
-/// What a shell makes of the end of a program: its exit code, or 128 and the number of the signal that killed it.
+/// The exit code that a shell shows: the program's own, or 128 plus the number of the signal that killed it.
 pub fn exit_code(end: End) -> u8 {
     match end {
         End::Exited(code) => code as u8,

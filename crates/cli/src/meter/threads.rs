@@ -1,29 +1,29 @@
-//! What the kernel knows of the recorded threads while they live: a thread that is alive when its process ends cannot
-//! write it down itself.
+//! The kernel's times of recorded threads while they live. A thread that is alive when its process ends cannot record
+//! them itself.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 use unspin_meter::{Recording, Snapshot, ThreadTimes};
 
-/// Between two looks, at least: a program that runs for seconds is seen a dozen times.
+/// Minimum time between two checks: programs that run for seconds are checked a dozen times.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Before the first look; each pause is twice the one before until [`PAUSE`] is reached, so that short programs are seen
+/// Time before the first check. Each pause is twice the one before, up to [`PAUSE`], so that short programs are checked
 /// too.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// A look may take this share of one CPU's time: with many threads it comes less often.
+/// A check may take this share of one CPU's time: with many threads checks are less frequent.
 const SHARE: u32 = 500;
-/// But this often all the same: the recording wants a sign of life.
+/// Maximum time between two checks, because each one renews the recording's sign of life.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// What was seen of all threads.
+/// The times of all threads.
 pub struct Threads {
     seen: BTreeMap<(u32, u32), FirstAndLast>,
     next: Instant,
     pause: Duration,
 }
 
-/// The first and the last look at one thread.
+/// The first and the last times of one thread.
 #[derive(Clone, Copy, Debug)]
 struct FirstAndLast {
     first: CpuTimes,
@@ -33,30 +33,30 @@ struct FirstAndLast {
 #[derive(Clone, Copy, Debug)]
 struct CpuTimes {
     at: Instant,
-    /// Nanoseconds on a CPU since the thread began.
+    /// Nanoseconds on a CPU since the thread's start.
     on_cpu: u64,
-    /// Nanoseconds waiting for one.
+    /// Nanoseconds waiting for a CPU.
     runnable: u64,
 }
 
 impl Threads {
-    /// Nothing seen yet.
+    /// Before the first check.
     pub fn new() -> Threads {
         Threads { seen: BTreeMap::new(), next: Instant::now() + FIRST_PAUSE, pause: FIRST_PAUSE }
     }
 
-    /// How long until it is time to look.
+    /// Time until the next check.
     pub fn wait(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Looks at every thread that has a table.
+    /// Reads the times of every thread that has a table.
     pub fn check(&mut self, recording: &Recording) {
         let began = Instant::now();
         for (pid, tid) in recording.owners() {
             let Some(look) = CpuTimes::at_thread(pid, tid) else { continue };
             let seen = self.seen.entry((pid, tid)).or_insert(FirstAndLast { first: look, last: look });
-            // A process id that came round again begins anew.
+            // A reused pid begins anew.
             *seen = if look.on_cpu < seen.last.on_cpu {
                 FirstAndLast { first: look, last: look }
             } else {
@@ -67,7 +67,7 @@ impl Threads {
         self.next = Instant::now() + self.pause;
     }
 
-    /// Adds what was seen to the threads of the snapshot that have not ended by themselves.
+    /// Adds the times to those threads of the snapshot that have not ended by themselves.
     pub fn complete(&self, snapshot: &mut Snapshot) {
         let window = snapshot.window;
         for image in &mut snapshot.images {
@@ -80,21 +80,22 @@ impl Threads {
         }
     }
 
-    /// Writes the same into the recording, whose program has ended, and forgets it: snapshots have it from now on.
+    /// Writes the times into the recording of a program that has ended, and forgets them: snapshots contain them from
+    /// now on.
     pub fn write(&mut self, recording: &Recording) {
         let window = recording.snapshot().window;
         recording.note_used(&|pid, tid, lived| self.used(pid, tid, window.to_seconds(lived)));
         self.seen.clear();
     }
 
-    /// Nanoseconds on a CPU, and waiting for one, in the last `lived` seconds of a thread.
+    /// Nanoseconds on a CPU and waiting for one, in the last `lived` seconds of a thread.
     fn used(&self, pid: u32, tid: u32, lived: f64) -> Option<(u64, u64)> {
         Some(self.seen.get(&(pid, tid))?.within((lived * 1e9) as u64))
     }
 }
 
-/// The threads of a snapshot that had not ended by themselves and of which is known how long they ran all the same: their
-/// times are in the snapshot, so there is nothing to be added.
+/// The threads of a snapshot that had not ended by themselves but whose times are in the snapshot already, so that
+/// nothing has to be added.
 pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
     let mut known = Vec::new();
     for image in &snapshot.images {
@@ -111,7 +112,7 @@ pub fn known(snapshot: &Snapshot) -> Vec<ThreadTimes> {
 }
 
 impl CpuTimes {
-    /// `/proc/PID/task/TID/schedstat`: time on a CPU, time waiting for one, in nanoseconds.
+    /// `/proc/PID/task/TID/schedstat`: nanoseconds on a CPU and waiting for one.
     fn at_thread(pid: u32, tid: u32) -> Option<CpuTimes> {
         let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
         let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
@@ -120,9 +121,10 @@ impl CpuTimes {
 }
 
 impl FirstAndLast {
-    /// Nanoseconds on a CPU, at least one to tell it from what is unknown, and waiting for one, during a life of `lived`. The thread is older than its first
-    /// use of a lock, with which that life begins: what it did between the two looks is taken for the whole. If these
-    /// are hardly apart its total since its own beginning has to do.
+    /// Nanoseconds on a CPU and waiting for one, during a life of `lived`. The time on a CPU is at least one, because
+    /// zero means unknown. The life begins with the first use of a lock, the thread itself is older, so its rate
+    /// between the two checks is applied to the whole life. If the checks are too close together, its total since its
+    /// start is used.
     fn within(&self, lived: u64) -> (u64, u64) {
         let apart = self.last.at.duration_since(self.first.at).as_nanos() as u64;
         if apart < 1_000_000 {

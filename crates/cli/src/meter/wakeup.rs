@@ -1,9 +1,9 @@
-//! What a wake-up costs on this machine, for recordings.
+//! The cost of a wake-up on this machine, for recordings.
 
 use crate::wakeup;
 use unspin_meter::{Recording, WakeUpCost};
 
-/// Stores the cost in the recording. Where it cannot be measured the recording does not say it.
+/// Stores the cost in the recording. If it cannot be measured, the recording does not contain it.
 pub fn store(recording: &Recording) {
     if let Ok(cost) = wakeup::cost() {
         recording.set_wake_up(WakeUpCost { futex_ns: cost.futex_ns, epoll_ns: cost.epoll_ns });

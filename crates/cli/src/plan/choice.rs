@@ -1,4 +1,4 @@
-//! One `--mutex`: a kind, for all mutexes or for one.
+//! The value of `--mutex`: a kind, for all mutexes or for one.
 
 use super::entry::{Entry, Which};
 use super::kind;
@@ -9,9 +9,9 @@ use unspin_locks::Kind;
 /// `adaptive`, or `adaptive@cache_lock`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// What stands in.
+    /// The kind of lock.
     pub kind: Kind,
-    /// For which lock; none: for all that no other choice is about.
+    /// The lock that it replaces; none: all locks without a choice of their own.
     pub lock: Option<LockName>,
 }
 
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(choice("steal"), Ok(Choice { kind: Kind::Steal, lock: None }));
         let lock = LockName::new("cache_lock");
         assert_eq!(choice("rt-fair@cache_lock"), Ok(Choice { kind: Kind::RtFair, lock }));
-        // Names of Rust and of versioned symbols may hold more.
+        // Names in Rust and versioned symbols may contain another @.
         assert_eq!(choice("mcs@a@b").unwrap().lock, LockName::new("a@b"));
     }
 

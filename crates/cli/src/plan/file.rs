@@ -1,4 +1,4 @@
-//! A plan as a file, which `unspin prove` writes and a human can.
+//! A plan as a file, written by `unspin prove` or by a user.
 //!
 //! ```toml
 //! program = "/usr/bin/x"
@@ -12,9 +12,9 @@
 //! policy = "poll"
 //! ```
 //!
-//! `lock` and `kind`, or `site` and `policy`, suffice: a name is looked up in the program's files then. A plan that was made
-//! from a recording says where each lock and each call site is recognised, so that nothing is looked up, and by `modules` in
-//! which builds of which files.
+//! `lock` and `kind`, or `site` and `policy`, suffice: the name is then looked up in the program's files. A plan that
+//! was made from a recording contains the places of each lock and call site, so that nothing is looked up, and in
+//! `modules` the builds of the files to which they apply.
 
 use super::entry::{Entry, Plan, WaitEntry, Which};
 use super::kind;
@@ -34,12 +34,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use unspin_symbols::File;
 
-/// A plan, and what program it is for.
+/// A plan, and the program that it is for.
 #[derive(Clone, Debug)]
 pub struct PlanFile {
-    /// What errors call it.
+    /// Its name in error messages.
     path: PathBuf,
-    /// The lines above it.
+    /// The comment lines above it.
     comment: String,
     document: PlanDocument,
 }
@@ -47,14 +47,14 @@ pub struct PlanFile {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PlanDocument {
-    /// The program that it is for: a path, or the name of a workload; none: any.
+    /// The program that it is for: a path, or the name of a workload; none: any program.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
-    /// What older plans had in place of `wait`.
+    /// What older plans had instead of `wait`.
     #[serde(default, skip_serializing, deserialize_with = "no_longer")]
     #[expect(dead_code, reason = "it is read to be refused")]
     spin_waits: (),
-    /// Which build of each file the places are in.
+    /// The builds of the files to which the places apply.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     modules: BTreeMap<PathBuf, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,7 +67,7 @@ fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     Err(D::Error::custom("spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`"))
 }
 
-/// The parser's message. That of an unknown key of the document lists the keys that there are, `spin-waits` among them.
+/// The parser's message. For an unknown key of the document it lists the known keys, among them `spin-waits`.
 fn explained(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").filter(|rest| rest.contains("`spin-waits`"));
     let Some((name, _)) = unknown.and_then(|rest| rest.split_once('`')) else { return message.to_owned() };
@@ -80,40 +80,41 @@ fn explained(message: &str) -> String {
     }
 }
 
-/// What stands in for one lock.
+/// The replacement of one lock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MutexTable {
-    /// Its name; none: every mutex that no other row is about.
+    /// Its name; none: every mutex that no other table names.
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
     kind: String,
-    /// The one file that the name is looked up in.
+    /// The only file in which the name is looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<PathBuf>,
-    /// Where it is recognised; none: looked up.
+    /// The places that identify it; none: looked up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     places: Vec<Vec<String>>,
 }
 
-/// What threads do in the waits of one call site.
+/// The policy of the waits of one call site.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WaitTable {
-    /// Its name; none: every wait that no other row is about.
+    /// Its name; none: every wait that no other table names.
     #[serde(skip_serializing_if = "Option::is_none")]
     site: Option<String>,
     policy: String,
-    /// The one file that the name is looked up in.
+    /// The only file in which the name is looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<PathBuf>,
-    /// Where it is recognised; none: looked up.
+    /// The places that identify it; none: looked up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     places: Vec<Vec<String>>,
 }
 
 impl PlanFile {
-    /// A plan that was found for a program. `comment` says how, and what came of it: it stands above the plan.
+    /// A plan that was found for a program. `comment` says how it was found and with which result; it is written above
+    /// the plan.
     pub fn new(plan: &Plan, program: &Program, comment: &str) -> Result<PlanFile, Error> {
         let located = plan.mutexes.iter().filter_map(|entry| entry.which.located());
         let located = located.chain(plan.waits.iter().filter_map(|entry| entry.which.located()));
@@ -151,12 +152,12 @@ impl PlanFile {
         Ok(PlanFile { path: path.to_path_buf(), comment: String::new(), document })
     }
 
-    /// Writes it.
+    /// Writes the file.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         outfile::write(path, self.text().as_bytes())
     }
 
-    /// What it looks like.
+    /// The text of the file.
     pub fn text(&self) -> String {
         let document = toml::to_string(&self.document).expect("strings and tables are TOML");
         let comment = self.comment.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
@@ -168,7 +169,7 @@ impl PlanFile {
         )
     }
 
-    /// The plan, if it is for this program as it is now.
+    /// The plan, if it is for this program in its present build.
     pub fn plan_for(&self, program: &Program) -> Result<Plan, Error> {
         let wrong = |why: String| Error::Usage(format!("{OPTION} {}: {why}", self.path.display()));
         let (meant, given) = (self.document.program.as_deref(), name_of(program));
@@ -211,7 +212,7 @@ impl PlanFile {
     }
 }
 
-/// What two rows are about, of those that are looked up: which of them is meant is unknown.
+/// Refuses two tables for one name that is looked up, because they contradict each other.
 fn named_twice<'r>(
     rows: impl Iterator<Item = (&'r Option<String>, &'r Option<PathBuf>)>,
 ) -> Option<Option<&'r str>> {
@@ -236,7 +237,7 @@ fn words(located: &Located) -> Vec<Vec<String>> {
     located.places.iter().map(Place::words).collect()
 }
 
-/// The places of a row, each in a file whose build is known, and recognised in a way that suits what the row is about.
+/// The places of a table, if each is in a file of known build and of a kind that suits the table.
 fn places(
     name: &str,
     written: &[Vec<String>],
@@ -321,7 +322,7 @@ impl WaitTable {
     }
 }
 
-/// What a plan calls its program.
+/// The name of its program in a plan.
 fn name_of(program: &Program) -> String {
     match program.workload() {
         Some(workload) => workload.to_owned(),
@@ -335,7 +336,7 @@ fn is_same(meant: &str, program: &Program) -> bool {
         && absolute(Path::new(meant)) == absolute(&program.path)
 }
 
-/// Without symbolic links, if there is such a file.
+/// The path without symbolic links, if the file exists.
 fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

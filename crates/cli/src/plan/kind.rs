@@ -1,8 +1,8 @@
-//! The kinds of lock, as the user writes them.
+//! The kinds of lock, by their names on the command line.
 
 use unspin_locks::Kind;
 
-/// Parses a kind for clap, and for whoever else has one in writing.
+/// Parses a kind, for clap and for plan files.
 pub fn parse(name: &str) -> Result<Kind, String> {
     name.parse().map_err(|_| {
         let names = Kind::ALL.map(Kind::name);
@@ -12,7 +12,7 @@ pub fn parse(name: &str) -> Result<Kind, String> {
     })
 }
 
-/// What the user should know of a kind before the program runs under it.
+/// A warning for the user before a program runs with this kind, if there is one.
 pub fn warning(kind: Kind) -> Option<String> {
     kind.is_for_study().then(|| {
         format!(

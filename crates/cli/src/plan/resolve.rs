@@ -1,4 +1,4 @@
-//! From the name of a lock to where it is recognised, by the program's files alone.
+//! Finds the places of a lock by its name, from the program's files alone.
 
 use super::closure::Closure;
 use super::code;
@@ -17,10 +17,10 @@ use std::fmt::Display;
 use std::path::Path;
 use unspin_symbols::File;
 
-/// Names that are offered in place of one that there is not.
+/// Number of similar names that are suggested for an unknown one.
 const OFFERED: usize = 3;
 
-/// Looks names up in the files of one program, which are opened when the first is asked for.
+/// Looks names up in the files of one program, which are opened at the first lookup.
 pub struct Resolver<'p> {
     program: &'p Program,
     closure: OnceCell<Closure>,
@@ -33,21 +33,21 @@ pub enum Reach {
     Mutexes,
     /// Waits.
     Waits,
-    /// Mutexes and waits: one of both must be there.
+    /// Mutexes and waits: the program must have one of both.
     Either,
 }
 
-/// What came of a name.
+/// The result of looking a name up.
 pub enum Found {
-    /// It is recognised at any of these.
+    /// Each of these places identifies it.
     Places(Vec<Place>),
-    /// It is several: so each is written.
+    /// The name is ambiguous: the full name of each match.
     Several(Vec<String>),
-    /// There is something of that name that cannot be it, and why.
+    /// There is a match, but of another sort; the reason.
     Unfit(String),
 }
 
-/// Files to look into, and what they are called together.
+/// The files in which to search, and their common name in messages.
 struct Scope<'f> {
     files: &'f [File],
     runtime: &'f [File],
@@ -55,7 +55,7 @@ struct Scope<'f> {
 }
 
 impl<'p> Resolver<'p> {
-    /// Nothing is opened yet.
+    /// Before the first lookup.
     pub fn new(program: &'p Program) -> Resolver<'p> {
         Resolver { program, closure: OnceCell::new() }
     }
@@ -64,8 +64,8 @@ impl<'p> Resolver<'p> {
         self.closure.get_or_init(|| Closure::of(self.program))
     }
 
-    /// Refuses a program in which there is nothing to replace: that calls no function of libc that locks a mutex, or waits,
-    /// and can neither load nor start anything that does.
+    /// Refuses a program in which there is nothing to replace: it calls no function of libc that locks a mutex, or
+    /// waits, and cannot load or start code that does.
     pub fn check_reach(&self, reach: Reach) -> Result<(), Error> {
         let Closure { files, is_complete, runtime } = self.closure();
         let calls = |function: &str| match reach {
@@ -73,7 +73,7 @@ impl<'p> Resolver<'p> {
             Reach::Waits => site::is_wait(function),
             Reach::Either => is_of_mutexes(function) || site::is_wait(function),
         };
-        // What cannot be read cannot be judged.
+        // A file that cannot be read may call anything.
         if !is_complete || files.iter().chain(runtime).any(|file| may_call(file, &calls)) {
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl<'p> Resolver<'p> {
         Err(Error::CannotRun(format!("{program}: neither it nor its libraries {why}")))
     }
 
-    /// Where the lock of that name is recognised: in one file, or in the program and what it is linked with.
+    /// The places of the lock with this name: in one file, or in the program and its libraries.
     pub fn places(&self, name: &LockName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
         self.look_up(name, "lock", module, &|scope| match find(name, scope.files, scope.runtime) {
             Some(found) => Ok(found),
@@ -98,7 +98,7 @@ impl<'p> Resolver<'p> {
         })
     }
 
-    /// Where the waits of a call site are recognised: in one file, or in the program and what it is linked with.
+    /// The places of the waits of a call site: in one file, or in the program and its libraries.
     pub fn sites(&self, name: &SiteName, module: Option<&Path>) -> Result<Vec<Place>, Error> {
         self.look_up(name, "call site", module, &|scope| match site::find(name, scope.files, scope.runtime) {
             Some(found) => Ok(found),
@@ -106,7 +106,7 @@ impl<'p> Resolver<'p> {
         })
     }
 
-    /// `find` answers what a name means, or why it means nothing.
+    /// `find` returns what a name means, or why it means nothing.
     fn look_up(
         &self,
         name: &dyn Display,
@@ -160,7 +160,7 @@ fn find(name: &LockName, files: &[File], runtime: &[File]) -> Option<Found> {
     }
 }
 
-/// What calls a function that is meant; or loads or starts something else, which may do so.
+/// Whether a file calls one of these functions, or can load or start other code, which may.
 fn may_call(file: &File, is_meant: &dyn Fn(&str) -> bool) -> bool {
     const OTHERS: [&str; 9] =
         ["dlopen", "dlmopen", "dlsym", "system", "popen", "fork", "vfork", "fexecve", "clone"];
@@ -187,7 +187,7 @@ impl Scope<'_> {
         self.files.first().map_or(self.name.clone(), |file| file.path().display().to_string())
     }
 
-    /// What was looked for in vain, and what may have been meant.
+    /// The message for an unknown name, with suggestions.
     fn nothing(&self, name: &LockName) -> String {
         let ask = "`unspin meter` prints the names of a program's locks";
         match name.meaning() {
@@ -232,7 +232,7 @@ impl Scope<'_> {
     }
 }
 
-/// ` (meant: cache_lock?)`, if there are names like what was written, or like its last part.
+/// ` (meant: cache_lock?)`, if there are names similar to the text, or to its last part.
 fn meant(written: &str, names: &HashSet<String>) -> String {
     let near = |written: &str| nearest::several(written, names.iter().map(String::as_str), OFFERED);
     let own = written.rsplit("::").next().unwrap_or(written);
@@ -254,7 +254,7 @@ mod tests {
         resolver.places(&LockName::new(name).unwrap(), None).map_err(|e| e.to_string())
     }
 
-    /// The program, and the library that it is linked with.
+    /// The program and its library.
     fn two_files(workshop: &Workshop, flags: &[&str]) -> Option<(Program, std::path::PathBuf)> {
         let library = [&["-shared", "-fPIC", "-DOTHER"], flags].concat();
         let library = workshop.compile("same_names.c", &library, "libother.so")?;
@@ -276,7 +276,7 @@ mod tests {
         );
     }
 
-    /// The dynamic linker makes one of what both define under one name.
+    /// The dynamic linker merges variables that both define under one name.
     #[test]
     fn what_is_exported_twice_is_one_lock() {
         let workshop = Workshop::new();
@@ -351,7 +351,7 @@ mod tests {
         assert!(places(&program, "Index::Index ▸ nobody").is_err());
     }
 
-    /// So the meter names what is in a file without names, and so it is found again.
+    /// The meter's name for code in a file without symbols is found again.
     #[test]
     fn a_call_in_a_stripped_file() {
         let workshop = Workshop::new();
@@ -378,7 +378,7 @@ mod tests {
         assert!(error.contains("name the program instead of the script"), "{error}");
     }
 
-    /// As the JDK's: a link to a launcher that finds its library beside itself.
+    /// Like the JDK's launcher: a link to a program that finds its library in its own folder.
     #[test]
     fn libraries_beside_the_program_are_found_through_a_link_to_it() {
         let workshop = Workshop::new();

@@ -1,4 +1,4 @@
-//! One `--waits`: a policy, for all waits or for those of one call site.
+//! The value of `--waits`: a policy, for all waits or for those of one call site.
 
 use super::entry::{WaitEntry, Which};
 use super::policy::WaitPolicy;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub struct WaitChoice {
     /// What a thread does before it sleeps.
     pub policy: WaitPolicy,
-    /// At which call site; none: at all that no other choice is about.
+    /// The call site; none: all call sites without a choice of their own.
     pub site: Option<SiteName>,
 }
 

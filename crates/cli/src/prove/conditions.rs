@@ -1,21 +1,21 @@
-//! What else went on while a run was measured.
+//! Disturbances during a run.
 
 use serde::Serialize;
 use std::fs;
 
-/// CPU time of the whole machine, in seconds, since some moment.
+/// CPU time of the whole machine, in seconds, since a fixed moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuTime {
-    /// Doing anything, in user mode or in the kernel.
+    /// Busy time, in user mode or in the kernel.
     pub busy_s: f64,
-    /// Taken by the hypervisor for others while we wanted to run.
+    /// Steal time: taken by the hypervisor while CPUs were ready to run.
     pub steal_s: f64,
-    /// Everything, idle time too: wall time × CPUs.
+    /// All time, including idle time: wall-clock time × CPUs.
     pub total_s: f64,
 }
 
 impl CpuTime {
-    /// Since boot: the first line of `/proc/stat`, all zero where it cannot be read.
+    /// Since boot: the first line of `/proc/stat`; all zero if it cannot be read.
     pub fn since_boot() -> CpuTime {
         fs::read_to_string("/proc/stat").ok().and_then(|text| CpuTime::parse(&text)).unwrap_or_default()
     }
@@ -36,24 +36,24 @@ impl CpuTime {
     }
 }
 
-/// What disturbed a run, or all of them.
+/// What disturbed a run or a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Disturbance {
-    /// CPU time of all CPUs together, idle or not: what the shares below are shares of.
+    /// CPU time of all CPUs, including idle time: the total of which the others are shares.
     pub total_s: f64,
     /// CPU time that the hypervisor gave to others.
     pub steal_s: f64,
-    /// CPU time of other programs, and of the kernel on nobody's account.
+    /// CPU time of other programs, and of the kernel for no process.
     pub others_s: f64,
 }
 
 impl Disturbance {
-    /// Between two readings, while we and what we measured used `own_s` seconds of CPU time.
+    /// The disturbances between two readings, if unspin and the measured program used `own_s` seconds of CPU time.
     pub fn between(before: &CpuTime, after: &CpuTime, own_s: f64) -> Disturbance {
         Disturbance {
             total_s: after.total_s - before.total_s,
             steal_s: after.steal_s - before.steal_s,
-            // The kernel counts in ticks, so a short run may seem to have used less than it did.
+            // The kernel counts in ticks, so the total of a short run may be less than what it used.
             others_s: (after.busy_s - before.busy_s - own_s).max(0.0),
         }
     }

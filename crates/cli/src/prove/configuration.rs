@@ -1,4 +1,4 @@
-//! Who is measured: the program under one setup or another.
+//! Configurations: the program with different setups.
 
 use super::setup::{Prepared, Setup};
 use crate::engine::Engine;
@@ -13,7 +13,7 @@ use unspin_stats::{Candidate, Role};
 pub struct Configuration {
     /// Its name in tables and sentences, and its role.
     pub candidate: Candidate,
-    /// What its locks are served by; none is the program as it is, without the preload library.
+    /// Engine and plan; none for the program without the preload library.
     pub setup: Option<Setup>,
 }
 
@@ -24,8 +24,8 @@ impl Configuration {
         Configuration { candidate: Candidate::control(Engine::Kernel.name()), setup: Some(setup) }
     }
 
-    /// The control of plans: libc's mutexes and waits that sleep at once, through the same hooks. Its plan is about what theirs
-    /// are about.
+    /// The control of plans: libc's mutexes, and waits that sleep at once, through the same hooks. Its plan is for
+    /// mutexes, waits or both, like those of the candidates.
     pub fn system<'p>(
         plans: impl IntoIterator<Item = &'p Plan> + Clone,
         program: &Program,
@@ -51,18 +51,18 @@ impl Configuration {
         &self.candidate.name
     }
 
-    /// Whether it is one of those that were asked about.
+    /// Whether it is a candidate to be judged.
     pub fn is_judged(&self) -> bool {
         self.candidate.role == Role::Candidate && self.setup.is_some()
     }
 
-    /// The engine, if that is what is asked about.
+    /// The engine, if an engine is judged.
     pub fn judged_engine(&self) -> Option<Engine> {
         let engine = self.setup.as_ref()?.engine;
         (self.is_judged() && engine != Engine::Kernel).then_some(engine)
     }
 
-    /// The plan, if that is what is asked about.
+    /// The plan, if a plan is judged.
     pub fn judged_plan(&self) -> Option<&Plan> {
         let setup = self.setup.as_ref().filter(|setup| self.is_judged() && setup.engine == Engine::Kernel)?;
         setup.plan.as_ref().map(|prepared| &prepared.plan)

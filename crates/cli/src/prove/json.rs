@@ -1,4 +1,4 @@
-//! The report as JSON, under a schema that has a version.
+//! The report as JSON, with a versioned schema.
 
 use super::conditions::Disturbance;
 use super::locks::Locks;
@@ -14,7 +14,8 @@ use serde::Serialize;
 use std::path::Path;
 use unspin_stats::{Analysis, Comparison, Conclusion};
 
-/// The number behind the slash is raised when a field changes its meaning or goes; new fields may come.
+/// The number after the slash is increased when a field changes its meaning or is removed. New fields may be added
+/// without that.
 const SCHEMA: &str = "unspin.prove/3";
 
 #[derive(Serialize)]
@@ -49,7 +50,7 @@ struct ConfigurationEntry<'a> {
     cpu: CpuShares,
 }
 
-/// Writes everything that is known about the proof, every run included.
+/// Writes all results, including every run.
 pub fn write(report: &Report, file: &Path) -> Result<(), Error> {
     let candidates =
         report.configurations.iter().zip(&report.cpu).map(|(configuration, &cpu)| ConfigurationEntry {

@@ -1,34 +1,34 @@
 //! Processes that a program leaves behind.
 //!
-//! A run that overlaps with what is left of the one before measures both. While `prove` runs, orphans become
-//! its own children, so it sees all of them, those that left the process group or the session too.
+//! A run that overlaps with leftover processes of the previous run measures both. While `prove` runs, orphans become
+//! its own children. So it sees all of them, including those that have left the process group or the session.
 
 use std::fs;
 use std::time::{Duration, Instant};
 use unspin_sys::child::{self, Signal, Usage};
 
-/// What was left.
+/// The leftover processes of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Leftovers {
-    /// Processes that did not end by themselves in time.
+    /// Number of processes that did not end by themselves in time.
     pub processes: u32,
     /// What all of them used.
     pub usage: Usage,
 }
 
-/// How long what is left may take to end by itself after a program that returned: no time to speak of.
+/// Time for processes to end by themselves after the program has exited.
 pub const AFTER_RETURN: Duration = Duration::from_millis(200);
-/// The same after a program that was killed: a thousand children need some time to die, and what they leave
-/// in the kernel is cleared by whoever they have for it.
+/// The same after the program was killed: a thousand children need some time to die, and other processes may have to
+/// clean up what they leave in the kernel.
 pub const AFTER_DEATH: Duration = Duration::from_secs(5);
-/// How long processes may take to end when asked to.
+/// Time for processes to end after SIGTERM.
 const TERMINATE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long killed processes may take: one in an uninterruptible wait is given up on.
+/// Time for processes to end after SIGKILL. A process in an uninterruptible wait takes longer and is left.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Waits until nothing is left of the program that led the process group `group`, and ends what is still there
-/// after `timeout`.
+/// Waits until all processes have ended that the program with process group `group` has left, and ends those that still
+/// exist after `timeout`.
 pub fn clear(group: u32, timeout: Duration) -> Leftovers {
     let mut leftovers = Leftovers::default();
     if reap(&mut leftovers, timeout) {
@@ -42,7 +42,7 @@ pub fn clear(group: u32, timeout: Duration) -> Leftovers {
     }
     let began = Instant::now();
     while began.elapsed() < KILL_TIMEOUT {
-        // Each that is killed may hand us its own children.
+        // The children of a killed process become children of this one.
         signal_all(Signal::Kill);
         if reap(&mut leftovers, PAUSE) {
             break;
@@ -51,7 +51,7 @@ pub fn clear(group: u32, timeout: Duration) -> Leftovers {
     leftovers
 }
 
-/// Collects children that have ended. Answers whether all have.
+/// Collects children that have ended. Returns whether all have.
 fn reap(leftovers: &mut Leftovers, timeout: Duration) -> bool {
     let began = Instant::now();
     loop {
@@ -66,12 +66,12 @@ fn reap(leftovers: &mut Leftovers, timeout: Duration) -> bool {
 
 fn signal_all(signal: Signal) {
     for pid in children() {
-        // Ours and not waited for, so the pid cannot have gone to another.
+        // A child that has not been waited for, so its pid cannot have been reused.
         let _ = child::signal(pid, signal);
     }
 }
 
-/// The children of all our threads: `/proc/self/task/TID/children`.
+/// The children of all threads of this process: `/proc/self/task/TID/children`.
 fn children() -> Vec<u32> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());

@@ -1,4 +1,4 @@
-//! What happened to the locks: one run more for each candidate, metered, after everything has been timed.
+//! The locks under each candidate: one more run of each, metered, after the timed runs.
 
 use super::call_sites::CallSites;
 use super::conditions::Disturbance;
@@ -15,9 +15,9 @@ use unspin_meter::{Report, Row};
 /// The locks of one metered run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metered {
-    /// Whose these are.
+    /// The name of the configuration.
     pub candidate: String,
-    /// Wall time of this run, in seconds; not one of the results.
+    /// Wall-clock time of this run, in seconds; not one of the results.
     pub elapsed_s: f64,
     /// CPU time of this run, in seconds.
     pub cpu_s: f64,
@@ -31,17 +31,17 @@ pub struct Metered {
     pub report: Report,
 }
 
-/// The tables of all candidates.
+/// The lock tables of all configurations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Locks {
-    /// One for each, the reports' order: what was before, what came after.
+    /// One table for each configuration, the control's first.
     pub metered: Vec<Metered>,
-    /// For each candidate without a table, why it has none.
+    /// The reason for each configuration without a table.
     pub missing: Vec<String>,
 }
 
 impl Metered {
-    /// What a metered run says of the locks under `candidate`.
+    /// The locks of a metered run under `candidate`.
     pub fn new(candidate: &str, metering: Metering) -> Metered {
         let call_sites = CallSites::of(&metering);
         let Metering { trial, mut report, .. } = metering;
@@ -58,21 +58,21 @@ impl Metered {
     }
 }
 
-/// Bounds the CPUs that a lock ate by those that the program used. The meter adds up the time in which threads held the lock or
-/// spun for it; a thread that the scheduler had put aside meanwhile ate no CPU.
+/// Limits the CPU time that a lock cost to what the program used. The meter sums the time in which threads held the
+/// lock or spun for it; threads that were preempted meanwhile used no CPU.
 fn bound_cpus(row: &mut Row, used: f64, machine: u32) {
     row.cpus = row.cpus.min(used);
     row.spin_cpu = row.spin_cpu.min(used / f64::from(machine));
 }
 
 impl Locks {
-    /// With what was metered before the session.
+    /// With the control's metered run of the search.
     pub fn before(metered: Metered) -> Locks {
         Locks { metered: vec![metered], missing: Vec::new() }
     }
 
-    /// Runs the program under the control of plans: what was before. Refuses a program that locks no mutex where kinds of mutex
-    /// are judged, one that never waits where policies are, and a candidate that polls at call sites that never wait.
+    /// Meters the control of plans. Refuses a program that locks no mutex if kinds of mutex are judged, one that never
+    /// waits if policies are judged, and a candidate that polls at call sites that never wait.
     pub fn meter_control(
         &mut self,
         runner: &Runner<'_>,
@@ -86,7 +86,7 @@ impl Locks {
         let waits = plan.is_some_and(|plan| !plan.waits.is_empty());
         let metering = match meter(runner, setup, time_limit) {
             Ok(metering) => metering,
-            // If it fails by itself too, the session will show that.
+            // If it also fails without the meter, the session reports that.
             Err(reason) => {
                 self.missing.push(format!("No lock table of {}: {reason}.", control.name()));
                 return Ok(());
@@ -104,8 +104,7 @@ impl Locks {
         Ok(())
     }
 
-    /// Runs the program once more under each of the judged that ended well. Nothing that goes wrong here takes away from
-    /// what has been measured before.
+    /// Meters every candidate whose runs succeeded. Failures here do not change the results so far.
     pub fn meter(
         &mut self,
         runner: &Runner<'_>,
@@ -116,7 +115,7 @@ impl Locks {
         for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| c.is_judged()) {
             let Some(setup) = &configuration.setup else { continue };
             if session.first_failure(index).is_some() || session.trials(index).next().is_none() {
-                continue; // The verdict says so already.
+                continue; // The verdict reports the failure.
             }
             let name = configuration.name();
             match meter(runner, setup, time_limit) {
@@ -137,8 +136,8 @@ fn without(what: &str, runner: &Runner<'_>, metering: &Metering) -> String {
     }
 }
 
-/// Refuses a candidate under which no wait can poll, because its call sites never wait. Of a candidate that does more than that
-/// the call sites that never wait are named on standard error.
+/// Refuses a candidate under which no wait can poll, because its call sites never wait. If the candidate does more than
+/// that, prints the call sites that never wait on standard error.
 fn refuse_idle(configuration: &Configuration, sites: &CallSites, runner: &Runner<'_>) -> Result<(), Error> {
     let Some(prepared) = configuration.setup.as_ref().and_then(|setup| setup.plan.as_ref()) else {
         return Ok(());

@@ -1,7 +1,7 @@
-//! A run that is not timed but metered: what happened to its locks.
+//! Metered runs, which record locks. Their times are not compared.
 //!
-//! The timed runs are not metered: reading clocks at every lock costs some nanoseconds, which a lock with many short
-//! sections would pay for more than others.
+//! The timed runs are not metered: reading clocks at every lock costs some nanoseconds, which matters more for locks
+//! with many short sections.
 
 use super::monitor::RunMonitor;
 use super::runner::{Limit, Runner, Trial};
@@ -16,7 +16,7 @@ use crate::plan::Located;
 use std::time::Duration;
 use unspin_meter::{Config, Kind, Recording, Report, Snapshot};
 
-/// One metered run.
+/// A metered run.
 pub struct Metering {
     /// The run.
     pub trial: Trial,
@@ -24,19 +24,19 @@ pub struct Metering {
     pub snapshot: Snapshot,
     /// The same as a report.
     pub report: Report,
-    /// What is known of names.
+    /// The names of its addresses.
     pub lookup: Lookup,
-    /// Why nothing was recorded at all, if that is so.
+    /// Why nothing was recorded, if nothing was.
     pub silence: Option<String>,
 }
 
-/// Runs the program once under a setup, metered; or says why there is nothing to show for it.
+/// Runs the program once with a setup and the meter. The error says why there is no recording.
 pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result<Metering, String> {
     if runner.interrupt.came() {
         return Err("interrupted".into());
     }
     let path = runner.scratch("recording");
-    // The last one's, which nobody needs any more.
+    // Removes the recording of the previous metered run.
     let _ = std::fs::remove_file(&path);
     let recording = Recording::create(&path, Config::default()).map_err(|e| e.to_string())?;
     wakeup::store(&recording);
@@ -61,12 +61,12 @@ pub fn meter(runner: &Runner<'_>, setup: &Setup, time_limit: Duration) -> Result
 }
 
 impl Metering {
-    /// Where the preload library recognises the locks of the report.
+    /// The places by which the preload library identifies the locks of the report.
     pub fn located(&self) -> Vec<Located> {
         Located::all(&self.snapshot, &self.lookup)
     }
 
-    /// Where the preload library recognises the call sites of the report's waits.
+    /// The places by which the preload library identifies the call sites of the report's waits.
     pub fn call_sites(&self) -> Vec<Located> {
         Located::sites(&self.snapshot, &self.lookup)
     }
@@ -78,7 +78,7 @@ impl Metering {
     }
 }
 
-/// What is learnt about the program on the way.
+/// Observes threads and program during a metered run.
 struct MeteringMonitor<'r> {
     recording: &'r Recording,
     threads: Threads,

@@ -1,4 +1,4 @@
-//! `unspin prove`: measures a program with other locks and says what is proven.
+//! `unspin prove`: measures a program with other locks and reports which differences are proven.
 
 mod call_sites;
 mod captured_output;
@@ -47,7 +47,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use text::{Detail, Text};
 use unspin_stats::{Direction, Plan};
 
-/// Measures, reports, and answers with the verdict's exit code.
+/// Measures, reports, and returns the exit code of the verdict.
 pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     let program = Program::find(&options.command)?;
     let direction =
@@ -61,7 +61,7 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
         Some(requested) => judge_requested(&runner, &requested, options)?,
         None => judge_found(&runner, options)?,
     };
-    // Files first: a reader of the report may stop reading.
+    // Files first: the reader of the report may close the pipe.
     let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
     let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
     interrupt.expect_the_end();
@@ -71,7 +71,7 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     Ok(report.exit_code())
 }
 
-/// Judges the candidates that are named.
+/// Judges the candidates that the command line names.
 fn judge_requested(
     runner: &Runner<'_>,
     requested: &Requested,
@@ -89,7 +89,7 @@ fn judge_requested(
     judge(runner, configurations, plan, locks, None, options)
 }
 
-/// Finds candidates, and judges them.
+/// Searches for candidates, and judges them.
 fn judge_found(runner: &Runner<'_>, options: &options::ProveOptions) -> Result<Report, Error> {
     let began = Instant::now();
     let SearchResult { search, requested, locks } = search::search(runner, options)?;
@@ -117,7 +117,7 @@ fn judge(
     Ok(report)
 }
 
-/// Writes the plan that won; without one says so, and leaves a plan that was there before.
+/// Writes the plan that won. Without a winner, prints a message and keeps an existing file.
 fn write_plan(report: &Report, file: &Path) -> Result<(), Error> {
     match &report.recommended {
         Some(recommended) => recommended.file.write(file),
@@ -145,7 +145,7 @@ fn plan(
     Ok(plan)
 }
 
-/// Another order for each session; the report says which, so that the analysis can be repeated.
+/// A different order for each session. The report contains the seed, so that the analysis can be repeated.
 fn seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64)
 }

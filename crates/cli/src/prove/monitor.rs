@@ -1,20 +1,20 @@
-//! Who looks at the program while it runs.
+//! Observation of the program during a run.
 
 use std::time::Duration;
 
-/// MeteringMonitor at a program that runs, some times a second, from the thread that waits for it anyway: a busier one would become
-/// part of the measurement.
+/// Observes a running program a few times a second, from the thread that waits for it: more frequent checks would
+/// disturb the measurement.
 pub trait RunMonitor {
-    /// How long until the next look, at most.
+    /// Maximum time until the next check.
     fn pause(&self) -> Duration {
         Duration::MAX
     }
 
-    /// MeteringMonitor. The last time it has ended, but has not been waited for yet.
+    /// Checks once. At the last check the program is a zombie.
     fn check(&mut self, pid: u32);
 }
 
-/// NoMonitor looks.
+/// Observes nothing.
 pub struct NoMonitor;
 
 impl RunMonitor for NoMonitor {

@@ -1,6 +1,6 @@
 //! The progress bar: on standard error, and only if that is a terminal.
 //!
-//! It moves twice a second: seldom enough that nobody finds it in a measurement.
+//! It moves twice a second: too seldom to disturb a measurement.
 
 use super::configuration::Configuration;
 use super::monitor::RunMonitor;
@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 use unspin_stats::{Phase, Plan};
 
-/// How far a session has come.
+/// The progress of a session.
 pub struct Progress {
     bar: ProgressBar,
     scale: BarLength,
@@ -16,7 +16,7 @@ pub struct Progress {
     shown: u64,
 }
 
-/// What the bar's full length stands for.
+/// What the full length of the bar means.
 enum BarLength {
     /// The time budget.
     Time(Duration),
@@ -25,7 +25,7 @@ enum BarLength {
 }
 
 impl Progress {
-    /// A bar for a plan, empty.
+    /// An empty bar for a plan.
     pub fn new(plan: &Plan, configurations: usize) -> Progress {
         let configurations = configurations as u64;
         let runs = (u64::from(plan.rounds_max) + 1) * configurations;
@@ -38,7 +38,7 @@ impl Progress {
         Progress { bar: bar(length), scale, configurations, shown: 0 }
     }
 
-    /// A bar for something that takes about so long.
+    /// A bar for something that takes about this time.
     pub fn over(time: Duration) -> Progress {
         Progress {
             bar: bar(time.as_millis() as u64),
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// Says what runs next.
+    /// Shows what runs next.
     pub fn show(&mut self, configuration: &Configuration, phase: Phase, elapsed: Duration) {
         let place = match phase {
             Phase::WarmUp => "warm-up".to_owned(),
@@ -57,7 +57,7 @@ impl Progress {
         self.say(&format!("{place}: {} ({} candidates)", configuration.name(), self.configurations), elapsed);
     }
 
-    /// Says what goes on.
+    /// Shows what is being done.
     pub fn say(&mut self, what: &str, elapsed: Duration) {
         self.bar.set_message(what.to_owned());
         self.bar.set_position(match self.scale {
@@ -68,7 +68,7 @@ impl Progress {
         self.bar.tick();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }

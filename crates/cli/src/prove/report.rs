@@ -1,4 +1,4 @@
-//! Everything that a proof is made of, before it is printed or written.
+//! The whole result, before it is printed or written.
 
 use super::configuration::Configuration;
 use super::interrupt::Interrupt;
@@ -19,50 +19,50 @@ use unspin_stats::{Analysis, Comparison, Conclusion, Experiment, Verdict};
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
 pub struct Report {
-    /// The command that was measured, as it was given.
+    /// The command that was measured, as the user wrote it.
     pub command: Vec<String>,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// With what.
+    /// The build of unspin.
     pub build: Build,
-    /// Under which setups.
+    /// The configurations that were compared.
     pub configurations: Vec<Configuration>,
-    /// The runs and what they mean.
+    /// The runs and their analysis.
     pub session: Session,
     /// The engine `rcu` against the engine `global`: the figure of the reports, which compared two kernels.
     pub reports_figure: Option<Comparison>,
-    /// How the candidates were found, where none were named.
+    /// How the candidates were found, if the command line named none.
     pub search: Option<Search>,
     /// Kinds of mutex step by step: the figures of Rostedt 2008.
     pub staircase: Option<Staircase>,
-    /// Where the CPUs went, configuration by configuration.
+    /// Where the CPU time went, for each configuration.
     pub cpu: Vec<CpuShares>,
-    /// What became of the judged waits.
+    /// How the judged waits ended.
     pub waits: Vec<JudgedSite>,
-    /// What happened to the locks.
+    /// The recorded locks.
     pub locks: Locks,
-    /// The plan that won; not known before the rest is.
+    /// The plan that won; determined last.
     pub recommended: Option<Recommended>,
     /// Whether ^C ended the session.
     pub interrupted: bool,
 }
 
-/// Means over the measured runs of one configuration that ended well.
+/// Means over the successful measured runs of one configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuShares {
     /// Percent of wall time × CPUs spent in user mode.
     pub user_percent: f64,
     /// Percent of wall time × CPUs spent in the kernel.
     pub system_percent: f64,
-    /// What is left: idle, or other programs'.
+    /// The rest: idle, or used by other programs.
     pub idle_percent: f64,
-    /// CPU seconds for a run.
+    /// CPU seconds of a run.
     pub cpu_s: f64,
-    /// Wall seconds for a run.
+    /// Wall-clock seconds of a run.
     pub wall_s: f64,
-    /// Context switches for a run, because a process waited.
+    /// Voluntary context switches of a run.
     pub voluntary_switches: f64,
-    /// Context switches for a run, because a process was made to.
+    /// Involuntary context switches of a run.
     pub involuntary_switches: f64,
 }
 
@@ -95,28 +95,29 @@ impl Report {
         }
     }
 
-    /// The comparison of each configuration but the control.
+    /// The comparison of a configuration with the control; none for the control.
     pub fn comparison(&self, configuration: &Configuration) -> Option<&Comparison> {
         let all = self.session.analysis.comparisons.iter().chain(&self.session.no_preload);
         all.into_iter().find(|c| c.name == configuration.name())
     }
 
-    /// The verdict on the judged.
+    /// The verdict on the candidates.
     pub fn conclusion(&self) -> Conclusion {
         let tried = self.search.as_ref().and_then(|search| search.screening.as_ref());
         match tried {
-            // None of them was left to be judged.
+            // No candidate was left to be judged.
             Some(screened) if !self.has_judged() => screened.conclusion(),
             _ => self.session.analysis.conclusion(),
         }
     }
 
-    /// Whether anybody was judged.
+    /// Whether there is a candidate.
     pub fn has_judged(&self) -> bool {
         self.configurations.iter().any(Configuration::is_judged)
     }
 
-    /// That nothing is ranked, if runs of the control failed. Why the first of them did is told with the end of its output.
+    /// Whether nothing is ranked because runs of the control failed. The report explains the first failure with the end
+    /// of its output.
     pub fn control_failure(&self) -> Option<String> {
         let is_judged = |name: &str| self.configurations.iter().any(|c| c.is_judged() && c.name() == name);
         let mut verdicts = self.session.analysis.comparisons.iter().map(|comparison| &comparison.verdict);
@@ -128,7 +129,7 @@ impl Report {
         })
     }
 
-    /// Whether waits are judged and nothing else.
+    /// Whether only waits are judged.
     pub fn is_about_waits(&self) -> bool {
         let only_waits = |configuration: &Configuration| {
             configuration.judged_plan().is_some_and(|plan| plan.mutexes.is_empty() && !plan.waits.is_empty())

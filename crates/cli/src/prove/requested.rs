@@ -1,4 +1,4 @@
-//! What is to be judged.
+//! The configurations to be judged.
 
 use super::configuration::Configuration;
 use super::setup::{Prepared, Setup};
@@ -10,24 +10,24 @@ use crate::program::Program;
 use unspin_locks::Kind;
 use unspin_stats::Candidate;
 
-/// The candidates, and what they are compared with.
+/// The candidates, and the control with which they are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requested {
-    /// The system's own locks through the same interposition as every candidate's, so that a gain is the candidate's and
-    /// not the interposition's.
+    /// The system's own locks through the same hooks as the candidates, so that a gain is due to the candidate.
     pub control: Configuration,
     /// System V engines, and plans for mutexes and waits.
     pub judged: Vec<Configuration>,
 }
 
-/// The name of the program as it is.
+/// The name of the program without the preload library.
 pub const NO_PRELOAD: &str = "no preload";
 
-/// The kinds of Rostedt 2008, and what they are to be seen beside.
+/// The kinds of Rostedt 2008, and the kind with which to compare them.
 const HACKBENCH: [Kind; 4] = [Kind::Pi, Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive];
 
 impl Requested {
-    /// What a command line asks for, or the workload that it names stands for; none if candidates are yet to be found.
+    /// The candidates that the command line names, or the default ones of its workload; none if they must be searched
+    /// for.
     pub fn of(options: &options::ProveOptions, program: &Program) -> Result<Option<Requested>, Error> {
         let waits: Vec<WaitChoice> = options.waits.iter().flat_map(|choices| choices.0.clone()).collect();
         let choices = options.mutex.iter().flat_map(|choices| choices.0.iter().cloned());
@@ -69,20 +69,20 @@ impl Requested {
         [self.control.clone(), again, no_preload].into_iter().chain(self.judged.iter().cloned()).collect()
     }
 
-    /// Whether nothing but plans is judged.
+    /// Whether only plans are judged.
     pub fn is_about_plans(&self) -> bool {
         !self.judged.is_empty()
             && self.judged.iter().all(|configuration| configuration.judged_plan().is_some())
     }
 
-    /// Whether a candidate polls at call sites that are named.
+    /// Whether a candidate polls at named call sites.
     pub fn names_call_sites(&self) -> bool {
         let plans =
             self.judged.iter().filter_map(|configuration| configuration.setup.as_ref()?.plan.as_ref());
         plans.into_iter().any(|prepared| !prepared.compiled.polling_sites().is_empty())
     }
 
-    /// What a user should know before it is judged, each once.
+    /// Warnings for the user, without duplicates.
     pub fn warnings(&self) -> Vec<String> {
         let plans = self.judged.iter().filter_map(Configuration::judged_plan);
         let mut warnings: Vec<String> = plans.flat_map(Plan::warnings).collect();
@@ -92,7 +92,7 @@ impl Requested {
     }
 }
 
-/// Engines to be compared with a control: its plan is theirs.
+/// Configurations for engines, with the control's plan.
 pub fn engines_beside(control: &Configuration, engines: &[Engine]) -> Vec<Configuration> {
     let plan = control.setup.as_ref().and_then(|setup| setup.plan.clone());
     let judged =
@@ -100,7 +100,7 @@ pub fn engines_beside(control: &Configuration, engines: &[Engine]) -> Vec<Config
     engines.iter().map(judged).collect()
 }
 
-/// As it is written on the command line.
+/// In the form of the command line.
 fn name(choice: &Choice) -> String {
     match &choice.lock {
         Some(lock) => format!("{}@{lock}", choice.kind),
@@ -116,7 +116,7 @@ fn plan_of_wait(choice: &WaitChoice) -> Plan {
     Plan { mutexes: Vec::new(), waits: vec![WaitEntry::from(choice)] }
 }
 
-/// Whether the workload is told to pass its messages through queues that mutexes guard.
+/// Whether the workload passes its messages through queues, which are guarded by mutexes.
 fn uses_queues(program: &Program) -> bool {
     program.arguments.iter().any(|argument| argument.as_encoded_bytes().ends_with(b"queue"))
 }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(fair.plan.unwrap().compiled.to_string(), "unspin plan 2\nfair\tall\n");
     }
 
-    /// The lines of a compiled plan, but for what a wake-up costs.
+    /// The lines of a compiled plan, except the cost of a wake-up.
     fn lines(configuration: &Configuration) -> Vec<String> {
         let text = configuration.setup.clone().unwrap().plan.unwrap().compiled.to_string();
         text.lines().filter(|line| !line.starts_with("wakeup\t")).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! The measurement itself: run after run, in the order that the statistics ask for.
+//! The measurement: all runs, in the order that the statistics determine.
 
 use super::conditions::{CpuTime, Disturbance};
 use super::configuration::Configuration;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use unspin_stats::{Analysis, Comparison, Experiment, Phase, Plan, Role, Run, Schedule, Settings, Step};
 use unspin_sys::child::Usage;
 
-/// One run, and where it belongs.
+/// A run and its position in the session.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionRun {
     /// Index of the configuration.
@@ -20,36 +20,36 @@ pub struct SessionRun {
     pub round: u32,
     /// Seconds since the session began.
     pub started_s: f64,
-    /// The run.
+    /// The result.
     #[serde(flatten)]
     pub trial: Trial,
 }
 
-/// A session that is over.
+/// A completed session.
 #[derive(Debug)]
 pub struct Session {
-    /// Every run in the order in which it was made.
+    /// All runs in their order.
     pub runs: Vec<SessionRun>,
-    /// What was measured, as the statistics keep it.
+    /// The measurements in the form of the statistics.
     pub experiment: Experiment,
-    /// What it means for those that are judged.
+    /// The analysis of the candidates.
     pub analysis: Analysis,
-    /// The bare program against the control: a family of its own, so that asking what the interposition costs
-    /// does not make it harder to prove something about the others.
+    /// The program without the preload library, compared with the control. It is a family of its own, so that this
+    /// comparison does not make it harder to prove something about the candidates.
     pub no_preload: Option<Comparison>,
-    /// What disturbed it from its beginning to its end. The kernel counts CPU time in ticks, so this is worth
-    /// more than the sum over short runs.
+    /// Disturbances from the beginning to the end. The kernel counts CPU time in ticks, so this is more exact than the
+    /// sum over short runs.
     pub disturbance: Disturbance,
-    /// What made it impossible to go on.
+    /// The error that ended the session early.
     pub aborted: Option<Error>,
     /// Complete rounds.
     pub rounds: u32,
-    /// How long it took.
+    /// Its duration.
     pub elapsed: Duration,
 }
 
 impl Session {
-    /// Runs the plan to its end, or until ^C. `time_limit` is what a run may take at most in any case.
+    /// Runs the plan to its end, or until ^C. No run may take longer than `time_limit`.
     pub fn run(
         runner: &Runner<'_>,
         configurations: &[Configuration],
@@ -103,7 +103,7 @@ impl Session {
         })
     }
 
-    /// A session in which nobody is judged, so that nothing is run.
+    /// A session without candidates, so that nothing is run.
     pub fn without_runs(configurations: &[Configuration], plan: Plan) -> Result<Session, Error> {
         let schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
         let (analysis, no_preload) = analyse(&schedule, configurations);
@@ -119,18 +119,18 @@ impl Session {
         })
     }
 
-    /// The measured runs of a configuration, the warm-up left out.
+    /// The runs of a configuration, without the warm-up.
     pub fn trials(&self, candidate: usize) -> impl Iterator<Item = &Trial> + Clone {
         self.runs.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)
     }
 
-    /// The first run of a configuration that did not end well, warm-up or not.
+    /// The first failed run of a configuration, including the warm-up.
     pub fn first_failure(&self, candidate: usize) -> Option<&Trial> {
         self.runs.iter().filter(|e| e.candidate == candidate).map(|e| &e.trial).find(|t| t.value.is_err())
     }
 }
 
-/// The analysis of all that go through the interposition, and that of the bare program.
+/// The analysis of the configurations with the preload library, and that of the one without.
 fn analyse(schedule: &Schedule, configurations: &[Configuration]) -> (Analysis, Option<Comparison>) {
     let whole = schedule.analyse();
     let experiment = schedule.experiment();
@@ -140,9 +140,9 @@ fn analyse(schedule: &Schedule, configurations: &[Configuration]) -> (Analysis, 
         Analysis::of(&Experiment { samples, ..experiment.clone() }, settings)
     };
     let interposed = part(&|c| c.setup.is_some(), &whole.settings);
-    // The bare program is never recommended, whatever it costs.
+    // The program without the preload library is never recommended, whatever its CPU time.
     let unlimited = Settings { cpu_limit: None, ..whole.settings };
-    // With the A/A pair, whose noise floor holds for the bare program too.
+    // With the A/A pair, whose noise floor applies here too.
     let no_preload = part(&|c| c.setup.is_none() || c.candidate.role != Role::Candidate, &unlimited)
         .comparisons
         .into_iter()
@@ -157,7 +157,7 @@ fn round(phase: Phase) -> u32 {
     }
 }
 
-/// Whether a session was cut short.
+/// Whether ^C ended the session early.
 pub fn was_interrupted(interrupt: &Interrupt, analysis: &Analysis) -> bool {
     interrupt.came() && analysis.stop.is_none()
 }
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use unspin_stats::{Candidate, Direction, Doubt, Metric, Outcome, Verdict};
 
-    /// Throughputs of a session of twelve rounds, the same in each but for a little noise.
+    /// The analysis of twelve rounds, with these throughputs and a little noise.
     fn analysed(values: &[f64]) -> (Analysis, Option<Comparison>) {
         let control = Configuration::kernel();
         let again = Candidate::control_again("kernel (again)");
@@ -189,7 +189,7 @@ mod tests {
         analyse(&schedule, &configurations)
     }
 
-    /// The control differs from itself by a fifth, so a difference of a tenth proves nothing of the bare program either.
+    /// The A/A pair differs by a fifth, so a difference of a tenth proves nothing here either.
     #[test]
     fn noise_floor_holds_for_the_bare_program() {
         let (analysis, no_preload) = analysed(&[100.0, 120.0, 110.0]);

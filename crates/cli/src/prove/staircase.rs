@@ -1,4 +1,4 @@
-//! The staircase of Rostedt 2008: kinds of mutex each of which is the one before and a step more.
+//! The staircase of Rostedt 2008: kinds of mutex, each of which adds one step to the one before.
 
 use super::configuration::Configuration;
 use super::session::Session;
@@ -6,36 +6,36 @@ use serde::Serialize;
 use unspin_locks::Kind;
 use unspin_stats::{Analysis, Experiment, Ratio, Role, Summary};
 
-/// The stairs, from strict order to stealing to spinning.
+/// The known staircases, from strict order to stealing to spinning.
 const STAIRS: [[Kind; 3]; 2] =
     [[Kind::RtFair, Kind::RtSteal, Kind::RtAdaptive], [Kind::Fair, Kind::Steal, Kind::Adaptive]];
 
-/// A staircase that was measured. No verdict counts its steps.
+/// A measured staircase. Its steps do not count for the verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Staircase {
-    /// The control, which the reports call vanilla, and libc's mutex with priority inheritance if it took part.
+    /// The control, which the reports call vanilla, and libc's mutex with priority inheritance if it was measured.
     pub beside: Vec<Level>,
-    /// The kinds, from the bottom up.
+    /// The kinds, lowest first.
     pub steps: Vec<Level>,
     /// The last step against the first.
     pub whole: Option<Ratio>,
 }
 
-/// One place on it. Ratios say how many times as good, above 1 is better.
+/// One step. Ratios above 1 are better.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// Whose it is.
+    /// Its name.
     pub name: String,
     /// Its figures.
     pub summary: Option<Summary>,
-    /// Against the step before.
+    /// Compared with the step before.
     pub to_before: Option<Ratio>,
-    /// Against the control.
+    /// Compared with the control.
     pub to_control: Option<Ratio>,
 }
 
 impl Staircase {
-    /// The first staircase all of whose steps took part.
+    /// The first staircase all of whose steps were measured.
     pub fn of(configurations: &[Configuration], session: &Session) -> Option<Staircase> {
         let place = |kind: Kind| configurations.iter().position(|c| c.is_judged() && c.name() == kind.name());
         let present = |stairs: &[Kind]| stairs.iter().filter_map(|&kind| place(kind)).collect::<Vec<_>>();
@@ -61,7 +61,7 @@ impl Staircase {
     }
 }
 
-/// The same runs, with one as the control and another as the only candidate. None where runs of theirs failed.
+/// The same runs, with one configuration as the control and another as the only candidate. None if their runs failed.
 fn ratio(session: &Session, before: usize, after: usize) -> Option<Ratio> {
     let samples = [before, after].map(|index| session.experiment.samples[index].clone());
     if samples.iter().any(|s| s.failures().0 > 0 || s.collapsed_at().is_some()) {

@@ -1,5 +1,5 @@
-//! The report as it is read: what is proven, then how fast each candidate was, then what else was found. The noise in detail and
-//! the use of the CPUs are there on request.
+//! The printed report: the verdict, the speed of each candidate, then other findings. The noise in detail and the use
+//! of the CPUs are printed on request.
 
 mod locks;
 mod plan;
@@ -16,20 +16,20 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 use unspin_stats::{Comparison, Direction, Ratio, Role, SpreadVerdict, StopReason, Summary, three_digits};
 
-/// A share of the CPUs, in percent, from which on a disturbance is worth a warning: about what separates an idle
-/// machine's background from somebody else's work.
+/// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
+/// machine.
 const DISTURBED_PERCENT: f64 = 5.0;
 
 /// How much of a report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What a reader needs to believe the verdict.
+    /// What is needed to trust the verdict.
     Brief,
-    /// And the noise, the use of the CPUs, and all columns of the locks.
+    /// Also the noise, the use of the CPUs, and all columns of the locks.
     Full,
 }
 
-/// Prints a report within 100 columns; the full rows of locks are wider.
+/// Prints a report within 100 columns; the full lock tables are wider.
 pub struct Text<'a>(pub &'a Report, pub Detail);
 
 impl fmt::Display for Text<'_> {
@@ -40,7 +40,7 @@ impl fmt::Display for Text<'_> {
             plan::write(f, self.0)?;
             return self.place(f);
         }
-        // Tables of nothing would hide why nothing was measured.
+        // Empty tables would hide why nothing was measured.
         if self.0.session.rounds > 0 {
             self.table(f)?;
         }
@@ -78,7 +78,7 @@ impl Text<'_> {
         writeln!(f)
     }
 
-    /// Where it was measured, and with what.
+    /// The machine and the build.
     fn place(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Report { machine, build, .. } = self.0;
         let place = format!(
@@ -204,7 +204,7 @@ impl Text<'_> {
         writeln!(f)
     }
 
-    /// Why there are no more runs, and how many more it would take.
+    /// Why the session ended, and how many more runs a proof would take.
     fn what_more(&self) -> String {
         let analysis = &self.0.session.analysis;
         let ended = match analysis.stop {
@@ -304,7 +304,7 @@ impl Text<'_> {
     }
 }
 
-/// The name in the first column of a table; one that is too long for it has a line of its own.
+/// The name in the first column of a table; a longer name gets its own line.
 fn head(name: &str) -> String {
     const COLUMN: usize = 15;
     if name.chars().count() <= COLUMN { format!("{name:COLUMN$}") } else { format!("{name}\n{:COLUMN$}", "") }

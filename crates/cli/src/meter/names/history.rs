@@ -1,5 +1,5 @@
-//! What became of the object at an address: where it was initialised and first used, in this process or in the one that
-//! it was forked from.
+//! The history of the object at an address: its initialisation and first use, in this process or in one of its
+//! ancestors.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -7,16 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use unspin_meter::{Class, Image, Key, Kind, Record, Snapshot, Stack};
 
-/// A use, or an initialisation, in a process.
+/// A use or an initialisation in a process.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedUse<'a> {
     /// The process.
     pub image: &'a Image,
-    /// What was used, and by whom.
+    /// The object and its caller.
     pub key: Key,
-    /// Which list of modules knows the caller.
+    /// The list of modules that contains the caller.
     pub generation: u8,
-    /// The piece of stack that was kept of it.
+    /// The copied piece of the stack.
     pub stack: Option<&'a Stack>,
 }
 
@@ -31,12 +31,12 @@ struct ProcessRecords<'a> {
     inits: HashMap<u64, Vec<(Key, &'a Record)>>,
     uses: HashMap<u64, (Key, &'a Record)>,
     stacks: HashMap<Key, &'a Stack>,
-    /// The process that it was forked from, before which it had the same memory.
+    /// The parent process, with which it shared its memory until the fork.
     parent: Option<usize>,
 }
 
 impl<'a> History<'a> {
-    /// Of a snapshot.
+    /// For a snapshot.
     pub fn new(snapshot: &'a Snapshot) -> History<'a> {
         let mut processes: Vec<ProcessRecords<'a>> =
             snapshot.images.iter().map(ProcessRecords::new).collect();
@@ -48,7 +48,7 @@ impl<'a> History<'a> {
             };
             let is_parent = |&other: &usize| snapshot.images[other].pid == child.parent;
             let candidates = || (0..snapshot.images.len()).filter(before);
-            // A daemon has lost its parent; whoever has the same layout has the same ancestor.
+            // The parent of a daemon is unknown. Processes with the same layout have the same ancestor.
             let parent = candidates().rfind(is_parent).or_else(|| candidates().next());
             processes[index].parent = parent.filter(|_| !mine.is_empty());
         }
@@ -57,7 +57,7 @@ impl<'a> History<'a> {
         History { processes, by_identity }
     }
 
-    /// Where the object that a row is about was initialised: the latest initialisation before the row's first use.
+    /// The initialisation of a row's object: the latest one before the row's first use.
     pub fn initialised(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let first_use = image.rows.get(key).map_or(u64::MAX, |record| record.born.ticks);
         self.with_ancestors(image).find_map(|(process, until)| {
@@ -70,7 +70,7 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Where the object was used for the first time.
+    /// The first use of the object.
     pub fn first_used(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let uses = self.with_ancestors(image).filter_map(|(process, until)| {
             let (key, record) = process.uses.get(&key.address())?;
@@ -80,14 +80,14 @@ impl<'a> History<'a> {
         Some(process.site(key, record.born.generation))
     }
 
-    /// The use that a row is about.
+    /// The use that a row counts.
     pub fn site(&self, image: &Image, key: &Key) -> Option<RecordedUse<'a>> {
         let process = &self.processes[*self.by_identity.get(&(image.pid, image.since))?];
         let record = process.image.rows.get(key)?;
         Some(process.site(*key, record.born.generation))
     }
 
-    /// Every row that is about a use.
+    /// All rows that count a use.
     pub fn uses(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             let is_use = |key: &Key| key.kind().is_some_and(|kind| kind.class() != Class::Init);
@@ -96,7 +96,7 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Every initialisation that is known.
+    /// All known initialisations.
     pub fn initialisations(&self) -> impl Iterator<Item = RecordedUse<'a>> {
         self.processes.iter().flat_map(|process| {
             process.inits.values().flatten().map(|(key, record)| process.site(*key, record.born.generation))
@@ -110,7 +110,7 @@ impl<'a> History<'a> {
         })
     }
 
-    /// A process and those that it was forked from, and until when what these did was its own past.
+    /// A process and its ancestors, each with the time of the fork, before which it shares their history.
     fn with_ancestors(&self, image: &Image) -> impl Iterator<Item = (&ProcessRecords<'a>, u64)> {
         let mut next = self.by_identity.get(&(image.pid, image.since)).map(|&index| (index, u64::MAX));
         let mut generations = 0..self.processes.len();
@@ -131,7 +131,7 @@ impl<'a> ProcessRecords<'a> {
         for (key, record) in &image.rows {
             match key.kind().map(Kind::class) {
                 Some(Class::Init) => inits.entry(key.address()).or_default().push((*key, record)),
-                // What has no object has no first use of one.
+                // A wait without an object has no first use.
                 Some(_) if key.kind().is_some_and(Kind::has_object) => {
                     let first = uses.entry(key.address()).or_insert((*key, record));
                     if record.born < first.1.born {
@@ -150,7 +150,7 @@ impl<'a> ProcessRecords<'a> {
     }
 }
 
-/// When an object was initialised for the last time that is known before `until`.
+/// The time of the last known initialisation of an object before `until`.
 fn latest_before(init: &Record, until: u64) -> Option<u64> {
     [init.latest, init.born.ticks]
         .into_iter()
@@ -159,8 +159,8 @@ fn latest_before(init: &Record, until: u64) -> Option<u64> {
         .filter(|_| init.born.ticks <= until)
 }
 
-/// What a process shares with its children, and with nobody else as long as addresses are random: where its program lies,
-/// and the kernel's page. Nothing if its modules are unknown.
+/// What a process shares only with its children, as long as addresses are random: the addresses of its program and of
+/// the vDSO. None if its modules are unknown.
 fn layout(image: &Image) -> Vec<&[u8]> {
     let lines = image.modules.first().map_or(&[][..], Vec::as_slice).split(|&b| b == b'\n');
     let mut lines = lines.filter(|line| !line.is_empty());
@@ -168,7 +168,8 @@ fn layout(image: &Image) -> Vec<&[u8]> {
     program.into_iter().chain(lines.find(|line| line.ends_with(b"[vdso]"))).collect()
 }
 
-/// The path of the first file in a list of modules: the program, which lies lowest as a rule. Empty without one.
+/// The path of the first file in a list of modules: usually the program, which has the lowest address. Empty without
+/// one.
 pub fn first_path(modules: &[u8]) -> &Path {
     let line = modules.split(|&b| b == b'\n').next().unwrap_or_default();
     let start = line.iter().position(|&byte| byte == b'/').unwrap_or(line.len());

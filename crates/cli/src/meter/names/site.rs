@@ -1,13 +1,13 @@
-//! The frame of a call chain that a lock is named after.
+//! The frame of a call chain after which a lock is named.
 
 use super::shared::Shared;
 use super::words;
 use unspin_symbols::{Frame, Kind};
 
-/// Frames that are passed over at most: wrappers of wrappers of wrappers.
+/// Maximum number of wrappers that are skipped.
 const WRAPPERS_MAX: usize = 4;
 
-/// A frame, and what it went through.
+/// A frame, and the wrappers below it.
 #[derive(Debug)]
 pub struct NamedFrame<'f> {
     /// `queue_init`, or `DBImpl::DBImpl ▸ port::Mutex::Mutex`.
@@ -16,13 +16,13 @@ pub struct NamedFrame<'f> {
 }
 
 impl NamedFrame<'_> {
-    /// How many frames of the chain it was found in lead to it: at least one.
+    /// Number of frames of the chain up to and including it: at least one.
     pub fn depth(&self, chain: &[Frame]) -> usize {
         chain.iter().position(|frame| std::ptr::eq(frame, self.frame)).map_or(1, |index| index + 1)
     }
 
-    /// `queue.c:31`. Without debug information the offset within the function, and the library: what one function
-    /// initialises at several places is not one lock.
+    /// `queue.c:31`. Without debug information the offset within the function and the library, because one function can
+    /// initialise several locks.
     pub fn place(&self) -> Option<String> {
         let Frame { location, kind, offset, module, .. } = self.frame;
         match (location, kind) {
@@ -33,15 +33,15 @@ impl NamedFrame<'_> {
     }
 }
 
-/// The frame of a chain, innermost first, that tells its lock from others.
+/// The frame of a chain, innermost first, that distinguishes its lock from others.
 ///
-/// That is the innermost one outside the system's libraries, unless it is a wrapper: then it is the next one out, which
-/// may be a wrapper too. A wrapper is a function whose name says so ([`words::is_wrapper`]); and the innermost one is a
-/// wrapper if several functions come through it.
+/// This is the innermost frame outside the system's libraries, unless it is a wrapper. Then it is the next outer one,
+/// which may be a wrapper too. A function is a wrapper if its name says so ([`words::is_wrapper`]). The innermost
+/// function is also a wrapper if it has several callers.
 pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<NamedFrame<'f>> {
     let mut frames = visible(chain).peekable();
     let Some(inner) = frames.next() else {
-        // Libraries of the system have locks of their own.
+        // A lock of a system library.
         return chain.first().map(|frame| NamedFrame { name: frame.short.clone(), frame });
     };
     let mut frame = inner;
@@ -60,12 +60,12 @@ pub fn of<'f>(chain: &'f [Frame], shared: &Shared) -> Option<NamedFrame<'f>> {
     Some(NamedFrame { name, frame })
 }
 
-/// The innermost frame outside the system's libraries, or the innermost one.
+/// The innermost frame outside the system's libraries, or else the innermost one.
 pub fn innermost(frames: &[Frame]) -> Option<&Frame> {
     visible(frames).next().or(frames.first())
 }
 
-/// The first of a wrapper's callers that is neither of the system nor a wrapper; or the last of the wrappers.
+/// The first caller of a wrapper that is neither in a system library nor a wrapper, or else the outermost wrapper.
 pub fn beyond(callers: &[Frame]) -> Option<String> {
     let mut last = None;
     for frame in visible(callers).take(WRAPPERS_MAX) {
@@ -77,7 +77,7 @@ pub fn beyond(callers: &[Frame]) -> Option<String> {
     last.map(Frame::to_string)
 }
 
-/// The frames that are not the system's.
+/// The frames outside the system's libraries.
 pub fn visible(chain: &[Frame]) -> impl Iterator<Item = &Frame> {
     chain.iter().filter(|frame| !words::is_plumbing(frame))
 }

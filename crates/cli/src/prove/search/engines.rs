@@ -1,4 +1,4 @@
-//! Whether a program waits by System V IPC, so that it can have another engine.
+//! Finds out whether a program uses System V IPC, so that another engine can help.
 
 use super::super::metering::Metering;
 use super::super::monitor::NoMonitor;
@@ -13,8 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The engines that are worth a try: all, if calls reach one in a run of its own. There is no such run where nothing
-/// that is loaded could make such calls.
+/// The engines to try: all, if calls reach an engine in an extra run. The extra run is left out if no loaded file can
+/// make such calls.
 pub fn used(runner: &Runner<'_>, metering: &Metering, time_limit: Duration) -> Result<Vec<Engine>, Error> {
     if !could_call(metering) {
         return Ok(Vec::new());
@@ -25,8 +25,8 @@ pub fn used(runner: &Runner<'_>, metering: &Metering, time_limit: Duration) -> R
     Ok(if reached { vec![Engine::Global, Engine::Rcu] } else { Vec::new() })
 }
 
-/// Whether any file that a recorded process had mapped operates on semaphores or message queues. A process that is not recorded used no
-/// lock; what it would call is not known.
+/// Whether any file that a recorded process has mapped operates on semaphores or message queues. Unrecorded processes
+/// used no lock, and their files are unknown.
 fn could_call(metering: &Metering) -> bool {
     let images = &metering.snapshot.images;
     let files: BTreeSet<PathBuf> =
@@ -34,7 +34,7 @@ fn could_call(metering: &Metering) -> bool {
     images.is_empty() || files.iter().any(calls_an_engine)
 }
 
-/// The files in lines of `/proc/PID/maps` that hold code: address, mode, offset, device, inode, path.
+/// The files in lines of `/proc/PID/maps` that contain code: address, mode, offset, device, inode, path.
 fn files(maps: &[u8]) -> impl Iterator<Item = PathBuf> {
     maps.split(|&byte| byte == b'\n').filter_map(|line| {
         let mode = line.split(|&byte| byte == b' ').nth(1)?;
@@ -43,8 +43,7 @@ fn files(maps: &[u8]) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Whether a file has one of the functions among those that it wants from others: those that an engine can speed up. The
-/// preload library has them itself.
+/// Whether a file imports one of the functions that an engine can speed up. The preload library defines them itself.
 fn calls_an_engine(file: &PathBuf) -> bool {
     let Ok(opened) = std::fs::File::open(file) else { return false };
     let bytes = ReadCache::new(opened);
@@ -69,7 +68,7 @@ mod tests {
     fn who_makes_no_such_call_imports_none() {
         assert!(!calls_an_engine(&PathBuf::from("/etc/passwd")));
         assert!(!calls_an_engine(&PathBuf::from("/no/such/file")));
-        // The tests of this program call no workload, so the linker has left their calls out.
+        // The tests of this program call no workload, so the linker has removed their calls.
         assert!(!calls_an_engine(&std::env::current_exe().unwrap()));
     }
 }

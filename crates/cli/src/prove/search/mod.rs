@@ -1,5 +1,6 @@
-//! Finds the candidates where none are named: meters the program, picks the locks and the call sites of waits that it loses time
-//! on, tries kinds and policies on them in short runs, and leaves the best for the session that judges them.
+//! Searches for candidates if the command line names none: meters the program, picks the locks and the call sites of
+//! waits that cost most time, tries kinds and policies on them in short runs, and passes the best to the session that
+//! judges them.
 //!
 //! ```text
 //! meter ─► findings ─► picks, polling ─► candidates ─► screening ─► finalists ─► (the session, with runs of its own) ─► plan
@@ -34,9 +35,9 @@ use std::time::Duration;
 use unspin_locks::Kind;
 use unspin_stats::{CpuCost, rounds_for_proof};
 
-/// The part of the time budget that choosing may take. Judging needs more: it is what counts.
+/// The share of the time budget for the screening. Judging needs more, because only it proves anything.
 const SCREENING: f64 = 0.35;
-/// Candidates that are judged at most: each makes it harder to prove something about the others.
+/// Maximum number of candidates that are judged: each one makes it harder to prove something about the others.
 const FINALISTS: usize = 2;
 
 /// How the candidates of a session were found.
@@ -44,26 +45,26 @@ const FINALISTS: usize = 2;
 pub struct Search {
     /// Where the program's time goes.
     pub findings: Findings,
-    /// The locks that were picked, most time lost first.
+    /// The picked locks, most lost time first.
     pub picks: Vec<Pick>,
-    /// What polling before sleeping could do, and where.
+    /// What polling before sleeping could save, and where.
     pub polling: Polling,
-    /// How the candidates did in short runs; none if there was nothing to try.
+    /// The results of the short runs; none if there was nothing to try.
     pub screening: Option<Screened>,
 }
 
-/// A search that is over.
+/// The result of a search.
 #[derive(Debug)]
 pub struct SearchResult {
-    /// How it went; none if the program could not be metered.
+    /// How the candidates were found; none if the program could not be metered.
     pub search: Option<Search>,
-    /// Those that are to be judged; there may be none.
+    /// The configurations to be judged; there may be no candidate.
     pub requested: Requested,
-    /// The locks as they were before.
+    /// The locks under the control.
     pub locks: Locks,
 }
 
-/// Searches.
+/// Searches for candidates.
 pub fn search(runner: &Runner<'_>, options: &options::ProveOptions) -> Result<SearchResult, Error> {
     let plans = [Plan::all(Kind::System), Plan::all_waits(WaitPolicy::System)];
     let control = Configuration::system(&plans, runner.program)?;
@@ -74,7 +75,7 @@ pub fn search(runner: &Runner<'_>, options: &options::ProveOptions) -> Result<Se
     }
 }
 
-/// With what was metered.
+/// Continues with the result of the metered run.
 fn search_in(
     runner: &Runner<'_>,
     control: Configuration,
@@ -123,8 +124,7 @@ fn configurations(
     plans.into_iter().map(configuration).collect()
 }
 
-/// Of a program that cannot be metered nothing is known, so everything is tried on all of it at once. If it fails by itself,
-/// the session shows how.
+/// If a program cannot be metered, everything is tried on all of it. If it fails by itself, the session shows how.
 fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Result<SearchResult, Error> {
     let missing = vec![format!("No lock table of {}: {reason}.", control.name())];
     let judged = match runner.interrupt.came() {
@@ -141,15 +141,16 @@ fn unmetered(runner: &Runner<'_>, control: Configuration, reason: &str) -> Resul
     })
 }
 
-/// Candidates that there is time for, in the order of their promise: the screening has two rounds at least, and the control
-/// takes part.
+/// Number of candidates for which there is time, the most promising first: the screening has at least two rounds, and
+/// includes the control.
 fn affordable(budget: Duration, run: Duration) -> usize {
     const AT_LEAST: usize = 2;
     let rounds = budget.as_secs_f64() / (2.0 * run.as_secs_f64().max(1e-3));
     (rounds as usize).saturating_sub(1).max(AT_LEAST)
 }
 
-/// Finalists that there is time for beside the control, its twin and the bare program.
+/// Number of finalists for which there is time, beside the control, its A/A pair and the program without the preload
+/// library.
 fn finalists(budget: Duration, run: Duration) -> usize {
     let needed = |finalists: usize| {
         let rounds = f64::from(rounds_for_proof(finalists, 0.05));

@@ -1,4 +1,4 @@
-//! Short runs of many candidates, of which the best are kept. They choose, and prove nothing.
+//! Short runs of many candidates, of which the best are kept. They select candidates, and prove nothing.
 
 use super::super::configuration::Configuration;
 use super::super::progress::Progress;
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use unspin_stats::screening::{Fate, Standing};
 use unspin_stats::{Conclusion, Run, SampleSet, Screening};
 
-/// A screening that is over.
+/// The result of the screening.
 #[derive(Debug, Serialize)]
 pub struct Screened {
     /// The candidates, the best first.
     pub standings: Vec<Standing>,
-    /// Every run, the control's first.
+    /// All runs, the control's first.
     pub samples: Vec<SampleSet>,
-    /// How long it took, in seconds.
+    /// Its duration in seconds.
     pub elapsed_s: f64,
 }
 
-/// Candidates that are kept through the last stage: one more than are judged, for those that are put together of others.
+/// Number of candidates that are kept through the last stage: one more than are judged, because some are combined.
 const KEPT: usize = 3;
 
-/// Lets the candidates compete for about `budget`.
+/// Compares the candidates for about `budget`.
 pub fn screen(
     runner: &Runner<'_>,
     control: &Configuration,
@@ -60,9 +60,8 @@ pub fn screen(
 }
 
 impl Screened {
-    /// The best of the entrants that ran at all, `most` at most: those that were better than the control; for want of such
-    /// the one that came closest, so that something can be said of it. With a limit of CPU time those that seemed to stay within it
-    /// come first.
+    /// The best candidates, at most `most`: those that were better than the control, or else the one that came closest,
+    /// so that there is a result. With a limit of CPU time those that seemed to stay within it come first.
     pub fn best(
         &self,
         most: usize,
@@ -81,13 +80,13 @@ impl Screened {
         best.into_iter().map(|standing| entrants[standing.index - 1].clone()).collect()
     }
 
-    /// What there is to conclude if nobody was left to be judged.
+    /// The conclusion if no candidate is left to be judged.
     pub fn conclusion(&self) -> Conclusion {
         let collapsed = |standing: &Standing| matches!(standing.fate, Fate::Collapsed { .. });
         if self.standings.iter().any(collapsed) { Conclusion::Slower } else { Conclusion::Failed }
     }
 
-    /// How often the program ran.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.samples.iter().map(|samples| samples.all_runs().count()).sum()
     }

@@ -1,4 +1,4 @@
-//! Why there is nothing to gain, in sentences.
+//! Sentences about why there is nothing to gain.
 
 use super::super::format::share_of;
 use super::findings::Findings;
@@ -6,26 +6,25 @@ use super::picks::{Pick, WORTH};
 use super::sites::Polling;
 use unspin_meter::figures::time;
 
-/// A share of wall time × CPUs from which on it is worth a sentence.
+/// Minimum share of wall-clock time × CPUs for a sentence.
 const NOTABLE: f64 = 0.1;
-/// A lock that is held for this share of the time passes from one holder to the next with hardly a gap.
+/// A lock that is held for this share of the time is saturated by holds: it passes from owner to owner without a gap.
 const SATURATED: f64 = 0.8;
-/// MeteringMonitor better by more than this, and is not proven: more runs may tell.
+/// A ratio above this that is not proven may be proven by more runs.
 const NEARLY: f64 = 1.02;
-/// Held for so long at a time, what it costs to hand a lock over (some 5 µs to 50 µs) does not matter.
+/// With longer holds the cost of handing over a lock (about 5 µs to 50 µs) does not matter.
 const LONG_HOLD_S: f64 = 200e-6;
 
-/// How the judged did, none of which is proven better.
+/// The results of the candidates, none of which is proven better.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Judged {
-    /// How many times as good as the control the best of them looked, if any ran: more than 1, if it could not be told from the
-    /// noise.
+    /// The ratio of the best candidate, if any ran: above 1 if it could not be distinguished from noise.
     pub best: Option<f64>,
-    /// Whether one that polls is proven worse.
+    /// Whether a candidate that polls is proven worse.
     pub is_polling_worse: bool,
 }
 
-/// What is known of it.
+/// The facts for the sentences.
 pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judged) -> Vec<String> {
     if let Some(silence) = &findings.silence {
         return vec![silence.clone()];
@@ -42,7 +41,7 @@ pub fn why(findings: &Findings, picks: &[Pick], polling: &Polling, judged: Judge
     }
 }
 
-/// What polling before sleeping did, or why it was not tried.
+/// The effect of polling before sleeping, or why it was not tried.
 fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
     if polling.is_promising() {
         let proven = if judged.is_polling_worse { "is proven worse" } else { "is not proven better" };
@@ -61,7 +60,7 @@ fn waits(polling: &Polling, judged: Judged) -> Vec<String> {
     }
 }
 
-/// No mutex that time is lost on: where it goes instead.
+/// No mutex costs time: what costs time instead.
 fn no_contention(findings: &Findings) -> String {
     match findings.attempts {
         0 => "It locks no mutex.".into(),
@@ -76,7 +75,7 @@ fn no_contention(findings: &Findings) -> String {
     }
 }
 
-/// Time goes to mutexes, and no kind helps.
+/// Mutexes cost time, and no kind helps.
 fn contention(findings: &Findings) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(worst) = &findings.worst {
@@ -109,7 +108,7 @@ fn contention(findings: &Findings) -> Vec<String> {
     sentences
 }
 
-/// What else the time goes to.
+/// What else costs time.
 fn elsewhere(findings: &Findings) -> Vec<String> {
     let share = |seconds| findings.share(seconds);
     let notable = |seconds| share(seconds) >= NOTABLE;
@@ -160,7 +159,7 @@ mod tests {
     use super::super::findings::Worst;
     use super::*;
 
-    /// Ten seconds on two CPUs, half of which it computed.
+    /// Ten seconds on two CPUs, half of them computing.
     fn findings() -> Findings {
         Findings {
             seconds: 10.0,

@@ -1,4 +1,4 @@
-//! The locks under each other: before, and after.
+//! The lock tables of all configurations.
 
 use super::super::format::{count, paragraph};
 use super::super::report::Report;
@@ -7,13 +7,13 @@ use std::fmt::{self, Formatter};
 use unspin_meter::figures::{number, percent, time};
 use unspin_meter::{Comparison, Report as LockReport};
 
-/// Locks that are shown, those that most time was lost on under any candidate: what is below them decides nothing.
+/// Number of locks that are shown: those with the most lost time under any configuration.
 const SHOWN: usize = 6;
 
-/// Prints the tables, and why one is not there.
+/// Prints the tables, and the reasons for missing ones.
 pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Result {
     let metered = &report.locks.metered;
-    // Where waits are judged alone, the figures of locks decide nothing.
+    // If only waits are judged, the figures of locks decide nothing.
     let is_shown = detail == Detail::Full || !report.is_about_waits();
     if is_shown && metered.iter().any(|metered| !metered.report.locks.is_empty()) {
         writeln!(f, "The locks, in one more run each, metered")?;
@@ -43,7 +43,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
         }
         writeln!(f)?;
     }
-    // A control that fails when it is metered fails by itself too, which is told below.
+    // A control that fails when it is metered also fails in the session, which is reported below.
     let missing = report.locks.missing.iter().filter(|_| report.control_failure().is_none());
     for missing in missing {
         write!(f, "{}", paragraph(missing, 0))?;
@@ -51,7 +51,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
     Ok(())
 }
 
-/// The columns that tell candidates apart: a line for each, under the name of the lock.
+/// The columns that distinguish candidates: a line for each candidate, under the name of the lock.
 fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::Result {
     let mut names: Vec<&str> = Vec::new();
     for lock in reports.iter().flat_map(|(_, report)| &report.locks) {
@@ -90,7 +90,8 @@ fn write_brief(f: &mut Formatter<'_>, reports: &[(&str, &LockReport)]) -> fmt::R
     Ok(())
 }
 
-/// The reports with the locks that most time was lost on under any candidate, and how many names were left out.
+/// The reports with only the locks with the most lost time under any configuration, and the number of names that were
+/// left out.
 fn worst(mut reports: Vec<LockReport>) -> (Vec<LockReport>, usize) {
     let mut names: Vec<(String, f64)> = Vec::new();
     for lock in reports.iter().flat_map(|report| &report.locks) {

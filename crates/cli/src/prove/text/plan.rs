@@ -8,7 +8,7 @@ use super::super::search::{Judged, why};
 use std::fmt::{self, Formatter};
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
 
-/// Prints it.
+/// Prints the paragraph.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     if let Some(recommended) = &report.recommended {
         return write_plan(f, report, recommended);
@@ -28,7 +28,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-/// That nothing won; and what lost, by how much.
+/// The sentence that no candidate won, and which lost by how much.
 fn headline(report: &Report) -> String {
     let control = &report.session.analysis.control;
     let worse = |comparison: &Comparison| match comparison.verdict {
@@ -56,7 +56,7 @@ fn factor(factor: f64) -> String {
     three_digits(factor, 2)
 }
 
-/// How the judged did.
+/// The results of the candidates.
 fn judged(report: &Report) -> Judged {
     let ratios = comparisons(report).filter_map(|comparison| Some(comparison.ratio?.value));
     let polls = |configuration: &&Configuration| {
@@ -74,7 +74,7 @@ fn judged(report: &Report) -> Judged {
     }
 }
 
-/// Those of the judged.
+/// The comparisons of the candidates.
 fn comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
     let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
     judged.filter_map(|configuration| report.comparison(configuration))
@@ -82,7 +82,7 @@ fn comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
 
 fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended) -> fmt::Result {
     writeln!(f, "The plan that won, {}", recommended.name)?;
-    // The comment says again what the verdict says.
+    // The comment of the file repeats the verdict.
     let text = recommended.file.text();
     for line in text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()) {
         writeln!(f, "{}", format!("  {line}").trim_end())?;

@@ -8,10 +8,10 @@ use unspin_meter::figures::time;
 use unspin_meter::{Kind, WakeUpCost};
 use unspin_stats::screening::{Fate, Standing};
 
-/// Call sites that are shown at most.
+/// Maximum number of call sites that are shown.
 const SITES: usize = 4;
 
-/// Prints what was found, and who was tried.
+/// Prints the findings and the results of the screening.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(search) = &report.search else { return Ok(()) };
     let findings = &search.findings;

@@ -7,11 +7,11 @@ use super::{head, interval, mean_and_sd};
 use std::fmt::{self, Formatter};
 use unspin_stats::{Ratio, three_digits};
 
-/// What the report itself measured: the means of its ten runs of `hackbench 50`.
+/// The figures of the original report: the means of ten runs of `hackbench 50`.
 const REPORT_004: &str = "Report 004, 50 groups on 4 CPUs: strict order 17.3 s, with stealing 8.1 s (2.13 times), with \
                           adaptive spinning 4.8 s (1.68 times, 3.57 in all), vanilla 3.9 s. No verdict counts this table.";
 
-/// Prints it, if there is one.
+/// Prints the table, if there is one.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(staircase) = &report.staircase else { return Ok(()) };
     let analysis = &report.session.analysis;

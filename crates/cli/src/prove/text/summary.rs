@@ -1,4 +1,4 @@
-//! The first lines of the report: what was compared, what is proven, how sure that is.
+//! The first lines of the report: what was compared, what is proven, how certain that is.
 
 use super::super::configuration::Configuration;
 use super::super::format::{effect, p_value, paragraph};
@@ -8,7 +8,7 @@ use std::fmt::{self, Formatter};
 use unspin_locks::Kind;
 use unspin_stats::{Comparison, Direction, Quantity, Ratio, Verdict, three_digits};
 
-/// Prints them; in place of the second and third, that the control failed, if it did.
+/// Prints the lines. If the control failed, that replaces the second and third.
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     write!(f, "{}", paragraph(&format!("Compared: {}", compared(report)), 0))?;
     if let Some(failure) = report.control_failure() {
@@ -69,7 +69,7 @@ fn proven(report: &Report) -> String {
     format!("{}.", clauses.join("; "))
 }
 
-/// "poll is 3.1 times as fast as system"; of other figures than wall time, what they are and which way is better.
+/// "poll is 3.1 times as fast as system"; for figures other than wall time, the figure and its better direction.
 fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
     let control = &report.session.analysis.control;
     let metric = &report.session.analysis.metric;
@@ -84,7 +84,7 @@ fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
     }
 }
 
-/// The ratio and its interval, turned as the sentence has it: times as fast, times as long, or the quotient of the figures.
+/// The ratio and its interval as the sentence needs them: times as fast, times as long, or the quotient of the figures.
 fn shown(report: &Report, ratio: Ratio) -> (String, String) {
     let metric = &report.session.analysis.metric;
     let is_inverted = match metric.quantity {
@@ -99,7 +99,8 @@ fn shown(report: &Report, ratio: Ratio) -> (String, String) {
     (three_digits(ratio.value, 2), format!("{lower} to {upper}"))
 }
 
-/// The interval of what is proven by most; or what could hide, if nothing is.
+/// The interval of the greatest proven difference; or, if nothing is proven, the differences that may remain
+/// undetected.
 fn how_sure(report: &Report) -> String {
     let distance = |comparison: &&Comparison| comparison.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
     let is_proven = |comparison: &&Comparison| {

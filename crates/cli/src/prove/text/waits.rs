@@ -1,4 +1,4 @@
-//! The judged waits under each other: before, and after.
+//! The judged waits under all configurations.
 
 use super::super::format::{paragraph, share_of};
 use super::super::report::Report;
