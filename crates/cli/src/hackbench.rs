@@ -45,7 +45,7 @@ fn transport(options: &options::HackbenchOptions) -> Result<Transport, Error> {
     };
     match options.capacity {
         None => Ok(transport),
-        Some(_) => Err(Error::Usage("hackbench: --capacity is the queues': add --transport queue".into())),
+        Some(_) => Err(Error::Usage("hackbench: --capacity requires --transport queue".into())),
     }
 }
 

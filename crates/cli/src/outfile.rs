@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn result_takes_the_place_of_the_file() {
+    fn write_replaces_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("result.json");
         fs::write(&file, "an older and longer result").unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn trying_leaves_no_empty_file() {
+    fn check_leaves_no_empty_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("result.json");
         try_files(&[("--json", Some(&file))]).unwrap();

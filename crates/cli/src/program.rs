@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_as_execvp_finds_them() {
+    fn program_is_searched_like_execvp() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         file(a.path(), "tool", b"", 0o644);
         let usable = file(b.path(), "tool", b"", 0o755);

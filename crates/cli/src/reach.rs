@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_executed_is_refused() {
+    fn unexecutable_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let f = |name, contents: &[u8], mode| refusal(&file(folder.path(), name, contents, mode));
         assert!(f("plain", b"\x7fELF", 0o644).contains("not executable"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_as_good_as_their_interpreters() {
+    fn script_is_checked_by_its_interpreter() {
         let folder = tempfile::tempdir().unwrap();
         let good = file(folder.path(), "good", b"#!/bin/sh\necho\n", 0o755);
         check(&good, &Creds::current()).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_decide() {
+    fn elf_header_decides() {
         let ourselves = read_head(Path::new("/proc/self/exe")).unwrap();
         assert_eq!(linkage(&ourselves), None);
         let mut other_machine = ourselves.clone();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn privileges_that_change_nothing_do_not_matter() {
+    fn privileges_without_effect_are_accepted() {
         let creds = |uid| Creds::new(uid, 5, 0).with_groups(Vec::new());
         let reason = |set_uid, set_gid, capabilities, uid| {
             Privileges { set_uid, set_gid, capabilities }.reason(&creds(uid))

@@ -48,7 +48,11 @@ impl Scratch {
         let disk = std::env::temp_dir();
         remove_abandoned(&disk, owner, uid);
         Scratch::in_folder(&disk, owner).map_err(|e| {
-            Error::at(&disk, "no folder can be made here (TMPDIR may name another place), nor in /dev/shm", e)
+            Error::at(
+                &disk,
+                "no folder can be created here, nor in /dev/shm: set TMPDIR to another folder",
+                e,
+            )
         })
     }
 
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_dead_have_left_is_removed() {
+    fn only_folders_of_dead_owners_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let uid = fs::metadata(parent.path()).unwrap().uid();
         let living = Scratch::in_folder(parent.path(), PROVE).unwrap();

@@ -1,4 +1,4 @@
-//! The console examples of the documents do what they say, and their links lead somewhere.
+//! The console examples in the documents print what they say, and links are valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// In a folder of their own, as one of them makes an arena where it stands. The other test names its files from the root.
+/// In a folder of its own, because one example creates an arena in the current folder. The other test uses paths from
+/// the root.
 #[test]
-fn examples_of_the_documents() {
+fn examples_in_documents_print_what_they_say() {
     let folder = tempfile::tempdir().unwrap();
     std::env::set_current_dir(folder.path()).unwrap();
     let cases = trycmd::TestCases::new();
@@ -22,7 +23,7 @@ fn examples_of_the_documents() {
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_are_valid() {
     let root = root();
     let folders = [root.clone(), root.join("docs")];
     let documents = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());

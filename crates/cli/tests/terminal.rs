@@ -1,4 +1,4 @@
-//! `unspin meter` at a terminal: the program is in the foreground, and has ^C and ^Z for itself.
+//! `unspin meter` at a terminal: the program is in the foreground and gets ^C and ^Z.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 const SIZE: PtySize = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
 
-/// A command at a terminal of its own.
+/// A command at its own terminal.
 struct TerminalSession {
     _pty: PtyPair,
     child: Box<dyn Child + Send + Sync>,
@@ -19,7 +19,7 @@ struct TerminalSession {
 }
 
 impl TerminalSession {
-    /// None, and a line that says so, where there are no terminals.
+    /// None, with a `SKIPPED` line, if there are no pseudo-terminals.
     fn start(test: &str, arguments: &[&str]) -> Option<TerminalSession> {
         let pty = native_pty_system()
             .openpty(SIZE)
@@ -60,11 +60,11 @@ impl TerminalSession {
 }
 
 #[test]
-fn an_interrupt_is_for_the_program_once() {
+fn interrupt_reaches_the_program_once() {
     let script = "trap 'echo interrupted; n=$((n+1))' INT; echo ready; \
                   while [ -z \"$n\" ]; do sleep 0.1; done; sleep 0.3; exit 1$n";
     let unspin = [env!("CARGO_BIN_EXE_unspin"), "meter", "sh", "-c", script];
-    let Some(mut session) = TerminalSession::start("an_interrupt_is_for_the_program_once", &unspin) else {
+    let Some(mut session) = TerminalSession::start("interrupt_reaches_the_program_once", &unspin) else {
         return;
     };
     session.wait_for("ready");
@@ -75,8 +75,8 @@ fn an_interrupt_is_for_the_program_once() {
 }
 
 #[test]
-fn a_shell_stops_and_continues_it() {
-    let test = "a_shell_stops_and_continues_it";
+fn shell_can_stop_and_continue_a_metered_program() {
+    let test = "shell_can_stop_and_continue_a_metered_program";
     let Some(mut session) = TerminalSession::start(test, &["bash", "--norc", "--noprofile", "-i"]) else {
         return;
     };
@@ -85,14 +85,15 @@ fn a_shell_stops_and_continues_it() {
     session.wait_for("ready");
     session.press("\x1a");
     session.wait_for("Stopped");
-    // What is typed before the shell has handed the terminal over is the shell's: it says so by the command line.
+    // Keys that arrive before the shell has handed the terminal over go to the shell: its command line shows when that
+    // has happened.
     let named = session.text().matches("echo rea").count();
     session.press("fg\n");
     wait_until("it is continued", || session.text().matches("echo rea").count() > named);
     session.press("one line\n\x04");
     session.wait_for("end");
     session.wait_for("No lock was recorded");
-    // A shell that begins or awaits a command may lose ^C (dash); the program that takes its place does not.
+    // A shell that starts or awaits a command may lose ^C (dash); the program that replaces it does not.
     session.press(&format!("{unspin} meter sh -c 'echo on\"\"ce; exec sleep 1000'\n"));
     session.wait_for("once");
     session.press("\x03");
@@ -103,14 +104,14 @@ fn a_shell_stops_and_continues_it() {
     session.child.wait().unwrap();
 }
 
-/// The kernel tells only the session's leader that the terminal is gone, which is unspin here and would be the program.
+/// The kernel sends SIGHUP only to the session leader, which is unspin here and would be the program otherwise.
 #[test]
-fn a_hang_up_reaches_the_program() {
+fn hang_up_reaches_the_program() {
     let PtyPair { slave, master } = match native_pty_system().openpty(SIZE) {
         Ok(pty) => pty,
         Err(e) => {
             let reason = format!("there is no pseudo-terminal ({e}): mount /dev/pts");
-            return skip("a_hang_up_reaches_the_program", &reason);
+            return skip("hang_up_reaches_the_program", &reason);
         }
     };
     let folder = tempfile::tempdir().unwrap();

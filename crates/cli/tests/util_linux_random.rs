@@ -9,7 +9,7 @@ use regex::{Captures, Regex};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Keys as util-linux reads them, decimal, octal and hexadecimal; and as it shows them, but for zeroes.
+/// Keys as util-linux reads them, decimal, octal and hexadecimal; and as it shows them, without leading zeroes.
 const KEYS: [(&str, &str); 6] = [
     ("1", "0x1"),
     ("010", "0x8"),
@@ -47,7 +47,7 @@ impl Lines {
 
     fn id(&mut self) -> String {
         match self.below(6) {
-            // Sequence numbers count by 32768.
+            // Sequence numbers are multiples of 32768.
             0 => (32768 * (1 + self.below(2)) + self.below(3)).to_string(),
             1 => self
                 .one(&["x", "''", "1x", "+1", "' 1'", "'1 '", "0x1", "01", "99999999999", "2147483648"])
@@ -168,7 +168,7 @@ impl Lines {
         match self.below(8) {
             0 => format!("{} {}", self.one(&["sem", "shm", "msg", "frob"]), self.ids()),
             1 => format!("-v --all={}", self.one(&["shm", "msg", "sem", "frob"])),
-            // What is wrong comes first: util-linux removes what stands before it.
+            // The error comes first: util-linux removes the objects before it.
             2 => self.one(&["-s x -q 0", "-M 0", "-Q x", "-S ''", "-x", "-s", "-S", "--frob", "-v"]).into(),
             _ => {
                 let removals = (0..1 + self.below(3)).map(|_| {

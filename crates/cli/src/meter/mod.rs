@@ -36,7 +36,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
     ])?;
     let recorded = RecordedProgram::new(&options.recorded)?;
     let mut running = recorded.start(recorded.command())?;
-    let ended = running.wait_to_the_end()?;
+    let ended = running.wait_until_end()?;
     let snapshot = running.snapshot();
     let results = Results::new(&snapshot, &Lookup::new(), &options.view);
     let survivors = notes::survivors(&recorded);
@@ -64,7 +64,7 @@ pub fn run(options: &options::MeterOptions) -> Result<ExitCode, Error> {
         }
         (None, None) => (),
     }
-    match say_all_but_the_last(failed) {
+    match print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::from(running::exit_code(ended.end))),
     }
@@ -81,7 +81,7 @@ pub fn replay(options: &options::ReportOptions) -> Result<ExitCode, Error> {
     let text = outputs::text(&results.report, &options.view, outputs::width(std::io::stdout()));
     let mut failed = results.write_files(&options.view);
     failed.extend(stdout::print(&text).err());
-    match say_all_but_the_last(failed) {
+    match print_all_but_the_last(failed) {
         Some(last) => Err(last),
         None => Ok(ExitCode::SUCCESS),
     }
@@ -112,7 +112,7 @@ fn store(recorded: RecordedProgram, file: &Path) -> Result<(), Error> {
 }
 
 /// Prints all errors except the last, which main prints.
-fn say_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
+fn print_all_but_the_last(mut errors: Vec<Error>) -> Option<Error> {
     let last = errors.pop()?;
     for error in errors {
         eprintln!("unspin: {error}");

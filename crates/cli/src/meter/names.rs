@@ -108,7 +108,7 @@ impl<'a> Names<'a> {
     /// The lock's name and its origin.
     fn lock(&self, image: &Image, key: &Key, kind: Kind) -> (String, Option<String>) {
         if key.address() == 0 {
-            return (format!("{}s that had no room", kind.noun()), None);
+            return (format!("{}s that did not fit", kind.noun()), None);
         }
         let generation = generation(image, key);
         if !kind.has_object() {
@@ -148,7 +148,7 @@ impl<'a> Names<'a> {
         let kind = key.kind().filter(|kind| kind.has_object() && key.address() != 0)?;
         let generation = generation(image, key);
         if let Some(variable) = self.lookup.variable(image, generation, key.address()) {
-            let home = self.lookup.home(image, generation, key.address())?;
+            let home = self.lookup.file_address(image, generation, key.address())?;
             let start = home.address.checked_sub(variable.offset)?;
             let name = self.part(&variable, kind);
             return Some(Trace::Variable { name, start, size: variable.size, home });
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
         let depth = site::of(&chain.frames, shared)?.depth(&chain.frames);
         let mut returns = chain.returns[..depth].to_vec();
         returns.dedup();
-        self.lookup.homes(site, &returns)
+        self.lookup.file_addresses(site, &returns)
     }
 
     fn initialisers(&self) -> &Shared {
@@ -238,11 +238,11 @@ impl<'a> Names<'a> {
             let Some(machine) = frames.last() else { continue };
             let Some(kind) = key.kind() else { continue };
             let waits_for_others = !kind.has_object() && words::is_wait_wrapper(&machine.short);
-            if !words::is_wrapper(&machine.short) && !words::is_plumbing(machine) && !waits_for_others {
+            if !words::is_wrapper(&machine.short) && !words::is_runtime(machine) && !waits_for_others {
                 continue;
             }
             let chain = self.lookup.chain(&site);
-            if let Some(outer) = site::beyond(&chain.frames[chain.beyond..]) {
+            if let Some(outer) = site::caller_of_wrapper(&chain.frames[chain.beyond..]) {
                 let (lock, origin) = self.lock(image, key, kind);
                 through.add(lock, origin, machine.with_offset(), outer, image.rows[key].born.ticks);
             }
@@ -402,7 +402,7 @@ mod tests {
         let names = Names::new(&snapshot, &lookup, Parts::Together);
         let found = keys.map(|key| names.name(&snapshot.images[0], &key).unwrap());
         let ends =
-            ["::serve_loop+0x1", "::read_all+0x1", "STATE", "::read_all+0x1", "joins that had no room"];
+            ["::serve_loop+0x1", "::read_all+0x1", "STATE", "::read_all+0x1", "joins that did not fit"];
         for (name, end) in found.iter().zip(ends) {
             // With debug information a variable has parts.
             assert!(name.lock.ends_with(end) || name.lock.contains("tests::STATE"), "{name:?}");

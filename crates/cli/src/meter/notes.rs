@@ -12,7 +12,7 @@ const NAMED_MAX: usize = 4;
 pub fn ending(end: End) -> Option<String> {
     let End::Killed(signal) = end else { return None };
     let name = signal_hook::low_level::signal_name(signal).map_or(String::new(), |name| format!(" ({name})"));
-    Some(format!("Signal {signal}{name} killed the program; this is what was recorded until then."))
+    Some(format!("Signal {signal}{name} killed the program; these are the records until then."))
 }
 
 /// The processes that outlive the program: they go on, and their records are lost.
@@ -47,11 +47,11 @@ pub fn room(recorded: &RecordedProgram, snapshot: &Snapshot, size: u64) -> Optio
     let full = recorded.recording.bytes() >= size / 8 * 7;
     Some(match full {
         true => format!(
-            "The recording's {} MiB are full: give it more by --size, or record less by --level counts.",
+            "The recording of {} MiB is full: enlarge it with --size, or record less with --level counts.",
             size >> 20
         ),
         false => format!(
-            "There was no memory for more than {} MiB of the recording: free some in {}, or record less by --level counts.",
+            "There was no memory for more than {} MiB of the recording: free some in {}, or record less with --level counts.",
             recorded.recording.bytes() >> 20,
             recorded.path().parent().unwrap_or(&recorded.path()).display()
         ),

@@ -61,7 +61,7 @@ impl Observer {
         match reach::check(&found.executable, &Creds::current()) {
             Err(why) => format!("Nothing was recorded: {became}{why}."),
             Ok(()) => format!(
-                "Nothing was recorded: {became}The preload library is not in {executable}: something took LD_PRELOAD out of \
+                "Nothing was recorded: {became}The preload library is not in {executable}: LD_PRELOAD was removed from \
                  the environment, or the dynamic linker refused it."
             ),
         }

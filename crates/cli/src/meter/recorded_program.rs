@@ -83,7 +83,7 @@ impl RecordedProgram {
     }
 
     /// Like [`start`](RecordedProgram::start), but without relaying signals to the program.
-    pub fn start_apart(&self, command: Command) -> Result<Running<'_>, Error> {
+    pub fn start_without_relay(&self, command: Command) -> Result<Running<'_>, Error> {
         Running::start(self, command, None)
     }
 

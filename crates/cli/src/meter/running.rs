@@ -67,7 +67,7 @@ impl<'s> Running<'s> {
     }
 
     /// Waits until the program has ended.
-    pub fn wait_to_the_end(&mut self) -> Result<Ended, Error> {
+    pub fn wait_until_end(&mut self) -> Result<Ended, Error> {
         loop {
             if let Some(ended) = self.wait(Duration::MAX)? {
                 return Ok(ended);

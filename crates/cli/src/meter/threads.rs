@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_between_two_looks_stands_for_the_whole() {
+    fn rate_between_two_checks_applies_to_the_whole_life() {
         let at = Instant::now();
         let first = CpuTimes { at, on_cpu: 5_000_000_000, runnable: 0 };
         let second = at + Duration::from_secs(1);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_of_threads() {
+    fn schedstat_of_a_thread_is_read() {
         let me = std::process::id();
         let look = CpuTimes::at_thread(me, me).expect("schedstat is there on every distribution's kernel");
         assert!(look.on_cpu > 0);

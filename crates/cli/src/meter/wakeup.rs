@@ -16,7 +16,7 @@ mod tests {
     use unspin_waiting::wakeup::ASSUMED_NS;
 
     #[test]
-    fn both_crates_assume_the_same() {
+    fn assumed_costs_are_equal_in_both_crates() {
         assert_eq!(WakeUpCost::ASSUMED, WakeUpCost { futex_ns: ASSUMED_NS, epoll_ns: ASSUMED_NS });
     }
 }

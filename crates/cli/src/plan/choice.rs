@@ -24,7 +24,7 @@ impl FromStr for Choice {
         };
         let kind = kind::parse(kind)?;
         let lock = LockName::new(lock).ok_or_else(|| {
-            format!("name a lock behind the @, as `unspin meter` prints it: {kind}@cache_lock")
+            format!("name a lock after the @, as `unspin meter` prints it: {kind}@cache_lock")
         })?;
         Ok(Choice { kind, lock: Some(lock) })
     }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_and_perhaps_a_lock() {
+    fn choice_is_parsed_with_and_without_lock() {
         let choice = |text: &str| text.parse::<Choice>();
         assert_eq!(choice("steal"), Ok(Choice { kind: Kind::Steal, lock: None }));
         let lock = LockName::new("cache_lock");
@@ -52,8 +52,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
-        assert!("adaptive@".parse::<Choice>().unwrap_err().starts_with("name a lock behind the @"));
+    fn choice_without_name_is_refused() {
+        assert!("adaptive@".parse::<Choice>().unwrap_err().starts_with("name a lock after the @"));
         assert!("@lock".parse::<Choice>().unwrap_err().starts_with("there is no kind \"\": system"));
     }
 }

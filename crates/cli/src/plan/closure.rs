@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_dynamic_linker() {
+    fn output_of_the_dynamic_linker_is_parsed() {
         let path = |line| path_in(line).map(|path| path.to_str().unwrap().to_owned());
         let cases = [
             ("\tlibq.so => /opt/a b (0x1)/libq.so (0x00007f58bfd49000)", Some("/opt/a b (0x1)/libq.so")),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn we_consist_of_ourselves_and_what_we_are_linked_with() {
+    fn closure_of_this_program_contains_its_libraries() {
         let path = std::env::current_exe().unwrap();
         let program =
             Program { name: path.clone().into_os_string(), path: path.clone(), arguments: Vec::new() };

@@ -31,7 +31,7 @@ pub fn at_line(line: Line<'_>, files: &[File], runtime: &[File]) -> Option<Found
         };
         places.extend(code.spans().flat_map(below));
     }
-    code.found(places, "its code calls nothing that initialises a mutex, or uses one")
+    code.found(places, "its code calls no function that initialises or uses a mutex")
 }
 
 /// The locks that are initialised in a function, or in one for another (`outer ▸ inner`); or else first used in it.
@@ -74,15 +74,15 @@ pub fn named(name: &str, origin: Option<&Origin<'_>>, files: &[File], runtime: &
     };
     let why = match by {
         By::Init if places.is_empty() && locks() => format!(
-            "it initialises no mutex; those that are first used there are '{FIRST_USED}{name}', others have the name of \
-             their variable, or of what initialises them"
+            "it initialises no mutex: mutexes that are first used there have the name '{FIRST_USED}{name}', others that of \
+             their variable, or of the function that initialises them"
         ),
         By::Init | By::Variable => {
-            "it calls nothing of libc that initialises a mutex: name what does, or what does it for another"
+            "it calls no function of libc that initialises a mutex: name the function that does, or for which it is done"
                 .into()
         }
         By::Use | By::Site => {
-            "it calls nothing of libc that locks a mutex: name what does, or what does it for another".into()
+            "it calls no function of libc that locks a mutex: name the function that does, or for which it is done".into()
         }
     };
     code.found(places, &why)
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_between_a_function_and_libc() {
+    fn runtime_functions_are_recognised() {
         for function in ["std::mutex::lock", "__gthread_recursive_mutex_lock", "boost::mutex::mutex"] {
             assert!(is_mutex_of_system(function), "{function}");
         }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_room_for_is_refused() {
+    fn plan_beyond_the_limits_is_refused() {
         let place = |first: u64| {
             let span = |at| Span::new(Path::new("/usr/bin/x"), at..at + 40);
             Place { by: By::Variable, spans: (first..first + 1000).map(span).collect() }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_would_break_a_line_are_refused() {
+    fn path_with_tab_or_line_break_is_refused() {
         let place = Place { by: By::Init, spans: vec![Span::new(Path::new("/a\tb"), 1..2)] };
         let error = Compiled::new().add("mcs", "x", &[place]).unwrap_err().to_string();
         assert_eq!(

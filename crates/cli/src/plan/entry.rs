@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn contradictory_choices_are_refused() {
         assert_eq!(
             chosen(&["steal", "mcs@a", "fair"], &[]),
             Err("--mutex steal and --mutex fair are both for every mutex: leave one out".into())
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn command_line_comes_before_the_file() {
+    fn command_line_takes_precedence_over_plan_file() {
         let file = chosen(&["mcs@a", "fair"], &["poll@f", "poll"]).unwrap();
         let kinds = |plan: &Plan| plan.mutexes.iter().map(|entry| entry.kind).collect::<Vec<_>>();
         let policies = |plan: &Plan| plan.waits.iter().map(|entry| entry.policy).collect::<Vec<_>>();

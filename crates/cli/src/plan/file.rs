@@ -64,7 +64,7 @@ struct PlanDocument {
 }
 
 fn no_longer<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
-    Err(D::Error::custom("spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`"))
+    Err(D::Error::custom("spin-waits has been removed: write `[[wait]]`, and below it `policy = \"poll\"`"))
 }
 
 /// The parser's message. For an unknown key of the document it lists the known keys, among them `spin-waits`.
@@ -140,7 +140,7 @@ impl PlanFile {
         let text = fs::read_to_string(path).map_err(|e| {
             wrong(match e.kind() {
                 ErrorKind::NotFound => "there is no such file (`unspin prove --plan FILE` writes one)".into(),
-                ErrorKind::InvalidData => "is no plan, as it is not text".into(),
+                ErrorKind::InvalidData => "is not a plan: it is not text".into(),
                 _ => e.to_string(),
             })
         })?;
@@ -183,8 +183,8 @@ impl PlanFile {
             if now.as_ref() != Some(known) {
                 let (module, now) = (module.display(), now.map_or("gone".into(), |now| format!("now {now}")));
                 return Err(wrong(format!(
-                    "{module} has changed since the plan was made (build {known}, {now}): make the plan anew by `unspin prove`, \
-                     or take out the `places` and `modules`, so that the names are looked up"
+                    "{module} has changed since the plan was made (build {known}, {now}): create the plan again with `unspin prove`, \
+                     or remove the `places` and `modules`, so that the names are looked up"
                 )));
             }
         }
@@ -248,7 +248,7 @@ fn places(
         let known =
             |place: &Place| place.spans.iter().all(|span| document.modules.contains_key(&span.module));
         let place = Place::parse(words).filter(|place| suits(place.by));
-        let place = place.ok_or_else(|| format!("{name}: {words:?} is no place"))?;
+        let place = place.ok_or_else(|| format!("{name}: {words:?} is not a place"))?;
         match known(&place) {
             true => Ok(place),
             false => {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_human_writes_little() {
+    fn plan_with_names_only_is_read() {
         let workshop = Workshop::new();
         let text = "[[mutex]]\nlock = 'cache_lock'\nkind = 'adaptive'\n[[mutex]]\nkind = 'fair'\n\
                     [[wait]]\npolicy = 'poll'\n[[wait]]\nsite = 'f+0x2d'\npolicy = 'system'\n";
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn invalid_plan_is_refused_with_its_line() {
         let workshop = Workshop::new();
         let kinds = "system, pi, ttas, ticket, mcs, fair, steal, adaptive, rt-fair, rt-steal, rt-adaptive";
         let cases = [
@@ -400,7 +400,7 @@ mod tests {
             ("\n[[mutex]\n", "line 2: "),
             (
                 "\nspin-waits = true\n",
-                "line 2: spin-waits is no longer known: write `[[wait]]`, and below it `policy = \"poll\"`",
+                "line 2: spin-waits has been removed: write `[[wait]]`, and below it `policy = \"poll\"`",
             ),
             ("[[wait]]\nsite = 'f'\n", "line 1: missing field `policy`"),
             ("[[wait]]\npolicy = 'pol'\n", "there is no wait policy \"pol\" (meant: poll?): poll, system"),
@@ -410,7 +410,7 @@ mod tests {
             ),
             (
                 "[[wait]]\npolicy = 'poll'\nsite = 'f'\nplaces = [['init', '1-2@/x']]\n",
-                "f: [\"init\", \"1-2@/x\"] is no place",
+                "f: [\"init\", \"1-2@/x\"] is not a place",
             ),
             ("[[mutex]]\nkind = 'fair'\nlok = 'a'\n", "line 3: unknown field `lok`, expected one of "),
             ("[[mutex]]\nkind = 'far'\n", &format!("there is no kind \"far\" (meant: fair?): {kinds}")),
@@ -428,7 +428,7 @@ mod tests {
                 "has two kinds for every mutex: leave one out",
             ),
             ("[[mutex]]\nkind = 'fair'\nmodule = '/x'\n", "the fair without a lock is for every mutex"),
-            ("[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init']]\n", "a: [\"init\"] is no place"),
+            ("[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init']]\n", "a: [\"init\"] is not a place"),
             (
                 "[[mutex]]\nkind = 'fair'\nlock = 'a'\nplaces = [['init', '1-2@/x']]\n",
                 "a: `modules` does not say which build of the file [\"init\", \"1-2@/x\"] is about",
@@ -439,7 +439,7 @@ mod tests {
             ),
             (
                 "[modules]\n'/no/such' = 'ab'\n",
-                "/no/such has changed since the plan was made (build ab, gone): make the plan anew by `unspin prove`, or",
+                "/no/such has changed since the plan was made (build ab, gone): create the plan again with `unspin prove`, or",
             ),
         ];
         for (text, expected) in cases {
@@ -454,11 +454,11 @@ mod tests {
         );
         fs::write(workshop.file("binary"), [0x80]).unwrap();
         let binary = PlanFile::read(&workshop.file("binary")).unwrap_err().to_string();
-        assert!(binary.ends_with("binary: is no plan, as it is not text"), "{binary}");
+        assert!(binary.ends_with("binary: is not a plan: it is not text"), "{binary}");
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_plan_is_read_back() {
         let workshop = Workshop::new();
         let ourselves = program(&std::env::current_exe().unwrap());
         let module = ourselves.path.canonicalize().unwrap();

@@ -94,7 +94,7 @@ impl Located {
 pub fn call_of(image: &Image, key: &Key, lookup: &Lookup) -> Option<FileAddress> {
     let noted = image.rows.get(key).map_or(1, |record| record.born.generation).max(1);
     let latest = u8::try_from(image.modules.len()).unwrap_or(u8::MAX).max(noted);
-    (noted..=latest).find_map(|generation| lookup.home(image, generation, key.caller.wrapping_sub(1)))
+    (noted..=latest).find_map(|generation| lookup.file_address(image, generation, key.caller.wrapping_sub(1)))
 }
 
 /// The files that contain the variables, with cached results.
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn static_variables() {
+    fn static_variable_is_located() {
         let workshop = Workshop::new();
         for flags in [&["-g", "-O1"][..], &["-O2"], &["-g", "-O0", "-no-pie"]] {
             let Some(path) = workshop.compile("static_locks.c", flags, "program") else { return };
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_on_the_heap() {
+    fn heap_lock_is_located_by_its_initialisation() {
         let workshop = Workshop::new();
         // A function that ends with a jump to libc's function is missing in call chains.
         let calls = "-fno-optimize-sibling-calls";
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_wrappers_the_chain_is_known() {
+    fn wrapped_lock_is_located_by_its_call_chain() {
         let workshop = Workshop::new();
         for flags in [&["-g", "-O1"][..], &["-O2", "-fno-optimize-sibling-calls"]] {
             let Some(path) = workshop.compile("wrapped_locks.cc", flags, "program") else { return };
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_is_known_though_no_file_names_it() {
+    fn lock_of_a_plugin_is_located() {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("loads_plugin.c", &["-g"], "program") else { return };
         let plugin = workshop.compile("plugin.c", &["-g", "-shared", "-fPIC"], "plugin.so").unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stripped_is_known_by_its_calls() {
+    fn lock_of_a_stripped_program_is_located_by_its_calls() {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("heap_locks.c", &["-O1", "-s"], "program") else { return };
         let located = located(&path, &[]);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_recorded_is_recognised_in_another_run() {
+    fn recorded_lock_is_identified_in_another_run() {
         let workshop = Workshop::new();
         let shards = ["shards[1].ends[0].guard shards[1].ends[1].guard", "shards[0].lock shards[2].lock"];
         let others =
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn so_is_one_of_a_plugin_and_one_of_a_stripped_program() {
+    fn recorded_lock_of_plugin_or_stripped_program_is_identified() {
         let workshop = Workshop::new();
         let Some(path) = workshop.compile("loads_plugin.c", &["-s"], "program") else { return };
         let plugin = workshop.compile("plugin.c", &["-O1", "-s", "-shared", "-fPIC"], "plugin.so").unwrap();

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_meter_prints_is_understood() {
+    fn names_printed_by_the_meter_are_parsed() {
         let line = |file, line| At::Line(Line { file, line });
         let cases = [
             ("cache_lock", Meaning::Named { name: "cache_lock", origin: None }),

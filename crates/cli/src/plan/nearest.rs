@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_of_the_finger_are_seen_through() {
+    fn typing_error_finds_the_nearest_name() {
         let names = ["cache_lock", "log_lock", "lock"];
         assert_eq!(of("cahce_lock", names), Some("cache_lock"));
         assert_eq!(of("cachelock", names), Some("cache_lock"));

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_go_there_and_back() {
+    fn place_round_trips_through_words() {
         let span = |start, end| Span::new(Path::new("/usr/bin/a b"), start..end);
         let place = Place { by: By::Init, spans: vec![span(0x1135, 0x1136), span(0x2000, 0x2040)] };
         assert_eq!(place.to_string(), "init\t1135-1136@/usr/bin/a b\t2000-2040@/usr/bin/a b");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_refused() {
+    fn invalid_place_is_refused() {
         let parse =
             |words: &[&str]| Place::parse(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
         for words in [

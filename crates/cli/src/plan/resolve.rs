@@ -79,7 +79,7 @@ impl<'p> Resolver<'p> {
         }
         let why = match reach {
             Reach::Mutexes => {
-                "call a mutex function of libc, so there is no mutex to replace (Go's and Rust's own locks are none)"
+                "call a mutex function of libc, so there is no mutex to replace (Go and Rust have locks of their own)"
             }
             Reach::Waits => "call a function of libc that waits, so there is no wait to replace",
             Reach::Either => {
@@ -119,7 +119,7 @@ impl<'p> Resolver<'p> {
             Some(module) => {
                 opened = File::open(module).ok_or_else(|| {
                     Error::Usage(format!(
-                        "{}: is no readable program or library: {name} is looked for there",
+                        "{}: is not a readable program or library, in which {name} could be found",
                         module.display()
                     ))
                 })?;
@@ -179,7 +179,7 @@ fn is_of_mutexes(function: &str) -> bool {
 fn several(name: &dyn Display, noun: &str, labels: &[String]) -> String {
     let count = labels.len();
     let labels: Vec<String> = labels.iter().map(|label| format!("'{label}'")).collect();
-    format!("{name} is the name of {count} {noun}s: say which, by all of {}", labels.join(" or "))
+    format!("{name} is the name of {count} {noun}s: choose one by its full name, {}", labels.join(" or "))
 }
 
 impl Scope<'_> {
@@ -264,10 +264,10 @@ mod tests {
     }
 
     #[test]
-    fn of_several_locks_one_must_be_chosen() {
+    fn ambiguous_name_is_refused() {
         let workshop = Workshop::new();
         let Some((program, library)) = two_files(&workshop, &["-O1"]) else { return };
-        let expected = "lock is the name of 2 locks: say which, by all of 'lock, static, libother.so' or 'lock, static, linked'";
+        let expected = "lock is the name of 2 locks: choose one by its full name, 'lock, static, libother.so' or 'lock, static, linked'";
         assert_eq!(places(&program, "lock"), Err(expected.into()));
         let one = places(&program, "lock, static, libother.so").unwrap();
         assert_eq!(
@@ -278,7 +278,7 @@ mod tests {
 
     /// The dynamic linker merges variables that both define under one name.
     #[test]
-    fn what_is_exported_twice_is_one_lock() {
+    fn variable_exported_twice_is_one_lock() {
         let workshop = Workshop::new();
         let Some((program, library)) = two_files(&workshop, &["-g", "-rdynamic"]) else { return };
         let found = places(&program, "shared_lock").unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_lead_to_variables_and_to_code() {
+    fn source_line_finds_variables_and_code() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("heap_locks.c", &["-g", "-O1"]) else { return };
         let found = places(&program, "heap_locks.c:18").unwrap();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn without_debug_information_no_line_is_known() {
+    fn source_line_without_debug_information_is_refused() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("static_locks.c", &["-O1"]) else { return };
         let error = places(&program, "static_locks.c:4").unwrap_err();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn unknown_name_is_refused_with_suggestions() {
         let workshop = Workshop::new();
         let Some((program, _)) = two_files(&workshop, &["-g"]) else { return };
         let path = program.path.display();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_too_small_for_a_mutex_is_none() {
+    fn variable_too_small_for_a_mutex_is_refused() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("same_names.c", &["-g", "-shared", "-fPIC", "-DOTHER"]) else {
             return;
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_of_a_wrapper() {
+    fn wrapper_name_finds_the_call_chain() {
         let workshop = Workshop::new();
         let Some(program) = workshop.program("wrapped_locks.cc", &["-g", "-O1"]) else { return };
         let found = places(&program, "Journal::Journal ▸ port::Mutex::Mutex").unwrap();
@@ -343,8 +343,7 @@ mod tests {
         let own: Vec<&Place> = found.iter().filter(own).collect();
         assert_eq!((own.len(), own[0].by, own[0].spans.len()), (1, By::Init, 2), "{found:?}");
         let error = places(&program, "Index::Index ▸ port::Mutex::Lock").unwrap_err();
-        let why =
-            "it calls nothing of libc that initialises a mutex: name what does, or what does it for another";
+        let why = "it calls no function of libc that initialises a mutex: name the function that does, or for which it is done";
         assert_eq!(error, format!("Index::Index ▸ port::Mutex::Lock: {why}"));
         assert!(places(&program, "Index::Index").is_err(), "it calls what does");
         assert!(places(&program, "port::Mutex::Mutex").is_ok());
@@ -353,7 +352,7 @@ mod tests {
 
     /// The meter's name for code in a file without symbols is found again.
     #[test]
-    fn a_call_in_a_stripped_file() {
+    fn call_in_stripped_file_is_found_by_offset() {
         let workshop = Workshop::new();
         let Some(whole) = workshop.program("heap_locks.c", &["-O1"]) else { return };
         let call = File::open(&whole.path).unwrap().calls(|name| name == "pthread_mutex_init")[0];
@@ -363,12 +362,12 @@ mod tests {
         let found = places(&stripped, &named).unwrap();
         assert!(found[0].by == By::Init && found[0].spans[0].range == (call..call + 1), "{found:?}");
         let error = places(&stripped, &format!("{name}+{:#x}", call + 2)).unwrap_err();
-        assert!(error.contains("it calls nothing of libc that initialises a mutex"), "{error}");
+        assert!(error.contains("it calls no function of libc that initialises a mutex"), "{error}");
         assert!(places(&stripped, "other+0x1135").unwrap_err().contains("there is no such variable"));
     }
 
     #[test]
-    fn a_script_is_told_from_what_it_starts() {
+    fn name_in_a_script_is_refused_with_a_hint() {
         let workshop = Workshop::new();
         let script = workshop.file("script");
         std::fs::write(&script, "#!/bin/sh\nexec ./server\n").unwrap();
@@ -380,7 +379,7 @@ mod tests {
 
     /// Like the JDK's launcher: a link to a program that finds its library in its own folder.
     #[test]
-    fn libraries_beside_the_program_are_found_through_a_link_to_it() {
+    fn origin_libraries_are_found_through_a_link() {
         let workshop = Workshop::new();
         let (library, source) = (workshop.file("beside.c"), workshop.file("launcher.c"));
         let locks = "#include <pthread.h>\nint beside(pthread_mutex_t *m) { return pthread_mutex_lock(m); }";
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_mutexes_is_refused() {
+    fn program_without_mutexes_is_refused() {
         let workshop = Workshop::new();
         let source = workshop.file("plain.c");
         std::fs::write(&source, "int main(void) { return 0; }").unwrap();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_is_no_wait_is_refused() {
+    fn function_without_wait_is_refused() {
         let workshop = Workshop::new();
         let Some(program) = compiled(&workshop, &["-O1"]) else { return };
         let why = sites(&program, "main").unwrap_err();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_meter_are_understood() {
+    fn call_sites_printed_by_the_meter_are_parsed() {
         let cases = [
             ("uv__io_poll+0x1d2", SiteMeaning::Call { within: "uv__io_poll", offset: 0x1d2 }),
             ("uv__io_poll+0x1d2  linux.c:1386", SiteMeaning::Call { within: "uv__io_poll", offset: 0x1d2 }),

@@ -82,7 +82,7 @@ pub fn recorded(path: &Path, arguments: &[&str]) -> Snapshot {
     let recorded = RecordedProgram::new(&options.recorded).unwrap();
     let mut command = recorded.command();
     command.stdout(process::Stdio::null());
-    let mut running = recorded.start_apart(command).unwrap();
-    running.wait_to_the_end().unwrap();
+    let mut running = recorded.start_without_relay(command).unwrap();
+    running.wait_until_end().unwrap();
     running.snapshot()
 }

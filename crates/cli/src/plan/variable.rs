@@ -85,8 +85,8 @@ impl Variable<'_> {
     fn too_small(&self) -> String {
         let bytes = self.it.ranges.first().map_or(0, |range| range.end - range.start);
         format!(
-            "the variable ({}) has {bytes} bytes, too few for a mutex; one that it points to is named by where it is \
-             initialised, as `unspin meter` prints it",
+            "the variable ({}) has {bytes} bytes, too few for a mutex; a mutex to which it points is named after its \
+             initialisation, as `unspin meter` prints it",
             self.label()
         )
     }

@@ -18,7 +18,7 @@ pub struct CallSite {
     /// Whether it locks a mutex, which does not count as a wait.
     pub is_mutex: bool,
     /// The addresses of the calls in their files. Empty if unknown.
-    homes: Vec<FileAddress>,
+    file_addresses: Vec<FileAddress>,
     tally: Tally,
 }
 
@@ -82,11 +82,11 @@ impl CallSites {
                     name: name.caller,
                     place: name.place,
                     is_mutex,
-                    homes: Vec::new(),
+                    file_addresses: Vec::new(),
                     tally: Tally::new(snapshot.window),
                 });
                 site.tally.add(record);
-                site.homes.extend(home.filter(|home| !site.homes.contains(home)));
+                site.file_addresses.extend(home.filter(|home| !site.file_addresses.contains(home)));
             }
         }
         CallSites { sites: sites.into_values().collect() }
@@ -158,7 +158,7 @@ impl CallSite {
         let holds = |home: &FileAddress| {
             spans.iter().any(|span| span.module == home.module && span.range.contains(&home.address))
         };
-        self.homes.iter().any(holds)
+        self.file_addresses.iter().any(holds)
     }
 
     fn describe(&self) -> String {
@@ -220,7 +220,7 @@ mod tests {
         let bucket = (0..unspin_meter::BUCKETS).find(|&b| tally.waits.ticks(b).contains(&ticks)).unwrap();
         buckets[bucket] = slept + spun;
         tally.waits = Histogram::new(unspin_meter::Of::Waits, buckets);
-        CallSite { name: name.into(), place: None, is_mutex, homes: Vec::new(), tally }
+        CallSite { name: name.into(), place: None, is_mutex, file_addresses: Vec::new(), tally }
     }
 
     fn sites() -> CallSites {

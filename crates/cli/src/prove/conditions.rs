@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_of_proc_stat_is_the_whole_machine() {
+    fn first_line_of_proc_stat_is_parsed() {
         let text = "cpu  100 50 200 1000 30 5 15 7 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         let time = CpuTime::parse(text).unwrap();
         assert_eq!((time.busy_s, time.steal_s, time.total_s), (3.7, 0.07, 14.07));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_others() {
+    fn cpu_time_of_others_is_the_rest() {
         let before = CpuTime { busy_s: 10.0, steal_s: 1.0, total_s: 100.0 };
         let after = CpuTime { busy_s: 13.0, steal_s: 1.5, total_s: 104.0 };
         let disturbance = Disturbance::between(&before, &after, 2.0);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_told_apart_by_owner() {
+    fn sets_are_selected_by_owner() {
         let text = "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n\
                     \x20        0          3   600         16     0     0     0     0  0 1\n\
                     \x20        9      32772   600         16  1000  1000  1000  1000  0 1\n";

@@ -55,7 +55,7 @@ impl Figure {
         };
         if direction == Direction::HigherIsBetter && !matches!(source, Source::Output(_)) {
             return Err(Error::Usage(
-                "--higher-is-better speaks of a figure in the program's output: name it with --metric".into(),
+                "--higher-is-better requires a figure in the program's output: name it with --metric".into(),
             ));
         }
         Ok(Figure { source, metric })
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_found_behind_the_expression() {
+    fn number_after_the_expression_is_found() {
         assert_eq!(of("tps", "1 tps: 7\n2 tps = 12.5 (best)\n"), Ok(12.5));
         assert_eq!(of("rate", "rate: 1,234,567.5/s"), Ok(1_234_567.5));
         assert_eq!(of("seconds per repetition", "seconds per repetition: 0.000011748"), Ok(0.000011748));
@@ -121,20 +121,20 @@ mod tests {
     }
 
     #[test]
-    fn a_group_marks_the_number() {
+    fn group_marks_the_number() {
         assert_eq!(of(r"(\d+) of \d+ done", "3 of 9 done, 8 of 9 done"), Ok(8.0));
         assert_eq!(of(r"(?:a (\d+)|b (\d+))", "b 5"), Ok(5.0));
     }
 
     #[test]
-    fn what_is_not_there_is_said() {
+    fn missing_number_is_reported() {
         let reason = of("tps", "nothing here").unwrap_err();
         assert!(reason.contains("--metric 'tps'"), "{reason}");
         assert!(of("tps", "tps: none\n12").is_err(), "a number in another line is another number");
     }
 
     #[test]
-    fn bad_expressions_are_usage_errors() {
+    fn invalid_expression_is_a_usage_error() {
         let error = Figure::new(Some("(a"), Direction::LowerIsBetter, None).unwrap_err();
         assert!(
             matches!(&error, Error::Usage(text) if text.contains("--metric '(a'") && !text.contains('\n'))
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn workloads_have_figures_of_their_own() {
+    fn workloads_have_their_own_figures() {
         let default = |workload| Figure::new(None, Direction::LowerIsBetter, workload).unwrap().metric.name;
         assert_eq!(default(Some("semopbench")), "seconds per repetition");
         assert_eq!(default(Some("hackbench")), "Time");

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_get_the_unit_they_need() {
+    fn short_times_are_shown_in_small_units() {
         let scale = Scale::new(0.000_246, "s");
         assert_eq!((scale.show(0.000_246_13), scale.unit.as_str()), ("246.1".into(), "us"));
         assert_eq!(Scale::new(12.0, "s").show(12.3456), "12.35");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_four_digits() {
+    fn numbers_have_four_digits() {
         assert_eq!(significant(85.0), "85.00");
         assert_eq!(significant(123_456.7), "123457");
         assert_eq!(significant(0.001_234_5), "0.001234");

@@ -52,7 +52,7 @@ impl Interrupt {
     }
 
     /// Call it before the report is printed. If printing takes too long, a signal then ends unspin.
-    pub fn expect_the_end(&self) {
+    pub fn allow_signals_to_exit(&self) {
         let may_end = Arc::clone(&self.may_end);
         thread::spawn(move || {
             thread::sleep(PRINTING);
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signal_that_comes_before_the_first_is_seen_is_the_first() {
+    fn signal_before_the_first_check_counts_as_first() {
         let interrupt = Interrupt {
             pending: Arc::new(AtomicBool::new(false)),
             may_end: Arc::new(AtomicBool::new(false)),

@@ -186,7 +186,7 @@ mod tests {
 
     /// Eight threads spin on two CPUs: most of their time is spent waiting for a CPU.
     #[test]
-    fn lock_eats_no_more_cpus_than_the_program_used() {
+    fn cpu_time_of_a_lock_is_limited_to_that_of_the_program() {
         let window = Window { seconds: 1.0, cpus: 2, ticks_per_second: 1e9, cpu_seconds: Some(1.9) };
         let counts =
             Counts { spun: 1000, timed: 1000, hold: 200_000_000, spin: 4_400_000_000, ..Counts::default() };

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_processor_has_a_name_or_none() {
+    fn processor_name_may_be_missing() {
         assert_eq!(processor("processor\t: 0\nmodel name\t: Fast  CPU\n"), "Fast  CPU");
         assert_eq!(processor(""), "unknown processor");
         assert!(!Machine::this().kernel.is_empty());

@@ -64,7 +64,7 @@ pub fn run(options: &options::ProveOptions) -> Result<ExitCode, Error> {
     // Files first: the reader of the report may close the pipe.
     let json = options.json.as_ref().map_or(Ok(()), |file| json::write(&report, file));
     let plan = options.plan.as_ref().map_or(Ok(()), |file| write_plan(&report, file));
-    interrupt.expect_the_end();
+    interrupt.allow_signals_to_exit();
     let detail = if options.verbose { Detail::Full } else { Detail::Brief };
     stdout::print(&Text(&report, detail).to_string())?;
     json.and(plan)?;

@@ -54,11 +54,14 @@ impl Progress {
             Phase::WarmUp => "warm-up".to_owned(),
             Phase::Round(round) => format!("round {round}"),
         };
-        self.say(&format!("{place}: {} ({} candidates)", configuration.name(), self.configurations), elapsed);
+        self.message(
+            &format!("{place}: {} ({} candidates)", configuration.name(), self.configurations),
+            elapsed,
+        );
     }
 
     /// Shows what is being done.
-    pub fn say(&mut self, what: &str, elapsed: Duration) {
+    pub fn message(&mut self, what: &str, elapsed: Duration) {
         self.bar.set_message(what.to_owned());
         self.bar.set_position(match self.scale {
             BarLength::Time(budget) => elapsed.min(budget).as_millis() as u64,

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_goes_the_control_s_way() {
+    fn all_configurations_use_the_same_hooks() {
         let requested = parsed(&["--sysv", "rcu", "--mutex", "fair", "sh"]).unwrap();
         assert_eq!(names(&requested), ["system", "system (again)", NO_PRELOAD, "rcu", "fair"]);
         let setups: Vec<Option<Setup>> = requested.configurations().into_iter().map(|c| c.setup).collect();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_alone_leave_mutexes_alone() {
+    fn engines_alone_have_no_plan() {
         let requested = parsed(&["--sysv", "global", "sh"]).unwrap();
         assert_eq!(names(&requested)[0], "kernel");
         assert!(requested.configurations().iter().flat_map(|c| &c.setup).all(|setup| setup.plan.is_none()));
@@ -179,15 +179,15 @@ mod tests {
     }
 
     #[test]
-    fn workloads_have_candidates_of_their_own() {
+    fn workloads_have_default_candidates() {
         assert_eq!(names(&parsed(&["semopbench", "-g", "1"]).unwrap())[3..], ["global", "rcu"]);
         assert_eq!(parsed(&["sh", "-c", "true"]), None);
     }
 
     #[test]
-    fn kinds_for_study_are_warned_of() {
+    fn experimental_kinds_print_warnings() {
         let warnings = parsed(&["--mutex", "ttas,adaptive,mcs", "sh"]).unwrap().warnings();
         assert_eq!(warnings.len(), 2, "{warnings:?}");
-        assert!(warnings[0].starts_with("mcs is for study"), "{warnings:?}");
+        assert!(warnings[0].starts_with("mcs is experimental"), "{warnings:?}");
     }
 }

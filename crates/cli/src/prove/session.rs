@@ -191,7 +191,7 @@ mod tests {
 
     /// The A/A pair differs by a fifth, so a difference of a tenth proves nothing here either.
     #[test]
-    fn noise_floor_holds_for_the_bare_program() {
+    fn noise_floor_applies_to_the_program_without_preload() {
         let (analysis, no_preload) = analysed(&[100.0, 120.0, 110.0]);
         assert!(analysis.noise_floor.unwrap().factor > 1.15);
         let verdict = no_preload.unwrap().verdict;

@@ -69,10 +69,10 @@ impl Text<'_> {
             summary::write(f, self.0)?;
         }
         if self.0.interrupted {
-            writeln!(f, "Interrupted: what follows is of the runs up to then.")?;
+            writeln!(f, "Interrupted: the results are those of the runs until then.")?;
         }
         if let Some(error) = &self.0.session.aborted {
-            let text = format!("Broken off, what follows is of the runs up to then: {error}");
+            let text = format!("Ended early; the results are those of the runs until then: {error}");
             write!(f, "{}", paragraph(&text, 0))?;
         }
         writeln!(f)
@@ -200,12 +200,12 @@ impl Text<'_> {
         if let Some(comparison) = &self.0.reports_figure {
             write!(f, "{}", paragraph(&format!("The reports' figure: {}", comparison.sentence), 2))?;
         }
-        write!(f, "{}", paragraph(&self.what_more(), 2))?;
+        write!(f, "{}", paragraph(&self.end_of_session(), 2))?;
         writeln!(f)
     }
 
     /// Why the session ended, and how many more runs a proof would take.
-    fn what_more(&self) -> String {
+    fn end_of_session(&self) -> String {
         let analysis = &self.0.session.analysis;
         let ended = match analysis.stop {
             Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
@@ -296,7 +296,7 @@ impl Text<'_> {
             return Ok(());
         }
         let text = format!(
-            "Runs that failed seem to have left kernel semaphore sets behind; if nobody else made them, remove \
+            "Runs that failed seem to have left kernel semaphore sets behind; if no other program created them, remove \
              them: ipcrm -s {}",
             sets.iter().map(i32::to_string).collect::<Vec<_>>().join(" -s ")
         );

@@ -139,16 +139,16 @@ impl Unpolled {
     pub fn reason(self) -> &'static str {
         match self {
             Unpolled::Seccomp => {
-                "unspin itself runs under a seccomp filter, which the program inherits; under one no thread polls"
+                "unspin itself runs under a seccomp filter, which the program inherits; under a filter threads do not poll"
             }
             Unpolled::Busy => {
-                "the CPUs were busy, so that polling would have taken one from the thread that is waited for"
+                "the CPUs were busy, and polling would have delayed the thread that makes the wake-up"
             }
             Unpolled::FewWaits => {
-                "too few waits: to try polling once takes 16 waits of one thread at one call site"
+                "too few waits: one trial of polling needs 16 waits of a thread at a call site"
             }
             Unpolled::DoesNotPay => {
-                "each thread tried it from time to time, and found that it does not pay there"
+                "each thread tried it from time to time, and measured that it does not pay there"
             }
         }
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_that_sleep_as_before_have_a_reason() {
+    fn unchanged_share_of_sleeps_has_a_reason() {
         let control = waits(1000, 990);
         let reason = |waits: &Waits, used| unpolled(&control, waits, used, false);
         assert_eq!(reason(&waits(1000, 100), 0.5), None);

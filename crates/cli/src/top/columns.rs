@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn less_and_less_is_shown() {
+    fn narrower_window_shows_fewer_columns() {
         let titles = |width| -> Vec<&str> {
             that_fit(&LOCKS, width).iter().map(|column| column.title(Period::SinceStart)).collect()
         };

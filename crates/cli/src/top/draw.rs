@@ -85,7 +85,7 @@ fn plural(n: u64, what: &str) -> String {
 fn program(program: ProgramState, palette: Palette) -> Span<'static> {
     match program {
         ProgramState::Running => Span::styled("running", palette.good()),
-        ProgramState::Ending => Span::styled("asked to end", palette.alarm()),
+        ProgramState::Ending => Span::styled("being ended", palette.alarm()),
         ProgramState::Ended(End::Exited(code)) => {
             Span::styled(format!("ended with code {code}"), palette.strong())
         }

@@ -97,7 +97,7 @@ mod tests {
     use unspin_meter::{ANY_DESCRIPTOR, Key, Kind, Report};
 
     #[test]
-    fn only_what_happened_in_between_is_left() {
+    fn interval_contains_only_changes() {
         let (busy, idle, new) =
             (Key::new(Kind::Mutex, 1, 1), Key::new(Kind::Mutex, 2, 1), Key::new(Kind::Spin, 3, 1));
         let before = Counts {
@@ -144,7 +144,7 @@ mod tests {
     /// Half a second of the hold lies before the earlier snapshot. The other half belongs to the interval. It must not
     /// be doubled, although one of two holds seems to be untimed.
     #[test]
-    fn a_hold_that_went_on_is_not_estimated() {
+    fn hold_across_the_interval_is_not_estimated() {
         let key = Key::new(Kind::Mutex, 1, 1);
         let going_on = Counts { timed: 1, hold: 500, ..Counts::default() };
         let ended = Counts { nowait: 2, timed: 2, hold: 1100, ..Counts::default() };
@@ -154,7 +154,7 @@ mod tests {
 
     /// Waits before the interval count neither in its median nor in its short waits.
     #[test]
-    fn short_waits_are_those_of_the_interval() {
+    fn short_waits_before_the_interval_are_not_counted() {
         let key = Key::new(Kind::Epoll, ANY_DESCRIPTOR, 1);
         let with = |seconds, short: u64, long: u64| {
             let counts =
@@ -174,13 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn without_time_there_is_no_rate() {
+    fn interval_without_time_is_none() {
         let now = snapshot(1.0, &[]);
         assert_eq!(between(&now, &now), None);
     }
 
     #[test]
-    fn a_new_process_begins_at_nothing() {
+    fn reused_pid_begins_at_zero() {
         let key = Key::new(Kind::Mutex, 1, 1);
         let counts = Counts { nowait: 5, ..Counts::default() };
         let earlier = snapshot(1.0, &[(key, counts)]);

@@ -49,7 +49,7 @@ pub fn run(options: &options::TopOptions) -> Result<ExitCode, Error> {
     let signals = Signals::install()?;
     // Before the program starts: if this fails, no program has to be ended.
     let mut terminal = Terminal::enter()?;
-    let running = recorded.start_apart(command)?;
+    let running = recorded.start_without_relay(command)?;
     let state = State::new(shown(&options.recorded.command), running.pid, options.interval);
     let mut event_loop = EventLoop::new(running, Reader::new(fold), state, signals);
     let reason = event_loop.run(&mut terminal);
@@ -90,15 +90,15 @@ fn print_results(
         let snapshot = event_loop.snapshot();
         let report = Results::new(&snapshot, event_loop.reader.lookup(), &view).report;
         match event_loop.running.observer().explain(&snapshot) {
-            Some(why) => say(&format!("{why}\n")),
-            None => say(&outputs::text(&report, &view, outputs::width(std::io::stderr()))),
+            Some(why) => eprint(&format!("{why}\n")),
+            None => eprint(&outputs::text(&report, &view, outputs::width(std::io::stderr()))),
         }
     }
     if reason == ExitReason::GoesOn {
         let pid = event_loop.running.pid;
         match output.keep() {
             Some(path) => {
-                eprintln!("unspin: process {pid} goes on; what it prints goes to {}", path.display())
+                eprintln!("unspin: process {pid} goes on; its output goes to {}", path.display())
             }
             None => eprintln!("unspin: process {pid} goes on"),
         }
@@ -107,6 +107,6 @@ fn print_results(
 }
 
 /// Prints on standard error, which may be a terminal that has hung up.
-fn say(text: &str) {
+fn eprint(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_keys_is_in_order() {
+    fn sort_orders_are_in_order_of_columns() {
         for (index, (sort, letter, _)) in Sort::ALL.into_iter().enumerate() {
             assert_eq!((sort as usize, Sort::of_letter(letter)), (index, Some(sort)));
         }

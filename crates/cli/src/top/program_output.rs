@@ -38,7 +38,7 @@ impl ProgramOutput {
                 made.map(ProgramOutput::Temporary).map_err(|e| {
                     Error::at(
                         &folder,
-                        "no file can be made here for what the program prints (--output names one)",
+                        "no file can be created here for the program's output: name one with --output",
                         e,
                     )
                 })
@@ -97,7 +97,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn the_end_is_shown() {
+    fn tail_shows_the_last_lines_without_control_characters() {
         let output = ProgramOutput::new(None).unwrap();
         let ProgramOutput::Temporary(file) = &output else { panic!("nobody asked for a file") };
         assert_eq!(output.tail(), None);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_made_is_named() {
+    fn uncreatable_output_file_is_named() {
         let error = ProgramOutput::new(Some(Path::new("/no/such/folder/x"))).err().unwrap();
         assert_eq!(error.to_string(), "--output /no/such/folder/x: No such file or directory (os error 2)");
     }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_lives_the_one_before_the_use_counts() {
+    fn latest_initialisation_before_the_use_counts() {
         let early = (mutex(64, 1), 5, 0);
         let rows = [
             early,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_remembers_what_its_parent_did_before() {
+    fn child_inherits_the_history_before_the_fork() {
         let parent = image(1, 0, 0, &[(init(64, 10), 20, 20), (init(72, 12), 90, 90), (mutex(64, 1), 25, 0)]);
         let child = image(2, 1, 50, &[(mutex(64, 2), 60, 0), (mutex(72, 2), 95, 0)]);
         let mut stranger = image(3, 1, 50, &[(mutex(64, 2), 60, 0)]);

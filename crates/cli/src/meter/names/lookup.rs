@@ -98,23 +98,23 @@ impl Lookup {
     }
 
     /// The address of a variable in its file.
-    pub fn home(&self, image: &Image, generation: u8, address: u64) -> Option<FileAddress> {
-        self.home_in(&self.place(image, generation), address)
+    pub fn file_address(&self, image: &Image, generation: u8, address: u64) -> Option<FileAddress> {
+        self.file_address_in(&self.place(image, generation), address)
     }
 
     /// The return addresses that led to a use of a lock, as addresses in their files; none if one is in no file or in a
     /// file that has changed.
-    pub fn homes(&self, site: &RecordedUse<'_>, returns: &[u64]) -> Option<Vec<FileAddress>> {
+    pub fn file_addresses(&self, site: &RecordedUse<'_>, returns: &[u64]) -> Option<Vec<FileAddress>> {
         let place = self.place_with(site.image, site.generation, site.key.caller);
         // Looked up by the call instruction, which may be the last one of a file's code.
         let home = |&address: &u64| {
-            let call = self.home_in(&place, address.wrapping_sub(1))?;
+            let call = self.file_address_in(&place, address.wrapping_sub(1))?;
             Some(FileAddress { address: call.address + 1, ..call })
         };
         returns.iter().map(home).collect()
     }
 
-    fn home_in(&self, place: &ProcessSpace, address: u64) -> Option<FileAddress> {
+    fn file_address_in(&self, place: &ProcessSpace, address: u64) -> Option<FileAddress> {
         let (module, address) = self.symbols.home(&place.space, address)?;
         Some(FileAddress { module, address })
     }
@@ -180,7 +180,7 @@ impl Lookup {
             return Rc::clone(place);
         }
         let text = image.modules.get(usize::from(generation) - 1).map_or(&[][..], Vec::as_slice);
-        let text = lasting(text);
+        let text = constant_lines(text);
         let program = super::history::first_path(&text).to_owned();
         let link = image.command.first().and_then(|name| started::by_link(name, &program));
         let mut spaces = self.spaces.borrow_mut();
@@ -203,7 +203,7 @@ impl Lookup {
 
 /// The lines of modules that do not change while a process and its children run. Heap and stacks change, and contain no
 /// names.
-fn lasting(text: &[u8]) -> Vec<u8> {
+fn constant_lines(text: &[u8]) -> Vec<u8> {
     let passing = |line: &&[u8]| [&b"[heap]"[..], b"[stack]"].iter().any(|name| line.ends_with(name));
     let lines: Vec<&[u8]> = text.split(|&b| b == b'\n').filter(|line| !passing(line)).collect();
     lines.join(&b'\n')

@@ -66,7 +66,7 @@ pub fn innermost(frames: &[Frame]) -> Option<&Frame> {
 }
 
 /// The first caller of a wrapper that is neither in a system library nor a wrapper, or else the outermost wrapper.
-pub fn beyond(callers: &[Frame]) -> Option<String> {
+pub fn caller_of_wrapper(callers: &[Frame]) -> Option<String> {
     let mut last = None;
     for frame in visible(callers).take(WRAPPERS_MAX) {
         last = Some(frame);
@@ -79,7 +79,7 @@ pub fn beyond(callers: &[Frame]) -> Option<String> {
 
 /// The frames outside the system's libraries.
 pub fn visible(chain: &[Frame]) -> impl Iterator<Item = &Frame> {
-    chain.iter().filter(|frame| !words::is_plumbing(frame))
+    chain.iter().filter(|frame| !words::is_runtime(frame))
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_function_names_its_lock() {
+    fn plain_function_names_its_lock() {
         assert_eq!(named(&["queue_init", "main", "libc.so.6!__libc_start_main"], &[]), "queue_init");
         assert_eq!(
             named(&["libstdc++.so.6!f", "std::mutex::mutex", "Queue::Queue", "main"], &[]),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn wrappers_by_name_are_passed() {
+    fn wrappers_are_skipped_by_name() {
         let through =
             ["port::Mutex::Mutex", "InstrumentedMutex::InstrumentedMutex", "DBImpl::DBImpl", "DB::Open"];
         assert_eq!(named(&through, &[]), "DBImpl::DBImpl ▸ port::Mutex::Mutex");
@@ -128,23 +128,23 @@ mod tests {
     }
 
     #[test]
-    fn what_several_come_through_is_a_wrapper() {
+    fn function_with_several_callers_is_a_wrapper() {
         let other: &[&str] = &["node_new", "tree_open", "main"];
         assert_eq!(named(&["node_new", "list_open", "main"], &[]), "node_new");
         assert_eq!(named(&["node_new", "list_open", "main"], &[other]), "list_open ▸ node_new");
     }
 
     #[test]
-    fn a_lock_of_the_system_has_a_name_too() {
+    fn lock_of_a_system_library_has_a_name() {
         assert_eq!(named(&["libc.so.6!malloc_init"], &[]), "malloc_init");
         assert!(of(&[], &Shared::default()).is_none());
     }
 
     #[test]
-    fn beyond_a_wrapper_is_who_wanted_the_lock() {
+    fn caller_of_a_wrapper_names_the_lock() {
         let callers = chain(&["MutexLock::MutexLock", "libstdc++.so.6!f", "DBImpl::Write", "main"]);
-        assert_eq!(beyond(&callers).as_deref(), Some("DBImpl::Write"));
-        assert_eq!(beyond(&callers[..2]).as_deref(), Some("MutexLock::MutexLock"));
-        assert_eq!(beyond(&[]), None);
+        assert_eq!(caller_of_wrapper(&callers).as_deref(), Some("DBImpl::Write"));
+        assert_eq!(caller_of_wrapper(&callers[..2]).as_deref(), Some("MutexLock::MutexLock"));
+        assert_eq!(caller_of_wrapper(&[]), None);
     }
 }

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_are_named() {
+    fn earliest_callers_are_named() {
         let mut through = Through::default();
         for (outer, when) in [("late", 9), ("second", 2), ("third", 3), ("first", 4), ("first", 1)] {
             through.add("lock".into(), None, "Mutex::Lock+0x8".into(), outer.into(), when);

@@ -60,7 +60,7 @@ pub fn is_wait_wrapper(function: &str) -> bool {
 }
 
 /// Whether a frame is in a language runtime or system library, where users do not search for their locks.
-pub fn is_plumbing(frame: &Frame) -> bool {
+pub fn is_runtime(frame: &Frame) -> bool {
     let function = frame.short.trim_start_matches('<');
     is_library_of_system(&frame.module)
         || is_of_system(function)
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_wrappers() {
+    fn wrapper_names_are_recognised() {
         for wrapper in [
             "rocksdb::port::Mutex::Lock",
             "rocksdb::port::Mutex::Mutex",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_functions_that_wait_for_others() {
+    fn waiting_wrapper_names_are_recognised() {
         for wrapper in ["uv__io_poll", "epoll_dispatch", "Socket::recvAll", "select_epoll_poll_impl"] {
             assert!(is_wait_wrapper(wrapper), "{wrapper}");
         }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tried_depends_on_what_was_found() {
+    fn candidates_depend_on_the_picks() {
         let (still, quiet) = (findings(), polling(&[]));
         assert!(candidates(&[], &quiet, &still).is_empty());
         let picks = [pick("a", false), pick("b", true)];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_save_most_is_tried_first() {
+    fn candidate_with_greatest_saving_is_tried_first() {
         let (pick, sites) = ([pick("a", false)], polling(&["f", "g"]));
         let costly = names_of(&candidates(&pick, &sites, &findings()));
         assert_eq!(costly[..3], ["poll", "adaptive", "steal"], "a tenth of the time against a twentieth");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn best_for_each_lock_is_judged_together() {
+    fn best_kinds_are_combined_in_one_plan() {
         let (picks, quiet) = ([pick("a", false), pick("b", false)], polling(&[]));
         let standings = [standing("adaptive@a", 1.2), standing("steal@a", 1.3), standing("adaptive@b", 1.1)];
         let (name, plan) = together(&picks, &quiet, &standings).unwrap();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn one_plan_holds_mutexes_and_waits() {
+    fn mutexes_and_waits_are_combined_in_one_plan() {
         let (picks, one) = ([pick("a", false)], polling(&["f"]));
         let standings = [standing("steal@a", 1.3), standing("poll", 2.0)];
         let (name, plan) = together(&picks, &one, &standings).unwrap();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn call_sites_that_beat_polling_everywhere_are_put_together() {
+    fn call_sites_better_than_polling_everywhere_are_combined() {
         let sites = polling(&["f", "g"]);
         let standings = [standing("poll", 1.5), standing("poll@f", 2.0), standing("poll@g", 1.2)];
         let (name, plan) = together(&[], &sites, &standings).unwrap();

@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_with_code_are_found() {
+    fn mapped_files_with_code_are_found() {
         let maps = b"7f00-7f01 r-xp 00000000 08:01 17 /usr/lib/a b.so\n7f02-7f03 rw-p 00000000 00:00 0 [heap]\n\
                      7f04-7f05 rw-s 00000000 00:01 9 /dev/shm/recording\n7f06-7f07 r-xp 00000000 00:00 0 [vdso]\n";
         assert_eq!(files(maps).collect::<Vec<_>>(), [PathBuf::from("/usr/lib/a b.so")]);
     }
 
     #[test]
-    fn who_makes_no_such_call_imports_none() {
+    fn program_without_system_v_calls_imports_none() {
         assert!(!calls_an_engine(&PathBuf::from("/etc/passwd")));
         assert!(!calls_an_engine(&PathBuf::from("/no/such/file")));
         // The tests of this program call no workload, so the linker has removed their calls.

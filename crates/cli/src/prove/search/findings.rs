@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_counted_by_the_digits_that_matter() {
+    fn mean_number_of_threads_has_two_digits() {
         let cases =
             [(8.877, "8.9 threads"), (120.4, "120 threads"), (0.75, "0.75 threads"), (0.996, "1.0 threads")];
         for (mean, text) in cases {

@@ -39,7 +39,7 @@ pub fn screen(
     let began = Instant::now();
     while let Some(turn) = screening.next(began.elapsed()) {
         let who = turn.index.checked_sub(1).map_or(control, |index| &entrants[index]);
-        progress.say(&format!("trying {} ({} candidates)", who.name(), entrants.len()), began.elapsed());
+        progress.message(&format!("trying {} ({} candidates)", who.name(), entrants.len()), began.elapsed());
         let limit = match turn.limit {
             Some(limit) if limit < time_limit => Limit::Collapse(limit),
             _ => Limit::Timeout(time_limit),

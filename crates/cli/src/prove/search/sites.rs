@@ -148,7 +148,7 @@ mod tests {
 
     /// Otherwise `prove` ended with "named twice": call sites of one name are one candidate.
     #[test]
-    fn a_call_first_seen_from_two_callers_is_one_site() {
+    fn call_first_seen_from_two_callers_is_one_site() {
         let waiter = |place: Option<&str>| Waiter {
             row: row(60e-6, 0.001),
             place: place.map(str::to_owned),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn saving_is_bounded_by_the_median_where_that_is_short() {
+    fn short_median_bounds_the_saving() {
         assert_eq!(saving(&row(60e-6, 0.001)), 0.6);
         assert_eq!(saving(&row(190e-6, 0.001)), 0.7, "no more than was waited");
         assert_eq!(saving(&row(1e-3, 0.001)), 0.001, "long waits: the meter's bound");

@@ -16,7 +16,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
     // If only waits are judged, the figures of locks decide nothing.
     let is_shown = detail == Detail::Full || !report.is_about_waits();
     if is_shown && metered.iter().any(|metered| !metered.report.locks.is_empty()) {
-        writeln!(f, "The locks, in one more run each, metered")?;
+        writeln!(f, "The locks, in one metered run each")?;
         let reports: Vec<LockReport> = metered.iter().map(|m| m.report.clone()).collect();
         let (reports, left_out) = worst(reports);
         let labels = metered.iter().map(|metered| metered.candidate.as_str());
@@ -30,7 +30,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report, detail: Detail) -> fmt::Res
             }
         }
         if left_out > 0 {
-            writeln!(f, "\nand {left_out} locks that less time was lost on: unspin meter shows all.")?;
+            writeln!(f, "\nand {left_out} locks with less lost time: `unspin meter` shows all.")?;
         }
         for metered in metered {
             let events = metered.report.events.iter();

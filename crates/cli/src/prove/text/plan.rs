@@ -14,7 +14,10 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         return write_plan(f, report, recommended);
     }
     if report.conclusion() == Conclusion::OverCpuLimit {
-        return writeln!(f, "No plan: what is proven faster may use more CPU time than --cpu-limit allows\n");
+        return writeln!(
+            f,
+            "No plan: every candidate that is proven faster may use more CPU time than --cpu-limit allows\n"
+        );
     }
     match &report.search {
         Some(search) if !report.interrupted && report.conclusion() != Conclusion::Faster => {
@@ -45,9 +48,9 @@ fn headline(report: &Report) -> String {
     };
     let worse: Vec<String> = comparisons(report).filter_map(worse).collect();
     match worse.is_empty() {
-        true => "No plan: nothing that was tried is proven better".into(),
+        true => "No plan: no candidate is proven better".into(),
         false => {
-            format!("No plan: nothing that was tried is proven better than {control}; {}", worse.join(", "))
+            format!("No plan: no candidate is proven better than {control}; {}", worse.join(", "))
         }
     }
 }
@@ -88,7 +91,7 @@ fn write_plan(f: &mut Formatter<'_>, report: &Report, recommended: &Recommended)
         writeln!(f, "{}", format!("  {line}").trim_end())?;
     }
     let how = format!(
-        "Kept by --plan FILE, applied by: unspin run --use-plan FILE -- {}",
+        "--plan FILE writes it to a file. To apply it: unspin run --use-plan FILE -- {}",
         report.command.join(" ")
     );
     writeln!(f, "{}", paragraph(&how, 0))

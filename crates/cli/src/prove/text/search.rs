@@ -15,7 +15,7 @@ const SITES: usize = 4;
 pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let Some(search) = &report.search else { return Ok(()) };
     let findings = &search.findings;
-    let place = format!("Found in one run, metered: {} on {} CPUs", time(findings.seconds), findings.cpus);
+    let place = format!("Found in one metered run: {} on {} CPUs", time(findings.seconds), findings.cpus);
     writeln!(f, "{place}")?;
     write!(f, "{}", paragraph(&mutexes(search), 2))?;
     for pick in &search.picks {
@@ -38,10 +38,10 @@ fn mutexes(search: &Search) -> String {
     let findings = &search.findings;
     if search.picks.is_empty() {
         return match (&search.screening, search.polling.is_promising()) {
-            (None, _) => "No mutex and no wait costs enough time to look for something better.".into(),
-            (Some(_), true) => "No mutex costs enough time to look for a better one, but waits do.".into(),
+            (None, _) => "No mutex and no wait costs enough time to search for a better one.".into(),
+            (Some(_), true) => "No mutex costs enough time to search for a better one, but waits do.".into(),
             (Some(_), false) => {
-                "No mutex and no wait costs enough time to look for something better; what else could help was tried.".into()
+                "No mutex and no wait costs enough time to search for a better one; other candidates were tried.".into()
             }
         };
     }
@@ -96,7 +96,7 @@ fn describe(findings: &Findings, pick: &Pick) -> String {
 
 fn write_screening(f: &mut Formatter<'_>, report: &Report, screened: &Screened) -> fmt::Result {
     let text = format!(
-        "Tried in {} short runs, {:.0} s: how many times as good as {}. That only chooses who is judged.",
+        "Tried in {} short runs, {:.0} s: ratios to {}. These runs only select candidates.",
         screened.runs(),
         screened.elapsed_s,
         report.session.analysis.control
@@ -117,7 +117,7 @@ fn fate(standing: &Standing, judged: bool) -> String {
     match &standing.fate {
         Fate::Collapsed { limit_s } => format!(": collapsed, stopped after {limit_s:.1} s"),
         Fate::Failed { reason } => format!(": {reason}"),
-        Fate::Kept | Fate::Dropped if judged => ": goes on".into(),
+        Fate::Kept | Fate::Dropped if judged => ": is judged".into(),
         Fate::Kept | Fate::Dropped => String::new(),
     }
 }

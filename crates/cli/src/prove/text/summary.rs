@@ -15,7 +15,7 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         return write!(f, "{}", paragraph(&format!("Proven: nothing. {failure}"), 0));
     }
     write!(f, "{}", paragraph(&format!("Proven: {}", proven(report)), 0))?;
-    write!(f, "{}", paragraph(&format!("How sure: {}", how_sure(report)), 0))
+    write!(f, "{}", paragraph(&format!("How sure: {}", certainty(report)), 0))
 }
 
 /// "adaptive and poll with system (libc's own locks and waits), by wall time, lower is better: 33 rounds in 8 s".
@@ -101,7 +101,7 @@ fn shown(report: &Report, ratio: Ratio) -> (String, String) {
 
 /// The interval of the greatest proven difference; or, if nothing is proven, the differences that may remain
 /// undetected.
-fn how_sure(report: &Report) -> String {
+fn certainty(report: &Report) -> String {
     let distance = |comparison: &&Comparison| comparison.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
     let is_proven = |comparison: &&Comparison| {
         matches!(comparison.verdict, Verdict::ProvenFaster { .. } | Verdict::ProvenSlower { .. })
@@ -110,7 +110,7 @@ fn how_sure(report: &Report) -> String {
     let analysis = &report.session.analysis;
     let floor = analysis.noise_floor.map_or(String::new(), |floor| {
         format!(
-            "; differences below {} drown in the noise, which {} run twice shows",
+            "; differences below {} are within the noise, measured by running {} twice",
             effect(floor.factor),
             analysis.control
         )
@@ -129,8 +129,8 @@ fn how_sure(report: &Report) -> String {
         _ => None,
     });
     match hidden.max_by(f64::total_cmp) {
-        Some(factor) => format!("a difference of up to {} could still hide{floor}.", effect(factor)),
-        None => "any difference could still hide.".into(),
+        Some(factor) => format!("a difference of up to {} may be undetected{floor}.", effect(factor)),
+        None => "any difference may be undetected.".into(),
     }
 }
 

@@ -14,7 +14,7 @@ const HELP: &str = " \
  < >           sort by the column to the left, to the right
  up, down, Page Up, Page Down, Home, End
  Enter         open the lock: callers, holders, histograms; Esc goes back
- /             show only names that contain something; Esc takes that away
+ /             show only names that contain something; Esc removes the filter
  p, space      stop the picture, not the program
  + -           a longer, a shorter interval
 

@@ -113,7 +113,7 @@ fn held_now(id: &Id, state: &State, palette: Palette) -> Vec<Line<'static>> {
     let Some(reading) = &state.reading else { return Vec::new() };
     let holders = reading.holders(&id.name);
     if holders.is_empty() {
-        return vec![Line::styled("held by nobody at this moment", palette.quiet())];
+        return vec![Line::styled("not held at this moment", palette.quiet())];
     }
     let mut lines: Vec<Line<'_>> = Vec::new();
     for (held, seconds) in holders.iter().take(HOLDERS) {
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_as_long_as_they_should_be() {
+    fn bar_length_is_proportional() {
         assert_eq!([bar(0, 10, 4), bar(5, 10, 4), bar(10, 10, 4)], ["", "██", "████"]);
         assert_eq!([bar(1, 1_000_000, 4), bar(9, 16, 2), bar(1, 1, 0)], ["▏", "█▏", ""]);
     }

@@ -60,7 +60,7 @@ fn empty(state: &State) -> String {
     let (_, all) = state.size();
     match (&state.reading, state.period, state.program) {
         (None, ..) => String::new(),
-        _ if all > 0 => " No name contains the filter; Esc takes it away.".into(),
+        _ if all > 0 => " No name contains the filter; Esc removes it.".into(),
         (_, Period::Lately, _) => {
             " Nothing was used in the last interval; t shows all since the start.".into()
         }
