@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(rows[&new].counts, before);
     }
 
-    /// Half a second of the hold lies before the earlier snapshot. The other half belongs to the interval. It must not
+    /// Half a second of the hold is before the earlier snapshot. The other half belongs to the interval. It must not
     /// be doubled, although one of two holds seems to be untimed.
     #[test]
     fn hold_across_the_interval_is_not_estimated() {
