@@ -39,8 +39,8 @@ impl Relay {
     }
 
     /// Relays pending signals. A signal from the kernel came from the keyboard and reached the program as well, unless
-    /// it is SIGHUP. A signal from a process of the program's process group, which is also that of unspin, is not
-    /// relayed either.
+    /// it is SIGHUP. A signal that the program itself sent was sent to its process group, to which unspin belongs; it
+    /// is not relayed.
     pub fn pass_on(&mut self, program: u32) {
         for origin in self.signals.pending() {
             let meant_for_it = match origin.process {

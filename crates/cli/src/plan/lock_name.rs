@@ -112,7 +112,7 @@ impl<'n> Line<'n> {
     /// Splits `queue.c:57`.
     pub fn parse(text: &'n str) -> Option<Line<'n>> {
         let (file, line) = text.rsplit_once(':')?;
-        // `a::b` contains colons too, but is not followed by a number.
+        // `a::b` contains a colon too. The text before it ends in another one, which no file name does.
         let named = !file.is_empty() && !file.ends_with(':') && !file.contains(", ");
         let line = line.parse().ok().filter(|&line| line > 0 && named)?;
         Some(Line { file, line })
